@@ -1,0 +1,97 @@
+// swift-tools-version: 6.2
+//
+// The house (docs/architecture.md):
+//
+//   Primitives ◄─ Wire ◄─┬─ TrackerLogic ◄─┬─ Runtime ◄──── tracker
+//                        └─ PeerLogic ◄────┤                   │
+//                                          └─ Simulator ◄──────┘
+//
+// Everything left of Runtime is pure: no Foundation, no clock, no system randomness, no async, no hash-table
+// order. `Tests/ProtocolTests/PurityTests.swift` enforces it.
+
+import PackageDescription
+
+let strict: [SwiftSetting] = [
+    .treatAllWarnings(as: .error),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+/// glibc shows `recvmmsg`, `sendmmsg` and `in6_pktinfo` only to GNU sources, so they live in a target of their own.
+let gnu: [SwiftSetting] = strict
+let gnuC: [CSetting] = [.define("_GNU_SOURCE")]
+
+let package = Package(
+    name: "swarmkeeper",
+    platforms: [.macOS(.v15)],
+    products: [
+        .executable(name: "tracker", targets: ["tracker"]),
+        .library(name: "TrackerLogic", targets: ["TrackerLogic"]),
+        .library(name: "Datagrams", targets: ["Datagrams"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
+        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
+        .package(url: "https://github.com/LebJe/TOMLKit", from: "0.6.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+    ],
+    targets: [
+        // Pure logic.
+        .target(name: "Primitives", swiftSettings: strict),
+        .target(name: "Wire", dependencies: ["Primitives"], swiftSettings: strict),
+        .target(name: "TrackerLogic", dependencies: ["Wire", "Primitives"], swiftSettings: strict),
+        .target(name: "PeerLogic", dependencies: ["Wire", "Primitives"], swiftSettings: strict),
+        .target(
+            name: "Simulator",
+            dependencies: ["TrackerLogic", "PeerLogic", "Wire", "Primitives"],
+            swiftSettings: strict),
+
+        // The real world.
+        .target(name: "Datagrams", dependencies: ["Primitives"], cSettings: gnuC, swiftSettings: gnu),
+        .target(
+            name: "Runtime",
+            dependencies: [
+                "Datagrams", "TrackerLogic", "PeerLogic", "Wire", "Primitives",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "Histogram", package: "hdrhistogram-swift"),
+                .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Metrics", package: "swift-metrics"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "TOMLKit", package: "TOMLKit"),
+                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+            ],
+            swiftSettings: strict),
+        .executableTarget(
+            name: "tracker",
+            dependencies: [
+                "Runtime", "Simulator", "Wire", "Primitives",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            swiftSettings: strict),
+
+        // Proof.
+        .testTarget(
+            name: "ProtocolTests",
+            dependencies: ["Primitives", "Wire", "TrackerLogic", "PeerLogic", "Datagrams"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "SimulationTests",
+            dependencies: ["Simulator", "TrackerLogic", "PeerLogic", "Wire", "Primitives"],
+            swiftSettings: strict),
+        .testTarget(
+            name: "RuntimeTests",
+            dependencies: [
+                "Runtime", "TrackerLogic", "Wire", "Primitives",
+                .product(name: "GRDB", package: "GRDB.swift"),
+            ],
+            swiftSettings: strict),
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,105 @@
+/// Big-endian numbers in byte buffers, both ways.
+///
+/// Hot codecs check the length of a message once and then load at fixed offsets from a `RawSpan` (which traps
+/// rather than read beyond its end). Cold ones use `ByteReader`, which throws.
+
+extension RawSpan {
+    @inlinable
+    public func u8(at offset: Int) -> UInt8 { unsafeLoadUnaligned(fromByteOffset: offset, as: UInt8.self) }
+
+    @inlinable
+    public func u16(at offset: Int) -> UInt16 {
+        UInt16(bigEndian: unsafeLoadUnaligned(fromByteOffset: offset, as: UInt16.self))
+    }
+
+    @inlinable
+    public func u32(at offset: Int) -> UInt32 {
+        UInt32(bigEndian: unsafeLoadUnaligned(fromByteOffset: offset, as: UInt32.self))
+    }
+
+    @inlinable
+    public func u64(at offset: Int) -> UInt64 {
+        UInt64(bigEndian: unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self))
+    }
+}
+
+extension [UInt8] {
+    /// Appends the bytes of a number, the most significant first.
+    @inlinable
+    public mutating func append(bigEndian value: some FixedWidthInteger) {
+        Swift.withUnsafeBytes(of: value.bigEndian) { append(contentsOf: $0) }
+    }
+
+    @inlinable
+    public mutating func append(_ value: Bytes20) {
+        Swift.withUnsafeBytes(of: value) { append(contentsOf: $0) }
+    }
+
+    /// A number before its bytes, for strings of up to 65,535 bytes; longer ones are cut.
+    public mutating func append(counted bytes: some Collection<UInt8>) {
+        let kept = bytes.prefix(Int(UInt16.max))
+        append(bigEndian: UInt16(kept.count))
+        append(contentsOf: kept)
+    }
+}
+
+/// The bytes ended before the value did.
+@frozen
+public struct OutOfBytes: Error, Equatable {
+    @inlinable
+    public init() {}
+}
+
+/// A cursor over bytes for codecs that are not on the hot path. A read past the end throws and consumes nothing.
+public struct ByteReader: Sendable {
+    private let bytes: [UInt8]
+    public private(set) var offset: Int
+
+    public init(_ bytes: [UInt8], from offset: Int = 0) {
+        self.bytes = bytes
+        self.offset = offset
+    }
+
+    /// Bytes not yet read.
+    public var remaining: Int { bytes.count - offset }
+
+    public mutating func u8() throws(OutOfBytes) -> UInt8 {
+        guard remaining >= 1 else { throw OutOfBytes() }
+        defer { offset += 1 }
+        return bytes[offset]
+    }
+
+    public mutating func u16() throws(OutOfBytes) -> UInt16 { try number() }
+    public mutating func u32() throws(OutOfBytes) -> UInt32 { try number() }
+    public mutating func u64() throws(OutOfBytes) -> UInt64 { try number() }
+
+    private mutating func number<Number: FixedWidthInteger & BitwiseCopyable>() throws(OutOfBytes) -> Number {
+        let width = Number.bitWidth / 8
+        guard remaining >= width else { throw OutOfBytes() }
+        defer { offset += width }
+        return Number(bigEndian: bytes.span.bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: Number.self))
+    }
+
+    public mutating func bytes20() throws(OutOfBytes) -> Bytes20 {
+        guard remaining >= 20 else { throw OutOfBytes() }
+        defer { offset += 20 }
+        return Bytes20(bytes.span.bytes, at: offset)
+    }
+
+    public mutating func take(_ count: Int) throws(OutOfBytes) -> ArraySlice<UInt8> {
+        guard count >= 0, remaining >= count else { throw OutOfBytes() }
+        defer { offset += count }
+        return bytes[offset..<offset + count]
+    }
+
+    /// A byte string that follows its 16-bit length.
+    public mutating func counted() throws(OutOfBytes) -> ArraySlice<UInt8> {
+        let start = offset
+        let count = try Int(u16())
+        guard remaining >= count else {
+            offset = start
+            throw OutOfBytes()
+        }
+        return try take(count)
+    }
+}
