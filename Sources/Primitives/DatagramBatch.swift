@@ -26,32 +26,65 @@ public struct Datagram: Sendable, Hashable {
 
 @frozen
 public struct DatagramBatch: Sendable, Hashable {
-    /// The bytes of all datagrams. Received ones stand in slots of equal length, sent ones one behind another.
+    /// Room for the bytes of all datagrams; only those that a `Datagram` names mean anything. Received ones stand
+    /// in slots of equal length, sent ones one behind another.
     public var bytes: [UInt8]
     public var datagrams: [Datagram]
+    /// Where the next appended datagram begins in `bytes`.
+    @usableFromInline var end: Int
 
     @inlinable
     public init() {
         bytes = []
         datagrams = []
+        end = 0
     }
+
+    @inlinable
+    public var isEmpty: Bool { datagrams.isEmpty }
 
     /// Forgets the datagrams and keeps the room.
     @inlinable
     public mutating func removeAll() {
-        bytes.removeAll(keepingCapacity: true)
         datagrams.removeAll(keepingCapacity: true)
+        end = 0
+    }
+
+    /// Appends a datagram that `fill` writes in place.
+    ///
+    /// - Parameters:
+    ///   - limit: the most bytes that it can have, up to 65,535.
+    ///   - fill: writes into room for `limit` bytes and returns how many it wrote.
+    @inlinable
+    public mutating func append(
+        to remote: SocketAddress, from local: SocketAddress, socket: UInt16, limit: Int,
+        fill: (UnsafeMutableRawBufferPointer) -> Int
+    ) {
+        if bytes.count < end + limit { makeRoom(end + limit) }
+        let start = end
+        let count = bytes.withUnsafeMutableBytes { room in
+            fill(UnsafeMutableRawBufferPointer(rebasing: room[start..<start + limit]))
+        }
+        precondition(count <= limit, "a datagram was written past its limit")
+        datagrams.append(
+            Datagram(
+                remote: remote, local: local, offset: UInt32(start), byteCount: UInt16(count), socket: socket))
+        end = start + count
+    }
+
+    @usableFromInline
+    mutating func makeRoom(_ count: Int) {
+        bytes.append(contentsOf: repeatElement(0, count: max(count, bytes.count * 2) - bytes.count))
     }
 
     /// Appends a datagram whose bytes are ready. For tests and simulations; the hot path writes in place.
     public mutating func append(
         _ payload: [UInt8], remote: SocketAddress, local: SocketAddress = .unspecified, socket: UInt16 = 0
     ) {
-        datagrams.append(
-            Datagram(
-                remote: remote, local: local, offset: UInt32(bytes.count), byteCount: UInt16(clamping: payload.count),
-                socket: socket))
-        bytes.append(contentsOf: payload)
+        append(to: remote, from: local, socket: socket, limit: payload.count) { room in
+            room.copyBytes(from: payload)
+            return payload.count
+        }
     }
 
     /// The bytes of one datagram, as an array of its own.

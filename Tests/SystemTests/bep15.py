@@ -72,7 +72,7 @@ def body(reply, action, transaction):
     """What follows the header of a reply, once the header is the one expected."""
     assert len(reply) >= 8, f"a reply of {len(reply)} bytes: {reply.hex()}"
     got_action, got_transaction = struct.unpack_from("!II", reply)
-    assert got_transaction == transaction, f"the reply is to another request: {reply.hex()}"
+    assert got_transaction == transaction, f"a reply to another request: {reply.hex()}"
     if got_action == Action.ERROR:
         raise TrackerError(reply[8:].decode(errors="replace"))
     assert got_action == action, f"wanted action {action}: {reply.hex()}"
@@ -122,17 +122,24 @@ class Client:
         self._socket.close()
 
     def exchange(self, request):
-        """Sends raw bytes and returns the next datagram; raises Silence if none comes.
+        """Sends raw bytes, again if need be, and returns the reply; raises Silence if none comes.
 
-        The request is repeated, as it is: any answer but the first is left for `drain`.
+        A late reply to an earlier request, known by its transaction id, is passed over.
         """
         for _ in range(self._tries):
-            self._socket.send(request)
             try:
-                return self._socket.recv(65_536)
-            except (TimeoutError, ConnectionRefusedError):
+                self._socket.send(request)
+                while (reply := self._socket.recv(65_536))[4:8] != request[12:16]:
+                    pass
+                return reply
+            except TimeoutError:
                 continue
+            except ConnectionRefusedError:  # Nobody listens, yet: do not ask at full speed.
+                time.sleep(self._socket.gettimeout())
         raise Silence(f"no answer to {self._tries} × {request.hex()}")
+
+    def _ask(self, request, action, transaction):
+        return body(self.exchange(request), action, transaction)
 
     def connect(self):
         """A connection id, of at most a minute's age."""

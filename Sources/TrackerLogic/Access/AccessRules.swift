@@ -1,0 +1,91 @@
+/// Who may announce what: open to all, a list of info hashes that are allowed or denied, or private with passkeys
+/// (BEP 27).
+
+import Primitives
+import Wire
+
+public enum AccessMode: UInt8, Sendable, Hashable {
+    /// Any info hash, any client.
+    case open = 0
+    /// Only the info hashes on the list.
+    case allow = 1
+    /// Any but the info hashes on the list.
+    case deny = 2
+    /// Any info hash, but only with the passkey of a user.
+    case `private` = 3
+}
+
+/// Rules as an operator states them, whole.
+public struct AccessRules: Sendable, Equatable {
+    public var mode: AccessMode
+    /// The list of `allow` or `deny`; in any order, repeats do no harm.
+    public var infoHashes: [InfoHash]
+    /// The users of `private`.
+    public var users: [User]
+
+    public init(mode: AccessMode = .open, infoHashes: [InfoHash] = [], users: [User] = []) {
+        self.mode = mode
+        self.infoHashes = infoHashes
+        self.users = users
+    }
+}
+
+/// Somebody with a passkey.
+public struct User: Sendable, Hashable {
+    /// UTF-8, unique.
+    public var name: String
+    /// The secret part of his announce URL: printable ASCII without `/ ? & # %`.
+    public var passkey: [UInt8]
+
+    public init(name: String, passkey: [UInt8]) {
+        self.name = name
+        self.passkey = passkey
+    }
+}
+
+/// A torrent that the tracker knows by name.
+public struct RegisteredTorrent: Sendable, Hashable {
+    public var infoHash: InfoHash
+    public var name: String
+    /// The sum of its files, in bytes.
+    public var byteCount: UInt64
+
+    public init(infoHash: InfoHash, name: String, byteCount: UInt64) {
+        self.infoHash = infoHash
+        self.name = name
+        self.byteCount = byteCount
+    }
+}
+
+/// Why a request was not granted, in words for the client. Texts are short: an error is never larger than its request.
+public enum Refusal: UInt8, Sendable, Hashable {
+    case connectionIDExpired
+    case malformedAnnounce
+    case malformedScrape
+    case unknownAction
+    case portZero
+    case infoHashNotAllowed
+    case infoHashDenied
+    case passkeyMissing
+    case passkeyUnknown
+    case trackerFull
+    case notStored
+    case storageFailed
+
+    public var text: StaticString {
+        switch self {
+        case .connectionIDExpired: "connection id expired or wrong"
+        case .malformedAnnounce: "announce request is malformed"
+        case .malformedScrape: "scrape takes 1 to 74 info hashes of 20 bytes"
+        case .unknownAction: "unknown action"
+        case .portZero: "port 0 cannot be reached by peers"
+        case .infoHashNotAllowed: "info hash is not on this tracker's list"
+        case .infoHashDenied: "info hash is banned from this tracker"
+        case .passkeyMissing: "private tracker: the announce URL needs your passkey"
+        case .passkeyUnknown: "private tracker: unknown passkey"
+        case .trackerFull: "tracker is full, try again later"
+        case .notStored: "tracker could not store the update, try again later"
+        case .storageFailed: "tracker has lost its disk, try another tracker"
+        }
+    }
+}

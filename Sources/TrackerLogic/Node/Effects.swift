@@ -1,0 +1,181 @@
+/// What a node wants done: imperatives, in the order in which they were given, into a buffer that its owner keeps.
+///
+/// The ordering contract: `persists` may be carried out in any number of transactions, in order; each is answered by
+/// `persisted` or `persistFailed` with its token, in order. Replies and answers depend on nothing that is not already
+/// durable, and may go out at once.
+
+import Primitives
+import Wire
+
+public struct Effects: Sendable, Equatable {
+    /// Datagrams to peers.
+    public var replies = DatagramBatch()
+    /// Answers to requests that came over HTTP.
+    public var answers: [Answer] = []
+    /// Writes, to be made durable in this order.
+    public var persists: [Persist] = []
+    /// For the log and the metrics; nothing depends on them.
+    public var observations: [Observation] = []
+
+    public init() {}
+
+    /// Forgets what was carried out and keeps the room.
+    public mutating func removeAll() {
+        replies.removeAll()
+        answers.removeAll(keepingCapacity: true)
+        persists.removeAll(keepingCapacity: true)
+        observations.removeAll(keepingCapacity: true)
+    }
+}
+
+/// Names one write, so that its completion can be told. Counts up from 1 in each life of a node.
+public struct PersistToken: Sendable, Hashable, Comparable {
+    public var rawValue: UInt64
+
+    public init(_ rawValue: UInt64) { self.rawValue = rawValue }
+
+    public static func < (left: PersistToken, right: PersistToken) -> Bool { left.rawValue < right.rawValue }
+}
+
+/// One write to the node's record.
+public struct Persist: Sendable, Equatable {
+    public var token: PersistToken
+    public var change: Change
+
+    public init(token: PersistToken, change: Change) {
+        self.token = token
+        self.change = change
+    }
+
+    public enum Change: Sendable, Equatable {
+        /// Replaces the promise (design 3.4, rule 9): on disk before anything that depends on it.
+        case promise(Promise)
+        /// Appends an entry to the log: its index, and its bytes as `EntryHeader` describes them.
+        case append(index: UInt64, entry: [UInt8])
+        /// Takes the entries from this index on out of the log: an aborted or superseded suffix.
+        case truncate(from: UInt64)
+        /// Replaces one chunk of the snapshot.
+        case saveChunk(SnapshotChunk)
+        /// Takes entries up to and including this index out of the log: the snapshot holds all that they did.
+        case trim(through: UInt64)
+        /// An orderly stop: the log goes, and all chunks but these, which together are the whole record.
+        case replaceAll(chunks: [SnapshotChunk])
+    }
+}
+
+/// What a node has sworn and must remember across restarts.
+public struct Promise: Sendable, Hashable {
+    /// The highest epoch that it has promised to follow.
+    public var epoch: Epoch
+    /// Drawn anew at each start of the process.
+    public var incarnation: UInt64
+    /// The cluster's secret: keys of the swarm table and of connection ids derive from it.
+    public var secret: ClusterSecret
+    /// Into how many shards this record's snapshot is cut.
+    public var shardCount: UInt32
+
+    public init(epoch: Epoch, incarnation: UInt64, secret: ClusterSecret, shardCount: UInt32) {
+        self.epoch = epoch
+        self.incarnation = incarnation
+        self.secret = secret
+        self.shardCount = shardCount
+    }
+}
+
+/// A part of the state as it was right after one entry was applied.
+///
+/// Chunk 0 is everything but the swarms (registry, access rules, users); chunk s+1 is shard s of the swarm table. Each
+/// carries its own index: chunks of different indices together with the log after the least of them are one state,
+/// since every update touches one chunk only.
+public struct SnapshotChunk: Sendable, Equatable {
+    public var number: UInt32
+    /// The last entry whose updates it holds.
+    public var index: UInt64
+    public var bytes: [UInt8]
+
+    public init(number: UInt32, index: UInt64, bytes: [UInt8]) {
+        self.number = number
+        self.index = index
+        self.bytes = bytes
+    }
+}
+
+/// The answer to a `ClientRequest`.
+public struct Answer: Sendable, Equatable {
+    public var id: UInt64
+    public var content: Content
+
+    public enum Content: Sendable, Equatable {
+        case announce(AnnounceAnswer)
+        /// In the order asked.
+        case scrape([SwarmCounts])
+        /// A text for the client (BEP 3 "failure reason").
+        case failure(Refusal)
+    }
+
+    public init(id: UInt64, content: Content) {
+        self.id = id
+        self.content = content
+    }
+}
+
+public struct AnnounceAnswer: Sendable, Equatable {
+    /// Seconds.
+    public var interval: UInt32
+    /// Seconds.
+    public var minInterval: UInt32
+    public var counts: SwarmCounts
+    /// Peers as compact endpoints, with their ids for clients that ask for dictionaries.
+    public var ipv4: [(endpoint: CompactIPv4, peerID: PeerID)]
+    public var ipv6: [(endpoint: CompactIPv6, peerID: PeerID)]
+
+    public init(
+        interval: UInt32, minInterval: UInt32, counts: SwarmCounts,
+        ipv4: [(endpoint: CompactIPv4, peerID: PeerID)], ipv6: [(endpoint: CompactIPv6, peerID: PeerID)]
+    ) {
+        self.interval = interval
+        self.minInterval = minInterval
+        self.counts = counts
+        self.ipv4 = ipv4
+        self.ipv6 = ipv6
+    }
+
+    public static func == (left: Self, right: Self) -> Bool {
+        left.interval == right.interval && left.minInterval == right.minInterval && left.counts == right.counts
+            && left.ipv4.elementsEqual(right.ipv4, by: ==) && left.ipv6.elementsEqual(right.ipv6, by: ==)
+    }
+}
+
+/// What a scrape tells of a swarm (BEP 15, BEP 48).
+@frozen
+public struct SwarmCounts: Sendable, Hashable {
+    public var seeders: UInt32
+    public var leechers: UInt32
+    /// Downloads that were completed.
+    public var completed: UInt32
+
+    @inlinable
+    public init(seeders: UInt32 = 0, leechers: UInt32 = 0, completed: UInt32 = 0) {
+        self.seeders = seeders
+        self.leechers = leechers
+        self.completed = completed
+    }
+}
+
+/// What happened, for people who watch.
+public enum Observation: Sendable, Equatable {
+    /// This node is master from now on.
+    case becameMaster(Epoch)
+    /// A write failed; requests that waited for it were refused.
+    case storageFailed(StorageFailure, refused: Int)
+    /// Writes succeed again.
+    case storageRecovered
+    /// The node has answered all it had to and takes nothing more: its owner may close.
+    case drained
+    /// The access rules are in force as commanded.
+    case accessChanged(AccessMode, infoHashes: Int, users: Int)
+    /// Torrents have come into the registry or left it.
+    case registryChanged(torrents: Int)
+    /// A command could not be carried out.
+    case commandRefused(String)
+}

@@ -1,0 +1,97 @@
+/// What can happen to a tracker node: past facts, each with all that the logic needs to know of it.
+
+import Primitives
+import Wire
+
+public enum Event: Sendable, Equatable {
+    /// The node's record has been read back (`restore`) and its owner is ready to carry out effects.
+    case started
+    /// Datagrams from peers, as one batch.
+    case datagramsReceived(DatagramBatch)
+    /// A request that came over HTTP, already decoded.
+    case requestReceived(ClientRequest)
+    /// A write asked for by `Effects.persists` is durable.
+    case persisted(PersistToken)
+    /// A write asked for by `Effects.persists` was not made, for certain or perhaps.
+    case persistFailed(PersistToken, StorageFailure)
+    /// `nextDeadline` has come. A spurious one does nothing.
+    case deadlineReached
+    /// The operator wants something.
+    case commandReceived(OperatorCommand)
+}
+
+/// A request over HTTP. UDP ones arrive as bytes.
+public struct ClientRequest: Sendable, Equatable {
+    /// Chosen by the owner; comes back in the `Answer`.
+    public var id: UInt64
+    /// The client's address as the tracker believes it.
+    public var source: SocketAddress
+    /// The passkey of the URL; empty where there was none.
+    public var passkey: [UInt8]
+    public var content: Content
+
+    public enum Content: Sendable, Equatable {
+        case announce(Announce)
+        /// At most `Limits.scrapeHashes` info hashes.
+        case scrape([InfoHash])
+    }
+
+    public init(id: UInt64, source: SocketAddress, passkey: [UInt8] = [], content: Content) {
+        self.id = id
+        self.source = source
+        self.passkey = passkey
+        self.content = content
+    }
+}
+
+/// What an announce asks for, whichever protocol brought it.
+public struct Announce: Sendable, Equatable {
+    public var infoHash: InfoHash
+    public var peerID: PeerID
+    /// Bytes.
+    public var downloaded: UInt64
+    /// Bytes.
+    public var left: UInt64
+    public var event: AnnounceEvent
+    /// Peers wanted; nil for the default.
+    public var numWant: Int?
+    /// The port on which the peer listens.
+    public var port: UInt16
+
+    public init(
+        infoHash: InfoHash, peerID: PeerID, downloaded: UInt64 = 0, left: UInt64, event: AnnounceEvent = .none,
+        numWant: Int? = nil, port: UInt16
+    ) {
+        self.infoHash = infoHash
+        self.peerID = peerID
+        self.downloaded = downloaded
+        self.left = left
+        self.event = event
+        self.numWant = numWant
+        self.port = port
+    }
+}
+
+/// What an operator, or the owner on his behalf, asks of a running node.
+public enum OperatorCommand: Sendable, Equatable {
+    /// Replaces the access rules; the difference to those in force is replicated like any update.
+    case setAccess(AccessRules)
+    /// Adds torrents to the registry or corrects them; nothing that is registered goes away.
+    case registerTorrents([RegisteredTorrent])
+    /// Takes torrents out of the registry; their swarms stay.
+    case unregisterTorrents([InfoHash])
+    /// Take no more requests, answer those that wait, and stop.
+    case drain
+}
+
+/// Why a write was not made.
+public enum StorageFailure: Sendable, Hashable {
+    /// Certainly not written: the disk or the database is full.
+    case full
+    /// Certainly not written: somebody else holds the database.
+    case locked
+    /// Certainly not written: the file may not be written to.
+    case readOnly
+    /// Perhaps written, perhaps not: the disk failed, or the database is damaged.
+    case broken
+}

@@ -1,0 +1,85 @@
+/// What an operator may choose about a node's logic, with the defaults, and the bounds that he may move.
+
+import Primitives
+
+public struct NodeConfiguration: Sendable, Equatable {
+    /// This tracker's number, unique among the active ones; at least 1.
+    public var id: UInt32 = 1
+    /// How often clients are asked to announce, in seconds, when the tracker is not busy.
+    public var interval: UInt32 = 1800
+    /// How often at most they may, in seconds.
+    public var minInterval: UInt32 = 900
+    /// Each client's interval is moved by up to this many seconds either way, so that they spread out.
+    public var intervalJitter: UInt32 = 60
+    /// Announces a second that the tracker wants to see at most; with more peers than that allows, the interval
+    /// stretches, up to four times.
+    public var targetRate: UInt32 = 100_000
+    /// Peers in a reply to a client that names no number.
+    public var numWant: Int = 50
+    /// Peers in a reply at most: 200 over IPv4; over IPv6 never more than fit 1,400 bytes.
+    public var maxNumWant: Int = 200
+    public var limits = Limits()
+    /// Senders whose word on the address of a peer is taken (BEP 15's `ip` field, HTTP's `ip` and
+    /// `X-Forwarded-For`): reverse proxies and test rigs.
+    public var trusted: [AddressPrefix] = []
+    /// Whether an orderly stop keeps the swarms.
+    public var keepsSwarms = false
+    /// Into how many shards the swarm table is cut: a power of two. Fixed for the life of a record.
+    public var shardCount: UInt32 = 1024
+
+    public init() {}
+}
+
+/// Bounds on all that a stranger can grow.
+public struct Limits: Sendable, Equatable {
+    /// Torrents with peers or counts at once; further info hashes are refused. About 110 bytes each.
+    public var torrents: Int = 4_000_000
+    /// Peers of all swarms at once; further ones are refused. About 60 bytes each.
+    public var peers: Int = 16_000_000
+    /// Error replies to one address in a second; further errors are silence, so that forged sources gain nothing.
+    public var errorsPerSecond: Int = 10
+    /// Requests that wait for their entry to be durable. More are dropped in silence, as a full socket buffer would
+    /// do: UDP clients try again.
+    public var waitingRequests: Int = 65_536
+    /// Updates in one entry: bounds the work of one step and the size of one write (about 64 bytes each).
+    public var updatesPerEntry: Int = 2_048
+    /// Torrents in the registry.
+    public var registeredTorrents: Int = 1_000_000
+    /// Info hashes on the access list.
+    public var listedInfoHashes: Int = 4_000_000
+    /// Users of a private tracker.
+    public var users: Int = 1_000_000
+
+    /// Info hashes in one scrape: what fits a datagram (BEP 15).
+    public static let scrapeHashes = 74
+    /// Bytes of a registered torrent's or a user's name.
+    public static let nameBytes = 512
+
+    public init() {}
+}
+
+/// A block of addresses: `192.0.2.0/24`, `2001:db8::/32`.
+public struct AddressPrefix: Sendable, Hashable {
+    public var address: SocketAddress
+    /// Leading bits that count, of the 128 of the address; IPv4 prefixes have 96 more than written.
+    public var bits: Int
+
+    /// Reads `192.0.2.0/24`, `2001:db8::/32`, or a single address.
+    public init?(_ text: some StringProtocol) {
+        let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+        guard (1...2).contains(parts.count), let address = SocketAddress(host: parts[0], port: 0) else { return nil }
+        let width = address.isIPv4 ? 32 : 128
+        var bits = width
+        if parts.count == 2 {
+            guard let given = Int(parts[1]), (0...width).contains(given) else { return nil }
+            bits = given
+        }
+        self.address = address
+        self.bits = bits + 128 - width
+    }
+
+    public func contains(_ other: SocketAddress) -> Bool {
+        func mask(_ count: Int) -> UInt64 { count <= 0 ? 0 : count >= 64 ? .max : .max << UInt64(64 - count) }
+        return (address.high ^ other.high) & mask(bits) == 0 && (address.low ^ other.low) & mask(bits - 64) == 0
+    }
+}

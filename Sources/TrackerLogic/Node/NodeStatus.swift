@@ -1,0 +1,92 @@
+/// What a node tells about itself, for `tracker status`, the console and the metrics.
+
+import Primitives
+import Wire
+
+public struct NodeStatus: Sendable, Equatable {
+    public var id: UInt32
+    public var role: Role
+    public var epoch: Epoch
+    /// The last entry that was decided and applied.
+    public var commitIndex: UInt64
+    /// The last entry of the log.
+    public var lastIndex: UInt64
+    /// The state's fingerprint: equal on trackers that hold the same at the same index.
+    public var digest: UInt64
+    public var accessMode: AccessMode
+    public var table: TableCounts
+    /// Torrents in the registry.
+    public var registeredTorrents: Int
+    /// The interval that clients are told now, in seconds.
+    public var interval: UInt32
+    /// Requests that wait for their entry.
+    public var waitingRequests: Int
+    public var counters: Counters
+
+    public init(
+        id: UInt32, role: Role, epoch: Epoch, commitIndex: UInt64, lastIndex: UInt64, digest: UInt64,
+        accessMode: AccessMode, table: TableCounts, registeredTorrents: Int, interval: UInt32, waitingRequests: Int,
+        counters: Counters
+    ) {
+        self.id = id
+        self.role = role
+        self.epoch = epoch
+        self.commitIndex = commitIndex
+        self.lastIndex = lastIndex
+        self.digest = digest
+        self.accessMode = accessMode
+        self.table = table
+        self.registeredTorrents = registeredTorrents
+        self.interval = interval
+        self.waitingRequests = waitingRequests
+        self.counters = counters
+    }
+}
+
+public enum Role: String, Sendable, Hashable {
+    /// Not yet started.
+    case restoring
+    /// Standing for master.
+    case candidate
+    case master
+    /// Answering what waits, taking nothing new.
+    case draining
+    case stopped
+}
+
+/// Sizes of the swarm table.
+public struct TableCounts: Sendable, Hashable {
+    public var torrents = 0
+    public var peersIPv4 = 0
+    public var peersIPv6 = 0
+    public var seeders = 0
+
+    public init() {}
+
+    public var peers: Int { peersIPv4 + peersIPv6 }
+}
+
+/// Totals since the process started; they only grow.
+public struct Counters: Sendable, Hashable {
+    public var connects: UInt64 = 0
+    public var announces: UInt64 = 0
+    public var scrapes: UInt64 = 0
+    /// Error replies that were sent.
+    public var errors: UInt64 = 0
+    /// Error replies that were withheld by the limit per address.
+    public var errorsWithheld: UInt64 = 0
+    /// Datagrams that got silence: junk, wrong magic, source port 0, forged connection ids.
+    public var ignored: UInt64 = 0
+    /// Requests dropped because too many were waiting.
+    public var dropped: UInt64 = 0
+    /// Entries applied.
+    public var entries: UInt64 = 0
+    /// Updates applied.
+    public var updates: UInt64 = 0
+    /// Peers that fell silent and were taken out.
+    public var expired: UInt64 = 0
+    /// Downloads completed.
+    public var completed: UInt64 = 0
+
+    public init() {}
+}

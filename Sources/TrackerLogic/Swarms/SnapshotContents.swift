@@ -1,0 +1,60 @@
+/// What a snapshot chunk says, as values: for whoever shows or stores the state in another form.
+
+import Primitives
+import Wire
+
+/// One swarm, whole.
+public struct SwarmImage: Sendable, Equatable {
+    public var infoHash: InfoHash
+    /// Downloads completed.
+    public var completed: UInt32
+    public var peers: [PeerImage]
+
+    public init(infoHash: InfoHash, completed: UInt32, peers: [PeerImage]) {
+        self.infoHash = infoHash
+        self.completed = completed
+        self.peers = peers
+    }
+}
+
+public struct PeerImage: Sendable, Equatable {
+    public var address: SocketAddress
+    public var peerID: PeerID
+    /// Bytes.
+    public var downloaded: UInt64
+    /// Bytes; a seeder has 0.
+    public var left: UInt64
+    /// Cluster time of the last announce, in seconds since 1970.
+    public var lastSeen: UInt32
+    /// Whether this download has been counted as completed.
+    public var isCounted: Bool
+
+    public init(
+        address: SocketAddress, peerID: PeerID, downloaded: UInt64, left: UInt64, lastSeen: UInt32, isCounted: Bool
+    ) {
+        self.address = address
+        self.peerID = peerID
+        self.downloaded = downloaded
+        self.left = left
+        self.lastSeen = lastSeen
+        self.isCounted = isCounted
+    }
+}
+
+/// All that is replicated but the swarms: chunk 0.
+public struct RegistryImage: Sendable, Equatable {
+    public var access: AccessRules
+    public var torrents: [RegisteredTorrent]
+
+    public init(access: AccessRules, torrents: [RegisteredTorrent]) {
+        self.access = access
+        self.torrents = torrents
+    }
+}
+
+/// A chunk whose bytes are not what a chunk may be.
+public struct ChunkDamaged: Error, Equatable {
+    public var number: UInt32
+
+    public init(number: UInt32) { self.number = number }
+}

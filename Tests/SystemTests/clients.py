@@ -1,0 +1,305 @@
+"""The BitTorrent clients that people use, one class each, set to trust the tracker alone.
+
+Each runs on a host of its own with one torrent. It is started with everything it needs on
+its command line or in its configuration, and is only watched from then on, through the
+remote control that it offers. Distributed hash table (DHT), peer exchange (PEX), local
+discovery (LSD), port mapping and µTP are off.
+"""
+
+import abc
+import base64
+import contextlib
+import http.client
+import json
+import pathlib
+import shutil
+import signal
+import socket
+import urllib.parse
+import xmlrpc.client
+
+PORT = 6881
+"""Where every client takes peers: each has a host of its own."""
+
+RATE = 2 << 20
+"""Bytes per second a client may download: a transfer lasts long enough to be watched."""
+
+
+class Unreachable(Exception):
+    """The client's remote control does not answer, yet."""
+
+
+class Client(abc.ABC):
+    """A client with one torrent; a seeder if it is given the payload.
+
+    `sources` collects where it says that it learnt of its peers: "tracker", "DHT", …; it
+    stays empty for a client that does not say. Peers that came to it are nobody's.
+    """
+
+    program: str
+    package: str
+    stop_signal = signal.SIGTERM
+
+    def __init__(self, host, directory, torrent, seeds):
+        self.host = host
+        self.directory = pathlib.Path(directory)
+        self.torrent = torrent
+        self.seeds = seeds
+        self.sources = set()
+        self.progress = 0
+        self.downloads = self.directory / "downloads"
+        self.downloads.mkdir(parents=True)
+        self.file = self.downloads / torrent.name
+        self.metainfo = self.directory / "test.torrent"
+        self.metainfo.write_bytes(torrent.metainfo)
+        if seeds:
+            self.file.write_bytes(torrent.payload)
+        self.process = host.start(self.command(), self.directory)
+
+    def __str__(self):
+        return f"{type(self).__name__} on {self.host.name}"
+
+    @abc.abstractmethod
+    def command(self):
+        """The command that runs it in the foreground; writes the configuration it needs."""
+
+    @abc.abstractmethod
+    def look(self):
+        """Returns the part of the payload it has, 0…1, and a set of sources of peers."""
+
+    def is_complete(self):
+        """Looks after it: whether it has the whole payload, checked by the client itself."""
+        assert self.process.status is None, f"{self} ended with status {self.process.status}"
+        with contextlib.suppress(Unreachable):
+            self.progress, sources = self.look()
+            self.sources |= sources
+        return self.progress == 1
+
+    def stop(self):
+        """Asks it to end as a user would; `process.wait` tells when it did."""
+        self.process.signal(self.stop_signal)
+
+    def http(self, method, port, path, body=None, headers={}):
+        """Speaks to its remote control: the response, with its `body` read."""
+        try:
+            with self.host.entered():
+                connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+                connection.connect()
+            with contextlib.closing(connection):
+                connection.request(method, path, body, headers)
+                response = connection.getresponse()
+                response.body = response.read()
+                return response
+        except (OSError, http.client.HTTPException) as error:
+            raise Unreachable from error
+
+
+class LibTorrent(Client):
+    """The library behind qBittorrent and Deluge, by way of its Python binding."""
+
+    program = "/usr/bin/python3"  # Debian's own, whichever runs the tests: it has the package.
+    package = "python3-libtorrent"
+
+    def command(self):
+        self.status = self.directory / "status.json"
+        script = pathlib.Path(__file__).with_name("libtorrent_peer.py")
+        return [self.program, script, self.metainfo, self.downloads, PORT, RATE, self.status,
+                *(["--seed"] if self.seeds else [])]
+
+    def look(self):
+        if not self.status.exists():
+            raise Unreachable
+        report = json.loads(self.status.read_text())
+        return report["progress"], set(report["sources"])
+
+
+class Transmission(Client):
+    """https://github.com/transmission/transmission/blob/3.00/extras/rpc-spec.txt"""
+
+    program = "transmission-daemon"
+    package = "transmission-daemon"
+
+    session = ""
+
+    def command(self):
+        (self.directory / "settings.json").write_text(json.dumps({
+            "dht-enabled": False,
+            "lpd-enabled": False,
+            "pex-enabled": False,
+            "utp-enabled": False,
+            "port-forwarding-enabled": False,
+            "peer-port": PORT,
+            "download-dir": str(self.downloads),
+            "speed-limit-down": RATE >> 10,
+            "speed-limit-down-enabled": True,
+            "watch-dir": str(self.directory),
+            "watch-dir-enabled": True,
+            "rpc-bind-address": "127.0.0.1",
+        }))
+        return [self.program, "--foreground", "--log-debug", "--config-dir", self.directory]
+
+    def look(self):
+        torrents = self.call("torrent-get", fields=["percentDone", "status", "peersFrom"])["torrents"]
+        if not torrents:
+            raise Unreachable
+        torrent, = torrents
+        is_checking = torrent["status"] in (1, 2)
+        names = {"fromCache": "cache", "fromDht": "DHT", "fromLpd": "LSD", "fromLtep": "LTEP",
+                 "fromPex": "PEX", "fromTracker": "tracker"}
+        sources = {name for key, name in names.items() if torrent["peersFrom"][key]}
+        return 0 if is_checking else torrent["percentDone"], sources
+
+    def call(self, method, **arguments):
+        request = json.dumps({"method": method, "arguments": arguments})
+        header = "X-Transmission-Session-Id"
+        response = self.http("POST", 9091, "/transmission/rpc", request, {header: self.session})
+        if response.status == 409:  # Against forged requests: come back with this.
+            self.session = response.headers[header]
+            raise Unreachable
+        return json.loads(response.body)["arguments"]
+
+
+class Aria2(Client):
+    """https://aria2.github.io/manual/en/html/aria2c.html
+
+    It speaks to UDP trackers only with its DHT enabled, so it has one, without a way in.
+    """
+
+    program = "aria2c"
+    package = "aria2"
+    stop_signal = signal.SIGINT  # On SIGTERM it leaves without a word to the tracker.
+
+    def command(self):
+        return [
+            self.program, "--no-conf", "--enable-dht=true", "--enable-dht6=false",
+            f"--dht-file-path={self.directory}/dht.dat", f"--dht-listen-port={PORT}",
+            "--enable-peer-exchange=false", "--bt-enable-lpd=false", f"--listen-port={PORT}",
+            f"--dir={self.downloads}", "--file-allocation=none", "--disk-cache=0",
+            f"--max-overall-download-limit={RATE}", "--seed-ratio=0", "--check-integrity=true",
+            "--enable-rpc", "--show-console-readout=false", "--console-log-level=debug", self.metainfo]
+
+    def look(self):
+        request = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "aria2.tellActive"})
+        downloads = json.loads(self.http("POST", 6800, "/jsonrpc", request).body)["result"]
+        if not downloads:
+            raise Unreachable
+        download, = downloads
+        return int(download["completedLength"]) / int(download["totalLength"]), set()
+
+
+class QBittorrent(Client):
+    """https://github.com/qbittorrent/qBittorrent/wiki/WebUI-API-(qBittorrent-4.1)"""
+
+    program = "qbittorrent-nox"
+    package = "qbittorrent-nox"
+
+    def command(self):
+        configuration = self.directory / "qBittorrent" / "config" / "qBittorrent.conf"
+        configuration.parent.mkdir(parents=True)
+        configuration.write_text(f"""\
+[LegalNotice]
+Accepted=true
+
+[BitTorrent]
+Session\\BTProtocol=TCP
+Session\\DHTEnabled=false
+Session\\LSDEnabled=false
+Session\\PeXEnabled=false
+Session\\GlobalDLSpeedLimit={RATE >> 10}
+
+[Network]
+PortForwardingEnabled=false
+
+[Preferences]
+WebUI\\Address=127.0.0.1
+WebUI\\LocalHostAuth=false
+WebUI\\UseUPnP=false
+""")
+        return [self.program, f"--profile={self.directory}", "--webui-port=8080",
+                f"--torrenting-port={PORT}", f"--save-path={self.downloads}", "--skip-dialog=true",
+                *(["--skip-hash-check"] if self.seeds else []), self.metainfo]
+
+    def look(self):
+        torrents = self.get("torrents/info")
+        if not torrents:
+            raise Unreachable
+        info_hash = torrents[0]["hash"]
+        peers = self.get("sync/torrentPeers", hash=info_hash)["peers"].values()
+        names = {"H": "DHT", "X": "PEX", "L": "LSD"}
+        sources = {names[flag] for peer in peers for flag in peer["flags"].split() if flag in names}
+        # The peers that it got by each way, tracker and others, are listed among its trackers.
+        ways = self.get("torrents/trackers", hash=info_hash)
+        sources |= {"tracker" if "://" in way["url"] else way["url"].strip("* []")
+                    for way in ways if way["num_peers"] > 0}
+        return torrents[0]["progress"], sources
+
+    def get(self, method, **parameters):
+        response = self.http("GET", 8080, f"/api/v2/{method}?{urllib.parse.urlencode(parameters)}")
+        if response.status != 200:
+            raise Unreachable
+        return json.loads(response.body)
+
+
+class RTorrent(Client):
+    """https://rtorrent-docs.readthedocs.io/en/latest/cmd-ref.html"""
+
+    program = "rtorrent"
+    package = "rtorrent"
+    stop_signal = signal.SIGINT
+
+    def command(self):
+        self.control = self.directory / "control"
+        configuration = self.directory / "rtorrent.rc"
+        session = self.directory / "session"
+        session.mkdir()
+        configuration.write_text(f"""\
+system.daemon.set = true
+session.path.set = {session}
+directory.default.set = {self.downloads}
+network.port_range.set = {PORT}-{PORT}
+network.port_random.set = no
+network.scgi.open_local = {self.control}
+dht.mode.set = disable
+protocol.pex.set = no
+trackers.use_udp.set = yes
+pieces.hash.on_completion.set = no
+throttle.global_down.max_rate.set_kb = {RATE >> 10}
+log.open_file = "log", "/dev/stdout"
+log.add_output = "tracker_debug", "log"
+schedule2 = test, 0, 0, ((load.start, "{self.metainfo}"))
+""")
+        return [self.program, "-n", "-o", f"import={configuration}"]
+
+    def look(self):
+        downloads = self.call("d.multicall2", "", "main", "d.hash=", "d.hashing=",
+                              "d.completed_bytes=", "d.size_bytes=")
+        if not downloads:
+            raise Unreachable
+        (info_hash, is_checking, completed, size), = downloads
+        trackers = self.call("t.multicall", info_hash, "", "t.url=", "t.latest_sum_peers=")
+        sources = {"DHT" if url.startswith("dht:") else "tracker" for url, peers in trackers if peers}
+        return 0 if is_checking else completed / size, sources
+
+    def call(self, method, *arguments):
+        """XML-RPC in an SCGI envelope, over a socket in the file system."""
+        request = xmlrpc.client.dumps(arguments, method).encode()
+        headers = b"CONTENT_LENGTH\0%d\0SCGI\0001\0" % len(request)
+        try:
+            with socket.socket(socket.AF_UNIX) as connection:
+                connection.settimeout(10)
+                connection.connect(str(self.control))
+                connection.sendall(b"%d:%b,%b" % (len(headers), headers, request))
+                with connection.makefile("rb") as reply:
+                    _, _, response = reply.read().partition(b"\r\n\r\n")
+        except OSError as error:
+            raise Unreachable from error
+        (value,), _ = xmlrpc.client.loads(response)
+        return value
+
+
+ALL = (LibTorrent, Transmission, Aria2, QBittorrent, RTorrent)
+
+
+def missing():
+    """What is missing of the programs, with the Debian package that brings it."""
+    ...
