@@ -71,10 +71,12 @@ public enum Refusal: UInt8, Sendable, Hashable {
     case trackerFull
     case notStored
     case storageFailed
+    case busy
+    case notServing
 
     public var text: StaticString {
         switch self {
-        case .connectionIDExpired: "connection id expired or wrong"
+        case .connectionIDExpired: "connection id expired"
         case .malformedAnnounce: "announce request is malformed"
         case .malformedScrape: "scrape takes 1 to 74 info hashes of 20 bytes"
         case .unknownAction: "unknown action"
@@ -85,6 +87,8 @@ public enum Refusal: UInt8, Sendable, Hashable {
         case .passkeyUnknown: "private tracker: unknown passkey"
         case .trackerFull: "tracker is full, try again later"
         case .notStored: "tracker could not store the update, try again later"
+        case .busy: "tracker is busy, try again soon"
+        case .notServing: "tracker is starting or stopping, try again soon"
         case .storageFailed: "tracker has lost its disk, try another tracker"
         }
     }

@@ -38,11 +38,9 @@ public struct Limits: Sendable, Equatable {
     public var peers: Int = 16_000_000
     /// Error replies to one address in a second; further errors are silence, so that forged sources gain nothing.
     public var errorsPerSecond: Int = 10
-    /// Requests that wait for their entry to be durable. More are dropped in silence, as a full socket buffer would
-    /// do: UDP clients try again.
-    public var waitingRequests: Int = 65_536
-    /// Updates in one entry: bounds the work of one step and the size of one write (about 64 bytes each).
-    public var updatesPerEntry: Int = 2_048
+    /// Updates in one entry: bounds the requests that wait, the work of one step and the size of one write (about 64
+    /// bytes each). More wait in the kernel's buffers; what comes past them is dropped, and UDP clients try again.
+    public var updatesPerEntry: Int = 8_192
     /// Torrents in the registry.
     public var registeredTorrents: Int = 1_000_000
     /// Info hashes on the access list.

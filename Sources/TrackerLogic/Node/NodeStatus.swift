@@ -51,6 +51,8 @@ public enum Role: String, Sendable, Hashable {
     case master
     /// Answering what waits, taking nothing new.
     case draining
+    /// Has lost its disk.
+    case failed
     case stopped
 }
 

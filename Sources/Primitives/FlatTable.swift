@@ -1,0 +1,67 @@
+/// Records found by a key of their own: an array with a flat index beside it, for tables that strangers or operators
+/// fill. Its order is the order of insertion with gaps closed from the end; nothing may depend on it.
+
+public protocol FlatRecord: Sendable {
+    /// A hash of the key, under a secret.
+    func keyHash(_ secret: UInt64) -> UInt64
+    /// Whether the other record has the same key.
+    func hasSameKey(as other: Self) -> Bool
+}
+
+public struct FlatTable<Record: FlatRecord>: Sendable {
+    public private(set) var records: [Record] = []
+    private var index = SlotIndex()
+    private let secret: UInt64
+
+    public init(secret: UInt64) { self.secret = secret }
+
+    public var count: Int { records.count }
+
+    /// The record with the same key as this one.
+    public func find(_ record: Record) -> Record? { slot(record).map { records[$0] } }
+
+    public func contains(_ record: Record) -> Bool { slot(record) != nil }
+
+    /// Adds a record, or replaces the one with its key.
+    ///
+    /// - Returns: the one replaced.
+    @discardableResult
+    public mutating func put(_ record: Record) -> Record? {
+        if let slot = slot(record) {
+            let old = records[slot]
+            records[slot] = record
+            return old
+        }
+        index.insert(hash(record), slot: records.count)
+        records.append(record)
+        return nil
+    }
+
+    /// Removes the record with the same key as this one.
+    @discardableResult
+    public mutating func remove(_ record: Record) -> Record? {
+        guard let slot = slot(record) else { return nil }
+        let old = records[slot]
+        index.remove(hash(old), slot: slot)
+        let last = records.count - 1
+        if slot != last {
+            index.move(hash(records[last]), from: last, to: slot)
+            records[slot] = records[last]
+        }
+        records.removeLast()
+        return old
+    }
+
+    private func slot(_ record: Record) -> Int? {
+        index.find(hash(record)) { records[$0].hasSameKey(as: record) }
+    }
+
+    private func hash(_ record: Record) -> UInt32 { UInt32(truncatingIfNeeded: record.keyHash(secret)) }
+}
+
+/// A hash of any bytes under a secret.
+public func hash(_ bytes: some Sequence<UInt8>, secret: UInt64) -> UInt64 {
+    var state = secret ^ 0xA076_1D64_78BD_642F
+    for byte in bytes { state = folded(state ^ UInt64(byte), 0xE703_7ED1_A0B4_28DB) }
+    return state
+}

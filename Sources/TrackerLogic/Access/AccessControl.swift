@@ -1,0 +1,143 @@
+/// The access rules in force: replicated, changed by updates alone.
+
+import Primitives
+import Wire
+
+public struct AccessControl: Sendable {
+    public private(set) var mode = AccessMode.open
+    private var infoHashes: FlatTable<ListedInfoHash>
+    private var usersByName: FlatTable<UserByName>
+    private var usersByPasskey: FlatTable<UserByPasskey>
+    private let secret: UInt64
+    /// The sum of the fingerprints of all rules, in no order.
+    public private(set) var digest: UInt64 = 0
+
+    public init(secret: UInt64) {
+        self.secret = secret
+        infoHashes = FlatTable(secret: secret)
+        usersByName = FlatTable(secret: secret)
+        usersByPasskey = FlatTable(secret: secret)
+    }
+
+    public var infoHashCount: Int { infoHashes.count }
+    public var userCount: Int { usersByName.count }
+
+    /// Whether a request may be granted.
+    ///
+    /// - Parameter passkey: read only on private trackers.
+    /// - Returns: nil where it may.
+    public func refusal(_ infoHash: InfoHash, passkey: () -> [UInt8]) -> Refusal? {
+        switch mode {
+        case .open: return nil
+        case .allow: return infoHashes.contains(ListedInfoHash(infoHash)) ? nil : .infoHashNotAllowed
+        case .deny: return infoHashes.contains(ListedInfoHash(infoHash)) ? .infoHashDenied : nil
+        case .private: return refusal(passkey: passkey())
+        }
+    }
+
+    /// Whether somebody with this passkey may ask at all.
+    public func refusal(passkey: [UInt8]) -> Refusal? {
+        guard mode == .private else { return nil }
+        guard !passkey.isEmpty else { return .passkeyMissing }
+        return usersByPasskey.contains(UserByPasskey(User(name: "", passkey: passkey))) ? nil : .passkeyUnknown
+    }
+
+    // MARK: Changing
+
+    mutating func setMode(_ mode: AccessMode) {
+        digest &-= folded(secret ^ 0x11, UInt64(self.mode.rawValue) &+ 0x9E37_79B9_7F4A_7C15)
+        self.mode = mode
+        digest &+= folded(secret ^ 0x11, UInt64(mode.rawValue) &+ 0x9E37_79B9_7F4A_7C15)
+    }
+
+    mutating func list(_ infoHash: InfoHash) {
+        let record = ListedInfoHash(infoHash)
+        if infoHashes.put(record) == nil { digest &+= record.keyHash(secret) }
+    }
+
+    mutating func unlist(_ infoHash: InfoHash) {
+        let record = ListedInfoHash(infoHash)
+        if infoHashes.remove(record) != nil { digest &-= record.keyHash(secret) }
+    }
+
+    mutating func put(_ user: User) {
+        // A passkey belongs to one user only, the one who was given it last.
+        if let holder = usersByPasskey.find(UserByPasskey(user)), holder.user.name != user.name {
+            removeUser(named: holder.user.name)
+        }
+        removeUser(named: user.name)
+        usersByName.put(UserByName(user))
+        usersByPasskey.put(UserByPasskey(user))
+        digest &+= fingerprint(user)
+    }
+
+    mutating func removeUser(named name: String) {
+        guard let old = usersByName.remove(UserByName(User(name: name, passkey: []))) else { return }
+        usersByPasskey.remove(UserByPasskey(old.user))
+        digest &-= fingerprint(old.user)
+    }
+
+    private func fingerprint(_ user: User) -> UInt64 {
+        folded(hash(user.name.utf8, secret: secret), hash(user.passkey, secret: secret ^ 0x22))
+    }
+
+    // MARK: As a whole
+
+    /// The rules in force, in an order that means nothing.
+    var rules: AccessRules {
+        AccessRules(
+            mode: mode, infoHashes: infoHashes.records.map(\.infoHash), users: usersByName.records.map(\.user))
+    }
+
+    /// The updates that turn the rules in force into those wanted: additions before the mode where it becomes
+    /// stricter by them, removals last, so that no client is refused on the way who is welcome before and after.
+    func updates(towards wanted: AccessRules) -> [Update] {
+        var updates: [Update] = []
+        var listed = FlatTable<ListedInfoHash>(secret: secret)
+        for infoHash in wanted.infoHashes where listed.put(ListedInfoHash(infoHash)) == nil {
+            if !infoHashes.contains(ListedInfoHash(infoHash)) { updates.append(.listInfoHash(infoHash)) }
+        }
+        var named = FlatTable<UserByName>(secret: secret)
+        for user in wanted.users {
+            named.put(UserByName(user))
+            if usersByName.find(UserByName(user))?.user != user {
+                updates.append(.putUser(name: Array(user.name.utf8), passkey: user.passkey))
+            }
+        }
+        if wanted.mode != mode { updates.append(.setAccessMode(wanted.mode.rawValue)) }
+        for record in infoHashes.records where !listed.contains(record) {
+            updates.append(.unlistInfoHash(record.infoHash))
+        }
+        for record in usersByName.records where !named.contains(record) {
+            updates.append(.removeUser(name: Array(record.user.name.utf8)))
+        }
+        return updates
+    }
+}
+
+private struct ListedInfoHash: FlatRecord {
+    var infoHash: InfoHash
+
+    init(_ infoHash: InfoHash) { self.infoHash = infoHash }
+
+    func keyHash(_ secret: UInt64) -> UInt64 { infoHash.bytes.hash(key: secret) }
+    func hasSameKey(as other: Self) -> Bool { infoHash == other.infoHash }
+}
+
+private struct UserByName: FlatRecord {
+    var user: User
+
+    init(_ user: User) { self.user = user }
+
+    func keyHash(_ secret: UInt64) -> UInt64 { hash(user.name.utf8, secret: secret) }
+    func hasSameKey(as other: Self) -> Bool { user.name.utf8.elementsEqual(other.user.name.utf8) }
+}
+
+private struct UserByPasskey: FlatRecord {
+    var user: User
+
+    init(_ user: User) { self.user = user }
+
+    func keyHash(_ secret: UInt64) -> UInt64 { hash(user.passkey, secret: secret) }
+    func hasSameKey(as other: Self) -> Bool { user.passkey == other.user.passkey }
+}

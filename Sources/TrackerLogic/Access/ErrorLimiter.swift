@@ -1,0 +1,37 @@
+/// Limits the error replies that go to one address in a second: a forger must not make us shout at his victim.
+///
+/// A fixed table of counters; addresses that share one by chance share its allowance, so that no flood of sources makes
+/// it grow.
+
+import Primitives
+
+public struct ErrorLimiter: Sendable, Hashable {
+    /// Counters; more than the clients that are in error in any one second, in all but an attack.
+    static let slotCount = 16_384
+
+    private struct Slot: Sendable, Hashable {
+        var second: UInt32 = 0
+        var count: UInt32 = 0
+    }
+
+    private var slots: [Slot]
+    private let key: UInt64
+    private let limit: UInt32
+
+    public init(key: UInt64, perSecond limit: Int) {
+        slots = Array(repeating: Slot(), count: ErrorLimiter.slotCount)
+        self.key = key
+        self.limit = UInt32(clamping: limit)
+    }
+
+    /// Whether one more error may go to this address now; counts it if so.
+    public mutating func allows(_ address: SocketAddress, at now: Instant) -> Bool {
+        let second = UInt32(truncatingIfNeeded: now.nanoseconds / 1_000_000_000)
+        let hash = folded(address.high ^ key, address.low ^ 0xE703_7ED1_A0B4_28DB)
+        let slot = Int(hash % UInt64(ErrorLimiter.slotCount))
+        if slots[slot].second != second { slots[slot] = Slot(second: second, count: 0) }
+        guard slots[slot].count < limit else { return false }
+        slots[slot].count += 1
+        return true
+    }
+}

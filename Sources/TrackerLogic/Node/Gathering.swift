@@ -1,0 +1,70 @@
+/// The entry that is being gathered: updates on their way into the log, and the requests that wait for them.
+
+import Primitives
+import Wire
+
+/// Somebody who waits for an update to be agreed on.
+struct WaitingRequest: Sendable, Hashable {
+    /// Where the reply goes; for HTTP, where the request came from.
+    var remote: SocketAddress
+    /// Where the reply leaves from.
+    var local: SocketAddress
+    var transactionID: TransactionID
+    var socket: UInt16
+    /// Peers wanted, within the limits.
+    var numWant: UInt16
+    /// Which update of the entry it is.
+    var ordinal: UInt32
+    /// The request of `ClientRequest`; nil for a datagram.
+    var clientRequest: UInt64?
+}
+
+struct Gathering: Sendable, Hashable {
+    /// An entry without its header's contents.
+    private(set) var bytes: [UInt8] = []
+    private(set) var updateCount = 0
+    private(set) var waiting: [WaitingRequest] = []
+
+    init() { EntryHeader.reserve(in: &bytes) }
+
+    var isEmpty: Bool { updateCount == 0 }
+
+    @inline(__always)
+    mutating func append<Endpoint>(_ announce: AnnounceUpdate<Endpoint>, for request: WaitingRequest) {
+        var request = request
+        request.ordinal = UInt32(truncatingIfNeeded: updateCount)
+        waiting.append(request)
+        announce.encode(into: &bytes)
+        updateCount += 1
+    }
+
+    mutating func append(_ update: Update) {
+        update.encode(into: &bytes)
+        updateCount += 1
+    }
+
+    /// Turns what was gathered into an entry and begins anew.
+    ///
+    /// - Parameter spare: room for the requests of the next entry, from one that is done.
+    mutating func seal(index: UInt64, epoch: Epoch, time: WallTime, spare: inout [WaitingRequest]) -> Proposal {
+        let header = EntryHeader(index: index, epoch: epoch, time: time, updateCount: UInt32(updateCount))
+        header.seal(&bytes)
+        let size = bytes.count
+        let proposal = Proposal(header: header, bytes: bytes, waiting: waiting)
+        // The sealed bytes go to the disk and stay shared; the next entry will be about as long.
+        bytes = []
+        bytes.reserveCapacity(size + size / 4)
+        EntryHeader.reserve(in: &bytes)
+        updateCount = 0
+        spare.removeAll(keepingCapacity: true)
+        swap(&waiting, &spare)
+        return proposal
+    }
+}
+
+/// An entry that is under way.
+struct Proposal: Sendable, Hashable {
+    var header: EntryHeader
+    var bytes: [UInt8]
+    var waiting: [WaitingRequest]
+}

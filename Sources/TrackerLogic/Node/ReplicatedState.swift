@@ -1,0 +1,150 @@
+/// All that the trackers of a cluster agree on: swarms, access rules, registered torrents.
+///
+/// Changed by entries of the log alone, in order, and by nothing else: no clock, no chance, no configuration. So equal
+/// logs make equal states.
+///
+/// Each update touches one *chunk* only: chunk 0 is the access rules and the registry, chunk s+1 is shard s of the
+/// swarms. That is why chunks that were written down at different indices are one state together with the log.
+
+import Primitives
+import Wire
+
+public struct ReplicatedState: Sendable {
+    public private(set) var table: SwarmTable
+    public private(set) var access: AccessControl
+    public private(set) var registry: TorrentRegistry
+    /// The last entry that was applied.
+    public private(set) var index: UInt64 = 0
+    /// The cluster time of that entry.
+    public private(set) var time = WallTime(milliseconds: 0)
+    /// Chunks that have changed since they were last written down.
+    private var changed: [Bool]
+
+    public init(secret: ClusterSecret, shardCount: UInt32) {
+        let keys = SipHash(key0: secret.w0, key1: secret.w1)
+        table = SwarmTable(key: keys.mac(Array("swarm table".utf8)), shardCount: shardCount)
+        access = AccessControl(secret: keys.mac(Array("access".utf8)))
+        registry = TorrentRegistry(secret: keys.mac(Array("registry".utf8)))
+        changed = Array(repeating: false, count: Int(shardCount) + 1)
+    }
+
+    public var chunkCount: Int { changed.count }
+
+    /// The state's fingerprint: equal for equal contents, in whatever order they lie.
+    public var digest: UInt64 { table.digest &+ access.digest &+ registry.digest }
+
+    // MARK: Applying
+
+    /// What applying an update came to, for those who answer or count.
+    enum Outcome {
+        case announced(SwarmTable.Place)
+        case expired(peers: Int)
+        case accessChanged
+        case registryChanged
+    }
+
+    /// Begins an entry: its updates follow, then nothing else until the next.
+    mutating func begin(_ header: EntryHeader) {
+        index = header.index
+        time = max(time, header.time)
+    }
+
+    /// Applies one update of the entry that was begun.
+    @discardableResult
+    mutating func apply(_ update: Update) -> Outcome {
+        switch update {
+        case .announceIPv4(let announce):
+            let place = table.apply(announce, time: time.seconds)
+            changed[place.shard + 1] = true
+            return .announced(place)
+        case .announceIPv6(let announce):
+            let place = table.apply(announce, time: time.seconds)
+            changed[place.shard + 1] = true
+            return .announced(place)
+        case .expire(let shard, let seenBefore, let emptyBefore):
+            if Int(shard) + 1 < changed.count { changed[Int(shard) + 1] = true }
+            return .expired(peers: table.expire(shard: shard, seenBefore: seenBefore, emptyBefore: emptyBefore))
+        case .registerTorrent(let infoHash, let byteCount, let name):
+            let name = String(decoding: name, as: UTF8.self)
+            registry.put(RegisteredTorrent(infoHash: infoHash, name: name, byteCount: byteCount))
+            changed[0] = true
+            return .registryChanged
+        case .unregisterTorrent(let infoHash):
+            registry.remove(infoHash)
+            changed[0] = true
+            return .registryChanged
+        case .setAccessMode, .listInfoHash, .unlistInfoHash, .putUser, .removeUser:
+            applyAccess(update)
+            changed[0] = true
+            return .accessChanged
+        }
+    }
+
+    private mutating func applyAccess(_ update: Update) {
+        switch update {
+        case .setAccessMode(let mode): access.setMode(AccessMode(rawValue: mode) ?? .open)
+        case .listInfoHash(let infoHash): access.list(infoHash)
+        case .unlistInfoHash(let infoHash): access.unlist(infoHash)
+        case .putUser(let name, let passkey):
+            access.put(User(name: String(decoding: name, as: UTF8.self), passkey: passkey))
+        case .removeUser(let name): access.removeUser(named: String(decoding: name, as: UTF8.self))
+        case .announceIPv4, .announceIPv6, .expire, .registerTorrent, .unregisterTorrent:
+            preconditionFailure("not an update of the access rules")
+        }
+    }
+
+    /// The chunk that an update touches.
+    func chunk(of update: Update) -> Int {
+        switch update {
+        case .announceIPv4(let announce): Int(table.shard(of: announce.infoHash)) + 1
+        case .announceIPv6(let announce): Int(table.shard(of: announce.infoHash)) + 1
+        case .expire(let shard, _, _): Int(shard) + 1
+        case .registerTorrent, .unregisterTorrent, .setAccessMode, .listInfoHash, .unlistInfoHash, .putUser,
+            .removeUser:
+            0
+        }
+    }
+
+    // MARK: Writing down
+
+    /// Whether a chunk has changed since it was last taken.
+    func hasChanged(chunk: Int) -> Bool { changed[chunk] }
+
+    /// A chunk that was taken has not been saved.
+    mutating func markChanged(chunk: Int) { changed[chunk] = true }
+
+    /// Writes a chunk down as it is now; it counts as unchanged from here on.
+    mutating func takeChunk(_ number: Int) -> SnapshotChunk {
+        changed[number] = false
+        return SnapshotChunk(number: UInt32(number), index: index, bytes: chunkBytes(number))
+    }
+
+    /// The bytes of a chunk as it is now.
+    func chunkBytes(_ number: Int) -> [UInt8] {
+        guard number > 0 else { return RegistryImage(access: access.rules, torrents: registry.all).encoded() }
+        return table.image(ofShard: number - 1)
+    }
+
+    // MARK: Reading back
+
+    /// Puts a chunk back into a state that does not have it yet.
+    mutating func restore(_ chunk: SnapshotChunk) throws(ChunkDamaged) {
+        guard Int(chunk.number) < changed.count else { throw ChunkDamaged(number: chunk.number) }
+        if chunk.number == 0 {
+            let image = try chunk.registry()
+            access.setMode(image.access.mode)
+            for infoHash in image.access.infoHashes { access.list(infoHash) }
+            for user in image.access.users { access.put(user) }
+            for torrent in image.torrents { registry.put(torrent) }
+        } else {
+            table.restore(Int(chunk.number) - 1, try chunk.timedSwarms())
+        }
+        index = max(index, chunk.index)
+    }
+}
+
+extension ReplicatedState: Equatable {
+    public static func == (left: ReplicatedState, right: ReplicatedState) -> Bool {
+        left.index == right.index && left.table == right.table && left.digest == right.digest
+    }
+}

@@ -1,0 +1,77 @@
+/// Visits the shards one after another and finds those whose silent peers are to be taken out.
+///
+/// Only the master sweeps, and what it finds becomes an update of the log (design 3.4, rule 4): no tracker forgets a
+/// peer by its own clock.
+
+import Primitives
+import Wire
+
+struct ExpirySweep: Sendable, Hashable {
+    /// In which every shard is visited once.
+    static let round = Duration.seconds(60)
+    /// How long a torrent without peers keeps its count of downloads.
+    static let emptyLifetime: UInt32 = 30 * 86_400
+    /// The same while the table is nearly full.
+    static let emptyLifetimeWhenFull: UInt32 = 3_600
+    /// Shortest time between two steps, so that an idle tracker sleeps.
+    static let minPace = Duration.milliseconds(200)
+
+    private var nextShard: UInt32 = 0
+    private let shardCount: UInt32
+    private(set) var deadline: Instant?
+
+    init(shardCount: UInt32) { self.shardCount = shardCount }
+
+    /// Shards a step, so that a round takes its time.
+    private var shardsPerStep: UInt32 {
+        let steps = UInt32(ExpirySweep.round.nanoseconds / ExpirySweep.minPace.nanoseconds)
+        return max(1, (shardCount + steps - 1) / steps)
+    }
+
+    mutating func start(now: Instant) { deadline = now + ExpirySweep.minPace }
+
+    /// The expiries that are due, as updates; none for shards where nobody is silent.
+    ///
+    /// - Parameters:
+    ///   - time: cluster time now, in seconds since 1970.
+    ///   - lifetime: seconds after which a silent peer is gone.
+    mutating func step(
+        _ table: SwarmTable, now: Instant, time: UInt32, lifetime: UInt32, isNearlyFull: Bool
+    ) -> [Update] {
+        guard let deadline, deadline <= now else { return [] }
+        let count = shardsPerStep
+        // Fewer shards than steps in a round: longer pauses instead.
+        self.deadline = now + max(
+            ExpirySweep.minPace,
+            Duration(nanoseconds: ExpirySweep.round.nanoseconds * Int64(count) / Int64(shardCount)))
+        let emptyLifetime = isNearlyFull ? ExpirySweep.emptyLifetimeWhenFull : ExpirySweep.emptyLifetime
+        let seenBefore = time > lifetime ? time - lifetime : 0
+        let emptyBefore = time > emptyLifetime ? time - emptyLifetime : 0
+        var updates: [Update] = []
+        for _ in 0..<count {
+            if table.hasSilent(inShard: nextShard, seenBefore: seenBefore, emptyBefore: emptyBefore) {
+                updates.append(.expire(shard: nextShard, seenBefore: seenBefore, emptyBefore: emptyBefore))
+            }
+            nextShard = (nextShard + 1) % shardCount
+        }
+        return updates
+    }
+}
+
+extension SwarmTable {
+    /// Whether an expiry of this shard would take anything out.
+    func hasSilent(inShard number: UInt32, seenBefore: UInt32, emptyBefore: UInt32) -> Bool {
+        let shard = shards[Int(number)]
+        for torrent in shard.torrents {
+            if torrent.isEmpty {
+                if torrent.emptySince < emptyBefore { return true }
+                continue
+            }
+            for position in 0..<Int(torrent.ipv4.count)
+            where shard.ipv4.lastSeen(torrent.ipv4, at: position) < seenBefore { return true }
+            for position in 0..<Int(torrent.ipv6.count)
+            where shard.ipv6.lastSeen(torrent.ipv6, at: position) < seenBefore { return true }
+        }
+        return false
+    }
+}

@@ -1,0 +1,84 @@
+/// A swarm of more than a few peers: endpoints apart from the rest, so that a reply is gathered from a few cache
+/// lines, and an index, so that an announce finds its peer in O(1).
+
+import Primitives
+import Wire
+
+struct LargeSwarm<Endpoint: CompactEndpoint>: Sendable {
+    /// What a reply does not need.
+    struct Details: Sendable {
+        var downloaded: UInt64
+        var left: UInt64
+        var peerID: PeerID
+        var lastSeen: UInt32
+        var isCounted: Bool
+    }
+
+    private(set) var endpoints: [Endpoint] = []
+    private(set) var details: [Details] = []
+    private var index = SlotIndex()
+
+    var count: Int { endpoints.count }
+
+    private static func hash(_ endpoint: Endpoint, _ key: UInt64) -> UInt32 {
+        UInt32(truncatingIfNeeded: endpoint.hash(key: key) &>> 32)
+    }
+
+    func position(of endpoint: Endpoint, key: UInt64) -> Int? {
+        index.find(LargeSwarm.hash(endpoint, key)) { endpoints[$0] == endpoint }
+    }
+
+    func peer(at position: Int) -> Peer<Endpoint> {
+        let rest = details[position]
+        return Peer(
+            downloaded: rest.downloaded, left: rest.left, peerID: rest.peerID, lastSeen: rest.lastSeen,
+            endpoint: endpoints[position], isCounted: rest.isCounted)
+    }
+
+    /// Replaces a peer by a later state of itself.
+    mutating func update(_ peer: Peer<Endpoint>, at position: Int) {
+        details[position] = Details(
+            downloaded: peer.downloaded, left: peer.left, peerID: peer.peerID, lastSeen: peer.lastSeen,
+            isCounted: peer.isCounted)
+    }
+
+    /// - Parameter endpoint: not yet in the swarm.
+    mutating func append(_ peer: Peer<Endpoint>, key: UInt64) {
+        let position = endpoints.count
+        if position == endpoints.capacity {
+            endpoints.reserveCapacity(position + position / 4 + 8)
+            details.reserveCapacity(position + position / 4 + 8)
+        }
+        endpoints.append(peer.endpoint)
+        details.append(
+            Details(
+                downloaded: peer.downloaded, left: peer.left, peerID: peer.peerID, lastSeen: peer.lastSeen,
+                isCounted: peer.isCounted))
+        index.insert(LargeSwarm.hash(peer.endpoint, key), slot: position)
+    }
+
+    mutating func swapAt(_ left: Int, _ right: Int, key: UInt64) {
+        guard left != right else { return }
+        let leftHash = LargeSwarm.hash(endpoints[left], key)
+        let rightHash = LargeSwarm.hash(endpoints[right], key)
+        // By way of a slot that no peer has, so that the two are never mistaken for each other.
+        let nowhere = Int(UInt32.max - 1)
+        index.move(leftHash, from: left, to: nowhere)
+        index.move(rightHash, from: right, to: left)
+        index.move(leftHash, from: nowhere, to: right)
+        endpoints.swapAt(left, right)
+        details.swapAt(left, right)
+    }
+
+    mutating func removeLast(key: UInt64) {
+        let last = endpoints.count - 1
+        index.remove(LargeSwarm.hash(endpoints[last], key), slot: last)
+        endpoints.removeLast()
+        details.removeLast()
+    }
+
+    var byteCount: Int {
+        endpoints.capacity * MemoryLayout<Endpoint>.stride + details.capacity * MemoryLayout<Details>.stride
+            + index.byteCount
+    }
+}

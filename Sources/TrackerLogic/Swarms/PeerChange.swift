@@ -1,0 +1,101 @@
+/// What an announce does to a peer: it comes, changes, or goes.
+
+import Primitives
+import Wire
+
+struct PeerChange: Sendable, Hashable {
+    /// As the peer was; nil for one that is new.
+    var before: Standing?
+    /// As it is now; nil for one that has left.
+    var after: Standing?
+    /// Where it stands in its list; nil for one that has left.
+    var position: Int?
+    /// Whether this announce completes a download that had not been counted.
+    var isNewlyCompleted = false
+
+    enum Standing: Sendable, Hashable {
+        case leecher
+        case seeder
+
+        init(isSeeder: Bool) { self = isSeeder ? .seeder : .leecher }
+    }
+}
+
+extension Peer {
+    init(_ image: PeerImage, endpoint: Endpoint) {
+        self.init(
+            downloaded: image.downloaded, left: image.left, peerID: image.peerID, lastSeen: image.lastSeen,
+            endpoint: endpoint, isCounted: image.isCounted)
+    }
+}
+
+extension PeerStore {
+    /// Applies an announce to the list of its swarm.
+    ///
+    /// - Parameters:
+    ///   - torrent: the hash of the info hash, under the table's key.
+    ///   - time: cluster time of the entry, in seconds since 1970.
+    mutating func apply(
+        _ announce: AnnounceUpdate<Endpoint>, to list: inout PeerList, torrent: UInt64, time: UInt32, key: UInt64,
+        digest: inout UInt64
+    ) -> PeerChange {
+        let position = position(of: announce.endpoint, in: list, key: key)
+        var change = PeerChange()
+        var wasCounted = false
+        if let position {
+            let before = peer(list, at: position)
+            digest &-= before.fingerprint(torrent: torrent, key: key)
+            change.before = .init(isSeeder: before.isSeeder)
+            wasCounted = before.isCounted
+            if announce.event == .stopped {
+                remove(at: position, from: &list, key: key)
+                return change
+            }
+        } else if announce.event == .stopped {
+            return change
+        }
+        // A download that begins anew may complete anew; anything else that is heard twice may not.
+        let isAnew = announce.event == .started && announce.left > 0
+        change.isNewlyCompleted =
+            announce.event == .completed && announce.left == 0 && !wasCounted
+        let after = Peer(
+            downloaded: announce.downloaded, left: announce.left, peerID: announce.peerID, lastSeen: time,
+            endpoint: announce.endpoint, isCounted: (wasCounted && !isAnew) || change.isNewlyCompleted)
+        digest &+= after.fingerprint(torrent: torrent, key: key)
+        change.after = .init(isSeeder: after.isSeeder)
+        if let position {
+            change.position = replace(after, at: position, in: &list, key: key)
+        } else {
+            change.position = insert(after, into: &list, key: key)
+        }
+        return change
+    }
+
+    /// Adds a peer of a snapshot.
+    mutating func restore(
+        _ peer: Peer<Endpoint>, to list: inout PeerList, torrent: UInt64, key: UInt64, digest: inout UInt64
+    ) {
+        digest &+= peer.fingerprint(torrent: torrent, key: key)
+        _ = insert(peer, into: &list, key: key)
+    }
+
+    /// Takes out the peers last seen before a time.
+    mutating func expire(
+        _ list: inout PeerList, seenBefore: UInt32, torrent: UInt64, key: UInt64, digest: inout UInt64
+    ) -> (peers: Int, seeders: Int) {
+        var expired = (peers: 0, seeders: 0)
+        // From the last position down: what a removal moves into the gap has been looked at already.
+        var position = Int(list.count) - 1
+        while position >= 0 {
+            if lastSeen(list, at: position) < seenBefore {
+                let gone = peer(list, at: position)
+                digest &-= gone.fingerprint(torrent: torrent, key: key)
+                expired.peers += 1
+                if gone.isSeeder { expired.seeders += 1 }
+                remove(at: position, from: &list, key: key)
+            }
+            position -= 1
+        }
+        return expired
+    }
+}

@@ -1,0 +1,99 @@
+/// Chooses the peers of a reply: an unbiased sample without repeats, in O(numWant), without memory of its own.
+///
+/// Where more peers stand to choose from than are wanted, the ring of positions is turned by a random amount and cut
+/// into as many equal pieces as peers are wanted, and one position is drawn from each. Every position is equally
+/// likely to be drawn (the random turn makes it so even where pieces differ by one), none twice, and memory is walked
+/// in order. The price against a textbook sample: two neighbours in the table are rarely drawn together, and
+/// neighbours in the table have nothing in common but the time at which they came.
+
+import Primitives
+import Wire
+
+/// Which positions of a swarm may be drawn: `0..<count` without `excluded`.
+struct Candidates {
+    /// Positions, before one is left out.
+    var count: Int
+    /// The announcer's own position, where it has one in the range.
+    var excluded: Int?
+
+    /// - Parameters:
+    ///   - isSeeder: seeders get leechers only, who stand first.
+    ///   - own: the announcer's position.
+    init(_ list: PeerList, isSeeder: Bool, own: Int?) {
+        count = isSeeder ? list.leechers : Int(list.count)
+        excluded = own.flatMap { [count] in $0 < count ? $0 : nil }
+    }
+
+    /// Calls `visit` with up to `wanted` distinct positions.
+    @inline(__always)
+    func draw(_ wanted: Int, _ random: inout RandomStream, _ visit: (Int) -> Void) {
+        let available = excluded == nil ? count : count - 1
+        let hole = excluded ?? Int.max
+        guard available > 0, wanted > 0 else { return }
+        if available <= wanted {
+            for draw in 0..<available { visit(draw >= hole ? draw + 1 : draw) }
+            return
+        }
+        let turn = random.below(available)
+        let width = (UInt64(available) &<< 32) / UInt64(wanted)  // of a piece, in 2⁻³² positions
+        var bits: UInt64 = 0
+        var start = 0
+        for piece in 1...wanted {
+            let end = piece == wanted ? available : Int((UInt64(piece) &* width) &>> 32)
+            bits = piece & 1 == 1 ? random.next() : bits &>> 32
+            var draw = start &+ Int(((bits & 0xFFFF_FFFF) &* UInt64(end &- start)) &>> 32) &+ turn
+            if draw >= available { draw &-= available }
+            visit(draw >= hole ? draw &+ 1 : draw)
+            start = end
+        }
+    }
+}
+
+extension PeerStore {
+    /// Writes up to `wanted` compact peers of a swarm.
+    ///
+    /// - Parameters:
+    ///   - own: the announcer's position, which is left out.
+    ///   - isSeeder: whether the announcer is a seeder, who gets leechers only.
+    ///   - wanted: peers wanted, at least 0; the room must hold that many.
+    /// - Returns: how many were written.
+    /// - Complexity: O(wanted), no allocation.
+    func choose(
+        _ wanted: Int, from list: PeerList, own: Int?, isSeeder: Bool, random: inout RandomStream,
+        into room: UnsafeMutableRawBufferPointer
+    ) -> Int {
+        precondition(room.count >= wanted * Endpoint.byteCount, "the room is too small for the peers wanted")
+        guard list.count > 0, wanted > 0, let base = room.baseAddress else { return 0 }
+        let candidates = Candidates(list, isSeeder: isSeeder, own: own)
+        var target = base
+        if list.isLarge {
+            large[Int(list.place & ~PeerList.largeBit)].endpoints.withUnsafeBufferPointer { endpoints in
+                candidates.draw(wanted, &random) { position in
+                    target.storeBytes(of: endpoints[position], as: Endpoint.self)
+                    target += Endpoint.byteCount
+                }
+            }
+        } else {
+            pool.records.withUnsafeBufferPointer { records in
+                let start = Int(list.place)
+                candidates.draw(wanted, &random) { position in
+                    target.storeBytes(of: records[start + position].endpoint, as: Endpoint.self)
+                    target += Endpoint.byteCount
+                }
+            }
+        }
+        return (target - base) / Endpoint.byteCount
+    }
+
+    /// As `choose`, with the peers' ids, for HTTP.
+    func chooseWithIDs(
+        _ wanted: Int, from list: PeerList, own: Int?, isSeeder: Bool, random: inout RandomStream
+    ) -> [(endpoint: Endpoint, peerID: PeerID)] {
+        var chosen: [(endpoint: Endpoint, peerID: PeerID)] = []
+        Candidates(list, isSeeder: isSeeder, own: own).draw(wanted, &random) { position in
+            let peer = peer(list, at: position)
+            chosen.append((peer.endpoint, peer.peerID))
+        }
+        return chosen
+    }
+}

@@ -1,0 +1,179 @@
+/// The bytes of snapshot chunks: how the state is written down, shard by shard, and read back.
+///
+///     chunk 0:     version, "R", access mode, info hashes, users, torrents, checksum
+///     chunk s + 1: version, "S", torrents with their peers, checksum
+///
+/// Reading never traps: a chunk comes from a disk, or from another tracker.
+
+import Primitives
+import Wire
+
+enum SnapshotCodec {
+    static let version: UInt8 = 1
+    static let registryMark = UInt8(ascii: "R")
+    static let swarmsMark = UInt8(ascii: "S")
+    static let checksumByteCount = 8
+
+    static func seal(_ bytes: inout [UInt8]) {
+        let sum = checksum(bytes.span.bytes)
+        bytes.append(bigEndian: sum)
+    }
+
+    /// Checks version, mark and checksum.
+    ///
+    /// - Returns: a reader at the contents, without the checksum behind them.
+    static func open(_ chunk: SnapshotChunk, mark: UInt8) throws(ChunkDamaged) -> ByteReader {
+        let end = chunk.bytes.count - checksumByteCount
+        guard end >= 2, chunk.bytes[0] == version, chunk.bytes[1] == mark else {
+            throw ChunkDamaged(number: chunk.number)
+        }
+        let span = chunk.bytes.span.bytes
+        guard span.u64(at: end) == checksum(span.extracting(0..<end)) else { throw ChunkDamaged(number: chunk.number) }
+        return ByteReader(Array(chunk.bytes[..<end]), from: 2)
+    }
+}
+
+// MARK: - Swarms
+
+extension SwarmTable {
+    /// Writes one shard down, as it is.
+    func image(ofShard number: Int) -> [UInt8] {
+        let shard = shards[number]
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(64 + shard.torrents.count * 36 + shard.peerCount * 60)
+        bytes.append(SnapshotCodec.version)
+        bytes.append(SnapshotCodec.swarmsMark)
+        bytes.append(bigEndian: UInt32(shard.torrents.count))
+        for torrent in shard.torrents {
+            bytes.append(torrent.infoHash.bytes)
+            bytes.append(bigEndian: torrent.completed)
+            bytes.append(bigEndian: torrent.emptySince)
+            bytes.append(bigEndian: torrent.ipv4.count)
+            bytes.append(bigEndian: torrent.ipv6.count)
+            for position in 0..<Int(torrent.ipv4.count) {
+                shard.ipv4.peer(torrent.ipv4, at: position).encode(into: &bytes)
+            }
+            for position in 0..<Int(torrent.ipv6.count) {
+                shard.ipv6.peer(torrent.ipv6, at: position).encode(into: &bytes)
+            }
+        }
+        SnapshotCodec.seal(&bytes)
+        return bytes
+    }
+}
+
+extension Shard {
+    var peerCount: Int { torrents.reduce(0) { $0 + Int($1.ipv4.count) + Int($1.ipv6.count) } }
+}
+
+extension Peer {
+    fileprivate func encode(into bytes: inout [UInt8]) {
+        bytes.append(bigEndian: downloaded)
+        bytes.append(bigEndian: left)
+        bytes.append(peerID.bytes)
+        bytes.append(bigEndian: lastSeen)
+        bytes.append(isCounted ? 1 : 0)
+        Swift.withUnsafeBytes(of: endpoint) { bytes.append(contentsOf: $0) }
+    }
+}
+
+extension SnapshotChunk {
+    /// The swarms of a chunk other than 0.
+    public func swarms() throws(ChunkDamaged) -> [SwarmImage] { try timedSwarms().map(\.image) }
+
+    func timedSwarms() throws(ChunkDamaged) -> [(image: SwarmImage, emptySince: UInt32)] {
+        var reader = try SnapshotCodec.open(self, mark: SnapshotCodec.swarmsMark)
+        do {
+            return try SnapshotChunk.swarms(&reader)
+        } catch {
+            throw ChunkDamaged(number: number)
+        }
+    }
+
+    private static func swarms(
+        _ reader: inout ByteReader
+    ) throws(OutOfBytes) -> [(image: SwarmImage, emptySince: UInt32)] {
+        var swarms: [(image: SwarmImage, emptySince: UInt32)] = []
+        for _ in 0..<(try reader.u32()) {
+            var image = SwarmImage(infoHash: InfoHash(try reader.bytes20()), completed: try reader.u32(), peers: [])
+            let emptySince = try reader.u32()
+            let ipv4Count = try reader.u32()
+            let ipv6Count = try reader.u32()
+            for _ in 0..<ipv4Count {
+                image.peers.append(try peer(&reader, CompactIPv4.self))
+            }
+            for _ in 0..<ipv6Count {
+                image.peers.append(try peer(&reader, CompactIPv6.self))
+            }
+            swarms.append((image, emptySince))
+        }
+        return swarms
+    }
+
+    private static func peer<Endpoint: CompactEndpoint>(
+        _ reader: inout ByteReader, _: Endpoint.Type
+    ) throws(OutOfBytes) -> PeerImage {
+        let downloaded = try reader.u64()
+        let left = try reader.u64()
+        let peerID = PeerID(try reader.bytes20())
+        let lastSeen = try reader.u32()
+        let isCounted = try reader.u8() != 0
+        let endpoint = Array(try reader.take(Endpoint.byteCount))
+        return PeerImage(
+            address: Endpoint(endpoint.span.bytes, at: 0).socketAddress, peerID: peerID, downloaded: downloaded, left: left,
+            lastSeen: lastSeen, isCounted: isCounted)
+    }
+}
+
+// MARK: - Registry
+
+extension RegistryImage {
+    /// Writes everything but the swarms down.
+    func encoded() -> [UInt8] {
+        var bytes = [SnapshotCodec.version, SnapshotCodec.registryMark, access.mode.rawValue]
+        bytes.append(bigEndian: UInt32(access.infoHashes.count))
+        for infoHash in access.infoHashes { bytes.append(infoHash.bytes) }
+        bytes.append(bigEndian: UInt32(access.users.count))
+        for user in access.users {
+            bytes.append(counted: user.name.utf8)
+            bytes.append(counted: user.passkey)
+        }
+        bytes.append(bigEndian: UInt32(torrents.count))
+        for torrent in torrents {
+            bytes.append(torrent.infoHash.bytes)
+            bytes.append(bigEndian: torrent.byteCount)
+            bytes.append(counted: torrent.name.utf8)
+        }
+        SnapshotCodec.seal(&bytes)
+        return bytes
+    }
+
+    init(_ reader: inout ByteReader) throws(OutOfBytes) {
+        self.init(access: AccessRules(), torrents: [])
+        guard let mode = AccessMode(rawValue: try reader.u8()) else { throw OutOfBytes() }
+        access.mode = mode
+        for _ in 0..<(try reader.u32()) { access.infoHashes.append(InfoHash(try reader.bytes20())) }
+        for _ in 0..<(try reader.u32()) {
+            let name = String(decoding: try reader.counted(), as: UTF8.self)
+            access.users.append(User(name: name, passkey: Array(try reader.counted())))
+        }
+        for _ in 0..<(try reader.u32()) {
+            let infoHash = InfoHash(try reader.bytes20())
+            let byteCount = try reader.u64()
+            let name = String(decoding: try reader.counted(), as: UTF8.self)
+            torrents.append(RegisteredTorrent(infoHash: infoHash, name: name, byteCount: byteCount))
+        }
+    }
+}
+
+extension SnapshotChunk {
+    /// The registry of chunk 0.
+    public func registry() throws(ChunkDamaged) -> RegistryImage {
+        var reader = try SnapshotCodec.open(self, mark: SnapshotCodec.registryMark)
+        do {
+            return try RegistryImage(&reader)
+        } catch {
+            throw ChunkDamaged(number: number)
+        }
+    }
+}

@@ -1,0 +1,183 @@
+/// Updates: what an entry of the log says, one thing after another. Every replica applies them in the same order and
+/// comes to the same state; nothing in them depends on who applies them, or when.
+
+import Primitives
+
+/// One update, read.
+public enum Update: Sendable, Hashable {
+    case announceIPv4(AnnounceUpdate<CompactIPv4>)
+    case announceIPv6(AnnounceUpdate<CompactIPv6>)
+    /// Takes the silent out of one shard: peers that were last seen, and torrents that have been without peers since,
+    /// before these cluster times (seconds since 1970).
+    case expire(shard: UInt32, seenBefore: UInt32, emptyBefore: UInt32)
+    case registerTorrent(InfoHash, byteCount: UInt64, name: [UInt8])
+    case unregisterTorrent(InfoHash)
+    case setAccessMode(UInt8)
+    case listInfoHash(InfoHash)
+    case unlistInfoHash(InfoHash)
+    case putUser(name: [UInt8], passkey: [UInt8])
+    case removeUser(name: [UInt8])
+}
+
+/// A peer has announced, and the announce has been found valid.
+///
+/// 64 bytes over IPv4, 76 over IPv6: kind, event, info hash, peer id, downloaded, left, endpoint.
+@frozen
+public struct AnnounceUpdate<Endpoint: CompactEndpoint>: Sendable, Hashable {
+    public var infoHash: InfoHash
+    public var peerID: PeerID
+    /// Bytes.
+    public var downloaded: UInt64
+    /// Bytes.
+    public var left: UInt64
+    public var event: AnnounceEvent
+    public var endpoint: Endpoint
+
+    @inlinable
+    public init(
+        infoHash: InfoHash, peerID: PeerID, downloaded: UInt64, left: UInt64, event: AnnounceEvent, endpoint: Endpoint
+    ) {
+        self.infoHash = infoHash
+        self.peerID = peerID
+        self.downloaded = downloaded
+        self.left = left
+        self.event = event
+        self.endpoint = endpoint
+    }
+
+    @inlinable
+    public static var byteCount: Int { 58 + Endpoint.byteCount }
+
+    /// Reads what follows the kind byte at `offset`; the caller has checked the length.
+    @inlinable
+    init(_ bytes: RawSpan, at offset: Int) {
+        event = AnnounceEvent(rawValue: UInt32(bytes.u8(at: offset + 1))) ?? .none
+        infoHash = InfoHash(Bytes20(bytes, at: offset + 2))
+        peerID = PeerID(Bytes20(bytes, at: offset + 22))
+        downloaded = bytes.u64(at: offset + 42)
+        left = bytes.u64(at: offset + 50)
+        endpoint = Endpoint(bytes, at: offset + 58)
+    }
+
+    /// Appends the update to an entry's bytes.
+    @inlinable
+    public func encode(into bytes: inout [UInt8]) {
+        let kind: UpdateKind = Endpoint.byteCount == CompactIPv4.byteCount ? .announceIPv4 : .announceIPv6
+        bytes.append(kind.rawValue)
+        bytes.append(UInt8(truncatingIfNeeded: event.rawValue))
+        bytes.append(infoHash.bytes)
+        bytes.append(peerID.bytes)
+        bytes.append(bigEndian: downloaded)
+        bytes.append(bigEndian: left)
+        Swift.withUnsafeBytes(of: endpoint) { bytes.append(contentsOf: $0) }
+    }
+}
+
+@frozen
+@usableFromInline
+enum UpdateKind: UInt8 {
+    case announceIPv4 = 1
+    case announceIPv6 = 2
+    case expire = 3
+    case registerTorrent = 4
+    case unregisterTorrent = 5
+    case setAccessMode = 6
+    case listInfoHash = 7
+    case unlistInfoHash = 8
+    case putUser = 9
+    case removeUser = 10
+}
+
+extension Update {
+    /// Appends the update to an entry's bytes.
+    public func encode(into bytes: inout [UInt8]) {
+        switch self {
+        case .announceIPv4(let announce): announce.encode(into: &bytes)
+        case .announceIPv6(let announce): announce.encode(into: &bytes)
+        case .expire(let shard, let seenBefore, let emptyBefore):
+            bytes.append(UpdateKind.expire.rawValue)
+            bytes.append(bigEndian: shard)
+            bytes.append(bigEndian: seenBefore)
+            bytes.append(bigEndian: emptyBefore)
+        case .registerTorrent(let infoHash, let byteCount, let name):
+            bytes.append(UpdateKind.registerTorrent.rawValue)
+            bytes.append(infoHash.bytes)
+            bytes.append(bigEndian: byteCount)
+            bytes.append(counted: name)
+        case .unregisterTorrent(let infoHash):
+            bytes.append(UpdateKind.unregisterTorrent.rawValue)
+            bytes.append(infoHash.bytes)
+        case .setAccessMode(let mode):
+            bytes.append(UpdateKind.setAccessMode.rawValue)
+            bytes.append(mode)
+        case .listInfoHash(let infoHash):
+            bytes.append(UpdateKind.listInfoHash.rawValue)
+            bytes.append(infoHash.bytes)
+        case .unlistInfoHash(let infoHash):
+            bytes.append(UpdateKind.unlistInfoHash.rawValue)
+            bytes.append(infoHash.bytes)
+        case .putUser(let name, let passkey):
+            bytes.append(UpdateKind.putUser.rawValue)
+            bytes.append(counted: name)
+            bytes.append(counted: passkey)
+        case .removeUser(let name):
+            bytes.append(UpdateKind.removeUser.rawValue)
+            bytes.append(counted: name)
+        }
+    }
+}
+
+/// Walks over the updates of an entry.
+public struct UpdateCursor: Sendable {
+    public private(set) var offset: Int
+
+    /// Begins at the first update.
+    public init() { offset = EntryHeader.byteCount }
+
+    /// The update at the cursor; nil at the end.
+    ///
+    /// - Throws: `EntryDamaged` where the bytes are no update.
+    public mutating func next(_ bytes: [UInt8]) throws(EntryDamaged) -> Update? {
+        guard offset < bytes.count else { return nil }
+        guard let kind = UpdateKind(rawValue: bytes[offset]) else { throw EntryDamaged() }
+        let span = bytes.span.bytes
+        switch kind {
+        case .announceIPv4:
+            let end = offset + AnnounceUpdate<CompactIPv4>.byteCount
+            guard end <= bytes.count else { throw EntryDamaged() }
+            defer { offset = end }
+            return .announceIPv4(AnnounceUpdate(span, at: offset))
+        case .announceIPv6:
+            let end = offset + AnnounceUpdate<CompactIPv6>.byteCount
+            guard end <= bytes.count else { throw EntryDamaged() }
+            defer { offset = end }
+            return .announceIPv6(AnnounceUpdate(span, at: offset))
+        case .expire, .registerTorrent, .unregisterTorrent, .setAccessMode, .listInfoHash, .unlistInfoHash, .putUser,
+            .removeUser:
+            var reader = ByteReader(bytes, from: offset + 1)
+            do {
+                let update = try UpdateCursor.rare(kind, &reader)
+                offset = reader.offset
+                return update
+            } catch {
+                throw EntryDamaged()
+            }
+        }
+    }
+
+    private static func rare(_ kind: UpdateKind, _ reader: inout ByteReader) throws(OutOfBytes) -> Update {
+        switch kind {
+        case .announceIPv4, .announceIPv6: throw OutOfBytes()  // read by the caller
+        case .expire: .expire(shard: try reader.u32(), seenBefore: try reader.u32(), emptyBefore: try reader.u32())
+        case .registerTorrent:
+            .registerTorrent(
+                InfoHash(try reader.bytes20()), byteCount: try reader.u64(), name: Array(try reader.counted()))
+        case .unregisterTorrent: .unregisterTorrent(InfoHash(try reader.bytes20()))
+        case .setAccessMode: .setAccessMode(try reader.u8())
+        case .listInfoHash: .listInfoHash(InfoHash(try reader.bytes20()))
+        case .unlistInfoHash: .unlistInfoHash(InfoHash(try reader.bytes20()))
+        case .putUser: .putUser(name: Array(try reader.counted()), passkey: Array(try reader.counted()))
+        case .removeUser: .removeUser(name: Array(try reader.counted()))
+        }
+    }
+}
