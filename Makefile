@@ -1,0 +1,51 @@
+# Swarmkeeper. Two commands do all the set-up on a fresh Debian 12 with Swift:
+#
+#   make run     installs what is missing, builds, and runs a tracker on this machine
+#   make test    installs what the tests need, builds, and runs every test
+#
+# The others are for daily work; `make help` lists them.
+
+SHELL := /bin/bash
+CONFIGURATION ?= release
+TRACKER := .build/$(CONFIGURATION)/tracker
+# Debian's own Python: python3-libtorrent comes for no other.
+PYTHON := /usr/bin/python3
+DATA ?= data
+
+.PHONY: run build test unit system benchmark format lint clean help packages test-packages
+
+run: build ## Build, then run a tracker on UDP and HTTP port 6969; data in ./data
+	$(TRACKER) serve --data $(DATA) --http 0.0.0.0:6969 $(ARGUMENTS)
+
+build: packages ## Build the tracker
+	swift build -c $(CONFIGURATION) --product tracker
+
+test: unit system ## All tests: logic, codecs, simulation, storage, then the real program with real clients
+
+unit: packages ## The tests in Swift
+	swift build -c $(CONFIGURATION) --build-tests
+	swift test -c $(CONFIGURATION) --skip-build --disable-xctest
+
+system: build test-packages ## The tests that run the real program, in network namespaces of their own (as root)
+	TRACKER="$(CURDIR)/$(TRACKER)" $(PYTHON) -m unittest discover --verbose -s Tests/SystemTests
+
+benchmark: build ## Compare with opentracker and a bare echo (Benchmarks/README.md)
+	Benchmarks/run
+
+packages: ## Debian packages that the build needs
+	@scripts/install-packages scripts/build-packages.txt
+
+test-packages: packages ## Debian packages that the tests need
+	@scripts/install-packages Tests/SystemTests/packages.txt
+
+format: ## Rewrite the sources in the project's format
+	swift format --in-place --recursive --parallel Package.swift Sources Tests Benchmarks/Sources Benchmarks/Package.swift
+
+lint: ## Check the format
+	swift format lint --strict --recursive --parallel Package.swift Sources Tests Benchmarks/Sources Benchmarks/Package.swift
+
+clean: ## Remove what was built
+	rm -rf .build Benchmarks/.build
+
+help: ## This list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | column -t -s $$'\t'
