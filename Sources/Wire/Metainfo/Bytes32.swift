@@ -1,0 +1,44 @@
+/// Thirty-two bytes by value: a SHA-256 (BEP 52).
+
+import Primitives
+
+@frozen
+public struct Bytes32: Sendable, Hashable, Comparable {
+    // Most significant byte first, so that numbers compare as the bytes do.
+    @usableFromInline var w0: UInt64 = 0
+    @usableFromInline var w1: UInt64 = 0
+    @usableFromInline var w2: UInt64 = 0
+    @usableFromInline var w3: UInt64 = 0
+
+    public static let byteCount = 32
+    public static let zero = Bytes32()
+
+    private init() {}
+
+    /// - Returns: nil unless there are exactly 32 bytes.
+    public init?(_ bytes: some Collection<UInt8>) {
+        guard bytes.count == Bytes32.byteCount else { return nil }
+        for byte in bytes {
+            w0 = w0 &<< 8 | w1 &>> 56
+            w1 = w1 &<< 8 | w2 &>> 56
+            w2 = w2 &<< 8 | w3 &>> 56
+            w3 = w3 &<< 8 | UInt64(byte)
+        }
+    }
+
+    /// The bytes in order.
+    public var bytes: [UInt8] {
+        [w0, w1, w2, w3].flatMap { word in
+            stride(from: UInt64(56), through: 0, by: -8).map { UInt8(truncatingIfNeeded: word &>> $0) }
+        }
+    }
+
+    public static func < (left: Bytes32, right: Bytes32) -> Bool {
+        (left.w0, left.w1, left.w2, left.w3) < (right.w0, right.w1, right.w2, right.w3)
+    }
+}
+
+extension Bytes32: CustomStringConvertible {
+    /// Sixty-four lower-case hexadecimal digits.
+    public var description: String { hexadecimal(bytes) }
+}

@@ -1,0 +1,53 @@
+/// Magnet links: a torrent's name for a web page, without its metainfo (BEP 9, "magnet URI format").
+
+import Primitives
+
+/// What a magnet link says.
+public struct MagnetLink: Sendable, Hashable {
+    /// More are left out: each takes some 60 characters of a link that people paste.
+    public static let maxTrackerCount = 50
+
+    /// The SHA-1 of the info dictionary: v1 and hybrid torrents.
+    public var infoHash: InfoHash?
+    /// The whole SHA-256 of the info dictionary: v2 and hybrid torrents.
+    public var infoHashV2: Bytes32?
+    public var displayName: [UInt8]
+    /// URLs.
+    public var trackers: [String]
+
+    /// - Parameters:
+    ///   - infoHash: for v1 and hybrid torrents.
+    ///   - infoHashV2: for v2 and hybrid torrents.
+    ///   - displayName: any bytes; none for no name.
+    ///   - trackers: URLs, the first `maxTrackerCount` of which are used.
+    public init(infoHash: InfoHash?, infoHashV2: Bytes32? = nil, displayName: [UInt8] = [], trackers: [String] = []) {
+        precondition(infoHash != nil || infoHashV2 != nil, "a magnet link names at least one info hash")
+        self.infoHash = infoHash
+        self.infoHashV2 = infoHashV2
+        self.displayName = displayName
+        self.trackers = trackers
+    }
+
+    /// The link of a torrent, with its name and all its trackers.
+    ///
+    /// Hashing `metainfo.infoBytes` is the caller's.
+    public init(_ metainfo: Metainfo, infoHash: InfoHash?, infoHashV2: Bytes32? = nil) {
+        self.init(
+            infoHash: infoHash, infoHashV2: infoHashV2, displayName: metainfo.info.name.bytes,
+            trackers: metainfo.trackers.flatMap { $0 })
+    }
+
+    /// `magnet:?xt=urn:btih:…&dn=…&tr=…`: ASCII, all but unreserved characters percent-encoded.
+    ///
+    /// - SeeAlso: BEP 9; BEP 52; the multihash prefix `1220` says SHA-256 of 32 bytes.
+    public var text: String {
+        var parts: [String] = []
+        if let infoHash { parts.append("xt=urn:btih:\(infoHash)") }
+        if let infoHashV2 { parts.append("xt=urn:btmh:1220\(infoHashV2)") }
+        if !displayName.isEmpty { parts.append("dn=\(PercentEncoding.encoded(displayName))") }
+        for tracker in trackers.prefix(MagnetLink.maxTrackerCount) {
+            parts.append("tr=\(PercentEncoding.encoded(tracker.utf8))")
+        }
+        return "magnet:?" + parts.joined(separator: "&")
+    }
+}

@@ -1,0 +1,112 @@
+/// Making metainfo files (v1, BEP 3), for `tracker torrent create`.
+
+import Primitives
+
+/// What goes into a new .torrent file, whose content the caller has read and hashed.
+public struct MetainfoBuilder: Sendable, Hashable {
+    /// A file with its path below the torrent's directory.
+    public struct File: Sendable, Hashable {
+        public var path: [PathComponent]
+        /// Bytes.
+        public var length: Int
+        /// BEP 47, `x`.
+        public var isExecutable: Bool
+
+        public init(path: [PathComponent], length: Int, isExecutable: Bool = false) {
+            self.path = path
+            self.length = length
+            self.isExecutable = isExecutable
+        }
+    }
+
+    public enum Content: Sendable, Hashable {
+        /// One file, named as the torrent is; its length in bytes.
+        case file(length: Int)
+        /// Files in a directory that is named as the torrent is, in the order in which they were hashed.
+        case directory([File])
+    }
+
+    public var name: PathComponent
+    /// Bytes.
+    public var pieceLength: Int
+    public var content: Content
+    /// The SHA-1 of each piece, 20 bytes each, one behind another.
+    public var pieceHashes: [UInt8]
+    /// BEP 27.
+    public var isPrivate = false
+    /// Tiers of tracker URLs (BEP 12); trackers that act as one belong in one tier.
+    public var trackers: [[String]] = []
+    /// Web seeds (BEP 19).
+    public var urlList: [String] = []
+    public var creationDate: WallTime?
+    public var comment: String?
+    public var createdBy: String?
+
+    public init(name: PathComponent, pieceLength: Int, content: Content, pieceHashes: [UInt8]) {
+        self.name = name
+        self.pieceLength = pieceLength
+        self.content = content
+        self.pieceHashes = pieceHashes
+    }
+
+    /// The piece length to take where nobody says: a power of two from 16 KiB to 16 MiB that makes at most 2,048
+    /// pieces where it can, so that the file stays below 50 kB and a piece is downloaded in reasonable time.
+    public static func pieceLength(for totalLength: Int) -> Int {
+        var length = 16_384
+        while length < 16 << 20, length * 2_048 < totalLength { length *= 2 }
+        return length
+    }
+
+    /// Encodes the file, and decodes it again strictly: what a client would refuse is never made.
+    ///
+    /// - Throws: `MetainfoError`, as for a file from a stranger; `badURL` for a tracker or web seed that would be
+    ///   left out.
+    /// - SeeAlso: BEP 3, "metainfo files"; BEP 12; BEP 19; BEP 27.
+    public func build() throws(MetainfoError) -> Metainfo {
+        let metainfo = try Metainfo(decoding: encoded(), strictness: .strict)
+        guard metainfo.trackers == trackers else { throw MetainfoError(.badURL, key: "announce") }
+        guard metainfo.urlList == urlList else { throw MetainfoError(.badURL, key: "url-list") }
+        return metainfo
+    }
+
+    private func encoded() -> [UInt8] {
+        var entries: [BencodeValue.Entry] = [.init("info", .dictionary(info))]
+        if let first = trackers.first?.first { entries.append(.init("announce", .text(first))) }
+        if trackers.count > 1 || trackers.contains(where: { $0.count != 1 }) {
+            let tiers = trackers.map { tier in BencodeValue.list(tier.map { url in .text(url) }) }
+            entries.append(.init("announce-list", .list(tiers)))
+        }
+        if !urlList.isEmpty { entries.append(.init("url-list", .list(urlList.map { .text($0) }))) }
+        if let comment { entries.append(.init("comment", .text(comment))) }
+        if let createdBy { entries.append(.init("created by", .text(createdBy))) }
+        if let creationDate {
+            entries.append(.init("creation date", .integer(creationDate.milliseconds / 1_000)))
+        }
+        return BencodeValue.dictionary(entries).encoded()
+    }
+
+    private var info: [BencodeValue.Entry] {
+        var info: [BencodeValue.Entry] = [
+            .init("name", .bytes(name.bytes)),
+            .init("piece length", .integer(Int64(pieceLength))),
+            .init("pieces", .bytes(pieceHashes)),
+        ]
+        if isPrivate { info.append(.init("private", .integer(1))) }
+        switch content {
+        case .file(let length):
+            info.append(.init("length", .integer(Int64(length))))
+        case .directory(let files):
+            info.append(.init("files", .list(files.map(MetainfoBuilder.value))))
+        }
+        return info
+    }
+
+    private static func value(_ file: File) -> BencodeValue {
+        var entries: [BencodeValue.Entry] = [
+            .init("length", .integer(Int64(file.length))),
+            .init("path", .list(file.path.map { .bytes($0.bytes) })),
+        ]
+        if file.isExecutable { entries.append(.init("attr", .text("x"))) }
+        return .dictionary(entries)
+    }
+}
