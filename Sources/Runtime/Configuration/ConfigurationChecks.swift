@@ -1,0 +1,159 @@
+/// What must hold between settings, and the defaults that follow from others.
+
+import Primitives
+import TrackerLogic
+
+extension ConfigurationLoader {
+    /// Fills in the defaults that depend on other values, checks everything against everything, and hands it over.
+    mutating func finish(environment: [String: String]) throws(ConfigurationError) -> ServerConfiguration {
+        deriveDefaults(environment: environment)
+        checkAnnouncing()
+        checkAddresses()
+        checkConsole()
+        checkAccess()
+        guard problems.isEmpty else {
+            let rest = problems.count - Self.maximumProblems
+            if rest > 0 {
+                problems.removeLast(rest)
+                problems.append(ConfigurationProblem(.nowhere, "and \(rest) more problems"))
+            }
+            throw ConfigurationError(problems: problems)
+        }
+        return configuration
+    }
+
+    /// Problems that are told at once; a file with more is some other program's.
+    private static let maximumProblems = 100
+
+    private mutating func deriveDefaults(environment: [String: String]) {
+        let defaults = NodeConfiguration()
+        if places[.minInterval] == nil {
+            configuration.node.minInterval = max(1, configuration.node.interval / 2)
+        }
+        if places[.intervalJitter] == nil {
+            configuration.node.intervalJitter = configuration.node.interval / 30
+        }
+        if places[.numWant] == nil {
+            configuration.node.numWant = min(defaults.numWant, configuration.node.maxNumWant)
+        }
+        guard configuration.dataDirectory.isEmpty, places[.dataDirectory] == nil else { return }
+        if let directory = ServerConfiguration.defaultDataDirectory(environment: environment) {
+            configuration.dataDirectory = directory
+        } else {
+            problems.append(
+                ConfigurationProblem(
+                    .nowhere,
+                    "there is no place for the tracker's record: neither STATE_DIRECTORY nor XDG_STATE_HOME nor HOME is "
+                        + "set; give one with --data DIR"))
+        }
+    }
+
+    /// Whether all of these were read without a problem, so that comparing them makes sense.
+    private func areSound(_ keys: SettingKey...) -> Bool { keys.allSatisfy { !rejected.contains($0) } }
+
+    /// The one of two settings that was given last: the one to complain about.
+    private func later(_ first: SettingKey, _ second: SettingKey) -> SettingKey {
+        func rank(_ key: SettingKey) -> (Int, TextPosition) {
+            let nothing = TextPosition(line: 0, column: 0)
+            return switch places[key] {
+            case nil, .nowhere: (0, nothing)
+            case .file(_, let position): (1, position ?? nothing)
+            case .environment: (2, nothing)
+            case .flag: (3, nothing)
+            }
+        }
+        return rank(second) > rank(first) ? second : first
+    }
+
+    private mutating func checkAnnouncing() {
+        let node = configuration.node
+        func span(_ seconds: UInt32) -> String { durationText(Int(seconds)) }
+        if areSound(.interval, .minInterval), node.minInterval > node.interval {
+            report(
+                later(.minInterval, .interval),
+                "\(subject(.minInterval)) (\(span(node.minInterval))) is longer than \(subject(.interval)) "
+                    + "(\(span(node.interval))); write at most \(span(node.interval)), or leave it out for half of that")
+        }
+        if areSound(.interval, .intervalJitter), node.intervalJitter >= node.interval {
+            report(
+                later(.intervalJitter, .interval),
+                "\(subject(.intervalJitter)) (\(span(node.intervalJitter))) is not shorter than \(subject(.interval)) "
+                    + "(\(span(node.interval))); leave it out for a thirtieth of that")
+        }
+        if areSound(.numWant, .maxNumWant), node.numWant > node.maxNumWant {
+            report(
+                later(.numWant, .maxNumWant),
+                "\(subject(.numWant)) (\(node.numWant)) is more than \(subject(.maxNumWant)) (\(node.maxNumWant)); "
+                    + "write at most \(node.maxNumWant)")
+        }
+    }
+
+    private mutating func checkAddresses() {
+        guard areSound(.udp, .http, .console) else { return }
+        for (key, addresses) in [(SettingKey.udp, configuration.udp), (.http, configuration.http)] {
+            var seen: Set<SocketAddress> = []
+            var reported: Set<SocketAddress> = []
+            for address in addresses where address.port != 0 && !seen.insert(address).inserted {
+                guard reported.insert(address).inserted else { continue }
+                report(key, "\(subject(key)) names \(address) twice; write it once")
+            }
+        }
+        if let console = configuration.console, console.port != 0, configuration.http.contains(console) {
+            report(
+                later(.console, .http),
+                "\(subject(.console)) and \(subject(.http)) are both \(console); give the console another port")
+        }
+        if configuration.udp.isEmpty, configuration.http.isEmpty {
+            report(
+                later(.udp, .http),
+                "there is nothing to listen on: \(subject(.udp)) and \(subject(.http)) are both empty; "
+                    + "give at least one address")
+        }
+    }
+
+    private mutating func checkConsole() {
+        guard areSound(.console, .consoleTokenFile) else { return }
+        guard let console = configuration.console, !console.isLoopback, configuration.consoleTokenFile == nil
+        else { return }
+        report(
+            .console,
+            "\(subject(.console)) is \(console), which others can reach, but the console has no token; name a file with "
+                + "one by \(SettingKey.consoleTokenFile.path) (--\(Setting.of(.consoleTokenFile).flag)), "
+                + "or listen on 127.0.0.1")
+    }
+
+    private mutating func checkAccess() {
+        guard areSound(.accessMode, .accessList, .users) else { return }
+        let list = "\(SettingKey.accessList.path) (--\(Setting.of(.accessList).flag))"
+        let users = "\(SettingKey.users.path) (--\(Setting.of(.users).flag))"
+        switch configuration.accessMode {
+        case .allow where configuration.accessListFile == nil:
+            report(
+                .accessMode,
+                "\(subject(.accessMode)) is \"allow\", but there is no list of what is allowed; name it by \(list)")
+        case .deny where configuration.accessListFile == nil:
+            report(
+                .accessMode,
+                "\(subject(.accessMode)) is \"deny\", but there is no list of what is denied; name it by \(list)")
+        case .private where configuration.usersFile == nil:
+            report(
+                .accessMode,
+                "\(subject(.accessMode)) is \"private\", but there is no file of users; name it by \(users)")
+        case .open, .allow, .deny, .private: break
+        }
+        // A list that nobody enforces would be a trap. Said explicitly, "open" is believed.
+        guard places[.accessMode] == nil else { return }
+        if configuration.accessListFile != nil {
+            report(
+                .accessList,
+                "\(subject(.accessList)) is given, but nothing says what the list is for; "
+                    + "set \(SettingKey.accessMode.path) to \"allow\" or \"deny\" (or to \"open\", to leave it unused)")
+        }
+        if configuration.usersFile != nil {
+            report(
+                .users,
+                "\(subject(.users)) is given, but the tracker is not private; "
+                    + "set \(SettingKey.accessMode.path) to \"private\" (or to \"open\", to leave it unused)")
+        }
+    }
+}

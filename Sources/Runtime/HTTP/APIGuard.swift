@@ -1,0 +1,99 @@
+/// Who may ask the API, and how it says no.
+
+import HTTPTypes
+import Hummingbird
+import Logging
+import Primitives
+
+/// A refusal or failure that whoever asks is told about.
+struct APIError: Error {
+    var status: HTTPResponse.Status
+    var words: String
+
+    init(_ status: HTTPResponse.Status, _ words: String) {
+        self.status = status
+        self.words = words
+    }
+}
+
+/// Turns whatever goes wrong into JSON, and adds what all answers have in common.
+struct APIErrors: RouterMiddleware {
+    typealias Context = ClientContext
+
+    func handle(
+        _ request: Request, context: Context, next: (Request, Context) async throws -> Response
+    ) async throws -> Response {
+        var response: Response
+        do {
+            response = try await next(request, context)
+        } catch let error as APIError {
+            response = try .json(ErrorDocument(error: error.words), status: error.status)
+        } catch let error as HTTPError {
+            let words = error.status == .notFound ? "there is nothing at this path; see /api/openapi.yaml" : error.body
+            response = try .json(ErrorDocument(error: words ?? error.status.reasonPhrase), status: error.status)
+        } catch {
+            // The reason may name files or hold other people's data: it is for the log.
+            context.logger.error(
+                "an API request failed", metadata: ["error": "\(error)", "path": "\(request.uri.path)"])
+            response = try .json(ErrorDocument(error: "internal error, see the log"), status: .internalServerError)
+        }
+        response.headers[.cacheControl] = "no-store"
+        if response.status == .unauthorized { response.headers[.wwwAuthenticate] = "Bearer" }
+        return response
+    }
+}
+
+/// Lets in those who know the token or, where there is none, those on this machine.
+///
+/// Without a token the API listens on loopback only, but every page in a browser on this machine can reach it: a page
+/// whose host name its owner has pointed at 127.0.0.1 even reads the answers (DNS rebinding). Its requests give it
+/// away, since they name that host.
+struct APIGuard: RouterMiddleware {
+    typealias Context = ClientContext
+
+    let token: String?
+
+    func handle(
+        _ request: Request, context: Context, next: (Request, Context) async throws -> Response
+    ) async throws -> Response {
+        guard request.uri.path != "/healthz" else { return try await next(request, context) }
+        if let token {
+            guard Self.matches(request.headers[.authorization], token) else {
+                throw APIError(.unauthorized, "this needs the token: send the header «Authorization: Bearer TOKEN»")
+            }
+        } else {
+            guard Self.isLocal(request.head.authority) else {
+                throw APIError(.forbidden, "ask for this by the address 127.0.0.1, [::1] or localhost")
+            }
+        }
+        return try await next(request, context)
+    }
+
+    /// Whether a `Host` header names this machine.
+    static func isLocal(_ authority: String?) -> Bool {
+        guard let authority else { return false }
+        let host: Substring
+        if authority.first == "[" {
+            host = authority.dropFirst().prefix { $0 != "]" }
+        } else {
+            host = authority.prefix { $0 != ":" }
+        }
+        return host.lowercased() == "localhost" || SocketAddress(host: host, port: 0)?.isLoopback == true
+    }
+
+    /// Takes as long for a token that is nearly right as for one that is all wrong, so that time tells nothing of it.
+    static func matches(_ header: String?, _ token: String) -> Bool {
+        let given = Array((header ?? "").utf8)
+        let scheme = Array("bearer ".utf8)
+        guard given.count > scheme.count,
+            zip(given, scheme).allSatisfy({ byte, expected in byte | 0x20 == expected | 0x20 })
+        else { return false }
+        let offered = given.dropFirst(scheme.count)
+        let expected = Array(token.utf8)
+        var difference: UInt8 = offered.count == expected.count ? 0 : 1
+        for (index, byte) in offered.enumerated() {
+            difference |= byte ^ (expected.isEmpty ? 0 : expected[index % expected.count])
+        }
+        return difference == 0 && !expected.isEmpty
+    }
+}

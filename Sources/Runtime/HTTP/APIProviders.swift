@@ -1,0 +1,78 @@
+/// What the API asks of the rest of the process, and what it says of it.
+
+import Primitives
+import TrackerLogic
+
+public protocol StatusProvider: Sendable {
+    /// - Returns: nil where the node does not answer.
+    func status() async -> NodeStatus?
+}
+
+public protocol TorrentProvider: Sendable {
+    /// Reads a part of the registry.
+    ///
+    /// - Parameters:
+    ///   - text: part of a name or of an info hash in hexadecimal, in either case; nil for all.
+    ///   - offset: from 0; beyond the end there is nothing.
+    ///   - count: 1…`TorrentsPage.maximumCount`.
+    /// - Returns: torrents in an order that stays the same from page to page.
+    func torrents(matching text: String?, offset: Int, count: Int) async throws -> TorrentsPage
+}
+
+/// A part of the registry.
+public struct TorrentsPage: Sendable, Equatable {
+    public static let defaultCount = 50
+    public static let maximumCount = 500
+    /// Bytes of a text that is searched for.
+    public static let maximumTextBytes = 256
+
+    public var torrents: [Torrent]
+    /// Torrents that match, on all pages.
+    public var total: Int
+
+    public struct Torrent: Sendable, Equatable {
+        public var registered: RegisteredTorrent
+        public var counts: SwarmCounts
+
+        public init(registered: RegisteredTorrent, counts: SwarmCounts) {
+            self.registered = registered
+            self.counts = counts
+        }
+    }
+
+    public init(torrents: [Torrent], total: Int) {
+        self.torrents = torrents
+        self.total = total
+    }
+}
+
+/// What does not change while a process lives.
+public struct ProcessFacts: Sendable, Equatable {
+    public struct Listener: Sendable, Equatable {
+        public enum Service: String, Sendable {
+            case udp
+            case http
+            case api
+        }
+
+        public var service: Service
+        public var address: SocketAddress
+
+        public init(_ service: Service, _ address: SocketAddress) {
+            self.service = service
+            self.address = address
+        }
+    }
+
+    public var version: String
+    public var processID: Int32
+    public var startedAt: WallTime
+    public var listeners: [Listener]
+
+    public init(version: String, processID: Int32, startedAt: WallTime, listeners: [Listener]) {
+        self.version = version
+        self.processID = processID
+        self.startedAt = startedAt
+        self.listeners = listeners
+    }
+}

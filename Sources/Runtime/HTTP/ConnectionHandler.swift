@@ -1,0 +1,187 @@
+/// Between NIO's HTTP/1 parser and hummingbird: translates messages, and keeps connections in bounds.
+///
+/// It stands where `HTTP1ToHTTPServerCodec` and hummingbird's `HTTPConnectionStateHandler` would, and differs from them
+/// on purpose:
+/// - the target is passed on byte for byte, not through Foundation's `URLComponents`;
+/// - HTTP/1.0 clients get `Connection: close` and a closed connection, which they wait for;
+/// - a client that sends requests but reads no answers is closed too, and at a shutdown so is one that is merely slow;
+/// - bodies are not read.
+
+import HTTPTypes
+import NIOCore
+import NIOExtras
+import NIOHTTP1
+import NIOHTTPTypes
+import NIOHTTPTypesHTTP1
+import Primitives
+
+final class ConnectionHandler: ChannelDuplexHandler {
+    typealias InboundIn = HTTPServerRequestPart
+    typealias InboundOut = HTTPRequestPart
+    typealias OutboundIn = HTTPResponsePart
+    typealias OutboundOut = HTTPServerResponsePart
+
+    private let escaper: RequestLineEscaper
+    /// Whether the connection is one too many for its address.
+    private let isRefused: Bool
+    private var state: ConnectionState
+    private var timer: Scheduled<Void>?
+
+    init(limits: HTTPLimits, escaper: RequestLineEscaper, isRefused: Bool) {
+        self.escaper = escaper
+        self.isRefused = isRefused
+        state = ConnectionState(
+            idle: TimeAmount(limits.idle), writeStall: TimeAmount(limits.writeStall), now: .now())
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        context.fireChannelActive()
+        if isRefused {
+            context.close(promise: nil)
+        } else {
+            arm(context)
+        }
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        timer?.cancel()
+        timer = nil
+    }
+
+    // MARK: Requests
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        // After the last request, parts may still come out of bytes that were read together with it.
+        guard state.lastRequest == nil else { return }
+        switch unwrapInboundIn(data) {
+        case .head(let head):
+            headReceived(head, context: context)
+        case .body(let bytes):
+            context.fireChannelRead(wrapInboundOut(.body(bytes)))
+        case .end:
+            state.requestRead(now: .now())
+            context.fireChannelRead(wrapInboundOut(.end(nil)))
+        }
+    }
+
+    private func headReceived(_ head: HTTPRequestHead, context: ChannelHandlerContext) {
+        guard let method = HTTPRequest.Method(head.method.rawValue) else {
+            errorCaught(context: context, error: HTTPParserError.invalidMethod)
+            return
+        }
+        let headers = head.headers
+        let hasBody = headers.contains(name: "transfer-encoding") || headers["content-length"].contains { $0 != "0" }
+        let isLast =
+            hasBody || !head.isKeepAlive || head.version != .http1_1 || head.method == .CONNECT
+            || headers.contains(name: "upgrade")
+        state.requestBegan(isLast: isLast, now: .now())
+        var request = HTTPRequest(
+            method: method, scheme: "http", authority: headers["host"].first,
+            path: Self.originForm(head.uri), headerFields: HTTPFields(headers, splitCookie: false))
+        guard isLast else {
+            context.fireChannelRead(wrapInboundOut(.head(request)))
+            return
+        }
+        // Hummingbird looks for this very value to know that it has done.
+        request.headerFields[.connection] = "close"
+        escaper.isShut = true
+        state.requestRead(now: .now())
+        context.fireChannelRead(wrapInboundOut(.head(request)))
+        context.fireChannelRead(wrapInboundOut(.end(nil)))
+    }
+
+    /// The target without scheme and host, which proxies are sent (RFC 9112, 3.2.2).
+    private static func originForm(_ target: String) -> String {
+        guard !target.hasPrefix("/"), let scheme = target.firstRange(of: "://") else { return target }
+        guard let path = target[scheme.upperBound...].firstIndex(where: { $0 == "/" || $0 == "?" }) else { return "/" }
+        return target[path] == "/" ? String(target[path...]) : "/" + target[path...]
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        // Hummingbird answers parse errors with 400; on others it lets go of the connection.
+        state.parseFailed()
+        escaper.isShut = true
+        context.fireErrorCaught(error)
+    }
+
+    // MARK: Responses
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        switch unwrapOutboundIn(data) {
+        case .head(let response):
+            var head = HTTPResponseHead(response)
+            if state.isLastResponse { head.headers.replaceOrAdd(name: "connection", value: "close") }
+            context.write(wrapOutboundOut(.head(head)), promise: promise)
+        case .body(let bytes):
+            context.write(wrapOutboundOut(.body(.byteBuffer(bytes))), promise: watched(promise, context))
+        case .end(let trailers):
+            let isLast = state.isLastResponse
+            state.responseEnded(now: .now())
+            let written = watched(promise, context)
+            context.write(wrapOutboundOut(.end(trailers.map(HTTPHeaders.init))), promise: written)
+            if isLast { closeSoon(context, after: written.futureResult) }
+        }
+    }
+
+    /// Tells the state when the write has begun and ended.
+    private func watched(
+        _ promise: EventLoopPromise<Void>?, _ context: ChannelHandlerContext
+    ) -> EventLoopPromise<Void> {
+        let written = promise ?? context.eventLoop.makePromise()
+        state.writeBegan(now: .now())
+        written.futureResult.assumeIsolated().whenComplete { _ in self.state.writeEnded(now: .now()) }
+        return written
+    }
+
+    /// After the last response: at once in a shutdown, else when the client has had time to read it.
+    private func closeSoon(_ context: ChannelHandlerContext, after written: EventLoopFuture<Void>) {
+        written.assumeIsolated().whenComplete { _ in
+            guard !self.state.isStopping else {
+                context.close(promise: nil)
+                return
+            }
+            self.close(context, in: HTTPLimits.linger)
+        }
+    }
+
+    // MARK: Time
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        guard event is ChannelShouldQuiesceEvent else {
+            context.fireUserInboundEventTriggered(event)
+            return
+        }
+        state.stop()
+        if state.isIdle {
+            context.close(promise: nil)
+        } else {
+            close(context, in: HTTPLimits.shutdownClose)
+        }
+    }
+
+    private func close(_ context: ChannelHandlerContext, in delay: Duration) {
+        timer?.cancel()
+        timer = context.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(delay)) {
+            context.close(promise: nil)
+        }
+    }
+
+    /// Looks again when the deadline may have come.
+    ///
+    /// One timer a connection, not moved with each request: a deadline may be overstepped by as long again.
+    private func arm(_ context: ChannelHandlerContext) {
+        let latest = .now() + min(state.idle, state.writeStall)
+        let deadline = min(state.deadline ?? latest, latest)
+        timer = context.eventLoop.assumeIsolated().scheduleTask(deadline: deadline) {
+            if let deadline = self.state.deadline, deadline <= .now() {
+                context.close(promise: nil)
+            } else {
+                self.arm(context)
+            }
+        }
+    }
+}
+
+extension TimeAmount {
+    init(_ duration: Duration) { self = .nanoseconds(duration.nanoseconds) }
+}

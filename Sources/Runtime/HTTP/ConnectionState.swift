@@ -1,0 +1,74 @@
+/// What is known of one HTTP/1 connection: which request is its last, and until when it may go on like this.
+///
+/// Clients may send several requests before they read an answer; hummingbird answers them one after the other.
+///
+/// Invariants: responsesEnded ≤ requestsRead ≤ requestsBegun, unless the client's bytes could not be parsed: then one
+/// response (400) has no request.
+
+import NIOCore
+
+struct ConnectionState {
+    let idle: TimeAmount
+    let writeStall: TimeAmount
+    private(set) var requestsBegun = 0
+    private(set) var requestsRead = 0
+    private(set) var responsesEnded = 0
+    /// The number, counted from 1, of the request after whose response the connection closes.
+    private(set) var lastRequest: Int?
+    private(set) var isStopping = false
+    private var writesPending = 0
+    private var lastProgress: NIODeadline
+
+    init(idle: TimeAmount, writeStall: TimeAmount, now: NIODeadline) {
+        self.idle = idle
+        self.writeStall = writeStall
+        lastProgress = now
+    }
+
+    /// Whether there is nothing to wait for but a request.
+    var isIdle: Bool { responsesEnded >= requestsBegun && writesPending == 0 }
+
+    mutating func requestBegan(isLast: Bool, now: NIODeadline) {
+        requestsBegun += 1
+        if isLast { lastRequest = requestsBegun }
+        lastProgress = now
+    }
+
+    mutating func requestRead(now: NIODeadline) {
+        requestsRead += 1
+        lastProgress = now
+    }
+
+    /// What came is no HTTP; the answer to it (400) is the last.
+    mutating func parseFailed() { lastRequest = lastRequest ?? requestsBegun + 1 }
+
+    /// The service stops: whatever is being answered is the last.
+    mutating func stop() { isStopping = true }
+
+    /// Whether the response that is being written ends the connection.
+    var isLastResponse: Bool { isStopping || responsesEnded + 1 == lastRequest }
+
+    mutating func responseEnded(now: NIODeadline) {
+        responsesEnded += 1
+        lastProgress = now
+    }
+
+    mutating func writeBegan(now: NIODeadline) {
+        if writesPending == 0 { lastProgress = now }
+        writesPending += 1
+    }
+
+    mutating func writeEnded(now: NIODeadline) {
+        writesPending -= 1
+        lastProgress = now
+    }
+
+    /// When the client's patience with us, or ours with the client, has run out.
+    ///
+    /// - Returns: nil while a request is with the logic, which has a time limit of its own.
+    var deadline: NIODeadline? {
+        if writesPending > 0 { return lastProgress + writeStall }
+        if responsesEnded < requestsRead { return nil }
+        return lastProgress + idle
+    }
+}

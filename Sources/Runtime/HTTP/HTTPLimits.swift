@@ -1,0 +1,60 @@
+/// Bounds on what strangers can make an HTTP listener hold: memory, file descriptors and time.
+///
+/// Hummingbird and NIO leave most of these open. Who enforces each:
+///
+/// | bound | enforced by |
+/// |---|---|
+/// | `connections` | hummingbird's `AvailableConnectionsChannelHandler`: no accept while full, the rest wait in `backlog` |
+/// | `connectionsPerAddress` | `ConnectionTable`: one more is closed at once |
+/// | `fieldBytes`, `headBytes`, `fieldCount` | `NIOHTTPDecoderLimitConfiguration`: 400 and close |
+/// | bodies | `ConnectionHandler`: what follows the head is not read, and the connection closes after the answer |
+/// | `idle`, `writeStall`, `linger` | `ConnectionHandler` |
+/// | `answer`, `waitingRequests` | `Patience` |
+///
+/// A connection holds at most about 100 KB (a read of 16 KiB, the head being parsed, and up to ten parsed parts), so the
+/// default stays below 200 MB even when all of them are at their worst at once.
+
+import Primitives
+
+public struct HTTPLimits: Sendable, Equatable {
+    /// Connections at once, for one listener; never more than half of the file descriptors of the process.
+    public var connections = 2_048
+    /// Connections at once from one IPv4 address or one IPv6 /64, trusted ones apart: so that no stranger takes all,
+    /// and a household or a carrier's gateway still has enough.
+    public var connectionsPerAddress = 256
+    /// Connections that wait to be accepted.
+    public var backlog = 1_024
+    /// Bytes of the request's target, and of any one header field.
+    ///
+    /// A scrape of 74 info hashes takes 5,262.
+    public var fieldBytes = 8_192
+    /// Bytes of target and header together.
+    public var headBytes = 16_384
+    public var fieldCount = 64
+    /// How long a connection may take to bring a whole request, be it the first or a further one.
+    public var idle = Duration.seconds(20)
+    /// How long a client may take nothing of what is sent to it.
+    public var writeStall = Duration.seconds(20)
+    /// How long the tracker's logic may take over a request; then the client is told to try again.
+    public var answer = Duration.seconds(10)
+    /// Requests that wait for the logic, those given up but not yet answered among them.
+    public var waitingRequests = 8_192
+
+    /// How long a client has to take the last answer and close, before we do: a close with unread bytes would reset
+    /// the connection and could destroy the answer on its way.
+    static let linger = Duration.seconds(1)
+    /// How long requests may still wait for an answer in a shutdown, before they are told to go elsewhere.
+    static let shutdownAnswer = Duration.milliseconds(300)
+    /// How long after the beginning of a shutdown the last connection is closed: a stop may take a second.
+    static let shutdownClose = Duration.milliseconds(600)
+    /// The largest read, and so what one stranger's bytes can take before they are looked at.
+    static let readBytes = 16_384
+
+    public init() {}
+
+    /// `connections`, or less where the process may not open so many files.
+    var effectiveConnections: Int {
+        let files = ProcessMetrics.maximumFileCount()
+        return files == 0 ? connections : max(16, min(connections, Int(clamping: files / 2)))
+    }
+}

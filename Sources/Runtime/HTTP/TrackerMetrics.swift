@@ -1,0 +1,48 @@
+/// What the HTTP tracker counts.
+
+import Metrics
+
+struct TrackerMetrics: Sendable {
+    enum Route: Int, CaseIterable {
+        case announce
+        case scrape
+        case other
+    }
+
+    enum Outcome: Int, CaseIterable {
+        case answered
+        /// By the tracker's rules: the client was told why.
+        case refused
+        /// What was asked makes no sense.
+        case malformed
+        /// No answer was to be had in time.
+        case unanswered
+    }
+
+    /// By route, then by outcome: made once, for a look-up by label takes a lock and a sort.
+    private let requests: [[Counter]]
+    private let durations: [Timer]
+
+    init(factory: any MetricsFactory) {
+        requests = Route.allCases.map { route in
+            Outcome.allCases.map { outcome in
+                Counter(
+                    label: "swarmkeeper_http_requests",
+                    dimensions: [("route", "\(route)"), ("outcome", "\(outcome)")], factory: factory)
+            }
+        }
+        durations = Route.allCases.map { route in
+            Timer(
+                label: "swarmkeeper_http_request_seconds", dimensions: [("route", "\(route)")], factory: factory)
+        }
+    }
+
+    func count(_ route: Route, _ outcome: Outcome) {
+        requests[route.rawValue][outcome.rawValue].increment()
+    }
+
+    func record(_ route: Route, _ duration: Swift.Duration) {
+        let (seconds, attoseconds) = duration.components
+        durations[route.rawValue].recordNanoseconds(seconds * 1_000_000_000 + attoseconds / 1_000_000_000)
+    }
+}

@@ -1,0 +1,62 @@
+/// Log lines on standard error: for people, or one JSON object each.
+
+import Foundation
+import Logging
+import Synchronization
+
+public struct LineLogHandler: LogHandler {
+    private let format: LogFormat
+    private let label: String
+    public var logLevel: Logger.Level
+    public var metadata: Logger.Metadata = [:]
+    public var metadataProvider: Logger.MetadataProvider?
+
+    public init(label: String, format: LogFormat, level: Logger.Level) {
+        self.label = label
+        self.format = format
+        logLevel = level
+    }
+
+    public subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    public func log(event: LogEvent) {
+        var all = metadata
+        if let provided = metadataProvider?.get() { all.merge(provided) { _, new in new } }
+        if let own = event.metadata { all.merge(own) { _, new in new } }
+        if let error = event.error { all["error"] = "\(error)" }
+        let line = LineLogHandler.line(
+            format, time: Date(), level: event.level, message: event.message.description, metadata: all)
+        // One write a line, so that lines of different threads do not mix.
+        FileHandle.standardError.write(Data((line + "\n").utf8))
+    }
+
+    /// One line without its end.
+    public static func line(
+        _ format: LogFormat, time: Date, level: Logger.Level, message: String, metadata: Logger.Metadata
+    ) -> String {
+        let stamp = time.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
+        let pairs = metadata.sorted { $0.key < $1.key }
+        switch format {
+        case .text:
+            let rest = pairs.map { " \($0.key)=\(oneLine("\($0.value)"))" }.joined()
+            let name = level.rawValue.padding(toLength: 8, withPad: " ", startingAt: 0)
+            return "\(stamp) \(name) \(oneLine(message))\(rest)"
+        case .json:
+            var fields = ["time": stamp, "level": level.rawValue, "message": message]
+            for (key, value) in pairs where fields[key] == nil { fields[key] = "\(value)" }
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+            return (try? encoder.encode(fields)).map { String(decoding: $0, as: UTF8.self) } ?? message
+        }
+    }
+
+    /// Text from files and strangers must not make lines of its own.
+    private static func oneLine(_ text: String) -> String {
+        guard text.unicodeScalars.contains(where: { $0.value < 32 || $0.value == 127 }) else { return text }
+        return text.unicodeScalars.map { $0.value < 32 || $0.value == 127 ? "\\u{\(String($0.value, radix: 16))}" : String($0) }
+            .joined()
+    }
+}

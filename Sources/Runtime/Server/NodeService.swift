@@ -1,0 +1,151 @@
+/// A node with its thread, its sockets and its record, as a service that starts, drains and stops.
+
+import Datagrams
+import Foundation
+import Logging
+import Primitives
+import ServiceLifecycle
+import Synchronization
+import TrackerLogic
+
+/// The node's disk failed while it served: it has fallen silent, and the process should end.
+public struct RecordLost: Error, CustomStringConvertible {
+    public var directory: String
+
+    public var description: String {
+        "The disk under \(directory) failed, and nobody can say what is on it. The tracker has stopped rather than "
+            + "answer what it cannot keep. Check the disk, then start the tracker again: it says whether its record is whole."
+    }
+}
+
+final class NodeService: Service, Sendable {
+    /// How the loop came to its end.
+    private enum End: Sendable {
+        case drained
+        case recordLost
+    }
+
+    let mailbox: NodeMailbox
+    private let requests: RequestDesk
+    private let store: Store
+    private let directory: String
+    private let logger: Logger
+    /// What the thread takes with it when it starts.
+    private let parts: Mutex<Parts?>
+
+    private struct Parts: @unchecked Sendable {
+        // Made here, owned by the node's thread from its start on, and by nobody else.
+        var node: TrackerNode
+        var sockets: DatagramSockets
+        var poller: Poller
+    }
+
+    init(node: TrackerNode, sockets: DatagramSockets, store: Store, directory: String, logger: Logger) throws {
+        let poller = try Poller()
+        let waker = poller.waker
+        mailbox = NodeMailbox { waker.wake() }
+        requests = RequestDesk(mailbox: mailbox)
+        parts = Mutex(Parts(node: node, sockets: sockets, poller: poller))
+        self.store = store
+        self.directory = directory
+        self.logger = logger
+    }
+
+    /// Takes requests from HTTP.
+    var requestHandler: some RequestHandler { requests }
+
+    func run() async throws {
+        try startStore()
+        let end = await withGracefulShutdownHandler {
+            await withCheckedContinuation { continuation in startThread { continuation.resume(returning: $0) } }
+        } onGracefulShutdown: {
+            self.mailbox.put { $0.commands.append(.drain) }
+        }
+        requests.close()
+        store.close()
+        guard case .drained = end else { throw RecordLost(directory: directory) }
+    }
+
+    private func startThread(_ ended: @escaping @Sendable (End) -> Void) {
+        let thread = Thread { [self] in
+            guard let parts = parts.withLock({ parts in parts.take() }) else {
+                preconditionFailure("a node's service runs once")
+            }
+            nonisolated(unsafe) var end = End.drained
+            let loop = NodeLoop(
+                node: parts.node, sockets: parts.sockets, poller: parts.poller, mailbox: mailbox,
+                outlets: NodeOutlets(
+                    submit: { [store] in store.submit($0) },
+                    answer: { [requests] in requests.answer($0) },
+                    observe: { [self] observations in
+                        for observation in observations {
+                            if case .storageFailed(.broken, _) = observation { end = .recordLost }
+                            log(observation)
+                        }
+                    }))
+            loop.run()
+            ended(end)
+        }
+        thread.name = "tracker node"
+        thread.start()
+    }
+
+    private func startStore() throws {
+        try store.start(
+            onCompletion: { [mailbox] results in
+                mailbox.put { mail in
+                    for (token, failure) in results {
+                        mail.writeResults.append(WriteResult(token: token, failure: failure))
+                    }
+                }
+            },
+            onObservation: { [logger] observation in
+                let level: Logger.Level = if case .writesFailed = observation { .error } else { .warning }
+                logger.log(level: level, "\(observation)")
+            })
+    }
+
+    private func log(_ observation: Observation) {
+        switch observation {
+        case .becameMaster(let epoch):
+            logger.notice("serving", metadata: ["role": "master", "epoch": "\(epoch)"])
+        case .storageFailed(_, let refused):
+            // The store itself has told the reason.
+            logger.error(
+                "announces are refused until they can be stored",
+                metadata: ["waiting": "\(refused)", "data": "\(directory)"])
+        case .storageRecovered:
+            logger.notice("announces are stored and answered again")
+        case .drained:
+            logger.info("all requests are answered; stopping")
+        case .accessChanged(let mode, let infoHashes, let users):
+            logger.notice(
+                "access rules are in force",
+                metadata: ["mode": "\(mode)", "info-hashes": "\(infoHashes)", "users": "\(users)"])
+        case .registryChanged(let torrents):
+            logger.notice("torrents are registered", metadata: ["torrents": "\(torrents)"])
+        case .commandRefused(let reason):
+            logger.error("a command was refused: \(reason)")
+        }
+    }
+}
+
+extension NodeService: StatusProvider {
+    func status() async -> NodeStatus? { await mailbox.ask { $0.status } }
+}
+
+extension NodeService: TorrentProvider {
+    func torrents(matching text: String?, offset: Int, count: Int) async throws -> TorrentsPage {
+        // Searching and sorting are done here, not on the node's thread.
+        var all = await mailbox.ask { $0.state.registry.all } ?? []
+        if let text = text?.lowercased() {
+            all.removeAll { !$0.name.lowercased().contains(text) && !"\($0.infoHash)".hasPrefix(text) }
+        }
+        all.sort { ($0.name, "\($0.infoHash)") < ($1.name, "\($1.infoHash)") }
+        let page = Array(all.dropFirst(offset).prefix(count))
+        let counts = await mailbox.ask { node in page.map { node.state.table.counts(of: $0.infoHash) } }
+        guard let counts else { return TorrentsPage(torrents: [], total: 0) }
+        return TorrentsPage(
+            torrents: zip(page, counts).map { TorrentsPage.Torrent(registered: $0, counts: $1) }, total: all.count)
+    }
+}

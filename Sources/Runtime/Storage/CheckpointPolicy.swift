@@ -1,0 +1,116 @@
+/// Decides when the write-ahead log is copied back into the database, and by whom.
+///
+/// A checkpoint in SQLite's automatic fashion makes one commit in a thousand wait for megabytes to be copied and
+/// synced. Here the storage keeper copies them beside the storage thread (PASSIVE: it waits for nobody and nobody for
+/// it) and syncs the database file. But the log can only begin anew once *all* of it is copied, and a busy storage
+/// thread goes on writing meanwhile. So when nearly all is copied, the storage thread copies the rest itself, between
+/// two transactions: some pages and a sync of little. Its next transaction begins the log anew.
+///
+/// ```
+/// quiet ──(the log has grown)──► copying ──(little is left)──► finishing ──► quiet
+///                                  │  ▲                            │
+///                                  └──┘ (much was written)         └──(a reader needs the log)──► quiet, try later
+/// ```
+///
+/// Where the keeper does not keep up with the writes, they slow down from `hardLimit` on (`Pressure`), and the storage
+/// thread finishes whatever is left. A program that reads for long keeps the log from beginning anew, and nothing
+/// bounds it then; that is reported.
+
+struct CheckpointPolicy: Sendable, Equatable {
+    /// Pages of the log at which copying begins: 8 MiB. Less would sync more often, more would make syncs longer.
+    static let start = 2_048
+    /// Pages that the storage thread may copy itself: 1 MiB, about 2 ms.
+    static let few = 256
+    /// Pages at which the storage thread finishes whatever is left: 64 MiB.
+    static let hardLimit = 16_384
+
+    enum Step: Sendable, Equatable {
+        /// The keeper copies what is there.
+        case copy
+        /// The storage thread copies the rest, now.
+        case finish
+    }
+
+    /// How writes give way to the copying.
+    enum Pressure: Sendable, Equatable {
+        case none
+        /// Each transaction waits for a moment.
+        case some
+        /// Transactions wait for the keeper to be through.
+        case full
+    }
+
+    /// Pages in the log.
+    private(set) var pages = 0
+    /// Those of them that are copied.
+    private var copied = 0
+    private var isCopying = false
+    /// Before the log has this many pages, another attempt to finish is useless.
+    private var nextFinish = 0
+    /// The same for the keeper.
+    private var nextCopy = CheckpointPolicy.start
+    private var isUrgent = false
+    /// Whether a reader has kept the log from beginning anew at the hard limit.
+    private(set) var isHeldUp = false
+
+    init() {}
+
+    /// What is to be done now, if anything. A `copy` is under way from here on until `copied` or `copyFailed`.
+    mutating func next() -> Step? {
+        guard !isCopying else { return nil }
+        let left = pages - copied
+        let isLate = pages >= Self.hardLimit && !isHeldUp
+        if isUrgent || (pages >= Self.start && (left <= Self.few || isLate) && pages >= nextFinish) { return .finish }
+        guard pages >= nextCopy, left > Self.few else { return nil }
+        isCopying = true
+        return .copy
+    }
+
+    var pressure: Pressure {
+        // Against a reader, waiting would not help.
+        guard isCopying, !isHeldUp, pages >= Self.hardLimit else { return .none }
+        return pages >= 2 * Self.hardLimit ? .full : .some
+    }
+
+    /// A transaction has left the log with so many pages.
+    mutating func committed(pages: Int) {
+        if pages < self.pages {
+            copied = 0
+            nextFinish = 0
+            nextCopy = Self.start
+            isHeldUp = false
+        }
+        self.pages = pages
+    }
+
+    /// The keeper is through.
+    ///
+    /// - Parameter copied: pages of the log that are in the database now.
+    mutating func copied(_ copied: Int) {
+        isCopying = false
+        // Without progress somebody reads from the log, and the next attempt can wait.
+        nextCopy = copied > self.copied ? pages : pages + Self.start / 4
+        self.copied = min(copied, pages)
+    }
+
+    /// The keeper could not copy.
+    mutating func copyFailed() {
+        isCopying = false
+        nextCopy = pages + Self.start
+    }
+
+    /// The storage thread has tried to copy all.
+    ///
+    /// - Parameter copied: pages of the log that are in the database now; nil where the attempt failed.
+    mutating func finished(copied: Int?) {
+        isUrgent = false
+        if let copied { self.copied = min(copied, pages) }
+        // Where the next transaction does not begin the log anew, somebody reads from it.
+        nextFinish = pages + Self.start / 4
+        nextCopy = pages + Self.start / 4
+        if pages >= Self.hardLimit, self.copied < pages { isHeldUp = true }
+    }
+
+    /// The disk is full: an empty log gives its room back to the next transaction.
+    mutating func roomIsNeeded() { isUrgent = pages > 0 }
+}

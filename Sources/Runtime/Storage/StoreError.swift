@@ -1,0 +1,128 @@
+/// Why a record cannot be opened or read, in words for the operator: the thing, the cause and the way out.
+
+import Foundation
+import GRDB
+import TrackerLogic
+
+public enum StoreError: Error, Sendable, Equatable {
+    /// The directory is not there, nor the one that it would be made in.
+    case parentMissing(directory: String)
+    case notADirectory(path: String)
+    case noPermission(path: String)
+    case readOnly(path: String)
+    /// Another tracker holds the directory; its process id where it could be read.
+    case inUse(directory: String, processID: Int32?)
+    /// A program other than a tracker keeps a lock on the database.
+    case locked(path: String)
+    case full(path: String)
+    /// Bytes are not what they were when they were written.
+    case damaged(path: String, detail: String)
+    case notADatabase(path: String)
+    /// An SQLite database that some other application made.
+    case foreign(path: String)
+    case laterVersion(path: String, found: Int, supported: Int)
+    /// Anything else that the system or SQLite had to say.
+    case failed(path: String, reason: String)
+}
+
+extension StoreError: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .parentMissing(let directory):
+            "The data directory \(directory) cannot be made because its parent does not exist. "
+                + "Make the parent, or name another directory."
+        case .notADirectory(let path):
+            "\(path) is not a directory, so no record can be kept in it. Name another directory, or move that file away."
+        case .noPermission(let path):
+            "This user may not read and write \(path). "
+                + "Give it to the user that runs the tracker (chown), or name another directory."
+        case .readOnly(let path):
+            "\(path) is on a file system that is mounted read-only. Mount it writable, or name another directory."
+        case .inUse(let directory, let processID):
+            "The record in \(directory) is in use by another tracker\(processID.map { " (process \($0))" } ?? ""). "
+                + "Stop that one, or give each tracker a directory of its own."
+        case .locked(let path):
+            "Another program keeps the database \(path) locked. Close it there and start the tracker again."
+        case .full(let path):
+            "There is no room left for the database \(path). Free some space on its disk and start the tracker again."
+        case .damaged(let path, let detail):
+            "The database \(path) is damaged (\(detail)). "
+                + "Move it away and start the tracker again: it begins with an empty record."
+        case .notADatabase(let path):
+            "\(path) is not an SQLite database. Move that file away, or name another directory."
+        case .foreign(let path):
+            "\(path) is the database of another application. Move that file away, or name another directory."
+        case .laterVersion(let path, let found, let supported):
+            "The database \(path) has version \(found), and this tracker knows versions up to \(supported). "
+                + "Use the tracker that wrote it or a later one, or name another directory."
+        case .failed(let path, let reason):
+            "The database \(path) cannot be used: \(reason). Put that right and start the tracker again."
+        }
+    }
+}
+
+extension StoreError {
+    /// What a failed system call on a path means.
+    init(errorNumber: Int32, path: String) {
+        switch errorNumber {
+        case EACCES, EPERM: self = .noPermission(path: path)
+        case EROFS: self = .readOnly(path: path)
+        case ENOSPC, EDQUOT: self = .full(path: path)
+        case ENOTDIR: self = .notADirectory(path: path)
+        default: self = .failed(path: path, reason: String(cString: strerror(errorNumber)))
+        }
+    }
+
+    /// What an error of SQLite means while a database is opened or read.
+    init(_ error: any Error, path: String) {
+        if let error = error as? StoreError {
+            self = error
+            return
+        }
+        guard let error = error as? DatabaseError else {
+            self = .failed(path: path, reason: "\(error)")
+            return
+        }
+        switch error.resultCode {
+        case .SQLITE_NOTADB: self = .notADatabase(path: path)
+        case .SQLITE_CORRUPT: self = .damaged(path: path, detail: error.message ?? "its pages do not fit together")
+        case .SQLITE_BUSY, .SQLITE_LOCKED: self = .locked(path: path)
+        case .SQLITE_READONLY: self = .readOnly(path: path)
+        case .SQLITE_FULL: self = .full(path: path)
+        // A full disk shows in many ways, such as that the shared memory file cannot grow.
+        case .SQLITE_IOERR where StoreError.isDiskFull(path): self = .full(path: path)
+        case .SQLITE_CANTOPEN where StoreError.isDiskFull(path): self = .full(path: path)
+        default: self = .failed(path: path, reason: error.message ?? "\(error.extendedResultCode)")
+        }
+    }
+
+    /// What an error says, on one line.
+    static func text(of error: any Error) -> String {
+        if error is ChunkDamaged { return "its bytes are not those of a chunk" }
+        guard let error = error as? DatabaseError else { return "\(error)" }
+        return "\(error.message ?? "unknown error") (SQLite \(error.extendedResultCode.rawValue))"
+    }
+
+    /// Whether there is less room than SQLite needs to open anything.
+    private static func isDiskFull(_ path: String) -> Bool {
+        var status = statvfs()
+        guard statvfs(path, &status) == 0 else { return false }
+        return UInt64(status.f_bavail) * UInt64(status.f_frsize) < 65_536
+    }
+}
+
+extension StorageFailure {
+    /// What an error of SQLite means for the write that met it.
+    ///
+    /// Full, locked and read-only are certain: SQLite has rolled back, and in WAL mode a transaction whose commit
+    /// frame was not written whole does not exist. After anything else it may or may not be there.
+    static func of(_ error: any Error) -> StorageFailure {
+        guard let error = error as? DatabaseError else { return .broken }
+        return switch error.resultCode {
+        case .SQLITE_FULL: .full
+        case .SQLITE_BUSY, .SQLITE_LOCKED: .locked
+        case .SQLITE_READONLY: .readOnly
+        default: .broken
+        }
+    }
+}

@@ -1,0 +1,74 @@
+/// The directory and the file of a record, and the connections to it.
+
+import Foundation
+import GRDB
+import Primitives
+
+enum StoreFile {
+    /// Makes the directory where it is missing.
+    static func makeDirectory(_ directory: String) throws(StoreError) {
+        var status = stat()
+        if stat(directory, &status) == 0 {
+            guard status.st_mode & S_IFMT == S_IFDIR else { throw .notADirectory(path: directory) }
+        } else {
+            guard errno == ENOENT else { throw StoreError(errorNumber: errno, path: directory) }
+            guard mkdir(directory, 0o750) == 0 || errno == EEXIST else {
+                guard errno == ENOENT else { throw StoreError(errorNumber: errno, path: directory) }
+                throw .parentMissing(directory: directory)
+            }
+        }
+    }
+
+    /// Makes the file where it is missing: it holds the cluster's secret and passkeys, so strangers may not read it.
+    /// SQLite gives its companions the same permissions.
+    static func makeFile(_ path: String) throws(StoreError) {
+        let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o640)
+        guard descriptor >= 0 else {
+            guard errno != EISDIR else { throw .notADatabase(path: path) }
+            throw StoreError(errorNumber: errno, path: path)
+        }
+        // No connection of this process is open yet whose locks this could give up.
+        close(descriptor)
+    }
+
+    /// Opens the file to sync it beside SQLite.
+    static func descriptor(_ path: String) throws(StoreError) -> Int32 {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw StoreError(errorNumber: errno, path: path) }
+        return descriptor
+    }
+
+    /// Closes a descriptor, after all connections.
+    static func close(_ descriptor: Int32) { _ = Foundation.close(descriptor) }
+
+    /// Connects to a file that is there, changing nothing in it.
+    static func connect(_ path: String, _ options: StoreOptions, label: String) throws -> DatabaseQueue {
+        var configuration = Configuration()
+        configuration.label = label
+        configuration.busyMode = .timeout(Double(options.busyTimeout.nanoseconds) / 1e9)
+        // Rows are replaced in an order that keeps every reference; to look each of them up would double the work.
+        configuration.foreignKeysEnabled = false
+        configuration.prepareDatabase { db in
+            let synchronous =
+                switch options.durability {
+                case .disk: "FULL"
+                case .process: "NORMAL"
+                }
+            // secure_delete, which Debian turns on, would write all that is deleted once more. Checkpoints are ours
+            // to time (`CheckpointPolicy`); what the write-ahead log has grown beyond the limit is cut off again.
+            try db.execute(
+                sql: """
+                    PRAGMA synchronous = \(synchronous);
+                    PRAGMA secure_delete = OFF;
+                    PRAGMA wal_autocheckpoint = 0;
+                    PRAGMA journal_size_limit = \(CheckpointPolicy.hardLimit * 4_096);
+                    PRAGMA cache_size = -16384;
+                    PRAGMA temp_store = MEMORY;
+                    """)
+            if let limit = options.maximumByteCount {
+                try db.execute(sql: "PRAGMA max_page_count = \(max(limit / 4_096, 1))")
+            }
+        }
+        return try DatabaseQueue(path: path, configuration: configuration)
+    }
+}

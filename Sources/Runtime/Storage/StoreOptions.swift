@@ -1,0 +1,44 @@
+/// What an operator may choose about a node's record.
+
+import Primitives
+import TrackerLogic
+
+public struct StoreOptions: Sendable {
+    /// Against what a write that was reported as persisted is safe.
+    public enum Durability: String, Sendable, CaseIterable {
+        /// Loss of power: each transaction waits for the disk.
+        case disk
+        /// The end of the process, however sudden (`kill -9`); a loss of power may take the last seconds back.
+        case process
+    }
+
+    public var durability = Durability.disk
+    /// How long a write waits while another program holds the database. The log stands still meanwhile, so it is
+    /// short.
+    public var busyTimeout = Duration.milliseconds(500)
+    /// Bytes that the database file may have at most; nil leaves that to the disk. What does not fit fails as `.full`.
+    public var maximumByteCount: Int?
+    /// Reads snapshot chunks for the tables.
+    public var decoder = ChunkDecoder.standard
+
+    public init() {}
+}
+
+/// Turns a snapshot chunk into what it says.
+public struct ChunkDecoder: Sendable {
+    public var swarms: @Sendable (SnapshotChunk) throws(ChunkDamaged) -> [SwarmImage]
+    public var registry: @Sendable (SnapshotChunk) throws(ChunkDamaged) -> RegistryImage
+
+    public init(
+        swarms: @escaping @Sendable (SnapshotChunk) throws(ChunkDamaged) -> [SwarmImage],
+        registry: @escaping @Sendable (SnapshotChunk) throws(ChunkDamaged) -> RegistryImage
+    ) {
+        self.swarms = swarms
+        self.registry = registry
+    }
+
+    /// The one that `TrackerLogic` brings.
+    public static let standard = ChunkDecoder(
+        swarms: { chunk throws(ChunkDamaged) in try chunk.swarms() },
+        registry: { chunk throws(ChunkDamaged) in try chunk.registry() })
+}

@@ -1,0 +1,77 @@
+/// Reads a record back: the promise, the chunks of the snapshot, and the entries after them.
+
+import GRDB
+import TrackerLogic
+
+/// A piece of a record, as `Store.recover` hands them out.
+public enum RecoveredRecord: Sendable, Equatable {
+    case promise(Promise)
+    case chunk(SnapshotChunk)
+    case entry(index: UInt64, bytes: [UInt8])
+}
+
+struct StoreRecovery {
+    let db: Database
+    let path: String
+
+    /// Hands out the record piece by piece; only one is in memory at a time.
+    ///
+    /// - Throws: `StoreError.damaged` at the first piece that is not what was written; what `visit` throws.
+    func run(_ visit: (RecoveredRecord) throws -> Void) throws {
+        if let promise = try promise() { try visit(.promise(promise)) }
+        try PreparedStatement(db, "SELECT number, idx, checksum, body FROM snapshot ORDER BY number")
+            .forEach { columns in
+                let number = columns.integer(0)
+                let body = columns.blob(3)
+                guard let number = UInt32(exactly: number),
+                    checksum(body, seed: UInt64(number)) == columns.integer(2)
+                else { throw damaged("chunk \(number) of the snapshot is not what was written") }
+                try visit(
+                    .chunk(SnapshotChunk(number: number, index: UInt64(bitPattern: columns.integer(1)), bytes: body)))
+            }
+        try entries(visit)
+    }
+
+    private func entries(_ visit: (RecoveredRecord) throws -> Void) throws {
+        let trimmed = try StoreRecovery.trimmedThrough(db)
+        var last: Int64?
+        try PreparedStatement(db, "SELECT idx, checksum, entry FROM log WHERE idx > ? ORDER BY idx")
+            .forEach([.integer(trimmed)]) { columns in
+                let index = columns.integer(0)
+                let entry = columns.blob(2)
+                // A log with a hole would vote for what it has not seen.
+                if let last, index != last + 1 { throw damaged("entry \(last + 1) is missing from the log") }
+                guard checksum(entry, seed: UInt64(bitPattern: index)) == columns.integer(1) else {
+                    throw damaged("entry \(index) of the log is not what was written")
+                }
+                last = index
+                try visit(.entry(index: UInt64(bitPattern: index), bytes: entry))
+            }
+    }
+
+    private func promise() throws -> Promise? {
+        var numbers: [String: Int64] = [:]
+        var secret: [UInt8] = []
+        try PreparedStatement(db, "SELECT key, value FROM meta").forEach { columns in
+            let key = columns.text(0)
+            if key == MetaKey.secret {
+                secret = columns.blob(1)
+            } else {
+                numbers[key] = columns.integer(1)
+            }
+        }
+        guard numbers[MetaKey.promiseChecksum] != nil || !secret.isEmpty else { return nil }
+        guard let promise = Promise(numbers: numbers, secret: secret) else {
+            throw damaged("the promise is not what was written")
+        }
+        return promise
+    }
+
+    private func damaged(_ detail: String) -> StoreError { .damaged(path: path, detail: detail) }
+
+    /// The last entry that was trimmed; its row, and those before, may still be there.
+    static func trimmedThrough(_ db: Database) throws -> Int64 {
+        try PreparedStatement(db, "SELECT value FROM meta WHERE key = ?")
+            .integer([.text(MetaKey.trimmedThrough)]) ?? 0
+    }
+}
