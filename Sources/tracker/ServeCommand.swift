@@ -1,0 +1,86 @@
+/// `tracker serve`
+
+import ArgumentParser
+import Foundation
+import Runtime
+
+struct ServeCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "serve",
+        abstract: "Run a tracker.",
+        discussion: """
+            Every flag can also be set in a TOML file and in the environment: docs/configuration.md lists the keys and the \
+            variables, examples/tracker.toml is a file with every default. Flags go before the environment, the environment \
+            before the file. A setting that is wrong is named with its place, and nothing is started.
+
+            SIGTERM and SIGINT answer what waits and stop; SIGHUP reads the lists, the users and the torrents again.
+            """)
+
+    @Option(help: ArgumentHelp("Read this TOML file; else the one that SWARMKEEPER_CONFIG names.", valueName: "file"))
+    var config: String?
+
+    @Flag(help: "Check the configuration and the files that it names, and stop.")
+    var check = false
+
+    @OptionGroup(title: "Settings")
+    var flags: ServeFlags
+
+    func run() async throws {
+        let load: @Sendable () throws -> ServerConfiguration = { [config, values = flags.values] in
+            try ServerConfiguration.load(
+                file: config, environment: ProcessInfo.processInfo.environment, flags: values)
+        }
+        let configuration = try Self.checked(load)
+        guard !check else {
+            print("The configuration is fine.")
+            return
+        }
+        try Self.prepareDefaultDirectory(configuration)
+        // A peer that hangs up while it is answered is no reason to end.
+        signal(SIGPIPE, SIG_IGN)
+        let server = TrackerServer(
+            configuration: configuration, version: version, logger: configuration.startLogging(), reload: load)
+        do {
+            try await server.run()
+        } catch let error as TextFileError {
+            throw Failure(.configuration, error.description)
+        } catch {
+            throw Failure(.system, "\(error)")
+        }
+    }
+
+    /// Loads the configuration and reads the files that it names.
+    private static func checked(_ load: () throws -> ServerConfiguration) throws(Failure) -> ServerConfiguration {
+        do {
+            let configuration = try load()
+            _ = try configuration.accessRules()
+            _ = try configuration.consoleToken()
+            return configuration
+        } catch let error as ConfigurationError {
+            let isCommandLine = error.problems.allSatisfy { problem in
+                if case .flag = problem.place { true } else { false }
+            }
+            throw Failure(isCommandLine ? .usage : .configuration, error.description)
+        } catch {
+            throw Failure(.configuration, "\(error)")
+        }
+    }
+
+    /// Makes the parents of the default data directory, which a fresh account lacks. Of one that was named only the last part
+    /// is made, by the store: a slip of the pen makes no tree.
+    private static func prepareDefaultDirectory(_ configuration: ServerConfiguration) throws(Failure) {
+        let environment = ProcessInfo.processInfo.environment
+        guard configuration.dataDirectory == ServerConfiguration.defaultDataDirectory(environment: environment) else {
+            return
+        }
+        let parent = URL(filePath: configuration.dataDirectory).deletingLastPathComponent()
+        do {
+            try FileManager.default.createDirectory(
+                at: parent, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        } catch {
+            throw Failure(
+                .system,
+                "the directory \(parent.path) cannot be made: \(error.localizedDescription); name another by --data DIR")
+        }
+    }
+}

@@ -1,0 +1,10 @@
+/// `tracker torrent`: making .torrent files and looking into them.
+
+import ArgumentParser
+
+struct TorrentCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "torrent",
+        abstract: "Make .torrent files, and look into them.",
+        subcommands: [TorrentCreateCommand.self, TorrentShowCommand.self])
+}
