@@ -62,9 +62,7 @@ public struct AccessControl: Sendable {
 
     mutating func put(_ user: User) {
         // A passkey belongs to one user only, the one who was given it last.
-        if let holder = usersByPasskey.find(UserByPasskey(user)), holder.user.name != user.name {
-            removeUser(named: holder.user.name)
-        }
+        if let holder = usersByPasskey.find(UserByPasskey(user)) { removeUser(named: holder.user.name) }
         removeUser(named: user.name)
         usersByName.put(UserByName(user))
         usersByPasskey.put(UserByPasskey(user))
@@ -89,29 +87,48 @@ public struct AccessControl: Sendable {
             mode: mode, infoHashes: infoHashes.records.map(\.infoHash), users: usersByName.records.map(\.user))
     }
 
-    /// The updates that turn the rules in force into those wanted: additions before the mode where it becomes
-    /// stricter by them, removals last, so that no client is refused on the way who is welcome before and after.
+    /// The updates that turn the rules in force into those wanted, in such an order that no client is refused on the
+    /// way who is welcome before and after.
     func updates(towards wanted: AccessRules) -> [Update] {
-        var updates: [Update] = []
+        let lists = listChanges(towards: wanted)
+        let users = userChanges(towards: wanted)
+        let modeChange: [Update] = wanted.mode == mode ? [] : [.setAccessMode(wanted.mode.rawValue)]
+        let listsAndMode: [Update]
+        switch wanted.mode {
+        case .open, .private:
+            // The list means nothing from here on.
+            listsAndMode = modeChange + lists.additions + lists.removals
+        case .allow:
+            listsAndMode = leaving(.deny) + lists.additions + modeChange + lists.removals
+        case .deny:
+            listsAndMode = leaving(.allow) + lists.additions + lists.removals + modeChange
+        }
+        return users.additions + listsAndMode + users.removals
+    }
+
+    /// `allow` and `deny` read a list in opposite ways: between the two it changes while it means nothing.
+    private func leaving(_ opposite: AccessMode) -> [Update] {
+        mode == opposite ? [.setAccessMode(AccessMode.open.rawValue)] : []
+    }
+
+    private func listChanges(towards wanted: AccessRules) -> (additions: [Update], removals: [Update]) {
         var listed = FlatTable<ListedInfoHash>(secret: secret)
-        for infoHash in wanted.infoHashes where listed.put(ListedInfoHash(infoHash)) == nil {
-            if !infoHashes.contains(ListedInfoHash(infoHash)) { updates.append(.listInfoHash(infoHash)) }
-        }
+        for infoHash in wanted.infoHashes { listed.put(ListedInfoHash(infoHash)) }
+        return (
+            listed.records.filter { !infoHashes.contains($0) }.map { .listInfoHash($0.infoHash) },
+            infoHashes.records.filter { !listed.contains($0) }.map { .unlistInfoHash($0.infoHash) }
+        )
+    }
+
+    private func userChanges(towards wanted: AccessRules) -> (additions: [Update], removals: [Update]) {
         var named = FlatTable<UserByName>(secret: secret)
-        for user in wanted.users {
-            named.put(UserByName(user))
-            if usersByName.find(UserByName(user))?.user != user {
-                updates.append(.putUser(name: Array(user.name.utf8), passkey: user.passkey))
-            }
-        }
-        if wanted.mode != mode { updates.append(.setAccessMode(wanted.mode.rawValue)) }
-        for record in infoHashes.records where !listed.contains(record) {
-            updates.append(.unlistInfoHash(record.infoHash))
-        }
-        for record in usersByName.records where !named.contains(record) {
-            updates.append(.removeUser(name: Array(record.user.name.utf8)))
-        }
-        return updates
+        for user in wanted.users { named.put(UserByName(user)) }
+        return (
+            named.records.filter { usersByName.find($0)?.user != $0.user }.map {
+                .putUser(name: Array($0.user.name.utf8), passkey: $0.user.passkey)
+            },
+            usersByName.records.filter { !named.contains($0) }.map { .removeUser(name: Array($0.user.name.utf8)) }
+        )
     }
 }
 

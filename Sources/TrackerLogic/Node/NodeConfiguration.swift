@@ -50,6 +50,8 @@ public struct Limits: Sendable, Equatable {
 
     /// Info hashes in one scrape: what fits a datagram (BEP 15).
     public static let scrapeHashes = 74
+    /// Operators' commands that wait for their turn.
+    public static let waitingCommands = 64
     /// Bytes of a registered torrent's or a user's name.
     public static let nameBytes = 512
 

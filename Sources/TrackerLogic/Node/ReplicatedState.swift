@@ -17,6 +17,9 @@ public struct ReplicatedState: Sendable {
     public private(set) var index: UInt64 = 0
     /// The cluster time of that entry.
     public private(set) var time = WallTime(milliseconds: 0)
+    /// The cluster time of the entry that is being applied: earlier than `time` where a chunk that was read back is
+    /// ahead of the log.
+    private var entryTime = WallTime(milliseconds: 0)
     /// Chunks that have changed since they were last written down.
     private var changed: [Bool]
 
@@ -45,8 +48,9 @@ public struct ReplicatedState: Sendable {
 
     /// Begins an entry: its updates follow, then nothing else until the next.
     mutating func begin(_ header: EntryHeader) {
-        index = header.index
+        index = max(index, header.index)
         time = max(time, header.time)
+        entryTime = header.time
     }
 
     /// Applies one update of the entry that was begun.
@@ -54,11 +58,11 @@ public struct ReplicatedState: Sendable {
     mutating func apply(_ update: Update) -> Outcome {
         switch update {
         case .announceIPv4(let announce):
-            let place = table.apply(announce, time: time.seconds)
+            let place = table.apply(announce, time: entryTime.seconds)
             changed[place.shard + 1] = true
             return .announced(place)
         case .announceIPv6(let announce):
-            let place = table.apply(announce, time: time.seconds)
+            let place = table.apply(announce, time: entryTime.seconds)
             changed[place.shard + 1] = true
             return .announced(place)
         case .expire(let shard, let seenBefore, let emptyBefore):
@@ -116,13 +120,19 @@ public struct ReplicatedState: Sendable {
     /// Writes a chunk down as it is now; it counts as unchanged from here on.
     mutating func takeChunk(_ number: Int) -> SnapshotChunk {
         changed[number] = false
-        return SnapshotChunk(number: UInt32(number), index: index, bytes: chunkBytes(number))
+        return chunk(number)
     }
 
-    /// The bytes of a chunk as it is now.
-    func chunkBytes(_ number: Int) -> [UInt8] {
-        guard number > 0 else { return RegistryImage(access: access.rules, torrents: registry.all).encoded() }
-        return table.image(ofShard: number - 1)
+    /// A chunk as it is now.
+    func chunk(_ number: Int) -> SnapshotChunk {
+        var bytes = SnapshotCodec.begin(number, index: index, time: time)
+        if number == 0 {
+            RegistryImage(access: access.rules, torrents: registry.all).encode(into: &bytes)
+        } else {
+            table.encode(shard: number - 1, into: &bytes)
+        }
+        SnapshotCodec.seal(&bytes)
+        return SnapshotChunk(number: UInt32(number), index: index, bytes: bytes)
     }
 
     // MARK: Reading back
@@ -140,11 +150,13 @@ public struct ReplicatedState: Sendable {
             table.restore(Int(chunk.number) - 1, try chunk.timedSwarms())
         }
         index = max(index, chunk.index)
+        time = max(time, chunk.time)
     }
 }
 
 extension ReplicatedState: Equatable {
     public static func == (left: ReplicatedState, right: ReplicatedState) -> Bool {
-        left.index == right.index && left.table == right.table && left.digest == right.digest
+        left.index == right.index && left.time == right.time && left.table == right.table
+            && left.digest == right.digest
     }
 }

@@ -1,44 +1,107 @@
 /// What an operator asks: checked here, brought into the log as updates, a few with each entry.
+///
+///     waiting ── its turn ──► under way ── all its updates applied ──► told
+///        ▲                        │
+///        └── an entry not stored ─┘  once more, a second later
+///
+/// Commands are carried out one after another: what a command changes is worked out only when all before it is applied.
+/// Access rules that wait or are under way are overtaken by later ones.
 
 import Primitives
 import Wire
 
 extension TrackerNode {
-    mutating func obey(_ command: OperatorCommand, _ now: ClockReading, _ effects: inout Effects) {
-        switch command {
-        case .setAccess(let rules):
+    mutating func obey(_ command: OperatorCommand, _ effects: inout Effects) {
+        if command == .drain { return drain(&effects) }
+        guard phase != .draining, phase != .stopped, phase != .failed else {
+            return decline("the tracker is stopping, or has lost its disk", &effects)
+        }
+        if case .setAccess(let rules) = command {
             guard rules.infoHashes.count <= configuration.limits.listedInfoHashes else {
                 return decline("the list holds more than \(configuration.limits.listedInfoHashes) info hashes", &effects)
             }
             guard rules.users.count <= configuration.limits.users else {
                 return decline("there are more than \(configuration.limits.users) users", &effects)
             }
-            // A command that is still on its way in is overtaken by this one: the difference is to what will be.
-            enqueue(state.access.updates(towards: rules), isAccess: true)
-        case .registerTorrents(let torrents):
-            guard state.registry.count + torrents.count <= configuration.limits.registeredTorrents else {
-                return decline(
-                    "the registry would hold more than \(configuration.limits.registeredTorrents) torrents", &effects)
+            commands.removeAll(where: \.isAboutAccess)
+            if let commandUnderWay, commandUnderWay.isAboutAccess {
+                self.commandUnderWay = nil
+                backlog = []
             }
-            let changed = torrents.filter { state.registry.find($0.infoHash) != $0 }
-            enqueue(
-                changed.map {
-                    .registerTorrent(
-                        $0.infoHash, byteCount: $0.byteCount, name: Array($0.name.utf8.prefix(Limits.nameBytes)))
-                }, isAccess: false)
-        case .unregisterTorrents(let infoHashes):
-            enqueue(
-                infoHashes.filter { state.registry.find($0) != nil }.map(Update.unregisterTorrent), isAccess: false)
-        case .drain:
-            drain(&effects)
+        }
+        guard commands.count < Limits.waitingCommands else {
+            return decline("\(Limits.waitingCommands) commands are waiting already", &effects)
+        }
+        commands.append(command)
+    }
+
+    /// Whether a command has to see everything applied before the next entry is made.
+    var isCommandDue: Bool { backlog.isEmpty && (commandUnderWay != nil || !commands.isEmpty) }
+
+    /// Ends the command whose updates are all applied, and begins the next, when nothing is on its way into the log.
+    mutating func takeUpCommands(_ now: ClockReading, _ effects: inout Effects) {
+        guard isCommandDue, state.index == replication.commitIndex else { return }
+        if let due = commandsResumeAt {
+            guard due <= now.monotonic else { return }
+            commandsResumeAt = nil
+        }
+        while backlog.isEmpty {
+            if let done = commandUnderWay { effects.observations.append(outcome(of: done)) }
+            commandUnderWay = nil
+            guard !commands.isEmpty else { return }
+            let command = commands.removeFirst()
+            guard let updates = updates(of: command) else {
+                let limit = configuration.limits.registeredTorrents
+                decline("the registry would hold more than \(limit) torrents", &effects)
+                continue
+            }
+            commandUnderWay = command
+            backlog = updates.reversed()
         }
     }
 
-    /// Puts updates behind those that wait already; rules that wait are replaced by later ones.
-    private mutating func enqueue(_ updates: [Update], isAccess: Bool) {
-        var waiting = backlog
-        if isAccess { waiting.removeAll(where: \.isAccessUpdate) }
-        backlog = updates.reversed() + waiting
+    /// An entry was not stored: what it held of a command is lost, and worked out again in a while.
+    mutating func postponeCommand(_ now: ClockReading) {
+        guard let command = commandUnderWay else { return }
+        commandUnderWay = nil
+        backlog = []
+        commands.insert(command, at: 0)
+        commandsResumeAt = now.monotonic + .seconds(1)
+    }
+
+    mutating func dropCommands(_ effects: inout Effects) {
+        if commandUnderWay != nil || !commands.isEmpty {
+            decline("the tracker stopped before it was carried out", &effects)
+        }
+        commandUnderWay = nil
+        commands = []
+        backlog = []
+    }
+
+    /// What a command changes in the state as it is; nil where that would be too much.
+    private func updates(of command: OperatorCommand) -> [Update]? {
+        switch command {
+        case .setAccess(let rules):
+            return state.access.updates(towards: rules)
+        case .registerTorrents(let torrents):
+            let newcomers = torrents.count { state.registry.find($0.infoHash) == nil }
+            guard state.registry.count + newcomers <= configuration.limits.registeredTorrents else { return nil }
+            return torrents.filter { state.registry.find($0.infoHash) != $0 }.map {
+                .registerTorrent(
+                    $0.infoHash, byteCount: $0.byteCount, name: Array($0.name.utf8.prefix(Limits.nameBytes)))
+            }
+        case .unregisterTorrents(let infoHashes):
+            return infoHashes.filter { state.registry.find($0) != nil }.map(Update.unregisterTorrent)
+        case .drain:
+            return []
+        }
+    }
+
+    private func outcome(of command: OperatorCommand) -> Observation {
+        command.isAboutAccess
+            ? .accessChanged(
+                state.access.mode, infoHashes: state.access.infoHashCount, users: state.access.userCount)
+            : .registryChanged(torrents: state.registry.count)
     }
 
     private func decline(_ reason: String, _ effects: inout Effects) {
@@ -46,24 +109,22 @@ extension TrackerNode {
     }
 
     private mutating func drain(_ effects: inout Effects) {
-        backlog = []
+        dropCommands(&effects)
         switch phase {
         case .candidate, .master:
             phase = .draining
         case .restoring:
             phase = .stopped
             effects.observations.append(.drained)
-        case .draining, .stopped, .failed:
+        case .failed:
+            // Nobody waits, and nothing more can be written.
+            effects.observations.append(.drained)
+        case .draining, .stopped:
             break
         }
     }
 }
 
-extension Update {
-    fileprivate var isAccessUpdate: Bool {
-        switch self {
-        case .setAccessMode, .listInfoHash, .unlistInfoHash, .putUser, .removeUser: true
-        case .announceIPv4, .announceIPv6, .expire, .registerTorrent, .unregisterTorrent: false
-        }
-    }
+extension OperatorCommand {
+    fileprivate var isAboutAccess: Bool { if case .setAccess = self { true } else { false } }
 }

@@ -15,7 +15,7 @@ extension TrackerNode {
         do {
             while let update = try cursor.next(proposal.bytes) {
                 let outcome = state.apply(update)
-                count(outcome, &effects)
+                count(outcome)
                 if next < proposal.waiting.count, proposal.waiting[next].ordinal == ordinal {
                     answer(proposal.waiting[next], update, outcome, &effects)
                     next += 1
@@ -27,30 +27,12 @@ extension TrackerNode {
         }
     }
 
-    private mutating func count(_ outcome: ReplicatedState.Outcome, _ effects: inout Effects) {
+    private mutating func count(_ outcome: ReplicatedState.Outcome) {
         switch outcome {
         case .announced(let place): if place.isNewlyCompleted { counters.completed += 1 }
         case .expired(let peers): counters.expired += UInt64(peers)
-        case .accessChanged where backlog.isEmpty:
-            observeOnce(
-                .accessChanged(
-                    state.access.mode, infoHashes: state.access.infoHashCount, users: state.access.userCount),
-                &effects)
-        case .registryChanged where backlog.isEmpty:
-            observeOnce(.registryChanged(torrents: state.registry.count), &effects)
         case .accessChanged, .registryChanged: break
         }
-    }
-
-    /// A command makes many updates; people want to hear of the last.
-    private func observeOnce(_ observation: Observation, _ effects: inout Effects) {
-        if case .accessChanged = observation, case .accessChanged = effects.observations.last {
-            effects.observations.removeLast()
-        }
-        if case .registryChanged = observation, case .registryChanged = effects.observations.last {
-            effects.observations.removeLast()
-        }
-        effects.observations.append(observation)
     }
 
     @inline(__always)

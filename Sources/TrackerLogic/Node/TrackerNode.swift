@@ -45,8 +45,14 @@ public struct TrackerNode: Sendable, Equatable {
     var proposal: Proposal?
     /// Room for waiting requests, to be used again.
     var spareWaiting: [WaitingRequest] = []
-    /// Updates that an operator's command still has to bring into the log, the next one last.
+    /// Commands that wait for their turn, the next one first.
+    var commands: [OperatorCommand] = []
+    /// The command whose updates are on their way into the log.
+    var commandUnderWay: OperatorCommand?
+    /// Updates that it still has to bring there, the next one last.
     var backlog: [Update] = []
+    /// When to go on with commands after an entry could not be stored.
+    var commandsResumeAt: Instant?
     var connectionIDs: ConnectionIDs
     var errorLimiter: ErrorLimiter
     var intervals: IntervalPolicy
@@ -62,6 +68,8 @@ public struct TrackerNode: Sendable, Equatable {
     private var standAgainAt: Instant?
     /// While reading back: for each chunk, the last entry that it holds.
     private var restoredThrough: [UInt64]
+    /// While reading back: the last entry of the log so far.
+    private var lastRestored: UInt64?
 
     struct Write: Sendable, Hashable {
         var token: PersistToken
@@ -113,10 +121,17 @@ public struct TrackerNode: Sendable, Equatable {
         restoredThrough[Int(chunk.number)] = chunk.index
     }
 
-    /// Takes an entry of the log back. Entries come in the order of their indices, without gaps.
+    /// Takes an entry of the log back. Entries come in the order of their indices, without gaps, and the first no later
+    /// than right behind the snapshot.
+    ///
+    /// - Throws: `EntryDamaged` also where one is missing. The node is of no use then.
     public mutating func restore(entry bytes: [UInt8]) throws(EntryDamaged) {
         precondition(phase == .restoring, "a record is read back before the node starts")
         let header = try EntryHeader(bytes)
+        let isNext =
+            if let lastRestored { header.index == lastRestored &+ 1 } else { header.index <= state.index &+ 1 }
+        guard isNext, header.index > 0 else { throw EntryDamaged() }
+        lastRestored = header.index
         state.begin(header)
         var cursor = UpdateCursor()
         while let update = try cursor.next(bytes) {
@@ -141,7 +156,7 @@ public struct TrackerNode: Sendable, Equatable {
         case .persisted(let token): persisted(token, now, &effects)
         case .persistFailed(let token, let failure): persistFailed(token, failure, now, &effects)
         case .deadlineReached: break
-        case .commandReceived(let command): obey(command, now, &effects)
+        case .commandReceived(let command): obey(command, &effects)
         }
         attendToDeadlines(now, &effects)
         proposeWhatIsGathered(now, &effects)
@@ -151,7 +166,7 @@ public struct TrackerNode: Sendable, Equatable {
     /// When the node wants `deadlineReached`, if it hears nothing before.
     public var nextDeadline: Instant? {
         switch phase {
-        case .master: earliest(sweep.deadline, snapshotter.deadline)
+        case .master: earliest(earliest(sweep.deadline, snapshotter.deadline), commandsResumeAt)
         case .candidate: standAgainAt
         case .restoring, .draining, .failed, .stopped: nil
         }
@@ -213,6 +228,7 @@ public struct TrackerNode: Sendable, Equatable {
 
     private mutating func proposeWhatIsGathered(_ now: ClockReading, _ effects: inout Effects) {
         guard phase == .master || phase == .draining, replication.isIdle else { return }
+        takeUpCommands(now, &effects)
         while gathering.updateCount < configuration.limits.updatesPerEntry, let update = backlog.popLast() {
             gathering.append(update)
         }
@@ -231,13 +247,14 @@ public struct TrackerNode: Sendable, Equatable {
         case .committed:
             guard let proposal = takeProposal() else { return }
             // The next entry goes to the disk while this one is being answered.
-            proposeWhatIsGathered(now, &effects)
+            if !isCommandDue { proposeWhatIsGathered(now, &effects) }
             commit(proposal, &effects)
             snapshotter.entryApplied(byteCount: proposal.bytes.count, now: now.monotonic)
             spareWaiting = proposal.waiting
         case .aborted:
             guard let proposal = takeProposal() else { return }
             for request in proposal.waiting { refuse(request, .notStored, now, &effects) }
+            postponeCommand(now)
         }
     }
 
@@ -282,10 +299,11 @@ public struct TrackerNode: Sendable, Equatable {
         _ token: PersistToken, _ failure: StorageFailure, _ now: ClockReading, _ effects: inout Effects
     ) {
         let kind = takeWrite(token)
-        if failure == .broken { return fail(kind, now, &effects) }
+        if failure == .broken { return fail(now, &effects) }
         if !isStorageFailing {
             isStorageFailing = true
-            effects.observations.append(.storageFailed(failure, refused: proposal?.waiting.count ?? 0))
+            let refused = if case .entry = kind { proposal?.waiting.count ?? 0 } else { 0 }
+            effects.observations.append(.storageFailed(failure, refused: refused))
         }
         switch kind {
         case .promise:
@@ -304,15 +322,17 @@ public struct TrackerNode: Sendable, Equatable {
     }
 
     /// The disk is broken: nobody can say what is on it. The node falls silent rather than vote with holes.
-    private mutating func fail(_ kind: Write.Kind, _ now: ClockReading, _ effects: inout Effects) {
+    private mutating func fail(_ now: ClockReading, _ effects: inout Effects) {
         guard phase != .failed else { return }
+        let wasDraining = phase == .draining
         phase = .failed
         let waiting = (proposal?.waiting ?? []) + gathering.waiting
         effects.observations.append(.storageFailed(.broken, refused: waiting.count))
         for request in waiting { refuse(request, .storageFailed, now, &effects) }
         proposal = nil
         gathering = Gathering()
-        backlog = []
+        dropCommands(&effects)
+        if wasDraining { effects.observations.append(.drained) }
     }
 
     // MARK: - Stopping
@@ -324,8 +344,7 @@ public struct TrackerNode: Sendable, Equatable {
             stop(&effects)
         } else {
             // Swarms are soft state: an orderly stop empties them (requirements, Storage).
-            let registry = SnapshotChunk(number: 0, index: state.index, bytes: state.chunkBytes(0))
-            persist(.replaceAll(chunks: [registry]), .final, &effects)
+            persist(.replaceAll(chunks: [state.chunk(0)]), .final, &effects)
         }
     }
 

@@ -60,7 +60,15 @@ struct Shard: Sendable {
     }
 
     private static func fingerprint(_ torrent: Torrent, hash: UInt64) -> UInt64 {
-        torrent.completed == 0 ? 0 : folded(hash ^ 0x8EBC_6AF0_9C88_C6E3, UInt64(torrent.completed))
+        if torrent.completed == 0 { return 0 }
+        return folded(hash ^ 0x8EBC_6AF0_9C88_C6E3, UInt64(torrent.completed) | UInt64(torrent.emptySince) << 32)
+    }
+
+    private mutating func set(_ slot: Int, completed: UInt32, emptySince: UInt32, hash: UInt64) {
+        digest &-= Shard.fingerprint(torrents[slot], hash: hash)
+        torrents[slot].completed = completed
+        torrents[slot].emptySince = emptySince
+        digest &+= Shard.fingerprint(torrents[slot], hash: hash)
     }
 
     // MARK: Announces
@@ -87,11 +95,9 @@ struct Shard: Sendable {
     }
 
     private mutating func finish(_ change: PeerChange, _ slot: Int, _ hash: UInt64) {
-        if change.after != nil { torrents[slot].emptySince = 0 }
-        guard change.isNewlyCompleted else { return }
-        digest &-= Shard.fingerprint(torrents[slot], hash: hash)
-        torrents[slot].completed &+= 1
-        digest &+= Shard.fingerprint(torrents[slot], hash: hash)
+        guard change.after != nil, change.isNewlyCompleted || torrents[slot].emptySince != 0 else { return }
+        let completed = torrents[slot].completed &+ (change.isNewlyCompleted ? 1 : 0)
+        set(slot, completed: completed, emptySince: 0, hash: hash)
     }
 
     /// Decides about a torrent whose last peer may have left: without a count it goes at once.
@@ -103,7 +109,8 @@ struct Shard: Sendable {
             remove(slot, key: key)
             return true
         }
-        torrents[slot].emptySince = max(time, 1)
+        let hash = torrents[slot].infoHash.bytes.hash(key: key)
+        set(slot, completed: torrents[slot].completed, emptySince: max(time, 1), hash: hash)
         return false
     }
 
@@ -155,9 +162,7 @@ struct Shard: Sendable {
     mutating func restore(_ image: SwarmImage, emptySince: UInt32, key: UInt64) {
         let hash = image.infoHash.bytes.hash(key: key)
         let slot = insert(image.infoHash, hash: hash)
-        torrents[slot].completed = image.completed
-        torrents[slot].emptySince = emptySince
-        digest &+= Shard.fingerprint(torrents[slot], hash: hash)
+        set(slot, completed: image.completed, emptySince: emptySince, hash: hash)
         for peer in image.peers {
             if let endpoint = CompactIPv4(peer.address) {
                 ipv4.restore(

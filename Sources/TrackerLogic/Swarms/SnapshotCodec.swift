@@ -1,7 +1,11 @@
 /// The bytes of snapshot chunks: how the state is written down, shard by shard, and read back.
 ///
-///     chunk 0:     version, "R", access mode, info hashes, users, torrents, checksum
-///     chunk s + 1: version, "S", torrents with their peers, checksum
+///     every chunk: version, "R" or "S", number, index, cluster time, contents, checksum
+///     chunk 0:     access mode, info hashes, users, torrents
+///     chunk s + 1: torrents with their peers
+///
+/// Number and index stand under the checksum too, so that no chunk is taken for another. The time is that of the last
+/// entry: with the log cut, nothing else would tell a new life below which time it may not go.
 ///
 /// Reading never traps: a chunk comes from a disk, or from another tracker.
 
@@ -14,22 +18,33 @@ enum SnapshotCodec {
     static let swarmsMark = UInt8(ascii: "S")
     static let checksumByteCount = 8
 
+    /// Version, mark, number, index and time.
+    static let headerByteCount = 22
+
+    static func begin(_ number: Int, index: UInt64, time: WallTime) -> [UInt8] {
+        var bytes = [version, number == 0 ? registryMark : swarmsMark]
+        bytes.append(bigEndian: UInt32(number))
+        bytes.append(bigEndian: index)
+        bytes.append(bigEndian: time.milliseconds)
+        return bytes
+    }
+
     static func seal(_ bytes: inout [UInt8]) {
         let sum = checksum(bytes.span.bytes)
         bytes.append(bigEndian: sum)
     }
 
-    /// Checks version, mark and checksum.
+    /// Checks everything but the contents.
     ///
     /// - Returns: a reader at the contents, without the checksum behind them.
     static func open(_ chunk: SnapshotChunk, mark: UInt8) throws(ChunkDamaged) -> ByteReader {
         let end = chunk.bytes.count - checksumByteCount
-        guard end >= 2, chunk.bytes[0] == version, chunk.bytes[1] == mark else {
-            throw ChunkDamaged(number: chunk.number)
-        }
         let span = chunk.bytes.span.bytes
-        guard span.u64(at: end) == checksum(span.extracting(0..<end)) else { throw ChunkDamaged(number: chunk.number) }
-        return ByteReader(Array(chunk.bytes[..<end]), from: 2)
+        guard end >= headerByteCount, chunk.bytes[0] == version, chunk.bytes[1] == mark,
+            span.u32(at: 2) == chunk.number, span.u64(at: 6) == chunk.index,
+            span.u64(at: end) == checksum(span.extracting(0..<end))
+        else { throw ChunkDamaged(number: chunk.number) }
+        return ByteReader(Array(chunk.bytes[..<end]), from: headerByteCount)
     }
 }
 
@@ -37,12 +52,9 @@ enum SnapshotCodec {
 
 extension SwarmTable {
     /// Writes one shard down, as it is.
-    func image(ofShard number: Int) -> [UInt8] {
+    func encode(shard number: Int, into bytes: inout [UInt8]) {
         let shard = shards[number]
-        var bytes: [UInt8] = []
         bytes.reserveCapacity(64 + shard.torrents.count * 36 + shard.peerCount * 60)
-        bytes.append(SnapshotCodec.version)
-        bytes.append(SnapshotCodec.swarmsMark)
         bytes.append(bigEndian: UInt32(shard.torrents.count))
         for torrent in shard.torrents {
             bytes.append(torrent.infoHash.bytes)
@@ -57,8 +69,6 @@ extension SwarmTable {
                 shard.ipv6.peer(torrent.ipv6, at: position).encode(into: &bytes)
             }
         }
-        SnapshotCodec.seal(&bytes)
-        return bytes
     }
 }
 
@@ -78,6 +88,9 @@ extension Peer {
 }
 
 extension SnapshotChunk {
+    /// The cluster time of its last entry, where the chunk is known to be whole.
+    var time: WallTime { WallTime(milliseconds: Int64(bitPattern: bytes.span.bytes.u64(at: 14))) }
+
     /// The swarms of a chunk other than 0.
     public func swarms() throws(ChunkDamaged) -> [SwarmImage] { try timedSwarms().map(\.image) }
 
@@ -129,8 +142,8 @@ extension SnapshotChunk {
 
 extension RegistryImage {
     /// Writes everything but the swarms down.
-    func encoded() -> [UInt8] {
-        var bytes = [SnapshotCodec.version, SnapshotCodec.registryMark, access.mode.rawValue]
+    func encode(into bytes: inout [UInt8]) {
+        bytes.append(access.mode.rawValue)
         bytes.append(bigEndian: UInt32(access.infoHashes.count))
         for infoHash in access.infoHashes { bytes.append(infoHash.bytes) }
         bytes.append(bigEndian: UInt32(access.users.count))
@@ -144,8 +157,6 @@ extension RegistryImage {
             bytes.append(bigEndian: torrent.byteCount)
             bytes.append(counted: torrent.name.utf8)
         }
-        SnapshotCodec.seal(&bytes)
-        return bytes
     }
 
     init(_ reader: inout ByteReader) throws(OutOfBytes) {

@@ -110,7 +110,7 @@ public struct SwarmTable: Sendable {
         guard let slot else { preconditionFailure("a torrent was found or made") }
         let change = body(&shards[number], announce, slot, hash, key)
         count(change, isIPv4: isIPv4)
-        if change.after == nil, shards[number].settle(slot, time: time, key: key) {
+        if change.before != nil, change.after == nil, shards[number].settle(slot, time: time, key: key) {
             counts.torrents -= 1
             return Place(shard: number, slot: nil, position: nil, isNewlyCompleted: false)
         }
