@@ -96,6 +96,11 @@ extension SocketAddress: CustomStringConvertible {
         return address
     }
 
+    /// `UInt16(_:radix:)` alone would take a sign.
+    private static func isHexadecimal(_ byte: UInt8) -> Bool {
+        (48...57).contains(byte) || (65...70).contains(byte) || (97...102).contains(byte)
+    }
+
     private static func ipv6(_ text: some StringProtocol) -> (UInt64, UInt64)? {
         /// The groups of one side of "::"; the last may be a dotted IPv4 address.
         func groups(_ side: Substring) -> [UInt16]? {
@@ -107,7 +112,7 @@ extension SocketAddress: CustomStringConvertible {
                     guard let address = ipv4(part) else { return nil }
                     result += [UInt16(address >> 16), UInt16(address & 0xFFFF)]
                 } else {
-                    guard (1...4).contains(part.utf8.count), part.utf8.first != UInt8(ascii: "+"),
+                    guard (1...4).contains(part.utf8.count), part.utf8.allSatisfy(isHexadecimal),
                         let group = UInt16(part, radix: 16)
                     else { return nil }
                     result.append(group)
