@@ -10,11 +10,11 @@ struct AnnounceCommand: AsyncParsableCommand {
         commandName: "announce",
         abstract: "Announce to a tracker once, and show its answer.",
         discussion: """
-            The tracker takes this machine for a peer until the announce expires; `--event stopped` with the same --port \
-            says goodbye.
+            The tracker takes this machine for a peer until the announce expires; `--event stopped` with the same \
+            --port says goodbye.
 
-            JSON: url, infoHash, server, roundTripMilliseconds, intervalSeconds, minIntervalSeconds, seeders, leechers, \
-            completed, warning, peers (address, peerID). What the tracker does not say is left out.
+            JSON: url, infoHash, server, roundTripMilliseconds, intervalSeconds, minIntervalSeconds, seeders, \
+            leechers, completed, warning, peers (address, peerID). What the tracker does not say is left out.
             """)
 
     @OptionGroup var target: TrackerTarget

@@ -4,7 +4,9 @@ import Foundation
 import Runtime
 
 struct Failure: Error {
-    /// What the program's exit code says; `tracker --help` lists them. The numbers above 64 are those of sysexits.h.
+    /// What the program's exit code says; `tracker --help` lists them.
+    ///
+    /// The numbers above 64 are those of sysexits.h.
     enum Code: Int32 {
         case success = 0
         /// Failed, or answered with an error.
@@ -20,7 +22,7 @@ struct Failure: Error {
     }
 
     var code: Code
-    /// What, why, and what to do. nil where it has been said already.
+    /// What, why, and what to do; nil where it has been said already.
     var message: String?
 
     init(_ code: Code, _ message: String?) {

@@ -10,14 +10,17 @@ struct LoadCommand: AsyncParsableCommand {
         commandName: "load",
         abstract: "Ask a UDP tracker as many clients would, and measure its answers.",
         discussion: """
-            Closed loop (--in-flight): so many requests are under way at any time, which finds the most that a tracker can \
-            do. Open loop (--rate): so many leave each second, which finds the latency under that load; it counts from when \
-            a request should have left.
+            Closed loop (--in-flight): so many requests are under way at any time, which finds the most that a \
+            tracker can do. Open loop (--rate): so many leave each second, which finds the latency under that load; \
+            it counts from when a request should have left.
 
             Load only trackers of your own: peers that do not exist enter their swarms.
 
-            Ends with 0 when the load ran, whatever was lost; with 69 when nobody answers. JSON: the keys of LoadReport \
-            (docs/load.md).
+            Ends with 0 when the load ran, whatever was lost; with 69 when nobody answers.
+
+            JSON: mode, target, inFlight, rate, torrents, peers, sources; sent, resent, answered, lost, unsent, \
+            late, errors, firstError, wrong (by kind), answeredInAll; seconds, repliesPerSecond, bytesInPerSecond, \
+            bytesOutPerSecond, latencyMicroseconds (p50, p90, p99, p999, max), meanPeersPerReply, generatorLoad.
             """)
 
     @Argument(help: ArgumentHelp("udp://HOST:PORT", valueName: "url"))
@@ -35,11 +38,12 @@ struct LoadCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Requests a second (open loop).", valueName: "number"))
     var rate: Int?
 
-    @Option(help: ArgumentHelp("Seconds to measure; with --fill, the longest that it may take (600).", valueName: "number"))
-    var seconds: Int?
+    @Option(
+        help: ArgumentHelp("Seconds to measure; with --fill, the longest that it may take (600).", valueName: "number"))
+    var seconds: Double?
 
     @Option(name: .customLong("warm-up"), help: ArgumentHelp("Seconds before measuring (1).", valueName: "number"))
-    var warmUp: Int?
+    var warmUp: Double?
 
     @Option(help: ArgumentHelp("Peers wanted; 0 leaves the number to the tracker.", valueName: "number"))
     var numWant: Int32 = 50
@@ -56,7 +60,8 @@ struct LoadCommand: AsyncParsableCommand {
             valueName: "number"))
     var sources: Int?
 
-    @Option(help: ArgumentHelp("Names torrents and peers: the same seed finds the same swarms again.", valueName: "number"))
+    @Option(
+        help: ArgumentHelp("Names torrents and peers: the same seed finds the same swarms again.", valueName: "number"))
     var seed: UInt64 = 1
 
     @Flag(help: "Announce each peer once, and stop: fills the tracker.")
@@ -72,6 +77,10 @@ struct LoadCommand: AsyncParsableCommand {
             throw ValidationError("--rate and --in-flight exclude each other: a load is open or closed")
         }
         if fill, filled { throw ValidationError("--fill and --filled exclude each other") }
+        for seconds in [seconds, warmUp] {
+            guard let seconds, !(0...86_400).contains(seconds) else { continue }
+            throw ValidationError("--seconds and --warm-up are at most 86400")
+        }
         if fill, warmUp != nil { throw ValidationError("--fill has no --warm-up: each peer announces once") }
     }
 
@@ -111,8 +120,8 @@ struct LoadCommand: AsyncParsableCommand {
         }
         options.work = fill ? .fill : .mixed
         options.pace = rate.map { .open(rate: $0) } ?? .closed(inFlight: inFlight ?? 256)
-        options.duration = .seconds(Int64(seconds ?? (fill ? 600 : 5)))
-        if let warmUp { options.warmUp = .seconds(Int64(warmUp)) }
+        options.duration = Self.span(seconds ?? (fill ? 600 : 5))
+        if let warmUp { options.warmUp = Self.span(warmUp) }
         options.torrents = torrents
         options.peers = peers
         if let sources { options.sources = sources }
@@ -122,6 +131,11 @@ struct LoadCommand: AsyncParsableCommand {
         options.isFilled = filled
         options.seed = seed
         return options
+    }
+
+    /// `validate` has bounded it.
+    private static func span(_ seconds: Double) -> Primitives.Duration {
+        .milliseconds(Int64((seconds * 1000).rounded()))
     }
 }
 

@@ -53,7 +53,7 @@ struct TextTable {
 }
 
 enum Figures {
-    /// `1,234,567`
+    /// As in `1,234,567`.
     static func grouped(_ number: some BinaryInteger) -> String {
         var groups: [String] = []
         var rest = number.magnitude
@@ -64,12 +64,12 @@ enum Figures {
         return (number < 0 ? "-" : "") + ([String(rest)] + groups.reversed()).joined(separator: ",")
     }
 
-    /// `1 peer`, `2 peers`
+    /// As in `1 peer`, `2 peers`.
     static func counted(_ number: some BinaryInteger, _ noun: String) -> String {
         "\(grouped(number)) \(noun)\(number == 1 ? "" : "s")"
     }
 
-    /// `1.4 GiB`
+    /// As in `1.4 GiB`.
     static func bytes(_ count: Int) -> String {
         guard count >= 1024 else { return counted(count, "byte") }
         var value = Double(count)

@@ -9,10 +9,11 @@ struct ScrapeCommand: AsyncParsableCommand {
         commandName: "scrape",
         abstract: "Ask a tracker how many peers share torrents.",
         discussion: """
-            Any number of info hashes; 74 go in one request. A tracker that does not know a torrent says zeros over UDP.
+            Any number of info hashes; 74 go in one request. A tracker that does not know a torrent says zeros over \
+            UDP.
 
-            JSON: url, torrents (infoHash, seeders, leechers, completed). The counts of a torrent that the tracker says it \
-            does not know are left out.
+            JSON: url, torrents (infoHash, seeders, leechers, completed). The counts of a torrent that the tracker \
+            says it does not know are left out.
             """)
 
     @OptionGroup var target: TrackerTarget

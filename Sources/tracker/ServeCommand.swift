@@ -9,9 +9,10 @@ struct ServeCommand: AsyncParsableCommand {
         commandName: "serve",
         abstract: "Run a tracker.",
         discussion: """
-            Every flag can also be set in a TOML file and in the environment: docs/configuration.md lists the keys and the \
-            variables, examples/tracker.toml is a file with every default. Flags go before the environment, the environment \
-            before the file. A setting that is wrong is named with its place, and nothing is started.
+            Every flag can also be set in a TOML file and in the environment: docs/configuration.md lists the keys \
+            and the variables, examples/tracker.toml is a file with every default. Flags go before the environment, \
+            the environment before the file. A setting that is wrong is named with its place, and nothing is \
+            started.
 
             SIGTERM and SIGINT answer what waits and stop; SIGHUP reads the lists, the users and the torrents again.
             """)
@@ -60,14 +61,16 @@ struct ServeCommand: AsyncParsableCommand {
             let isCommandLine = error.problems.allSatisfy { problem in
                 if case .flag = problem.place { true } else { false }
             }
-            throw Failure(isCommandLine ? .usage : .configuration, error.description)
+            Terminal.errors.write(error.description + "\n")
+            throw Failure(isCommandLine ? .usage : .configuration, "nothing is started until this is put right")
         } catch {
             throw Failure(.configuration, "\(error)")
         }
     }
 
-    /// Makes the parents of the default data directory, which a fresh account lacks. Of one that was named only the last part
-    /// is made, by the store: a slip of the pen makes no tree.
+    /// Makes the parents of the default data directory, which a fresh account lacks.
+    ///
+    /// Of one that was named only the last part is made, by the store: a slip of the pen makes no tree.
     private static func prepareDefaultDirectory(_ configuration: ServerConfiguration) throws(Failure) {
         let environment = ProcessInfo.processInfo.environment
         guard configuration.dataDirectory == ServerConfiguration.defaultDataDirectory(environment: environment) else {
@@ -80,7 +83,8 @@ struct ServeCommand: AsyncParsableCommand {
         } catch {
             throw Failure(
                 .system,
-                "the directory \(parent.path) cannot be made: \(error.localizedDescription); name another by --data DIR")
+                "the directory \(parent.path) cannot be made: \(error.localizedDescription); name another by --data DIR"
+            )
         }
     }
 }

@@ -9,7 +9,8 @@ struct StatusCommand: AsyncParsableCommand {
         commandName: "status",
         abstract: "Show what a running tracker is, does and holds.",
         discussion: """
-            Asks the tracker's console. JSON: as the console gives it; docs/openapi.yaml describes each key (Status).
+            Asks the tracker's console. JSON: as the console gives it; docs/openapi.yaml describes each key \
+            (Status).
             """)
 
     @Option(help: ArgumentHelp("Where the tracker's console listens.", valueName: "host:port"))
@@ -57,13 +58,17 @@ struct StatusCommand: AsyncParsableCommand {
         add("running", "\(uptime), version \(status.version), process \(status.processID)")
         for listener in status.listeners { add(listener.service, listener.address) }
         add("access", node.accessMode)
-        add("torrents", "\(Figures.grouped(node.torrents)) active, \(Figures.grouped(node.registeredTorrents)) registered")
+        add(
+            "torrents",
+            "\(Figures.grouped(node.torrents)) active, \(Figures.grouped(node.registeredTorrents)) registered")
         add(
             "peers",
             "\(Figures.grouped(node.peers)): \(Figures.grouped(node.seeders)) seeders; "
                 + "\(Figures.grouped(node.peersIPv4)) over IPv4, \(Figures.grouped(node.peersIPv6)) over IPv6")
         add("interval", Figures.span(seconds: node.intervalSeconds))
-        add("log", "applied \(Figures.grouped(node.commitIndex)) of \(Figures.grouped(node.lastIndex)), state \(node.digest)")
+        add(
+            "log",
+            "applied \(Figures.grouped(node.commitIndex)) of \(Figures.grouped(node.lastIndex)), state \(node.digest)")
         add("waiting", Figures.counted(node.waitingRequests, "request"))
         add(
             "answered",
@@ -75,7 +80,9 @@ struct StatusCommand: AsyncParsableCommand {
                 + "\(Figures.grouped(counters.errorsWithheld)) errors withheld")
         add(
             "since start",
-            "\(Figures.grouped(counters.completed)) downloads completed, \(Figures.grouped(counters.expired)) peers expired")
+            "\(Figures.grouped(counters.completed)) downloads completed, "
+                + "\(Figures.grouped(counters.expired)) peers expired"
+        )
         return table.text()
     }
 }

@@ -26,11 +26,14 @@ struct TorrentCreateCommand: AsyncParsableCommand {
 
     @Option(
         parsing: .singleValue,
-        help: ArgumentHelp("A tracker; several are taken for one tracker's addresses (one BEP 12 tier).", valueName: "url"),
+        help: ArgumentHelp(
+            "A tracker; several are taken for one tracker's addresses (one BEP 12 tier).", valueName: "url"),
         transform: { text in
             guard text.utf8.count <= Metainfo.maxURLByteCount, text.contains("://"),
                 text.utf8.allSatisfy({ (33...126).contains($0) })
-            else { throw ValidationError("\"\(text.prefix(80))\" is not a URL; write for example udp://host:6969/announce") }
+            else {
+                throw ValidationError("\"\(text.prefix(80))\" is not a URL; write for example udp://host:6969/announce")
+            }
             return text
         })
     var announce: [String] = []
@@ -63,7 +66,7 @@ struct TorrentCreateCommand: AsyncParsableCommand {
     @OptionGroup var report: ReportOptions
 
     func run() async throws {
-        if let output { try checkOutput(output) }
+        if let output { try checkOutput(output) } else { try checkDirectory(of: "x") }
         var maker = TorrentMaker(path: path)
         maker.name = name
         maker.pieceLength = pieceLength
@@ -109,9 +112,25 @@ struct TorrentCreateCommand: AsyncParsableCommand {
 
     /// Before the long hashing, not after it.
     private func checkOutput(_ file: String) throws(Failure) {
-        guard force || !FileManager.default.fileExists(atPath: file) else {
-            throw Failure(.failed, "\(file) is there already; choose another by -o, or replace it with --force")
+        if FileManager.default.fileExists(atPath: file) {
+            guard force else {
+                throw Failure(.failed, "\(file) is there already; choose another by -o, or replace it with --force")
+            }
+            // A new file takes the place of the old one; a directory or device is not to be replaced.
+            let type = try? FileManager.default.attributesOfItem(atPath: file)[.type] as? FileAttributeType
+            guard type == .typeRegular else {
+                throw Failure(.failed, "\(file) is no regular file and will not be replaced; choose another by -o")
+            }
         }
+        try checkDirectory(of: file)
+    }
+
+    private func checkDirectory(of file: String) throws(Failure) {
+        let directory = URL(filePath: file).deletingLastPathComponent().path
+        guard access(directory, W_OK) != 0 else { return }
+        throw Failure(
+            .system, "nothing can be written to \(directory): \(String(cString: strerror(errno))); choose another by -o"
+        )
     }
 
     /// - Returns: the file's path.
@@ -121,7 +140,8 @@ struct TorrentCreateCommand: AsyncParsableCommand {
         do {
             try Data(metainfo.bytes).write(to: URL(filePath: file), options: .atomic)
         } catch {
-            throw Failure(.system, "\(file) cannot be written: \(error.localizedDescription)")
+            let cause = (error as NSError).userInfo[NSUnderlyingErrorKey] as? any Error ?? error
+            throw Failure(.system, "\(file) cannot be written: \(cause.localizedDescription)")
         }
         return file
     }

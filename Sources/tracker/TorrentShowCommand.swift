@@ -11,9 +11,9 @@ struct TorrentShowCommand: ParsableCommand {
         commandName: "show",
         abstract: "Show what a .torrent file holds.",
         discussion: """
-            JSON: name, version (v1, v2 or hybrid), infoHash, infoHashV2, magnet, totalBytes, pieceBytes, pieces, private, \
-            comment, createdBy, createdAt, trackers (tiers of URLs), webSeeds, files (path, bytes, padding). What the file \
-            does not say is left out.
+            JSON: name, version (v1, v2 or hybrid), infoHash, infoHashV2, magnet, totalBytes, pieceBytes, pieces, \
+            private, comment, createdBy, createdAt, trackers (tiers of URLs), webSeeds, files (path, bytes, \
+            padding). What the file does not say is left out.
             """)
 
     @Argument(help: ArgumentHelp("A .torrent file.", valueName: "file"))

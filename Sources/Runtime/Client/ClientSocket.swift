@@ -57,8 +57,8 @@ final class ClientSocket {
         }
     }
 
-    /// - Returns: what came, a datagram or a part of a stream; nil where nothing is there now. An empty part is the end of a
-    ///   stream.
+    /// - Returns: what came, a datagram or a part of a stream; nil where nothing is there now. An empty part is the end
+    ///   of a stream.
     func receive(atMost limit: Int) throws(SystemReason) -> [UInt8]? {
         var code: CInt = 0
         let bytes = [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in

@@ -62,7 +62,9 @@ struct HTTPTrackerClient: TrackerClient {
         ).run()
     }
 
-    /// Reads the body of an answer. Some trackers put a failure reason under a status other than 200.
+    /// Reads the body of an answer.
+    ///
+    /// Some trackers put a failure reason under a status other than 200.
     private static func decoded<Reply>(
         _ answer: HTTPGet.Answer, _ decode: ([UInt8]) throws(HTTPReplyError) -> Reply
     ) throws(TrackerClientError) -> Reply {

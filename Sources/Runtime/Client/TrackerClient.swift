@@ -129,8 +129,8 @@ extension TrackerClientError: CustomStringConvertible {
         case .unreachable(let host, let reason):
             "\(host) cannot be reached: \(reason); is the tracker running, and is this its port?"
         case .silent(let host, let waited):
-            "\(host) gave no answer within \(durationText(Int(waited.wholeSeconds))); is a tracker running there, and does "
-                + "no firewall drop the requests?"
+            "\(host) gave no answer within \(durationText(Int(waited.wholeSeconds))); is a tracker running there, and "
+                + "does no firewall drop the requests?"
         case .refused(let message): "the tracker refuses: \(message)"
         case .malformed(let what): "the answer makes no sense: \(what)"
         case .status(let code, let reason): "the server answers \(code) \(reason); is this a tracker's announce URL?"

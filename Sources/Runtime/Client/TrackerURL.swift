@@ -12,7 +12,7 @@ public struct TrackerURL: Sendable, Hashable {
     /// A name or an address, without brackets.
     public var host: String
     public var port: UInt16
-    /// Path and query, with the slash in front: `/announce`, `/PASSKEY/announce?x=y`. Empty where there is none.
+    /// Path and query, with the slash in front, such as `/PASSKEY/announce?x=y`; empty where there is none.
     public var path: String
 
     /// The port of a UDP tracker whose URL names none.
@@ -44,7 +44,8 @@ public struct TrackerURL: Sendable, Hashable {
         let tail = rest[end...].prefix { $0 != "#" }
         path = tail.hasPrefix("?") ? "/\(tail)" : String(tail)
         guard let (host, port) = Self.split(authority, defaultPort: scheme == .udp ? Self.defaultUDPPort : 80) else {
-            throw TrackerURLError("\(shown) names no host and port; write for example \(name)://tracker.example:6969/announce")
+            throw TrackerURLError(
+                "\(shown) names no host and port; write for example \(name)://tracker.example:6969/announce")
         }
         self.host = host
         self.port = port
@@ -77,8 +78,8 @@ public struct TrackerURL: Sendable, Hashable {
     /// Path and query to announce to over HTTP.
     var announceTarget: String { path.isEmpty || path == "/" ? "/announce" : path }
 
-    /// Path and query to scrape over HTTP: "if the text immediately following that '/' isn't 'announce' it will be taken
-    /// as a sign that that tracker doesn't support the scrape convention" (BEP 48).
+    /// Path and query to scrape over HTTP: "if the text immediately following that '/' isn't 'announce' it will be
+    /// taken as a sign that that tracker doesn't support the scrape convention" (BEP 48).
     ///
     /// - Returns: nil for such a tracker.
     var scrapeTarget: String? {

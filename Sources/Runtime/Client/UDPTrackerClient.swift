@@ -3,8 +3,8 @@
 /// "If a response is not received after 15 * 2 ^ n seconds, the client should retransmit the request, where n starts at
 /// 0 and is increased up to 8 … Note that it is necessary to re-request a connection ID when it has expired."
 ///
-/// Deviation: a name with several addresses has all of them asked to connect at once, and the first to answer is taken, so that a
-/// dead IPv6 route does not cost fifteen seconds.
+/// Deviation: a name with several addresses has all of them asked to connect at once, and the first to answer is taken,
+/// so that a dead IPv6 route does not cost fifteen seconds.
 
 import Datagrams
 import Primitives
@@ -84,7 +84,7 @@ struct UDPExchange {
         var since: Instant
     }
 
-    /// "A client can use a connection ID until one minute after it has received it."
+    /// BEP 15: "A client can use a connection ID until one minute after it has received it".
     private static let connectionLifetime = Duration.seconds(60)
     /// The longest datagram that there is.
     private static let maximumByteCount = 65_535
@@ -197,7 +197,9 @@ struct UDPExchange {
                     candidates.removeAll { $0 === socket }
                     continue
                 }
-                guard let bytes, bytes.count >= 8, bytes.span.bytes.u32(at: 4) == transactionID.rawValue else { continue }
+                guard let bytes, bytes.count >= 8, bytes.span.bytes.u32(at: 4) == transactionID.rawValue else {
+                    continue
+                }
                 return (socket, try Self.reply(bytes, isIPv6: !socket.peer.isIPv4))
             }
         }

@@ -5,7 +5,7 @@ import TrackerLogic
 import Wire
 
 extension AccessRules {
-    /// Characters of a passkey. Shorter ones could be guessed.
+    /// Characters of a passkey; shorter ones could be guessed.
     public static let passkeyLengths = 8...64
 
     /// Reads a list of info hashes: one of 40 hexadecimal digits a line; blank lines are skipped, and `#` at the start
@@ -38,7 +38,8 @@ extension AccessRules {
     /// A name may hold blanks; a passkey is 8 to 64 printable ASCII characters without `/ ? & # %`.
     ///
     /// - Parameter limit: users at most (`Limits.users`).
-    /// - Throws: every line that is wrong, also a name or a passkey that was there before, or why the file cannot be read.
+    /// - Throws: every line that is wrong, also a name or a passkey that was there before, or why the file cannot be
+    ///   read.
     public static func readUsers(_ path: String, atMost limit: Int) throws(TextFileError) -> [User] {
         var users: [User] = []
         var lineOfName: [String: Int] = [:]

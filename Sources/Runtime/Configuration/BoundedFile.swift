@@ -58,7 +58,8 @@ public enum BoundedFile {
         try forEachChunk(path) { chunk throws(TextFileError) in
             guard content.count + chunk.count <= limit else {
                 throw TextFileError(
-                    path: path, problems: [.init("the file is longer than \(countText(limit)) bytes; is it the right one?")])
+                    path: path,
+                    problems: [.init("the file is longer than \(countText(limit)) bytes; is it the right one?")])
             }
             content += chunk
         }
@@ -67,8 +68,8 @@ public enum BoundedFile {
 
     /// Reads a file line by line, without its comments and blank lines.
     ///
-    /// A `#` at the start of a line or after a blank begins a comment. The lines may end in CR LF, and the file may begin with
-    /// a byte order mark.
+    /// A `#` at the start of a line or after a blank begins a comment. The lines may end in CR LF, and the file may
+    /// begin with a byte order mark.
     ///
     /// - Parameter body: takes the content of a line without blanks around it, and its number; what it returns is
     ///   a problem with the line.

@@ -43,8 +43,8 @@ extension ConfigurationLoader {
             problems.append(
                 ConfigurationProblem(
                     .nowhere,
-                    "there is no place for the tracker's record: neither STATE_DIRECTORY nor XDG_STATE_HOME nor HOME is "
-                        + "set; give one with --data DIR"))
+                    "there is no place for the tracker's record: neither STATE_DIRECTORY nor XDG_STATE_HOME nor HOME "
+                        + "is set; give one with --data DIR"))
         }
     }
 
@@ -72,7 +72,8 @@ extension ConfigurationLoader {
             report(
                 later(.minInterval, .interval),
                 "\(subject(.minInterval)) (\(span(node.minInterval))) is longer than \(subject(.interval)) "
-                    + "(\(span(node.interval))); write at most \(span(node.interval)), or leave it out for half of that")
+                    + "(\(span(node.interval))); write at most \(span(node.interval)), or leave it out for half of that"
+            )
         }
         if areSound(.interval, .intervalJitter), node.intervalJitter >= node.interval {
             report(
@@ -117,8 +118,8 @@ extension ConfigurationLoader {
         else { return }
         report(
             .console,
-            "\(subject(.console)) is \(console), which others can reach, but the console has no token; name a file with "
-                + "one by \(SettingKey.consoleTokenFile.path) (--\(Setting.of(.consoleTokenFile).flag)), "
+            "\(subject(.console)) is \(console), which others can reach, but the console has no token; name a file "
+                + "with one by \(SettingKey.consoleTokenFile.path) (--\(Setting.of(.consoleTokenFile).flag)), "
                 + "or listen on 127.0.0.1")
     }
 

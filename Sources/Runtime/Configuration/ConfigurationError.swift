@@ -20,7 +20,7 @@ public struct ConfigurationProblem: Sendable, Equatable, CustomStringConvertible
         self.message = message
     }
 
-    /// `tracker.toml:9:12: announce.interval = "soon" is not a duration; …`
+    /// As in `tracker.toml:9:12: announce.interval = "soon" is not a duration; …`.
     public var description: String {
         switch place {
         case .file(let name, let position?): "\(name):\(position.line):\(position.column): \(message)"

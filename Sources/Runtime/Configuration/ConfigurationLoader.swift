@@ -128,7 +128,8 @@ struct ConfigurationLoader {
                     readTable(section, at: here, name: name)
                 } else {
                     problems.append(
-                        ConfigurationProblem(place, "\(quoted(key)) is a section; write [\(key)] and its keys below it"))
+                        ConfigurationProblem(place, "\(quoted(key)) is a section; write [\(key)] and its keys below it")
+                    )
                 }
             } else if let known {
                 set(Setting.of(known), value.input, context) { element in
@@ -145,7 +146,9 @@ struct ConfigurationLoader {
         let key = path.last ?? ""
         let section = path.dropLast().joined(separator: ".")
         let isTable = if case .table = value.content { true } else { false }
-        let what = isTable && section.isEmpty ? "section [\(key.contains { $0.isNewline } ? quoted(key) : key)]" : "key \(quoted(key))"
+        let what =
+            isTable && section.isEmpty
+            ? "section [\(key.contains { $0.isNewline } ? quoted(key) : key)]" : "key \(quoted(key))"
         let place = section.isEmpty ? (isTable ? "" : " at the top of the file") : " in [\(section)]"
         var hint = ""
         let siblings = SettingKey.allCases.filter { $0.section == section }.map(\.name)
@@ -154,7 +157,8 @@ struct ConfigurationLoader {
         } else if !section.isEmpty, let near = nearest(key, among: siblings) {
             hint = "; did you mean \(quoted(near))?"
         } else if let elsewhere = SettingKey.allCases.first(where: { $0.name == key }) {
-            hint = "; \(quoted(key)) belongs " + (elsewhere.section.isEmpty ? "at the top" : "in [\(elsewhere.section)]")
+            hint =
+                "; \(quoted(key)) belongs " + (elsewhere.section.isEmpty ? "at the top" : "in [\(elsewhere.section)]")
         } else if let flag = Setting.all.first(where: { $0.flag == key }) {
             hint = "; the key of --\(key) is \(flag.key.path)"
         } else if !siblings.isEmpty {
@@ -183,8 +187,8 @@ struct ConfigurationLoader {
         }
     }
 
-    /// Kubernetes sets `SWARMKEEPER_SERVICE_HOST`, `SWARMKEEPER_PORT_6969_UDP_ADDR` and the like in every container near
-    /// a service that is called swarmkeeper.
+    /// Kubernetes sets `SWARMKEEPER_SERVICE_HOST`, `SWARMKEEPER_PORT_6969_UDP_ADDR` and the like in every container
+    /// near a service that is called swarmkeeper.
     private static func isFromKubernetes(_ name: String) -> Bool {
         let rest = name.dropFirst(SettingKey.environmentPrefix.count)
         return rest == "PORT" || rest.hasPrefix("PORT_") || rest == "SERVICE_HOST" || rest.hasPrefix("SERVICE_PORT")
@@ -198,7 +202,8 @@ struct ConfigurationLoader {
             guard let values = flags[setting.key], let last = values.last else { continue }
             let flag = "--" + setting.flag
             let input: SettingInput =
-                !setting.isList ? .text(last)
+                !setting.isList
+                ? .text(last)
                 : values.count == 1 ? .text(last) : .list(values.map { .text($0) })
             set(setting, input, context) { _ in .flag(flag) }
         }

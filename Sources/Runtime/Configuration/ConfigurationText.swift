@@ -1,7 +1,9 @@
 /// The documentation that follows from the table of settings: the example file, the chapter on settings, and help.
 
 extension Setting {
-    /// The example file: every setting with its meaning and its default. Read back, it changes nothing.
+    /// The example file: every setting with its meaning and its default.
+    ///
+    /// Read back, it changes nothing.
     public static func exampleFile() -> String {
         var text = """
             # The configuration of Swarmkeeper, with every setting at its default: tracker serve --config tracker.toml
@@ -37,15 +39,16 @@ extension Setting {
         var text = """
             # Settings
 
-            <!-- Made from the table in Sources/Runtime/Configuration/SettingsTable.swift; ConfigurationTests checks it. -->
+            <!-- Made from the table in Sources/Runtime/Configuration/SettingsTable.swift, and checked by a test. -->
 
-            Every setting of `tracker serve` can be given in a TOML file (`--config FILE`, or `SWARMKEEPER_CONFIG`), in the
-            environment, and by a flag. Flags go before the environment, the environment before the file, the file before the
-            defaults; a list is replaced as a whole. `examples/tracker.toml` is a file with every setting at its default.
+            Every setting of `tracker serve` can be given in a TOML file (`--config FILE`, or
+            `SWARMKEEPER_CONFIG`), in the environment, and by a flag. Flags go before the environment, the
+            environment before the file, the file before the defaults; a list is replaced as a whole.
+            `examples/tracker.toml` is a file with every setting at its default.
 
-            Durations are `90s`, `30m`, `1h30m` or a number of seconds; numbers may be written `4_000_000` or `4M`. In the
-            environment a list has commas; `none` empties it. Relative paths in the file start at the file's directory, elsewhere
-            at the working directory; `~/` is the home directory.
+            Durations are `90s`, `30m`, `1h30m` or a number of seconds; numbers may be written `4_000_000`
+            or `4M`. In the environment a list has commas; `none` empties it. Relative paths in the file
+            start at the file's directory, elsewhere at the working directory; `~/` is the home directory.
 
             Whatever is wrong is reported at once, each with its place, and the tracker does not start (exit code 78).
 

@@ -22,10 +22,10 @@ public struct ServerConfiguration: Sendable, Equatable {
     public var console: SocketAddress? = SocketAddress(ipv4: 0x7F00_0001, port: 6970)
     /// A file with the bearer token of the console; needed wherever the console is not on loopback.
     public var consoleTokenFile: String?
-    /// Where the record is kept. Empty only in a value that `load` did not make.
+    /// Where the record is kept; empty only in a value that `load` did not make.
     public var dataDirectory = ""
     public var durability = Durability.disk
-    /// Who may announce what. The rules themselves are read by `accessRules()`.
+    /// Who may announce what; the rules themselves are read by `accessRules()`.
     public var accessMode = AccessMode.open
     /// The list of info hashes of `allow` and `deny`.
     public var accessListFile: String?

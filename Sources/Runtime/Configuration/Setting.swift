@@ -7,7 +7,7 @@ public struct Setting: Sendable {
     public let key: SettingKey
     /// The flag of `tracker serve`, without its dashes.
     public let flag: String
-    /// What stands for the value in help: `DURATION`. Empty for a switch, which takes none.
+    /// What stands for the value in help, such as `DURATION`; empty for a switch, which takes none.
     public let valueName: String
     /// Whether it may be given several times.
     public let isList: Bool
@@ -50,7 +50,8 @@ public struct Setting: Sendable {
     public var defaultText: String {
         if let defaultNote { return defaultNote }
         let text = field.write(ServerConfiguration())
-        return isList ? (text == "[]" ? "none" : text.filter { $0 != "\"" }.dropFirst().dropLast().description)
+        return isList
+            ? (text == "[]" ? "none" : text.filter { $0 != "\"" }.dropFirst().dropLast().description)
             : text.filter { $0 != "\"" }
     }
 

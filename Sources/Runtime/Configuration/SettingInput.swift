@@ -62,7 +62,9 @@ enum SettingReader {
             }
         case .integer, .boolean, .other: elements = [input]
         }
-        guard elements.count <= limit else { throw SettingRejection("has \(elements.count) values; write at most \(limit)") }
+        guard elements.count <= limit else {
+            throw SettingRejection("has \(elements.count) values; write at most \(limit)")
+        }
         var values: [Value] = []
         for (index, element) in elements.enumerated() {
             do throws(SettingRejection) {

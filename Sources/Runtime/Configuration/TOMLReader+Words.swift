@@ -18,7 +18,9 @@ extension TOMLReader {
         throw fault("the string that begins here is not closed on its line", at: start)
     }
 
-    /// `"""…"""` or `'''…'''`. "A newline immediately following the opening delimiter will be trimmed"; one or two
+    /// A string over several lines, in three quotes or apostrophes.
+    ///
+    /// "A newline immediately following the opening delimiter will be trimmed"; one or two
     /// quotes may stand right before the closing three.
     mutating func readLongString(_ quote: Unicode.Scalar) throws(TOMLFault) -> String {
         let start = position
@@ -113,10 +115,12 @@ extension TOMLReader {
         guard characters.count <= 64, unsigned < characters.count else { return nil }
         let rest = characters[unsigned...]
         if rest.elementsEqual("inf".utf8) || rest.elementsEqual("nan".utf8) { return .other(word) }
-        let isNumeric = (48...57).contains(rest[unsigned]) && rest.enumerated().allSatisfy { index, byte in
-            // "1979-05-27 07:32:00" has the only blank that a value may hold.
-            byte == 32 ? index == 10 && rest[unsigned + 4] == UInt8(ascii: "-") : numeric.contains(byte)
-        }
+        let isNumeric =
+            (48...57).contains(rest[unsigned])
+            && rest.enumerated().allSatisfy { index, byte in
+                // "1979-05-27 07:32:00" has the only blank that a value may hold.
+                byte == 32 ? index == 10 && rest[unsigned + 4] == UInt8(ascii: "-") : numeric.contains(byte)
+            }
         return isNumeric ? .other(word) : nil
     }
 

@@ -61,11 +61,14 @@ struct TOMLReader {
         while let next = peek(), next == " " || next == "\t" { advance() }
     }
 
-    /// "Control characters other than tab … are not permitted in comments": a lone carriage return would hide what follows.
+    /// "Control characters other than tab … are not permitted in comments": a lone carriage return would hide what
+    /// follows.
     private mutating func skipComment() throws(TOMLFault) {
         guard peek() == "#" else { return }
         while let next = peek(), !isAtLineEnd {
-            guard !Self.isControl(next) else { throw fault("a comment holds the control character \(quoted(String(next)))") }
+            guard !Self.isControl(next) else {
+                throw fault("a comment holds the control character \(quoted(String(next)))")
+            }
             advance()
         }
     }

@@ -1,7 +1,8 @@
 /// A TOML document as a tree of tables that knows where everything stands.
 ///
 /// Why not a library: TOMLKit, the one that there is, tells no places, and the parser under it aborts the process on
-/// some malformed files (`[[[a]]]`, `a = 1979-05-27T:`; marzer/tomlplusplus#301), where a tracker has to say what is wrong.
+/// some malformed files (`[[[a]]]`, `a = 1979-05-27T:`; marzer/tomlplusplus#301), where a tracker has to say what is
+/// wrong.
 ///
 /// - SeeAlso: https://toml.io/en/v1.0.0
 
@@ -92,7 +93,8 @@ final class TOMLTable {
         case .table(let table)? where table.origin == .implied:
             table.origin = .header
             return table
-        case .table?: throw TOMLFault(position: last.position, message: "the table \(quoted(last.name)) is there already")
+        case .table?:
+            throw TOMLFault(position: last.position, message: "the table \(quoted(last.name)) is there already")
         case .single?, .array?, .tables?: throw Self.taken(last)
         }
     }

@@ -23,8 +23,10 @@ final class RecordWriter {
     private let db: Database
     private let statements: Statements
     private var state: State
-    /// After a failure of which nobody knows what it left behind, a later success would prove nothing about the
-    /// earlier writes (a failed `fsync` may drop pages and succeed the next time). Only reopening clears it.
+    /// After a failure of which nobody knows what it left behind, a later success would prove nothing about the earlier
+    /// writes (a failed `fsync` may drop pages and succeed the next time).
+    ///
+    /// Only reopening clears it.
     private(set) var isBroken = false
     /// Whether rows of trimmed entries may still be in the log.
     private(set) var hasTrimmedRows = true
@@ -253,7 +255,8 @@ extension RecordWriter {
         let peers = try PreparedStatement(db, "DELETE FROM peers WHERE swarm BETWEEN ? AND ?")
         let swarms = try PreparedStatement(db, "DELETE FROM swarms WHERE id BETWEEN ? AND ?")
         var gone: [UInt32] = []
-        try PreparedStatement(db, "SELECT number FROM snapshot WHERE number BETWEEN 1 AND 2147483647").forEach { columns in
+        let numbers = try PreparedStatement(db, "SELECT number FROM snapshot WHERE number BETWEEN 1 AND 2147483647")
+        try numbers.forEach { columns in
             let number = UInt32(clamping: columns.integer(0))
             if !kept.contains(number) { gone.append(number) }
         }

@@ -13,7 +13,9 @@ enum SQLValue: Sendable {
     case bytes20(Bytes20)
 }
 
-/// A statement that is prepared once. Belongs to the thread of its connection, and must be gone before that closes.
+/// A statement that is prepared once.
+///
+/// Belongs to the thread of its connection, and must be gone before that closes.
 struct PreparedStatement {
     private let statement: Statement
 

@@ -162,9 +162,10 @@ final class StorageThread: Sendable {
                 if outcome.failures == 0 { reportedFailure = nil }
                 return
             }
-            if failure.kind == .full { checkpoints.roomIsNeeded() }
             guard reportedFailure != failure.kind else { return }
             reportedFailure = failure.kind
+            // Once: where there is no room for this either, the next attempts would only write in vain.
+            if failure.kind == .full { checkpoints.roomIsNeeded() }
             shell.onObservation(.writesFailed(failure.kind, writes: outcome.failures, reason: failure.reason))
         }
 

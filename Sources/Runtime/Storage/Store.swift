@@ -56,14 +56,15 @@ public final class Store: Sendable {
         try StoreFile.makeDirectory(directory)
         let lock = try StoreLock.take(directory: directory)
         let path = directory + "/tracker.sqlite"
-        try StoreFile.makeFile(path)
+        try StoreFile.makeFile(path, in: directory)
         do {
             let writer = try StoreFile.connect(path, options, label: "store")
             let found = try writer.writeWithoutTransaction { try StoreSchema.prepare($0, path: path) }
             // A write shows now, and not at the first announce, what stands in the way of writing.
             try writer.write { db in
                 try db.execute(
-                    sql: "REPLACE INTO meta (key, value) VALUES (?, unixepoch())", arguments: [MetaKey.openedAt])
+                    sql: "REPLACE INTO meta (key, value) VALUES (?, CAST(strftime('%s', 'now') AS INTEGER))",
+                    arguments: [MetaKey.openedAt])
             }
             let second = try StoreFile.connect(path, options, label: "store-keeper")
             let descriptor = try StoreFile.descriptor(path)
@@ -136,7 +137,9 @@ public final class Store: Sendable {
     /// What the store has done since it was opened.
     public var statistics: StoreStatistics { box.value }
 
-    /// Connections that read the database and cannot write, for the console. Belongs to the store, and closes with it.
+    /// Connections that read the database and cannot write, for the console.
+    ///
+    /// Belongs to the store, and closes with it.
     ///
     /// A read should be short: while it lasts, the write-ahead log cannot begin anew.
     public func reader() throws(StoreError) -> any DatabaseReader {
@@ -159,7 +162,9 @@ public final class Store: Sendable {
     }
 
     /// Carries out what waits, brings the tables up to date as far as some seconds allow, copies the write-ahead log
-    /// into the database and gives the directory free. A second call does nothing.
+    /// into the database and gives the directory free.
+    ///
+    /// A second call does nothing.
     public func close() {
         let (phase, pool) = life.monitor.withLock {
             defer {
@@ -176,7 +181,10 @@ public final class Store: Sendable {
         // None of these can lose anything: what was reported is in the write-ahead log, and stays there if need be.
         try? pool?.close()
         try? second.close()
-        try? writer.writeWithoutTransaction { _ = try $0.checkpoint(.truncate) }
+        try? writer.writeWithoutTransaction { db in
+            try? StoreFile.shrink(db)
+            _ = try db.checkpoint(.truncate)
+        }
         try? writer.close()
         StoreFile.close(descriptor)
         life.monitor.withLock { life.lock = nil }

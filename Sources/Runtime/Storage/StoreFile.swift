@@ -16,18 +16,35 @@ enum StoreFile {
                 guard errno == ENOENT else { throw StoreError(errorNumber: errno, path: directory) }
                 throw .parentMissing(directory: directory)
             }
+            // Else a loss of power could take the whole directory back.
+            sync(directory + "/..")
         }
     }
 
     /// Makes the file where it is missing: it holds the cluster's secret and passkeys, so strangers may not read it.
+    ///
     /// SQLite gives its companions the same permissions.
-    static func makeFile(_ path: String) throws(StoreError) {
+    static func makeFile(_ path: String, in directory: String) throws(StoreError) {
         let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o640)
         guard descriptor >= 0 else {
             guard errno != EISDIR else { throw .notADatabase(path: path) }
-            throw StoreError(errorNumber: errno, path: path)
+            throw openingError(errno, path: path, directory: directory)
         }
         // No connection of this process is open yet whose locks this could give up.
+        close(descriptor)
+        sync(directory)
+    }
+
+    /// Why a file could not be opened or made: where it is missing, its directory is what stands in the way.
+    static func openingError(_ errorNumber: Int32, path: String, directory: String) -> StoreError {
+        StoreError(errorNumber: errorNumber, path: access(path, F_OK) == 0 ? path : directory)
+    }
+
+    /// Brings the names in a directory to the disk, as far as its file system can.
+    private static func sync(_ directory: String) {
+        let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { return }
+        fsync(descriptor)
         close(descriptor)
     }
 
@@ -40,6 +57,16 @@ enum StoreFile {
 
     /// Closes a descriptor, after all connections.
     static func close(_ descriptor: Int32) { _ = Foundation.close(descriptor) }
+
+    /// Gives the room of a database that has become small back to its disk: after an orderly stop, which empties the
+    /// swarms.
+    ///
+    /// A large one keeps its room, which it will need again and which would take long to copy.
+    static func shrink(_ db: Database) throws {
+        let pages = try Int.fetchOne(db, sql: "PRAGMA page_count") ?? 0
+        let used = try pages - (Int.fetchOne(db, sql: "PRAGMA freelist_count") ?? 0)
+        if used <= 1_024, pages > 4 * used { try db.execute(sql: "VACUUM") }
+    }
 
     /// Connects to a file that is there, changing nothing in it.
     static func connect(_ path: String, _ options: StoreOptions, label: String) throws -> DatabaseQueue {

@@ -23,7 +23,9 @@ final class StoreInbox: @unchecked Sendable {
     private var isClosing = false
     private var isClosed = false
 
-    /// Adds writes to the queue. The node bounds how many it leaves unanswered.
+    /// Adds writes to the queue.
+    ///
+    /// The node bounds how many it leaves unanswered.
     func submit(_ persists: [Persist]) {
         guard !persists.isEmpty else { return }
         monitor.withLock {

@@ -8,8 +8,9 @@ final class StoreKeeper: @unchecked Sendable {
     private let database: DatabaseQueue
     private let decoder: ChunkDecoder
     private let inbox: StoreInbox
-    /// Of the database file, to sync it. Closed after all of SQLite's: closing any of a file's descriptors gives up
-    /// the process's locks on it.
+    /// Of the database file, to sync it.
+    ///
+    /// Closed after all of SQLite's: closing any of a file's descriptors gives up the process's locks on it.
     private let descriptor: Int32
 
     private let monitor = Monitor()

@@ -13,10 +13,13 @@ public struct StoreOptions: Sendable {
     }
 
     public var durability = Durability.disk
-    /// How long a write waits while another program holds the database. The log stands still meanwhile, so it is
-    /// short.
+    /// How long a write waits while another program holds the database.
+    ///
+    /// The log stands still meanwhile, so it is short.
     public var busyTimeout = Duration.milliseconds(500)
-    /// Bytes that the database file may have at most; nil leaves that to the disk. What does not fit fails as `.full`.
+    /// Bytes that the database file may have at most; nil leaves that to the disk.
+    ///
+    /// What does not fit fails as `.full`.
     public var maximumByteCount: Int?
     /// Reads snapshot chunks for the tables.
     public var decoder = ChunkDecoder.standard

@@ -11,7 +11,9 @@ import GRDB
 import Primitives
 
 final class TableKeeper {
-    /// The longest time that a slice works. Its commit comes on top: it syncs nothing.
+    /// The longest time that a slice works.
+    ///
+    /// Its commit comes on top: it syncs nothing.
     private static let slice = Duration.milliseconds(2)
     /// Time between slices while writes come in, in slices: 1 in 20 is 5 %.
     private static let pause: Int64 = 19

@@ -4,7 +4,9 @@ import Primitives
 import TrackerLogic
 import Wire
 
-/// A row of a table that mirrors a sorted list. All statements take ranges as (exclusive lower, inclusive upper).
+/// A row of a table that mirrors a sorted list.
+///
+/// All statements take ranges as (exclusive lower, inclusive upper).
 protocol TableRow: Sendable {
     associatedtype Key: Comparable & Sendable
 
@@ -23,7 +25,9 @@ protocol TableRow: Sendable {
     static var ends: (lower: [SQLValue], upper: [SQLValue]) { get }
 }
 
-/// `swarms`. Ids are told out chunk by chunk, so that the rows of a chunk, and their peers, are neighbours.
+/// `swarms`.
+///
+/// Ids are told out chunk by chunk, so that the rows of a chunk, and their peers, are neighbours.
 struct SwarmRow: TableRow {
     var id: Int64
     var infoHash: InfoHash
