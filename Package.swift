@@ -86,7 +86,7 @@ let package = Package(
         .testTarget(
             name: "RuntimeTests",
             dependencies: [
-                "Runtime", "TrackerLogic", "Wire", "Primitives",
+                "Runtime", "Datagrams", "TrackerLogic", "Wire", "Primitives",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
             swiftSettings: strict),

@@ -7,12 +7,10 @@ discovery (LSD), port mapping and µTP are off.
 """
 
 import abc
-import base64
 import contextlib
 import http.client
 import json
 import pathlib
-import shutil
 import signal
 import socket
 import urllib.parse
@@ -32,26 +30,28 @@ class Unreachable(Exception):
 class Client(abc.ABC):
     """A client with one torrent; a seeder if it is given the payload.
 
-    `sources` collects where it says that it learnt of its peers: "tracker", "DHT", …; it
-    stays empty for a client that does not say. Peers that came to it are nobody's.
+    `progress` is the part of the payload that it has, 0…1, and None before it first told.
+    `sources` collects where it says that it learnt of its peers: "tracker", "DHT", …; peers
+    that came by themselves do not count.
     """
 
     program: str
     package: str
+    tells_sources = True
     stop_signal = signal.SIGTERM
 
-    def __init__(self, host, directory, torrent, seeds):
+    def __init__(self, host, directory, torrent, announce_url, seeds):
         self.host = host
         self.directory = pathlib.Path(directory)
         self.torrent = torrent
         self.seeds = seeds
         self.sources = set()
-        self.progress = 0
+        self.progress = None
         self.downloads = self.directory / "downloads"
         self.downloads.mkdir(parents=True)
         self.file = self.downloads / torrent.name
         self.metainfo = self.directory / "test.torrent"
-        self.metainfo.write_bytes(torrent.metainfo)
+        self.metainfo.write_bytes(torrent.file(announce_url))
         if seeds:
             self.file.write_bytes(torrent.payload)
         self.process = host.start(self.command(), self.directory)
@@ -75,9 +75,13 @@ class Client(abc.ABC):
             self.sources |= sources
         return self.progress == 1
 
-    def stop(self):
-        """Asks it to end as a user would; `process.wait` tells when it did."""
+    def leave(self):
+        """Makes it leave the swarm in good order, as when its user stops it."""
         self.process.signal(self.stop_signal)
+
+    def end(self):
+        """Sees its process end, once it has left."""
+        assert self.process.wait(20) is not None, f"{self} does not end"
 
     def http(self, method, port, path, body=None, headers={}):
         """Speaks to its remote control: the response, with its `body` read."""
@@ -119,7 +123,7 @@ class Transmission(Client):
     program = "transmission-daemon"
     package = "transmission-daemon"
 
-    session = ""
+    session = ""  # The token that its remote control wants to see, against forged requests.
 
     def command(self):
         (self.directory / "settings.json").write_text(json.dumps({
@@ -149,11 +153,20 @@ class Transmission(Client):
         sources = {name for key, name in names.items() if torrent["peersFrom"][key]}
         return 0 if is_checking else torrent["percentDone"], sources
 
+    def leave(self):
+        # At its end it tells UDP trackers, but not HTTP trackers:
+        # https://github.com/transmission/transmission/issues/196
+        self.call("torrent-stop")
+
+    def end(self):
+        self.process.signal(self.stop_signal)
+        super().end()
+
     def call(self, method, **arguments):
         request = json.dumps({"method": method, "arguments": arguments})
         header = "X-Transmission-Session-Id"
         response = self.http("POST", 9091, "/transmission/rpc", request, {header: self.session})
-        if response.status == 409:  # Against forged requests: come back with this.
+        if response.status == 409:
             self.session = response.headers[header]
             raise Unreachable
         return json.loads(response.body)["arguments"]
@@ -167,6 +180,7 @@ class Aria2(Client):
 
     program = "aria2c"
     package = "aria2"
+    tells_sources = False
     stop_signal = signal.SIGINT  # On SIGTERM it leaves without a word to the tracker.
 
     def command(self):
@@ -176,7 +190,8 @@ class Aria2(Client):
             "--enable-peer-exchange=false", "--bt-enable-lpd=false", f"--listen-port={PORT}",
             f"--dir={self.downloads}", "--file-allocation=none", "--disk-cache=0",
             f"--max-overall-download-limit={RATE}", "--seed-ratio=0", "--check-integrity=true",
-            "--enable-rpc", "--show-console-readout=false", "--console-log-level=debug", self.metainfo]
+            "--enable-rpc", "--show-console-readout=false", "--enable-color=false",
+            "--console-log-level=info", self.metainfo]
 
     def look(self):
         request = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "aria2.tellActive"})
@@ -206,6 +221,7 @@ Session\\DHTEnabled=false
 Session\\LSDEnabled=false
 Session\\PeXEnabled=false
 Session\\GlobalDLSpeedLimit={RATE >> 10}
+Session\\IgnoreLimitsOnLAN=false
 
 [Network]
 PortForwardingEnabled=false
@@ -265,7 +281,7 @@ trackers.use_udp.set = yes
 pieces.hash.on_completion.set = no
 throttle.global_down.max_rate.set_kb = {RATE >> 10}
 log.open_file = "log", "/dev/stdout"
-log.add_output = "tracker_debug", "log"
+log.add_output = "tracker_info", "log"
 schedule2 = test, 0, 0, ((load.start, "{self.metainfo}"))
 """)
         return [self.program, "-n", "-o", f"import={configuration}"]
@@ -298,8 +314,3 @@ schedule2 = test, 0, 0, ((load.start, "{self.metainfo}"))
 
 
 ALL = (LibTorrent, Transmission, Aria2, QBittorrent, RTorrent)
-
-
-def missing():
-    """What is missing of the programs, with the Debian package that brings it."""
-    ...

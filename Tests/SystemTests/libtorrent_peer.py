@@ -23,7 +23,10 @@ def main(torrent, directory, port, rate, status_file, *flags):
         stopping = True
 
     signal.signal(signal.SIGTERM, stop)
-    add_default_plugins = 0  # No plugin, so no peer exchange.
+    category = libtorrent.alert.category_t
+    told = (category.error_notification, category.status_notification, category.peer_notification,
+            category.connect_notification, category.tracker_notification)
+    no_plugins = 0  # So no peer exchange.
     session = libtorrent.session({
         "listen_interfaces": f"0.0.0.0:{port},[::]:{port}",
         "enable_dht": False,
@@ -32,12 +35,14 @@ def main(torrent, directory, port, rate, status_file, *flags):
         "enable_natpmp": False,
         "enable_incoming_utp": False,
         "enable_outgoing_utp": False,
-        "download_rate_limit": int(rate),
-        "alert_mask": libtorrent.alert.category_t.all_categories,
-    }, add_default_plugins)
+        "alert_mask": sum(told),
+    }, no_plugins)
     parameters = libtorrent.add_torrent_params()
     parameters.ti = libtorrent.torrent_info(torrent)
     parameters.save_path = directory
+    parameters.download_limit = int(rate)  # The session's own limit spares local networks.
+    # Managed by hand, or the session would resume what `pause` stopped.
+    parameters.flags &= ~(libtorrent.torrent_flags.auto_managed | libtorrent.torrent_flags.paused)
     if "--seed" in flags:
         parameters.flags |= libtorrent.torrent_flags.seed_mode
     handle = session.add_torrent(parameters)

@@ -29,7 +29,7 @@ class Torrent:
     the tracker alone for peers.
     """
 
-    def __init__(self, seed, size, announce_url):
+    def __init__(self, seed, size):
         self.name = f"random-{seed}.bin"
         self.payload = random.Random(seed).randbytes(size)
         pieces = (self.payload[at:at + PIECE_LENGTH] for at in range(0, size, PIECE_LENGTH))
@@ -41,5 +41,9 @@ class Torrent:
             "private": 1,
         }
         self.info_hash = hashlib.sha1(encode(info)).digest()
-        self.metainfo = encode({"announce": announce_url, "info": info})
+        self._info = info
         self.sha256 = hashlib.sha256(self.payload).hexdigest()
+
+    def file(self, announce_url):
+        """The bytes of a .torrent file that names one tracker. The info hash is the same for all."""
+        return encode({"announce": announce_url, "info": self._info})

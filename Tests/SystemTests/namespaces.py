@@ -26,9 +26,13 @@ import signal
 import subprocess
 import time
 
+PROGRAMS = {"ip": "iproute2", "mount": "mount", "nft": "nftables", "setpriv": "util-linux"}
+"""The programs that this module runs, each with its Debian package."""
+
 NAMES = pathlib.Path("/run/netns")
 """Where `ip netns` keeps its names."""
 
+_LOOKS_PER_SECOND = 5
 _CLONE_NEWNS = 0x0002_0000
 _CLONE_NEWNET = 0x4000_0000
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -54,20 +58,23 @@ def _hide_names():
     _system_call("unshare", _CLONE_NEWNS)
     _run("mount", "--make-rprivate", "/")
     _run("mount", "-t", "tmpfs", "swarmkeeper-tests", str(NAMES))
+    # SIGTERM ends the tests as Ctrl-C does, by way of every `with`, so that their files go too.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def wait_until(condition, seconds, what):
     """Waits until `condition()` is true and returns its value.
 
     `what` names the thing awaited; a callable is asked at the end, so that it can tell how
-    far things got. Raises AssertionError after `seconds`.
+    far things got. Raises AssertionError after `seconds`, counted in looks at the condition
+    rather than by the clock: a virtual machine may stand still for a minute, and everybody
+    in it deserves the rest of their time.
     """
-    deadline = time.monotonic() + seconds
-    while not (value := condition()):
-        if time.monotonic() > deadline:
-            raise AssertionError(f"not within {seconds} s: {what() if callable(what) else what}")
-        time.sleep(0.1)
-    return value
+    for _ in range(seconds * _LOOKS_PER_SECOND):
+        if value := condition():
+            return value
+        time.sleep(1 / _LOOKS_PER_SECOND)
+    raise AssertionError(f"not within {seconds} s: {what() if callable(what) else what}")
 
 
 class Network:
@@ -169,12 +176,12 @@ class Process:
     """
 
     def __init__(self, host, command, directory, environment):
-        self.host = host
-        self.log = pathlib.Path(directory) / "output.log"
+        self.command = " ".join(map(str, command))
+        self.directory = pathlib.Path(directory)
         # Both wrappers end in exec, so the process id is the program's own. The environment
         # is bare: no proxy and no configuration of whoever runs the tests may leak in.
         wrappers = ["ip", "netns", "exec", host.namespace, "setpriv", "--pdeathsig", "KILL"]
-        with open(self.log, "ab") as log:
+        with open(self.directory / "output.log", "ab") as log:
             self._child = subprocess.Popen(
                 [*wrappers, *map(str, command)],
                 cwd=directory, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
@@ -195,6 +202,18 @@ class Process:
         """Its exit status, or None if it is still running after so many seconds."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             return self._child.wait(seconds)
+
+    def words(self, lines=30):
+        """The first and last lines of what it printed and logged, fit for a terminal."""
+        words = []
+        for log in sorted(self.directory.rglob("*.log")):
+            text = log.read_text(errors="replace")
+            printable = "".join(c if c.isprintable() or c == "\n" else "·" for c in text)
+            told = list(filter(None, printable.splitlines()))
+            if len(told) > 2 * lines:
+                told[lines:-lines] = [f"… {len(told) - 2 * lines} lines …"]
+            words += [f"{log.name}:", *told]
+        return "\n".join(words)
 
     def kill(self):
         if self.status is None:
