@@ -1,8 +1,8 @@
 /// A flat hash index: finds the slot of a record that lives in somebody else's array.
 ///
 /// Open addressing with linear probing in hash order, eight bytes a place (32 bits of hash beside the slot), so that
-/// a miss is decided without touching a record. Capacity is any number, not only powers of two, so that growth by
-/// half wastes little. The caller brings a hash under a secret key; the order of the places never shows.
+/// a miss is decided without touching a record. Capacity is any number, not only powers of two, so that growth by a
+/// quarter wastes little. The caller brings a hash under a secret key; the order of the places never shows.
 @frozen
 public struct SlotIndex: Sendable {
     @frozen
@@ -114,7 +114,7 @@ public struct SlotIndex: Sendable {
     private mutating func grow() {
         let old = places
         places = Array(
-            repeating: Place(hash: 0, slot: SlotIndex.vacant), count: max(8, places.count + places.count / 2))
+            repeating: Place(hash: 0, slot: SlotIndex.vacant), count: max(8, places.count + places.count / 4))
         for held in old where held.slot != SlotIndex.vacant { place(held) }
     }
 }

@@ -68,8 +68,9 @@ extension SocketAddress: CustomStringConvertible {
         func text(_ part: ArraySlice<UInt16>) -> String {
             part.map { String($0, radix: 16) }.joined(separator: ":")
         }
-        let address =
-            best.isEmpty ? text(groups[...]) : "\(text(groups[..<best.lowerBound]))::\(text(groups[best.upperBound...]))"
+        let head = text(groups[..<best.lowerBound])
+        let tail = text(groups[best.upperBound...])
+        let address = best.isEmpty ? tail : "\(head)::\(tail)"
         return scope == 0 ? address : "\(address)%\(scope)"
     }
 
@@ -89,7 +90,9 @@ extension SocketAddress: CustomStringConvertible {
         guard parts.count == 4 else { return nil }
         var address: UInt32 = 0
         for part in parts {
-            guard part.utf8.allSatisfy({ (48...57).contains($0) }), part.utf8.count <= 3, let byte = UInt8(part)
+            // No leading zeros: some would read them as octal.
+            guard part.utf8.allSatisfy({ (48...57).contains($0) }), part.utf8.count == 1 || part.utf8.first != 48,
+                let byte = UInt8(part)
             else { return nil }
             address = address << 8 | UInt32(byte)
         }
@@ -102,13 +105,13 @@ extension SocketAddress: CustomStringConvertible {
     }
 
     private static func ipv6(_ text: some StringProtocol) -> (UInt64, UInt64)? {
-        /// The groups of one side of "::"; the last may be a dotted IPv4 address.
-        func groups(_ side: Substring) -> [UInt16]? {
+        /// The groups of one side of "::"; the last of all may be a dotted IPv4 address.
+        func groups(_ side: Substring, isLast: Bool) -> [UInt16]? {
             guard !side.isEmpty else { return [] }
             var result: [UInt16] = []
             let parts = side.split(separator: ":", omittingEmptySubsequences: false)
             for (index, part) in parts.enumerated() {
-                if index == parts.count - 1, part.utf8.contains(UInt8(ascii: ".")) {
+                if isLast, index == parts.count - 1, part.utf8.contains(UInt8(ascii: ".")) {
                     guard let address = ipv4(part) else { return nil }
                     result += [UInt16(address >> 16), UInt16(address & 0xFFFF)]
                 } else {
@@ -135,10 +138,12 @@ extension SocketAddress: CustomStringConvertible {
         if let gap {
             let left = Substring(decoding: characters[..<gap], as: UTF8.self)
             let right = Substring(decoding: characters[(gap + 2)...], as: UTF8.self)
-            guard let head = groups(left), let tail = groups(right), head.count + tail.count < 8 else { return nil }
+            guard let head = groups(left, isLast: false), let tail = groups(right, isLast: true),
+                head.count + tail.count < 8
+            else { return nil }
             all = head + Array(repeating: 0, count: 8 - head.count - tail.count) + tail
         } else {
-            guard let whole = groups(Substring(text)) else { return nil }
+            guard let whole = groups(Substring(text), isLast: true) else { return nil }
             all = whole
         }
         guard all.count == 8 else { return nil }

@@ -36,6 +36,8 @@ struct AnnounceCommand: AsyncParsableCommand {
 
     @Option(
         name: .customLong("peer-id"),
+        // Peer ids begin with a dash, as flags do (BEP 20).
+        parsing: .unconditional,
         help: ArgumentHelp("20 characters, or 40 hexadecimal digits; random unless told.", valueName: "id"),
         transform: readPeerID)
     var peerID: PeerID?

@@ -44,6 +44,9 @@ struct TorrentCreateCommand: AsyncParsableCommand {
             guard let size = byteCount(text) else {
                 throw ValidationError("\"\(text)\" is not a size; write for example 256K, 4M or 262144")
             }
+            guard (16 << 10...512 << 20).contains(size), size & (size - 1) == 0 else {
+                throw ValidationError("\"\(text)\" is not a power of two from 16K to 512M; write for example 4M")
+            }
             return size
         })
     var pieceLength: Int?

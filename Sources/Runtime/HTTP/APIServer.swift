@@ -63,7 +63,7 @@ public struct APIServer: Sendable {
         guard address.isLoopback || options.token != nil else {
             throw ListenFailure(purpose: purpose, address: address, cause: .tokenMissing)
         }
-        var service = HTTPService.Options(purpose: purpose)
+        var service = HTTPService.Options(name: "api", purpose: purpose)
         service.limits = options.limits
         service.logger = options.logger
         service.metrics = options.metrics

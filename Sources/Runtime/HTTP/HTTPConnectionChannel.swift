@@ -34,7 +34,7 @@ struct HTTPConnectionChannel: HTTPChannelHandler {
     init(options: HTTPService.Options, responder: some TrackerResponder) {
         limits = options.limits
         table = ConnectionTable(
-            limit: limits.connectionsPerAddress, trusted: options.trusted, listener: options.purpose,
+            limit: limits.connectionsPerAddress, trusted: options.trusted, listener: options.name,
             metrics: options.metrics)
         var logger = options.logger
         logger[metadataKey: "hb.request.id"] = "-"

@@ -17,7 +17,7 @@
 import Primitives
 
 public struct HTTPLimits: Sendable, Equatable {
-    /// Connections at once, for one listener; never more than half of the file descriptors of the process.
+    /// Connections at once, for one listener; never more than a quarter of the files that the process may open.
     public var connections = 2_048
     /// Connections at once from one IPv4 address or one IPv6 /64, trusted ones apart: so that no stranger takes all,
     /// and a household or a carrier's gateway still has enough.
@@ -44,9 +44,9 @@ public struct HTTPLimits: Sendable, Equatable {
     /// the connection and could destroy the answer on its way.
     static let linger = Duration.seconds(1)
     /// How long requests may still wait for an answer in a shutdown, before they are told to go elsewhere.
-    static let shutdownAnswer = Duration.milliseconds(300)
+    static let shutdownAnswer = Duration.milliseconds(250)
     /// How long after the beginning of a shutdown the last connection is closed: a stop may take a second.
-    static let shutdownClose = Duration.milliseconds(600)
+    static let shutdownClose = Duration.milliseconds(450)
     /// The largest read, and so what one stranger's bytes can take before they are looked at.
     static let readBytes = 16_384
 
@@ -55,6 +55,6 @@ public struct HTTPLimits: Sendable, Equatable {
     /// `connections`, or less where the process may not open so many files.
     var effectiveConnections: Int {
         let files = ProcessMetrics.maximumFileCount()
-        return files == 0 ? connections : max(16, min(connections, Int(clamping: files / 2)))
+        return files == 0 ? connections : max(16, min(connections, Int(clamping: files / 4)))
     }
 }

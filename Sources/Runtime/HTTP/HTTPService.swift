@@ -21,7 +21,9 @@ import TrackerLogic
 public final class HTTPService: Service, CustomStringConvertible {
     /// What the listener is for.
     public struct Options: Sendable {
-        /// As in "cannot listen for …" and in the metrics' `listener` label.
+        /// In the metrics' `listener` label.
+        public var name: String
+        /// As in "cannot listen for …".
         public var purpose: String
         public var limits = HTTPLimits()
         /// Addresses that may hold any number of connections.
@@ -29,7 +31,10 @@ public final class HTTPService: Service, CustomStringConvertible {
         public var logger = Logger(label: "swarmkeeper.http")
         public var metrics: any MetricsFactory = MetricsSystem.factory
 
-        public init(purpose: String) { self.purpose = purpose }
+        public init(name: String, purpose: String) {
+            self.name = name
+            self.purpose = purpose
+        }
     }
 
     /// Where it listens: as asked, with the port that the system chose where 0 was asked.

@@ -58,7 +58,7 @@ public struct HTTPTracker: TrackerResponder {
         limits: HTTPLimits = HTTPLimits(), logger: Logger = Logger(label: "swarmkeeper.http"),
         metrics: any MetricsFactory = MetricsSystem.factory
     ) async throws(ListenFailure) -> HTTPService {
-        var options = HTTPService.Options(purpose: "the HTTP tracker")
+        var options = HTTPService.Options(name: "tracker", purpose: "the HTTP tracker")
         options.limits = limits
         options.trusted = trusted
         options.logger = logger

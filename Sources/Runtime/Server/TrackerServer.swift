@@ -38,6 +38,7 @@ public struct TrackerServer: Sendable {
     /// - Throws: `StoreError`, `SocketError`, `ListenFailure`, `TextFileError` before anything is served; `RecordLost`
     ///   when the disk fails meanwhile. Each says what to do.
     public func run() async throws {
+        Memory.prepare()
         let startedAt = Clock.read().wall
         let rules = try configuration.accessRules()
         let token = try configuration.consoleToken()

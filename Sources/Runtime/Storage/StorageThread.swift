@@ -62,7 +62,7 @@ final class StorageThread: Sendable {
         /// What a transaction waits while the write-ahead log is too long.
         private static let moment = Duration.milliseconds(20)
         /// How long a close works on the tables before it leaves the rest to the next start.
-        private static let closing = Duration.seconds(5)
+        private static let closing = Duration.seconds(3)
 
         private let shell: StorageThread
         private let db: Database

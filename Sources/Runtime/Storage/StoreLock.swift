@@ -29,7 +29,11 @@ final class StoreLock: Sendable {
         return StoreLock(descriptor: descriptor)
     }
 
-    deinit { close(descriptor) }
+    deinit {
+        // Not by closing alone: a child process that is just being forked has a copy, and the lock with it.
+        flock(descriptor, LOCK_UN)
+        close(descriptor)
+    }
 
     private static func holder(_ descriptor: Int32) -> Int32? {
         var text = [UInt8](repeating: 0, count: 16)

@@ -24,8 +24,6 @@ struct Gathering: Sendable, Hashable {
     private(set) var bytes: [UInt8] = []
     private(set) var updateCount = 0
     private(set) var waiting: [WaitingRequest] = []
-    /// The time of the entry before, which may not be applied yet.
-    private var lastTime = WallTime(milliseconds: 0)
 
     init() { EntryHeader.reserve(in: &bytes) }
 
@@ -49,8 +47,7 @@ struct Gathering: Sendable, Hashable {
     ///
     /// - Parameter spare: room for the requests of the next entry, from one that is done.
     mutating func seal(index: UInt64, epoch: Epoch, time: WallTime, spare: inout [WaitingRequest]) -> Proposal {
-        lastTime = max(lastTime, time)
-        let header = EntryHeader(index: index, epoch: epoch, time: lastTime, updateCount: UInt32(updateCount))
+        let header = EntryHeader(index: index, epoch: epoch, time: time, updateCount: UInt32(updateCount))
         header.seal(&bytes)
         let size = bytes.count
         let proposal = Proposal(header: header, bytes: bytes, waiting: waiting)

@@ -26,6 +26,10 @@ public struct NodeConfiguration: Sendable, Equatable {
     public var keepsSwarms = false
     /// Into how many shards the swarm table is cut: a power of two. Fixed for the life of a record.
     public var shardCount: UInt32 = 1024
+    /// A snapshot is begun at the latest this long after the last, if anything has changed.
+    public var snapshotAge = Duration.seconds(600)
+    /// A snapshot is begun when the log has grown by this many bytes, or by as many as the last snapshot wrote.
+    public var snapshotLogByteCount = 32 << 20
 
     public init() {}
 }

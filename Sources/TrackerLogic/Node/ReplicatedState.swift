@@ -123,8 +123,8 @@ public struct ReplicatedState: Sendable {
         return chunk(number)
     }
 
-    /// A chunk as it is now.
-    func chunk(_ number: Int) -> SnapshotChunk {
+    /// A chunk as it is now, 0..<chunkCount.
+    public func chunk(_ number: Int) -> SnapshotChunk {
         var bytes = SnapshotCodec.begin(number, index: index, time: time)
         if number == 0 {
             RegistryImage(access: access.rules, torrents: registry.all).encode(into: &bytes)

@@ -7,16 +7,17 @@ import Primitives
 import Wire
 
 struct Snapshotter: Sendable, Hashable {
-    /// A round begins when the log has grown by this much, or by as much as the last round wrote.
-    static let minLogByteCount = 32 << 20
-    /// A round begins at the latest this long after the last, if anything has changed.
-    static let maxAge = Duration.seconds(600)
     /// Between two helpings of a round.
     static let pace = Duration.milliseconds(10)
     /// Chunks in one helping, at most…
     static let chunksPerHelping = 8
     /// …and bytes, after which no further chunk is added.
     static let bytesPerHelping = 1 << 20
+
+    /// A round begins when the log has grown by this much, or by as much as the last round wrote.
+    private let minLogByteCount: Int
+    /// A round begins at the latest this long after the last, if anything has changed.
+    private let maxAge: Duration
 
     private var logByteCount = 0
     private var lastRoundByteCount = 0
@@ -32,25 +33,30 @@ struct Snapshotter: Sendable, Hashable {
     private var hasFailed = false
     private(set) var deadline: Instant?
 
+    init(maxAge: Duration, minLogByteCount: Int) {
+        self.maxAge = maxAge
+        self.minLogByteCount = minLogByteCount
+    }
+
     /// Whether a round is under way.
     var isRunning: Bool { nextChunk != nil || awaited > 0 }
 
     mutating func start(now: Instant, hasEntries: Bool) {
         self.hasEntries = hasEntries
-        deadline = now + Snapshotter.maxAge
+        deadline = now + maxAge
     }
 
     mutating func entryApplied(byteCount: Int, now: Instant) {
         logByteCount += byteCount
         hasEntries = true
-        if !isRunning, logByteCount >= max(Snapshotter.minLogByteCount, lastRoundByteCount) { deadline = now }
+        if !isRunning, logByteCount >= max(minLogByteCount, lastRoundByteCount) { deadline = now }
     }
 
     /// Takes the next helping of chunks from a state, when it is time and the last helping is durable.
     mutating func helping(of state: inout ReplicatedState, now: Instant) -> [SnapshotChunk] {
         guard let due = deadline, due <= now, awaited == 0 else { return [] }
         guard hasEntries || isRunning else {
-            deadline = now + Snapshotter.maxAge
+            deadline = now + maxAge
             return []
         }
         if nextChunk == nil { beginRound(state) }
@@ -89,7 +95,7 @@ struct Snapshotter: Sendable, Hashable {
         guard let nextChunk, nextChunk == state.chunkCount, awaited == 0 else { return nil }
         self.nextChunk = nil
         lastRoundByteCount = roundByteCount
-        deadline = now + Snapshotter.maxAge
+        deadline = now + maxAge
         if hasFailed { hasEntries = true }
         return hasFailed ? nil : roundIndex
     }

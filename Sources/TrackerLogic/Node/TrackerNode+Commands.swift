@@ -17,11 +17,12 @@ extension TrackerNode {
             return decline("the tracker is stopping, or has lost its disk", &effects)
         }
         if case .setAccess(let rules) = command {
-            guard rules.infoHashes.count <= configuration.limits.listedInfoHashes else {
-                return decline("the list holds more than \(configuration.limits.listedInfoHashes) info hashes", &effects)
+            let limits = configuration.limits
+            guard rules.infoHashes.count <= limits.listedInfoHashes else {
+                return decline("the list holds more than \(limits.listedInfoHashes) info hashes", &effects)
             }
-            guard rules.users.count <= configuration.limits.users else {
-                return decline("there are more than \(configuration.limits.users) users", &effects)
+            guard rules.users.count <= limits.users else {
+                return decline("there are more than \(limits.users) users", &effects)
             }
             commands.removeAll(where: \.isAboutAccess)
             if let commandUnderWay, commandUnderWay.isAboutAccess {

@@ -66,7 +66,8 @@ extension TrackerNode {
     ) {
         counters.announces += 1
         var peer = datagram.remote
-        if request.ip != 0, isTrusted(peer) { peer = SocketAddress(ipv4: request.ip, port: 0) }
+        // Over IPv6 a reply has peers of 18 bytes, whatever the field of 4 bytes says.
+        if request.ip != 0, peer.isIPv4, isTrusted(peer) { peer = SocketAddress(ipv4: request.ip, port: 0) }
         peer.port = request.port
         peer.scope = 0
         let refusal = refusal(of: request.infoHash, port: request.port, event: request.event, peer: peer) {

@@ -9,8 +9,8 @@
 ///                                                                              │
 ///                                                                 disk broken ─┴──────────────────────► failed
 ///
-/// Invariants: a reply to an announce belongs to an update that is durable and applied; one entry is under way at a time;
-/// effects depend on nothing that is not durable; all queues are bounded by `Limits`.
+/// Invariants: a reply to an announce belongs to an update that is durable and applied; one entry is under way at a
+/// time; effects depend on nothing that is not durable; all queues are bounded by `Limits`.
 ///
 /// - SeeAlso: design 2 for the step, 3.4 for the rules.
 
@@ -56,7 +56,8 @@ public struct TrackerNode: Sendable, Equatable {
     var connectionIDs: ConnectionIDs
     var errorLimiter: ErrorLimiter
     var intervals: IntervalPolicy
-    var snapshotter = Snapshotter()
+    var snapshotter: Snapshotter
+    var clock = ClusterClock()
     var sweep: ExpirySweep
     var random: RandomStream
 
@@ -106,7 +107,10 @@ public struct TrackerNode: Sendable, Equatable {
         errorLimiter = ErrorLimiter(
             key: keys.mac(Array("errors".utf8)), perSecond: configuration.limits.errorsPerSecond)
         intervals = IntervalPolicy(
-            base: configuration.interval, jitter: configuration.intervalJitter, targetRate: configuration.targetRate)
+            base: configuration.interval, jitter: configuration.intervalJitter, targetRate: configuration.targetRate,
+            maxPeers: configuration.limits.peers)
+        snapshotter = Snapshotter(
+            maxAge: configuration.snapshotAge, minLogByteCount: configuration.snapshotLogByteCount)
         sweep = ExpirySweep(shardCount: shardCount)
         random = RandomStream(seed: seed, stream: 1)
         restoredThrough = Array(repeating: 0, count: Int(shardCount) + 1)
@@ -166,7 +170,9 @@ public struct TrackerNode: Sendable, Equatable {
     /// When the node wants `deadlineReached`, if it hears nothing before.
     public var nextDeadline: Instant? {
         switch phase {
-        case .master: earliest(earliest(sweep.deadline, snapshotter.deadline), commandsResumeAt)
+        case .master:
+            // While an entry is under way, its completion comes first.
+            earliest(earliest(sweep.deadline, snapshotter.deadline), replication.isIdle ? commandsResumeAt : nil)
         case .candidate: standAgainAt
         case .restoring, .draining, .failed, .stopped: nil
         }
@@ -192,13 +198,11 @@ public struct TrackerNode: Sendable, Equatable {
     private mutating func becomeMaster(_ now: ClockReading, _ effects: inout Effects) {
         phase = .master
         replication.lead(mastership.epoch)
+        clock.start(from: state.time, now: now)
         sweep.start(now: now.monotonic)
         snapshotter.start(now: now.monotonic, hasEntries: state.index > 0)
         effects.observations.append(.becameMaster(mastership.epoch))
     }
-
-    /// Cluster time now: the wall's, but never before the last entry's.
-    func clusterTime(_ now: ClockReading) -> WallTime { max(now.wall, state.time) }
 
     // MARK: - Deadlines
 
@@ -209,12 +213,15 @@ public struct TrackerNode: Sendable, Equatable {
         }
         guard phase == .master else { return }
         if let due = sweep.deadline, due <= now.monotonic {
-            let time = clusterTime(now).seconds
+            let time = clock.read(now).seconds
             intervals.adapt(peers: state.table.counts.peers, time: time)
             let updates = sweep.step(
                 state.table, now: now.monotonic, time: time, lifetime: intervals.lifetime,
                 isNearlyFull: state.table.counts.torrents > configuration.limits.torrents / 4 * 3)
-            for update in updates { gathering.append(update) }
+            // What finds no room is found again in the next round.
+            for update in updates where gathering.updateCount < configuration.limits.updatesPerEntry {
+                gathering.append(update)
+            }
         }
         for chunk in snapshotter.helping(of: &state, now: now.monotonic) {
             persist(.saveChunk(chunk), .chunk(Int(chunk.number)), &effects)
@@ -235,7 +242,7 @@ public struct TrackerNode: Sendable, Equatable {
         guard !gathering.isEmpty else { return }
         let index = replication.propose()
         let sealed = gathering.seal(
-            index: index, epoch: mastership.epoch, time: clusterTime(now), spare: &spareWaiting)
+            index: index, epoch: mastership.epoch, time: clock.read(now), spare: &spareWaiting)
         persist(.append(index: index, entry: sealed.bytes), .entry(mastership.epoch, index: index), &effects)
         proposal = sealed
     }

@@ -45,8 +45,8 @@ struct BlockPool<Record: Sendable>: Sendable {
         }
         let place = records.count
         if place + size > records.capacity {
-            // Growth by a quarter: the table is large, and doubling would leave half of it empty.
-            records.reserveCapacity(max(place + place / 4, place + size, 8))
+            // Growth by an eighth: the table is large, and doubling would leave half of it empty.
+            records.reserveCapacity(max(place + place / 8, place + size, 8))
         }
         for _ in 0..<size { records.append(filler) }
         return place
@@ -58,7 +58,7 @@ struct BlockPool<Record: Sendable>: Sendable {
     }
 
     /// Whether a good part of the pool lies free, so that compacting is worth its copy.
-    var isSparse: Bool { freeRecords > 64 && freeRecords > records.count / 4 }
+    var isSparse: Bool { freeRecords > 64 && freeRecords > records.count / 8 }
 
     /// Whether the next block of this class would make the array grow.
     func mustGrow(for sizeClass: Int) -> Bool {

@@ -15,32 +15,53 @@ public struct IntervalPolicy: Sendable, Hashable {
     private let targetRate: UInt32
     /// Seconds, without jitter.
     public private(set) var interval: UInt32
-    /// The longest interval that a living peer may have been told, in seconds, and until when it counts.
+    /// The longest interval that was told in the window that is open, in seconds.
+    ///
+    /// A window lasts as long as anybody lives who was told this, or the one below: whoever was told more is gone.
     private var longest: UInt32
-    private var longestUntil: UInt32 = 0
+    /// The same for the window before it.
+    private var longestBefore: UInt32
+    /// Cluster time at which the window was opened, in seconds since 1970; nil before the first.
+    private var openedAt: UInt32?
 
-    public init(base: UInt32, jitter: UInt32, targetRate: UInt32) {
+    /// - Parameter maxPeers: peers that there can be at most, which bounds what an earlier life of the tracker, or
+    ///   another master, may have told those who are there.
+    public init(base: UInt32, jitter: UInt32, targetRate: UInt32, maxPeers: Int) {
         self.base = base
         self.jitter = min(jitter, base / 2)
         self.targetRate = max(targetRate, 1)
         interval = base
         longest = base
+        longestBefore = base
+        longestBefore = wanted(peers: maxPeers)
+    }
+
+    private func wanted(peers: Int) -> UInt32 {
+        let wanted = UInt32(clamping: (max(peers, 0) &+ Int(targetRate) &- 1) / Int(targetRate))
+        return min(max(base, wanted), base &* IntervalPolicy.maxStretch)
     }
 
     /// Adapts to the size of the table.
     ///
     /// - Parameter time: cluster time, in seconds since 1970.
     public mutating func adapt(peers: Int, time: UInt32) {
-        let wanted = UInt32(clamping: (peers + Int(targetRate) - 1) / Int(targetRate))
-        interval = min(max(base, wanted), base &* IntervalPolicy.maxStretch)
-        if interval >= longest || time > longestUntil {
+        interval = wanted(peers: peers)
+        let start = openedAt ?? time
+        openedAt = start
+        if time > start, time - start > lifetime {
+            longestBefore = longest
             longest = interval
-            longestUntil = time &+ lifetime
+            openedAt = time
+        } else {
+            longest = max(longest, interval)
         }
     }
 
-    /// Seconds after which a silent peer is gone.
-    public var lifetime: UInt32 { (longest + jitter) / 5 * 6 }
+    /// Seconds after which a silent peer is gone: a fifth more than it may have been told, rounded up.
+    public var lifetime: UInt32 {
+        let told = max(longest, longestBefore) + jitter
+        return told + (told + 4) / 5
+    }
 
     /// The interval for one reply, in seconds.
     @inline(__always)

@@ -34,17 +34,23 @@ struct Candidates {
             for draw in 0..<available { visit(draw >= hole ? draw + 1 : draw) }
             return
         }
-        let turn = random.below(available)
-        let width = (UInt64(available) &<< 32) / UInt64(wanted)  // of a piece, in 2⁻³² positions
+        // All in unsigned 32.32 fixed point, so that nothing in the loop can overflow or needs a branch.
+        let ring = UInt64(truncatingIfNeeded: available)
+        let turn = random.below(ring)
+        let width = (ring &<< 32) / UInt64(truncatingIfNeeded: wanted)
+        let skipped = UInt64(truncatingIfNeeded: hole)
         var bits: UInt64 = 0
-        var start = 0
+        var edge: UInt64 = 0
         for piece in 1...wanted {
-            let end = piece == wanted ? available : Int((UInt64(piece) &* width) &>> 32)
+            let nextEdge = piece == wanted ? ring &<< 32 : edge &+ width
+            let start = edge &>> 32
             bits = piece & 1 == 1 ? random.next() : bits &>> 32
-            var draw = start &+ Int(((bits & 0xFFFF_FFFF) &* UInt64(end &- start)) &>> 32) &+ turn
-            if draw >= available { draw &-= available }
-            visit(draw >= hole ? draw &+ 1 : draw)
-            start = end
+            let step = ((bits & 0xFFFF_FFFF) &* ((nextEdge &>> 32) &- start)) &>> 32
+            var draw = start &+ step &+ turn
+            draw = draw >= ring ? draw &- ring : draw
+            draw = draw >= skipped ? draw &+ 1 : draw
+            visit(Int(truncatingIfNeeded: draw))
+            edge = nextEdge
         }
     }
 }

@@ -31,7 +31,8 @@ struct PeerStore<Endpoint: CompactEndpoint>: Sendable {
     }
 
     func lastSeen(_ list: PeerList, at position: Int) -> UInt32 {
-        list.isLarge ? large[number(list)].details[position].lastSeen : pool.records[Int(list.place) + position].lastSeen
+        list.isLarge
+            ? large[number(list)].details[position].lastSeen : pool.records[Int(list.place) + position].lastSeen
     }
 
     // MARK: Changing

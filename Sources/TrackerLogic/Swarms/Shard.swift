@@ -39,7 +39,7 @@ struct Shard: Sendable {
 
     mutating func insert(_ infoHash: InfoHash, hash: UInt64) -> Int {
         let slot = torrents.count
-        if slot == torrents.capacity { torrents.reserveCapacity(slot + slot / 4 + 4) }
+        if slot == torrents.capacity { torrents.reserveCapacity(slot + slot / 8 + 4) }
         torrents.append(Torrent(infoHash: infoHash))
         index.insert(UInt32(truncatingIfNeeded: hash), slot: slot)
         return slot

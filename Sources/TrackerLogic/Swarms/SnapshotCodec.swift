@@ -133,8 +133,8 @@ extension SnapshotChunk {
         let isCounted = try reader.u8() != 0
         let endpoint = Array(try reader.take(Endpoint.byteCount))
         return PeerImage(
-            address: Endpoint(endpoint.span.bytes, at: 0).socketAddress, peerID: peerID, downloaded: downloaded, left: left,
-            lastSeen: lastSeen, isCounted: isCounted)
+            address: Endpoint(endpoint.span.bytes, at: 0).socketAddress, peerID: peerID, downloaded: downloaded,
+            left: left, lastSeen: lastSeen, isCounted: isCounted)
     }
 }
 

@@ -59,17 +59,20 @@ public struct AnnounceUpdate<Endpoint: CompactEndpoint>: Sendable, Hashable {
         endpoint = Endpoint(bytes, at: offset + 58)
     }
 
-    /// Appends the update to an entry's bytes.
+    /// Appends the update to an entry's bytes, in one piece.
     @inlinable
     public func encode(into bytes: inout [UInt8]) {
         let kind: UpdateKind = Endpoint.byteCount == CompactIPv4.byteCount ? .announceIPv4 : .announceIPv6
-        bytes.append(kind.rawValue)
-        bytes.append(UInt8(truncatingIfNeeded: event.rawValue))
-        bytes.append(infoHash.bytes)
-        bytes.append(peerID.bytes)
-        bytes.append(bigEndian: downloaded)
-        bytes.append(bigEndian: left)
-        Swift.withUnsafeBytes(of: endpoint) { bytes.append(contentsOf: $0) }
+        withUnsafeTemporaryAllocation(byteCount: AnnounceUpdate.byteCount, alignment: 8) { room in
+            room.storeBytes(of: kind.rawValue, toByteOffset: 0, as: UInt8.self)
+            room.storeBytes(of: UInt8(truncatingIfNeeded: event.rawValue), toByteOffset: 1, as: UInt8.self)
+            room.storeBytes(of: infoHash.bytes, toByteOffset: 2, as: Bytes20.self)
+            room.storeBytes(of: peerID.bytes, toByteOffset: 22, as: Bytes20.self)
+            room.storeBytes(of: downloaded.bigEndian, toByteOffset: 42, as: UInt64.self)
+            room.storeBytes(of: left.bigEndian, toByteOffset: 50, as: UInt64.self)
+            room.storeBytes(of: endpoint, toByteOffset: 58, as: Endpoint.self)
+            bytes.append(contentsOf: UnsafeRawBufferPointer(room))
+        }
     }
 }
 

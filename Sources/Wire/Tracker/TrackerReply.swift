@@ -85,12 +85,25 @@ public enum TrackerReply: Sendable, Hashable {
         public var leechers: UInt32
         public var seeders: UInt32
         public var peers: [SocketAddress]
+
+        public init(interval: UInt32, leechers: UInt32, seeders: UInt32, peers: [SocketAddress]) {
+            self.interval = interval
+            self.leechers = leechers
+            self.seeders = seeders
+            self.peers = peers
+        }
     }
 
     public struct Scrape: Sendable, Hashable {
         public var seeders: UInt32
         public var completed: UInt32
         public var leechers: UInt32
+
+        public init(seeders: UInt32, completed: UInt32, leechers: UInt32) {
+            self.seeders = seeders
+            self.completed = completed
+            self.leechers = leechers
+        }
     }
 
     public enum Malformed: Error, Hashable {

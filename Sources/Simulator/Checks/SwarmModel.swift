@@ -1,0 +1,175 @@
+/// The swarms as a child would keep them: lists that are searched from end to end. What the node's tables say is
+/// compared with this.
+
+import Primitives
+import TrackerLogic
+import Wire
+
+struct SwarmModel: Sendable {
+    struct Peer: Sendable, Equatable {
+        var address: SocketAddress
+        var peerID: PeerID
+        var downloaded: UInt64
+        var left: UInt64
+        var lastSeen: UInt32
+        var isCounted: Bool
+        /// The interval that the peer was last told, in seconds; 0 where nobody knows that it was told any.
+        var told: UInt32 = 0
+    }
+
+    struct Swarm: Sendable {
+        var infoHash: InfoHash
+        var completed: UInt32 = 0
+        var peers: [Peer] = []
+        /// Since when there have been no peers; 0 while there are.
+        var emptySince: UInt32 = 0
+
+        func place(of address: SocketAddress) -> Int? { peers.firstIndex { $0.address == address } }
+
+        var counts: SwarmCounts {
+            var counts = SwarmCounts(completed: completed)
+            for peer in peers {
+                if peer.left == 0 { counts.seeders += 1 } else { counts.leechers += 1 }
+            }
+            return counts
+        }
+    }
+
+    private(set) var swarms: [Swarm] = []
+    private(set) var rules = AccessRules()
+    private(set) var torrents: [RegisteredTorrent] = []
+    /// The last entry that was applied, and its time.
+    private(set) var index: UInt64 = 0
+    private(set) var time = WallTime(milliseconds: 0)
+
+    // MARK: Looking
+
+    func swarm(_ infoHash: InfoHash) -> Swarm? { place(of: infoHash).map { swarms[$0] } }
+
+    private func place(of infoHash: InfoHash) -> Int? { swarms.firstIndex { $0.infoHash == infoHash } }
+
+    func counts(of infoHash: InfoHash) -> SwarmCounts { swarm(infoHash)?.counts ?? SwarmCounts() }
+
+    var peerCount: Int { swarms.reduce(0) { $0 + $1.peers.count } }
+
+    /// Why a request for this info hash must be refused now.
+    func refusal(_ infoHash: InfoHash, passkey: [UInt8]) -> Refusal? {
+        switch rules.mode {
+        case .open: nil
+        case .allow: rules.infoHashes.contains(infoHash) ? nil : .infoHashNotAllowed
+        case .deny: rules.infoHashes.contains(infoHash) ? .infoHashDenied : nil
+        case .private:
+            passkey.isEmpty
+                ? .passkeyMissing : rules.users.contains { $0.passkey == passkey } ? nil : .passkeyUnknown
+        }
+    }
+
+    // MARK: Changing
+
+    /// What an update came to.
+    enum Outcome {
+        /// Which swarm it was, and where in it the peer is; nil where it has left or never was.
+        case announced(swarm: Int?, peer: Int?)
+        case expired([Peer])
+        case other
+    }
+
+    mutating func begin(_ header: EntryHeader) {
+        index = header.index
+        time = header.time
+    }
+
+    /// - Parameter table: says into which shard an info hash falls; nothing else is asked of it.
+    mutating func apply(_ update: Update, _ table: SwarmTable) -> Outcome {
+        switch update {
+        case .announceIPv4(let announce):
+            return self.announce(
+                announce.infoHash, announce.event,
+                Peer(
+                    address: announce.endpoint.socketAddress, peerID: announce.peerID,
+                    downloaded: announce.downloaded, left: announce.left, lastSeen: time.seconds, isCounted: false))
+        case .announceIPv6(let announce):
+            return self.announce(
+                announce.infoHash, announce.event,
+                Peer(
+                    address: announce.endpoint.socketAddress, peerID: announce.peerID,
+                    downloaded: announce.downloaded, left: announce.left, lastSeen: time.seconds, isCounted: false))
+        case .expire(let shard, let seenBefore, let emptyBefore):
+            return expire(seenBefore: seenBefore, emptyBefore: emptyBefore) { table.shard(of: $0) == shard }
+        case .registerTorrent(let infoHash, let byteCount, let name):
+            let name = String(decoding: name, as: UTF8.self)
+            torrents.removeAll { $0.infoHash == infoHash }
+            torrents.append(RegisteredTorrent(infoHash: infoHash, name: name, byteCount: byteCount))
+        case .unregisterTorrent(let infoHash): torrents.removeAll { $0.infoHash == infoHash }
+        case .setAccessMode(let mode): rules.mode = AccessMode(rawValue: mode) ?? .open
+        case .listInfoHash(let infoHash):
+            if !rules.infoHashes.contains(infoHash) { rules.infoHashes.append(infoHash) }
+        case .unlistInfoHash(let infoHash): rules.infoHashes.removeAll { $0 == infoHash }
+        case .putUser(let name, let passkey):
+            let user = User(name: String(decoding: name, as: UTF8.self), passkey: passkey)
+            rules.users.removeAll { $0.name == user.name || $0.passkey == user.passkey }
+            rules.users.append(user)
+        case .removeUser(let name): rules.users.removeAll { Array($0.name.utf8) == name }
+        }
+        return .other
+    }
+
+    private mutating func announce(_ infoHash: InfoHash, _ event: AnnounceEvent, _ peer: Peer) -> Outcome {
+        guard event != .stopped else {
+            leave(infoHash, peer.address)
+            return .announced(swarm: place(of: infoHash), peer: nil)
+        }
+        if place(of: infoHash) == nil { swarms.append(Swarm(infoHash: infoHash)) }
+        guard let swarm = place(of: infoHash) else { preconditionFailure("a swarm was found or made") }
+        var peer = peer
+        let old = swarms[swarm].place(of: peer.address)
+        let wasCounted = old.map { swarms[swarm].peers[$0].isCounted } ?? false
+        let completes = event == .completed && peer.left == 0 && !wasCounted
+        peer.isCounted = completes || (wasCounted && !(event == .started && peer.left > 0))
+        if completes { swarms[swarm].completed += 1 }
+        swarms[swarm].emptySince = 0
+        if let old {
+            swarms[swarm].peers[old] = peer
+            return .announced(swarm: swarm, peer: old)
+        }
+        swarms[swarm].peers.append(peer)
+        return .announced(swarm: swarm, peer: swarms[swarm].peers.count - 1)
+    }
+
+    private mutating func leave(_ infoHash: InfoHash, _ address: SocketAddress) {
+        guard let swarm = place(of: infoHash), let peer = swarms[swarm].place(of: address) else { return }
+        swarms[swarm].peers.remove(at: peer)
+        settle(swarm, time.seconds)
+    }
+
+    /// A swarm whose last peer has gone keeps its count of downloads, if it has one.
+    private mutating func settle(_ swarm: Int, _ time: UInt32) {
+        guard swarms[swarm].peers.isEmpty else { return }
+        if swarms[swarm].completed == 0 {
+            swarms.remove(at: swarm)
+        } else {
+            swarms[swarm].emptySince = max(time, 1)
+        }
+    }
+
+    private mutating func expire(
+        seenBefore: UInt32, emptyBefore: UInt32, where isInShard: (InfoHash) -> Bool
+    ) -> Outcome {
+        var gone: [Peer] = []
+        for place in swarms.indices.reversed() where isInShard(swarms[place].infoHash) {
+            if swarms[place].peers.isEmpty {
+                if swarms[place].emptySince < emptyBefore { swarms.remove(at: place) }
+                continue
+            }
+            gone += swarms[place].peers.filter { $0.lastSeen < seenBefore }
+            swarms[place].peers.removeAll { $0.lastSeen < seenBefore }
+            settle(place, seenBefore)
+        }
+        return .expired(gone)
+    }
+
+    mutating func tell(_ interval: UInt32, swarm: Int, peer: Int) { swarms[swarm].peers[peer].told = interval }
+
+    /// An orderly stop: the swarms go, with their counts.
+    mutating func removeAllSwarms() { swarms = [] }
+}

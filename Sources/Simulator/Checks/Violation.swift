@@ -1,0 +1,73 @@
+/// What must never happen, and what has.
+
+import Primitives
+
+/// The promises that checkers hold a run to.
+public enum Invariant: String, Sendable, Hashable, CaseIterable {
+    /// What is applied, and what is answered, is on the disk.
+    case appliedIsDurable
+    /// An announce is answered once for each time it is in the log, and only if it is in the log.
+    case answeredOnce
+    /// A reply says what the swarm is like, in the form that the protocol demands.
+    case replyIsRight
+    /// A reply leaves from where it was asked, to who asked.
+    case replyIsAddressed
+    /// Nothing but a short error goes to an address that is not proven.
+    case onlyProvenAreAnswered
+    /// A connection id that may still be used is not refused.
+    case connectionIDsLast
+    /// A request is refused only for the reason that it is told.
+    case refusalIsJustified
+    /// A node says nothing before its own promise is durable, or after it has lost its disk.
+    case silentUnlessMaster
+    /// Entries follow each other without gaps, and nothing is written over.
+    case logHasNoGap
+    /// An entry that was decided does not change.
+    case decidedIsForEver
+    /// An update that was refused never comes back.
+    case abortedStaysAborted
+    /// An epoch is never used twice.
+    case epochsRise
+    /// Cluster time never runs backwards…
+    case timeNeverRunsBack
+    /// …nor ahead of every clock.
+    case timeIsReal
+    /// What was answered is there after a crash, unless it is too old.
+    case answeredSurvives
+    /// Node, record and model hold the same.
+    case statesAgree
+    /// A record can be read back.
+    case recordIsReadable
+    /// No peer is taken out within the interval that it was told, and a fifth.
+    case expiryIsPatient
+    /// Queues stay within their bounds.
+    case queuesAreBounded
+    /// An orderly stop leaves no swarm, unless it is to keep them.
+    case stopEmptiesSwarms
+    /// A node that was asked to stop does.
+    case stopEnds
+    /// When all is well again, whoever asks is answered soon.
+    case healedIsAnswered
+    /// When all has been well for long enough, those who are there are in the table, and nobody else.
+    case healedIsExact
+    /// What the operator commanded last is in force.
+    case rulesAreInForce
+    /// Nobody wakes again and again at one time, and something always comes.
+    case timeGoesOn
+}
+
+/// A promise that was not kept.
+public struct Violation: Sendable, Hashable, CustomStringConvertible {
+    public var invariant: Invariant
+    /// Time of the world, since it began.
+    public var time: Instant
+    public var detail: String
+
+    public init(_ invariant: Invariant, at time: Instant, _ detail: String) {
+        self.invariant = invariant
+        self.time = time
+        self.detail = detail
+    }
+
+    public var description: String { "\(Trace.text(time)) \(invariant.rawValue): \(detail)" }
+}

@@ -1,0 +1,85 @@
+/// What is on a node's disk for certain: its promise, the chunks of its snapshot, and the entries after them.
+
+import Primitives
+import TrackerLogic
+import Wire
+
+package struct DiskRecord: Sendable, Equatable {
+    package var promise: Promise?
+    /// In the order of their numbers.
+    package private(set) var chunks: [SnapshotChunk] = []
+    package private(set) var entries: [[UInt8]] = []
+    /// The index of the first of `entries`.
+    package private(set) var firstIndex: UInt64 = 1
+
+    /// The last entry that the record holds, or held before it was trimmed.
+    package var lastIndex: UInt64 { firstIndex + UInt64(entries.count) - 1 }
+
+    package func entry(_ index: UInt64) -> [UInt8]? {
+        guard index >= firstIndex, index <= lastIndex else { return nil }
+        return entries[Int(index - firstIndex)]
+    }
+
+    /// - Returns: whether it could be carried out; an entry that leaves a gap in the log, or overwrites one, cannot.
+    package mutating func apply(_ change: Persist.Change) -> Bool {
+        switch change {
+        case .promise(let new):
+            promise = new
+        case .append(let index, let entry):
+            guard index == lastIndex + 1 else { return false }
+            entries.append(entry)
+        case .truncate(let from):
+            guard from >= firstIndex else { return false }
+            if from <= lastIndex { entries.removeLast(Int(lastIndex - from + 1)) }
+        case .saveChunk(let chunk):
+            put(chunk)
+        case .trim(let through):
+            guard through >= firstIndex else { return true }
+            entries.removeFirst(Int(min(through, lastIndex) - firstIndex + 1))
+            firstIndex = through + 1
+        case .replaceAll(let new):
+            firstIndex = lastIndex + 1
+            entries = []
+            chunks = []
+            for chunk in new { put(chunk) }
+        }
+        return true
+    }
+
+    private mutating func put(_ chunk: SnapshotChunk) {
+        let place = chunks.firstIndex { $0.number >= chunk.number } ?? chunks.count
+        if place < chunks.count, chunks[place].number == chunk.number {
+            chunks[place] = chunk
+        } else {
+            chunks.insert(chunk, at: place)
+        }
+    }
+
+    // MARK: - Planted damage
+
+    mutating func forgetLastEntry() { if !entries.isEmpty { entries.removeLast() } }
+
+    mutating func forgetChunk(_ place: Int) { if place < chunks.count { chunks.remove(at: place) } }
+}
+
+extension TrackerNode {
+    /// A node that has read a record back, and has not started yet.
+    ///
+    /// - Parameters:
+    ///   - through: entries after this one are left out.
+    ///   - configuration: shards are counted as the record says.
+    static func recovered(
+        from record: DiskRecord, through: UInt64 = .max, configuration: NodeConfiguration,
+        random: inout RandomStream
+    ) throws -> TrackerNode {
+        var node = TrackerNode(
+            configuration: configuration, incarnation: random.next(),
+            secret: ClusterSecret(random.next(), random.next(), random.next(), random.next()),
+            record: record.promise, seed: random.next())
+        for chunk in record.chunks { try node.restore(chunk) }
+        for (offset, entry) in record.entries.enumerated() where record.firstIndex + UInt64(offset) <= through {
+            try node.restore(entry: entry)
+        }
+        return node
+    }
+}

@@ -1,0 +1,34 @@
+/// Faults of the house itself, planted around the logic to see whether the checkers notice. For tests only: nothing
+/// outside of this package can ask for them.
+
+package enum Sabotage: String, Sendable, CaseIterable {
+    // The disk lies.
+    case reportsBeforeDurable
+    case losesEntries
+    case losesChunks
+    case stalesChunks
+    case saysFailedButWrites
+    case saysWrittenButFails
+    case keepsSwarmsOnStop
+    // The record is read back wrongly.
+    case forgetsLastEntry
+    case forgetsChunk
+    case forgetsPromise
+    // Replies are not what the node said.
+    case repliesTwice
+    case swallowsReplies
+    case namesAnnouncer
+    case repeatsPeer
+    case dropsPeer
+    case miscountsSeeders
+    case miscountsScrapes
+    case promisesLongInterval
+    case repliesToWrongClient
+    case repliesFromWrongAddress
+    // Entries are not what the node meant.
+    case stampsBackwards
+    // The owner does not do its part.
+    case forgetsCommands
+    case fallsSilentAfterFaults
+    case neverStops
+}

@@ -1,0 +1,79 @@
+/// One client of the workload: a real BEP 15 announcer, and the person who uses it.
+
+import PeerLogic
+import Primitives
+import Wire
+
+struct SimulatedClient: Sendable {
+    enum Kind: Sendable, Hashable {
+        /// Comes, downloads, leaves.
+        case peer
+        /// Asks for counts, again and again.
+        case scraper
+    }
+
+    enum Stage: Sendable, Hashable {
+        /// Can transition to: present.
+        case absent
+        /// Can transition to: leaving (says so), absent (vanishes).
+        case present
+        /// Has said that it leaves, and waits to be heard. Can transition to: absent.
+        case leaving
+    }
+
+    /// What a person does.
+    enum Act: Sendable, Hashable {
+        case arrive
+        case progress
+        case complete
+        case stop
+        case vanish
+        case scrape
+    }
+
+    let kind: Kind
+    let address: SocketAddress
+    /// The node that it asks.
+    let home: Int
+    let passkey: [UInt8]
+    var announcer: Announcer
+    var stage = Stage.absent
+    /// Counts the person's changes of mind, so that what was planned before one is forgotten.
+    var resolve = 0
+    var infoHash = InfoHash(.zero)
+    var peerID = PeerID.zero
+    var numWant: Int32 = -1
+    var progress = Announcer.Progress()
+    /// When the world is to wake it.
+    var wakeAt: Instant?
+    /// When the request under way was first sent.
+    var askedAt: Instant?
+    /// Whether its last announce was granted.
+    var isGranted = false
+
+    init(kind: Kind, address: SocketAddress, home: Int, passkey: [UInt8], random: RandomStream) {
+        self.kind = kind
+        self.address = address
+        self.home = home
+        self.passkey = passkey
+        var patience = Announcer.Patience()
+        // Scenarios are short, so their intervals are.
+        patience.minInterval = .seconds(5)
+        announcer = Announcer(isIPv6: !address.isIPv4, random: random, patience: patience)
+    }
+
+    var listeningPort: UInt16 { address.port + AddressPlan.listeningOffset }
+
+    /// The endpoint that other peers are told.
+    var endpoint: SocketAddress {
+        var endpoint = address
+        endpoint.port = listeningPort
+        return endpoint
+    }
+
+    var subject: Announcer.Subject {
+        Announcer.Subject(
+            infoHash: infoHash, peerID: peerID, port: listeningPort, key: UInt32(address.port), numWant: numWant,
+            urlData: passkey.isEmpty ? [] : Array("/announce?passkey=".utf8) + passkey)
+    }
+}

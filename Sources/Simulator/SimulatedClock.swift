@@ -1,0 +1,52 @@
+/// The two clocks of one node, as the world's true time drives them: neither runs at the true rate, and the wall clock
+/// may be set forwards and back.
+
+import Primitives
+
+package struct SimulatedClock: Sendable {
+    /// What wall clocks without error show when the world begins: 15 January 2027.
+    static let epoch = WallTime(milliseconds: 1_800_000_000_000)
+
+    /// What the monotonic clock shows when the world begins.
+    private let origin: Int64
+    /// Nanoseconds of these clocks in 2³² nanoseconds of the world.
+    private let rate: UInt64
+    /// By how much the wall clock is ahead, in milliseconds.
+    private(set) var wallError: Int64
+
+    /// - Parameters:
+    ///   - drift: by how much the clocks run fast, in millionths; −500,000…500,000.
+    ///   - wallError: by how much the wall clock is ahead, in milliseconds.
+    package init(origin: Int64, drift: Int64, wallError: Int64) {
+        precondition(abs(drift) <= 500_000, "a clock runs at half to one and a half times the true rate")
+        self.origin = origin
+        self.wallError = wallError
+        rate = UInt64((1 << 32) + drift * (1 << 32) / 1_000_000)
+    }
+
+    /// - Parameter time: of the world, since it began.
+    package func reading(at time: Instant) -> ClockReading {
+        let elapsed = scaled(time.nanoseconds)
+        return ClockReading(
+            monotonic: Instant(nanoseconds: origin + elapsed),
+            wall: WallTime(milliseconds: SimulatedClock.epoch.milliseconds + wallError + elapsed / 1_000_000))
+    }
+
+    /// The first time of the world at which the monotonic clock shows this or more.
+    package func worldTime(of monotonic: Instant) -> Instant {
+        let elapsed = monotonic.nanoseconds - origin
+        guard elapsed > 0 else { return Instant(nanoseconds: 0) }
+        // The least t with ⌊t · rate / 2³²⌋ ≥ elapsed is ⌈elapsed · 2³² / rate⌉.
+        let product = UInt64(elapsed).multipliedFullWidth(by: 1 << 32)
+        let division = rate.dividingFullWidth(product)
+        return Instant(nanoseconds: Int64(division.quotient) + (division.remainder > 0 ? 1 : 0))
+    }
+
+    /// Somebody sets the wall clock.
+    package mutating func step(wall milliseconds: Int64) { wallError += milliseconds }
+
+    private func scaled(_ nanoseconds: Int64) -> Int64 {
+        let product = UInt64(nanoseconds).multipliedFullWidth(by: rate)
+        return Int64(product.high << 32 | product.low >> 32)
+    }
+}

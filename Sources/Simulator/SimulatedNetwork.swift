@@ -1,0 +1,67 @@
+/// A network that loses, repeats, delays and reorders datagrams, and flips their bits.
+///
+/// Each copy of a datagram is delayed on its own, so that later ones overtake it.
+
+import Primitives
+
+/// How bad a network is.
+public struct NetworkOptions: Sendable, Hashable {
+    /// Datagrams in a thousand that are lost.
+    public var lossPerMille = 0
+    /// Datagrams in a thousand that arrive twice.
+    public var repeatPerMille = 0
+    /// Datagrams in a thousand that arrive much later than the others.
+    public var stragglerPerMille = 0
+    /// Datagrams in a thousand in which a bit flips.
+    public var flipPerMille = 0
+    public var minDelay = Duration.microseconds(200)
+    public var maxDelay = Duration.milliseconds(40)
+    /// The delay of stragglers, at most.
+    public var maxStragglerDelay = Duration.seconds(20)
+
+    public init() {}
+
+    /// Faultless, after the faults.
+    static let healed: NetworkOptions = {
+        var options = NetworkOptions()
+        options.maxDelay = .milliseconds(20)
+        return options
+    }()
+}
+
+struct SimulatedNetwork: Sendable {
+    var options: NetworkOptions
+    /// Until when nothing gets through.
+    var isDarkUntil = Instant(nanoseconds: 0)
+    private var random: RandomStream
+
+    init(options: NetworkOptions, random: RandomStream) {
+        self.options = options
+        self.random = random
+    }
+
+    /// What becomes of one datagram.
+    struct Fate: Sendable {
+        /// When its copies arrive; nil for none.
+        var first: Duration?
+        var second: Duration?
+        /// Which bit has flipped, counted from the first of the first byte.
+        var flippedBit: Int?
+    }
+
+    mutating func carry(byteCount: Int, now: Instant) -> Fate {
+        var fate = Fate()
+        guard now >= isDarkUntil, !strikes(options.lossPerMille) else { return fate }
+        fate.first = delay()
+        if strikes(options.repeatPerMille) { fate.second = delay() }
+        if byteCount > 0, strikes(options.flipPerMille) { fate.flippedBit = random.below(byteCount * 8) }
+        return fate
+    }
+
+    private mutating func strikes(_ perMille: Int) -> Bool { perMille > 0 && random.below(1000) < perMille }
+
+    private mutating func delay() -> Duration {
+        if strikes(options.stragglerPerMille) { return random.between(options.maxDelay, options.maxStragglerDelay) }
+        return random.between(options.minDelay, options.maxDelay)
+    }
+}

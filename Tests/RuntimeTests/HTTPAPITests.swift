@@ -1,0 +1,281 @@
+import Foundation
+import Metrics
+import Primitives
+import Runtime
+import Synchronization
+import Testing
+import TrackerLogic
+import Wire
+
+@Suite("HTTP: the API")
+struct HTTPAPITests {
+    private struct Status: StatusProvider {
+        var value: NodeStatus? = MetricsNodeTests.status()
+        func status() async -> NodeStatus? { value }
+    }
+
+    /// A node that has stopped answering.
+    private struct Hanging: StatusProvider {
+        func status() async -> NodeStatus? {
+            while true { await withUnsafeContinuation { (_: UnsafeContinuation<Void, Never>) in } }
+        }
+    }
+
+    private final class Registry: TorrentProvider {
+        struct Call: Equatable {
+            var text: String?
+            var offset: Int
+            var count: Int
+        }
+
+        let calls = Mutex<[Call]>([])
+
+        func torrents(matching text: String?, offset: Int, count: Int) async throws -> TorrentsPage {
+            calls.withLock { $0.append(Call(text: text, offset: offset, count: count)) }
+            struct DatabaseGone: Error {}
+            if text == "broken" { throw DatabaseGone() }
+            let torrent = RegisteredTorrent(
+                infoHash: InfoHash(Bytes20(exampleHash)!), name: "A \"name\" / ü", byteCount: 1 << 53)
+            return TorrentsPage(
+                torrents: [.init(registered: torrent, counts: SwarmCounts(seeders: 1, leechers: 2, completed: 3))],
+                total: 8)
+        }
+    }
+
+    private static func facts() -> ProcessFacts {
+        ProcessFacts(
+            version: "1.2.3", processID: 4711, startedAt: WallTime(milliseconds: 1_700_000_000_123),
+            listeners: [
+                .init(.udp, SocketAddress(host: "0.0.0.0", port: 6969)!),
+                .init(.http, SocketAddress(host: "::", port: 6969)!),
+            ])
+    }
+
+    private func server(
+        _ status: any StatusProvider = Status(), torrents: (any TorrentProvider)? = Registry(), token: String? = nil,
+        on address: SocketAddress = loopback, registry: PrometheusRegistry = PrometheusRegistry(),
+        limits: HTTPLimits = APIServer.Options().limits
+    ) async throws -> HTTPService {
+        let server = APIServer(
+            status: status, torrents: torrents, registry: registry, limits: limits, facts: Self.facts)
+        var options = APIServer.Options()
+        options.token = token
+        options.logger = quiet
+        options.metrics = registry
+        return try await server.listen(on: address, options)
+    }
+
+    // MARK: Status
+
+    @Test("the status says all, exactly so")
+    func status() async throws {
+        let service = try await server()
+        let (response, _) = try await running([service]) { try await fetch("/api/status", from: service.address) }
+        #expect(response.status == 200)
+        #expect(response["content-type"] == "application/json; charset=utf-8")
+        #expect(response["cache-control"] == "no-store")
+        let uptime = try #require(response.text.firstMatch(of: /"uptimeSeconds":([0-9.]+)/))
+        #expect(try #require(Double(uptime.1)) > 1_000_000)
+        #expect(
+            response.text.replacing(uptime.0, with: "\"uptimeSeconds\":0") == """
+                {"listeners":[{"address":"0.0.0.0:6969","service":"udp"},{"address":"[::]:6969","service":"http"}],\
+                "node":{"accessMode":"private","commitIndex":20,"counters":{"announces":102,\
+                "completed":18446744073709551615,"connects":101,"dropped":107,"entries":108,"errors":104,\
+                "errorsWithheld":105,"expired":110,"ignored":106,"scrapes":103,"updates":109},\
+                "digest":"0000000000000abc","epoch":{"id":7,"round":3},"id":7,"intervalSeconds":1800,\
+                "lastIndex":21,"peers":25,"peersIPv4":12,"peersIPv6":13,"registeredTorrents":15,"role":"master",\
+                "seeders":14,"torrents":11,"waitingRequests":16},"processID":4711,\
+                "startedAt":"2023-11-14T22:13:20Z","uptimeSeconds":0,"version":"1.2.3"}
+
+                """)
+    }
+
+    @Test("where the node does not answer, it says so in time")
+    func hanging() async throws {
+        var limits = HTTPLimits()
+        limits.answer = .milliseconds(200)
+        let service = try await server(Hanging(), limits: limits)
+        try await running([service]) {
+            let status = try await fetch("/api/status", from: service.address)
+            #expect(status.status == 503)
+            #expect(status.text == "{\"error\":\"the tracker's logic does not answer\"}\n")
+            let health = try await fetch("/healthz", from: service.address)
+            #expect(health.status == 503)
+            let metrics = try await fetch("/metrics", from: service.address)
+            #expect(metrics.status == 200)
+            #expect(metrics.text.contains("\nswarmkeeper_up 0\n"))
+        }
+    }
+
+    @Test(
+        "it is healthy while it answers announces",
+        arguments: [
+            (Role.restoring, 503), (.candidate, 503), (.master, 200), (.draining, 503), (.failed, 503), (.stopped, 503),
+        ])
+    func health(role: Role, code: Int) async throws {
+        let service = try await server(Status(value: MetricsNodeTests.status(role: role)), token: "secret")
+        try await running([service]) {
+            let response = try await fetch("/healthz", from: service.address, headers: ["Host: balancer.example"])
+            #expect(response.status == code)
+            #expect(response.text == "\(role.rawValue)\n")
+        }
+    }
+
+    // MARK: Torrents
+
+    @Test("torrents come page by page, and the search reaches the registry decoded")
+    func torrents() async throws {
+        let registry = Registry()
+        let service = try await server(torrents: registry)
+        try await running([service]) {
+            let first = try await fetch("/api/torrents", from: service.address)
+            #expect(
+                first.text == """
+                    {"offset":0,"torrents":[{"byteCount":9007199254740992,"completed":3,\
+                    "infoHash":"6162636465666768696a30313233343536373839","leechers":2,\
+                    "name":"A \\"name\\" / ü","seeders":1}],"total":8}
+
+                    """)
+            let later = try await fetch(
+                "/api/torrents?search=%C3%BC%26&offset=7&count=500", from: service.address)
+            #expect(later.text.hasPrefix("{\"offset\":7,"))
+        }
+        #expect(
+            registry.calls.withLock { $0 } == [
+                Registry.Call(text: nil, offset: 0, count: 50), Registry.Call(text: "ü&", offset: 7, count: 500),
+            ])
+    }
+
+    @Test("a parameter that makes no sense is named, with what would")
+    func parameters() async throws {
+        let registry = Registry()
+        let service = try await server(torrents: registry)
+        try await running([service]) {
+            for (query, words) in [
+                ("offset=-1", "offset has to be a number from 0 to 1000000000"),
+                ("offset=99999999999999999999", "offset has to be a number from 0 to 1000000000"),
+                ("count=0", "count has to be a number from 1 to 500"),
+                ("count=501", "count has to be a number from 1 to 500"), ("count=x", "count has to be a number"),
+                ("search=\(String(repeating: "a", count: 257))", "search may have 256 bytes"),
+            ] {
+                let response = try await fetch("/api/torrents?\(query)", from: service.address)
+                #expect(response.status == 400)
+                #expect(response.text.contains(words), "\(query)")
+            }
+        }
+        #expect(registry.calls.withLock { $0 }.isEmpty)
+    }
+
+    @Test("a registry that fails keeps its reasons to itself, and one that is not there is not offered")
+    func failing() async throws {
+        let broken = try await server()
+        let none = try await server(torrents: nil)
+        try await running([broken, none]) {
+            let failed = try await fetch("/api/torrents?search=broken", from: broken.address)
+            #expect(failed.status == 500)
+            #expect(failed.text == "{\"error\":\"internal error, see the log\"}\n")
+            let missing = try await fetch("/api/torrents", from: none.address)
+            #expect(missing.status == 404)
+            #expect(missing.text == "{\"error\":\"there is nothing at this path; see /api/openapi.yaml\"}\n")
+        }
+    }
+
+    // MARK: Metrics
+
+    @Test("the metrics are the node's, the registry's and the process's")
+    func metrics() async throws {
+        let registry = PrometheusRegistry()
+        Counter(label: "custom", factory: registry).increment(by: 5)
+        let service = try await server(registry: registry)
+        try await running([service]) {
+            let response = try await fetch("/metrics", from: service.address)
+            #expect(response["content-type"] == "text/plain; version=0.0.4; charset=utf-8")
+            for sample in [
+                "swarmkeeper_announces_total 102", "swarmkeeper_build_info{version=\"1.2.3\"} 1", "custom_total 5",
+                "swarmkeeper_http_connections{listener=\"api\"} 1",
+            ] {
+                #expect(response.text.contains("\n\(sample)\n"), "\(sample)")
+            }
+            #expect(response.text.contains("\nprocess_resident_memory_bytes "))
+            let lines = response.text.split(separator: "\n", omittingEmptySubsequences: false)
+            #expect(lines.last == "")
+            let names = lines.filter { $0.hasPrefix("# TYPE ") }
+            #expect(Set(names).count == names.count)
+            let sample = /[a-zA-Z_:][a-zA-Z0-9_:]*(\{[^{}]*\})? [-+0-9.eInfNa]+/
+            for line in lines where !line.hasPrefix("#") && !line.isEmpty {
+                #expect(line.wholeMatch(of: sample) != nil, "\(line)")
+            }
+        }
+    }
+
+    // MARK: Who may ask
+
+    @Test("with a token, only those who know it get anything")
+    func token() async throws {
+        let service = try await server(token: "s3cret-Token")
+        try await running([service]) {
+            for (authorization, code) in [
+                (nil, 401), ("Bearer s3cret-Token", 200), ("bearer s3cret-Token", 200), ("Bearer s3cret-token", 401),
+                ("Bearer s3cret-Toke", 401), ("Bearer s3cret-Token1", 401), ("Bearer s3cret-Tokens3cret-Token", 401),
+                ("Bearer ", 401), ("Basic s3cret-Token", 401), ("s3cret-Token", 401),
+            ] {
+                for path in ["/api/status", "/api/torrents", "/api/openapi.yaml", "/metrics"] {
+                    let headers = authorization.map { ["Authorization: \($0)"] } ?? []
+                    let response = try await fetch(
+                        path, from: service.address, headers: headers + ["Host: tracker.example"])
+                    #expect(response.status == code, "\(authorization ?? "nothing") \(path)")
+                    #expect(response["www-authenticate"] == (code == 401 ? "Bearer" : nil))
+                }
+            }
+        }
+    }
+
+    @Test(
+        "without a token, a request that names another host is refused, as in DNS rebinding",
+        arguments: [
+            ("127.0.0.1", 200), ("127.0.0.1:6970", 200), ("localhost:6970", 200), ("LOCALHOST", 200),
+            ("[::1]:6970", 200), ("127.9.9.9", 200), ("evil.example", 403), ("evil.example:6970", 403),
+            ("127.0.0.1.evil.example", 403), ("localhost.evil.example", 403), ("192.0.2.1", 403), ("", 403),
+        ])
+    func host(host: String, code: Int) async throws {
+        let service = try await server()
+        try await running([service]) {
+            for path in ["/api/status", "/metrics"] {
+                let response = try await fetch(path, from: service.address, headers: ["Host: \(host)"])
+                #expect(response.status == code)
+            }
+        }
+    }
+
+    @Test("it does not open to others without a token")
+    func open() async throws {
+        for host in ["0.0.0.0", "::"] {
+            let address = SocketAddress(host: host, port: 0)!
+            await #expect {
+                _ = try await server(on: address)
+            } throws: { error in
+                "\(error)" == "cannot listen for the API on \(address): others can reach this address, so a token is "
+                    + "needed; set one, or listen on 127.0.0.1"
+            }
+            let service = try await server(token: "secret", on: address)
+            await service.close()
+        }
+        let ipv6 = try await server(on: SocketAddress(host: "::1", port: 0)!)
+        try await running([ipv6]) {
+            let response = try await fetch("/api/status", from: ipv6.address, headers: ["Host: [::1]"])
+            #expect(response.status == 200)
+        }
+    }
+
+    @Test("what is not there, or not meant so, is an error in JSON")
+    func errors() async throws {
+        let service = try await server()
+        try await running([service]) {
+            for (method, path, code) in [("GET", "/", 404), ("GET", "/api", 404), ("POST", "/api/status", 404)] {
+                let response = try await fetch(path, from: service.address, method: method)
+                #expect(response.status == code)
+                #expect(response.text.hasPrefix("{\"error\":\""))
+            }
+        }
+    }
+}

@@ -1,0 +1,118 @@
+import Foundation
+import Primitives
+import Runtime
+import Testing
+import TrackerLogic
+import Wire
+
+/// The description of the API against what it really answers.
+@Suite("HTTP: the API's description")
+struct HTTPOpenAPITests {
+    private struct Providers: StatusProvider, TorrentProvider {
+        func status() async -> NodeStatus? { MetricsNodeTests.status() }
+
+        func torrents(matching text: String?, offset: Int, count: Int) async throws -> TorrentsPage {
+            let torrent = RegisteredTorrent(infoHash: InfoHash(.zero), name: "x", byteCount: 1)
+            return TorrentsPage(torrents: [.init(registered: torrent, counts: SwarmCounts())], total: 1)
+        }
+    }
+
+    private func withServer<Value: Sendable>(
+        _ body: @Sendable (SocketAddress) async throws -> Value
+    ) async throws -> Value {
+        let server = APIServer(status: Providers(), torrents: Providers(), registry: PrometheusRegistry()) {
+            ProcessFacts(
+                version: "1", processID: 1, startedAt: WallTime(milliseconds: 0), listeners: [.init(.udp, loopback)])
+        }
+        var options = APIServer.Options()
+        options.logger = quiet
+        let service = try await server.listen(on: loopback, options)
+        return try await running([service]) { try await body(service.address) }.value
+    }
+
+    @Test("docs/openapi.yaml is what the tracker serves (REWRITE=1 writes it anew)")
+    func file() async throws {
+        let response = try await withServer { try await fetch("/api/openapi.yaml", from: $0) }
+        #expect(response["content-type"] == "application/yaml; charset=utf-8")
+        let file = URL(filePath: #filePath).appending(path: "../../../docs/openapi.yaml").standardizedFileURL
+        if ProcessInfo.processInfo.environment["REWRITE"] == "1" {
+            try Data(response.body).write(to: file)
+        }
+        #expect(try String(contentsOf: file, encoding: .utf8) == response.text)
+    }
+
+    @Test("every key of an answer is described, and every key described is there")
+    func keys() async throws {
+        let (yaml, status, torrents) = try await withServer { address in
+            (
+                try await fetch("/api/openapi.yaml", from: address).text,
+                try await fetch("/api/status", from: address).body,
+                try await fetch("/api/torrents", from: address).body
+            )
+        }
+        let schemas = Outline(yaml)["components", "schemas"]
+        func check(_ value: Any, _ schema: String) throws {
+            guard let object = value as? [String: Any] else {
+                for element in try #require(value as? [Any]) { try check(element, schema) }
+                return
+            }
+            let properties = schemas[schema, "properties"]
+            #expect(Set(object.keys) == Set(properties.keys), "\(schema)")
+            for (key, inner) in object where inner is [String: Any] || inner is [Any] {
+                let reference = properties[key].text.split(separator: "/").last?.prefix { $0 != "\"" }
+                try check(inner, String(try #require(reference)))
+            }
+        }
+        try check(try JSONSerialization.jsonObject(with: Data(status)), "Status")
+        try check(try JSONSerialization.jsonObject(with: Data(torrents)), "Torrents")
+    }
+
+    @Test("every path described is there, and needs what it is said to need")
+    func paths() async throws {
+        try await withServer { address in
+            let yaml = try await fetch("/api/openapi.yaml", from: address).text
+            let paths = Outline(yaml)["paths"]
+            #expect(Set(paths.keys).count == 5)
+            for path in paths.keys {
+                let response = try await fetch(path, from: address)
+                #expect(response.status == 200, "\(path)")
+                #expect(paths[path, "get", "responses", "\"200\""].text != "", "\(path)")
+                let stranger = try await fetch(path, from: address, headers: ["Host: evil.example"])
+                let isOpen = paths[path, "get"].keys.contains("security")
+                #expect(stranger.status == (isOpen ? 200 : 403), "\(path)")
+            }
+        }
+    }
+}
+
+/// As much of YAML as the description uses: keys, nested by indentation.
+private struct Outline {
+    let lines: [Substring]
+
+    init(_ text: String) { lines = text.split(separator: "\n") }
+
+    private init(lines: [Substring]) { self.lines = lines }
+
+    private func indentation(_ line: Substring) -> Int { line.prefix { $0 == " " }.count }
+
+    var text: String { lines.joined(separator: "\n") }
+
+    /// Of the outermost level.
+    var keys: [String] {
+        guard let level = lines.first.map(indentation) else { return [] }
+        return lines.filter { indentation($0) == level && $0.contains(":") }
+            .map { String($0.drop { $0 == " " }.prefix { $0 != ":" }) }
+    }
+
+    subscript(path: String...) -> Outline {
+        path.reduce(self) { outline, key in
+            guard let level = outline.lines.first.map(indentation),
+                let start = outline.lines.firstIndex(where: {
+                    indentation($0) == level && $0.drop { $0 == " " }.hasPrefix("\(key):")
+                })
+            else { return Outline(lines: []) }
+            let inner = outline.lines[(start + 1)...].prefix { indentation($0) > level }
+            return Outline(lines: Array(inner))
+        }
+    }
+}

@@ -1,0 +1,326 @@
+import Primitives
+import Runtime
+import Testing
+import TrackerLogic
+import Wire
+
+/// One after another, for they watch the clock and some send as much as they can.
+@Suite("HTTP: by the clock", .serialized)
+enum HTTPTimedTests {}
+
+extension HTTPTimedTests {
+    @Suite("HTTP: listeners")
+    struct HTTPServiceTests {}
+}
+
+extension HTTPTimedTests.HTTPServiceTests {
+    // MARK: Opening
+
+    @Test("a port in use is refused before anything runs, with the address and the way out")
+    func portInUse() async throws {
+        let first = try await tracker(Logic())
+        await #expect {
+            _ = try await tracker(Logic(), on: first.address)
+        } throws: { error in
+            "\(error)"
+                == "cannot listen for the HTTP tracker on \(first.address): "
+                + "another program has this port; stop it, or choose another port"
+        }
+        await first.close()
+        let second = try await tracker(Logic(), on: first.address)
+        await second.close()
+    }
+
+    @Test("an address that is not ours is refused, in either family", arguments: ["192.0.2.1", "2001:db8::1"])
+    func foreignAddress(host: String) async throws {
+        let address = SocketAddress(host: host, port: 6969)!
+        await #expect {
+            _ = try await tracker(Logic(), on: address)
+        } throws: { error in
+            (error as? ListenFailure)?.cause == .noSuchAddress && "\(error)".contains("on \(address): ")
+        }
+    }
+
+    @Test("IPv6 leaves the same port to IPv4, also where both listen on all addresses")
+    func bothFamilies() async throws {
+        let ipv4 = try await tracker(Logic(), on: SocketAddress(host: "0.0.0.0", port: 0)!)
+        let ipv6 = try await tracker(Logic(), on: SocketAddress(host: "::", port: ipv4.address.port)!)
+        #expect("\(ipv6.address)" == "[::]:\(ipv4.address.port)")
+        try await running([ipv4, ipv6]) {
+            for host in ["127.0.0.1", "::1"] {
+                let response = try await fetch("/", from: SocketAddress(host: host, port: ipv4.address.port)!)
+                #expect(response.status == 200)
+            }
+        }
+    }
+
+    @Test("who comes before it runs is served when it does, and let go if it never does")
+    func earlyClients() async throws {
+        let service = try await tracker(Logic())
+        let early = try await RawConnection(to: service.address)
+        try await early.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        #expect(try await early.receive(within: 100) == nil)
+        try await running([service]) {
+            let response = try await early.response()
+            #expect(response.status == 200)
+        }
+        let idle = try await tracker(Logic())
+        let unlucky = try await RawConnection(to: idle.address)
+        await idle.close()
+        #expect(try await unlucky.closes(within: 2_000))
+    }
+
+    // MARK: Connections
+
+    @Test("a connection is kept for further requests, also for those sent ahead")
+    func keepAlive() async throws {
+        let service = try await tracker(Logic())
+        try await running([service]) {
+            let connection = try await RawConnection(to: service.address)
+            for _ in 0..<3 {
+                try await connection.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+                let response = try await connection.response()
+                #expect(response.status == 200)
+                #expect(response["connection"] == nil)
+                #expect(response["server"] == "Swarmkeeper")
+                #expect(response["date"]?.hasSuffix(" GMT") == true)
+            }
+            let ahead = String(repeating: "GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n", count: 50)
+            try await connection.send(ahead + "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            for _ in 0..<50 {
+                let response = try await connection.response()
+                #expect(response.status == 404)
+                #expect(response["connection"] == nil)
+            }
+            let last = try await connection.response()
+            #expect(last.status == 200)
+            #expect(last["connection"] == "close")
+            #expect(try await connection.closes(within: 500))
+        }
+    }
+
+    enum Closing: String, CaseIterable {
+        case version10 = "GET / HTTP/1.0\r\n\r\n"
+        case version10Kept = "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"
+        case asked = "GET / HTTP/1.1\r\nHost: x\r\nConnection: Close\r\n\r\n"
+        case askedAmongOthers = "GET / HTTP/1.1\r\nHost: x\r\nConnection: TE, close\r\n\r\n"
+    }
+
+    @Test("it closes after the answer where the client waits for that", arguments: Closing.allCases)
+    func closing(request: Closing) async throws {
+        let service = try await tracker(Logic())
+        try await running([service]) {
+            let connection = try await RawConnection(to: service.address)
+            try await connection.send(request.rawValue)
+            let response = try await connection.response()
+            #expect(response.status == 200)
+            #expect(response["connection"] == "close")
+            #expect(try await connection.closes(within: 500))
+        }
+    }
+
+    @Test("a client that does not close its side after the last answer is let go too")
+    func notClosing() async throws {
+        let service = try await tracker(Logic())
+        try await running([service]) {
+            let connection = try await RawConnection(to: service.address)
+            try await connection.send("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            #expect(try await connection.closes(within: 500))
+            // The server's side is closed; once the connection is gone, what we send is refused.
+            try await eventually { connection.sendAtOnce([0]) == 0 }
+        }
+    }
+
+    @Test("a client that ends its side still gets its answer")
+    func halfClosed() async throws {
+        let service = try await tracker(Logic { _ in try await Logic.slow(.milliseconds(100)) })
+        try await running([service]) {
+            let connection = try await RawConnection(to: service.address)
+            try await connection.send("GET /announce?\(exampleQuery) HTTP/1.1\r\nHost: x\r\n\r\n")
+            connection.endSending()
+            let response = try await connection.response()
+            #expect(response.text.hasPrefix("d8:complete"))
+            #expect(try await connection.closes(within: 500))
+        }
+    }
+
+    // MARK: Bounds
+
+    enum Refused: CaseIterable {
+        case longTarget, longField, manyFields, longHead, notHTTP, version20, spaceInTarget, http2
+
+        var text: String {
+            func long(_ count: Int) -> String { String(repeating: "a", count: count) }
+            return switch self {
+            case .longTarget: "GET /\(long(8_193)) HTTP/1.1\r\n\r\n"
+            case .longField: "GET / HTTP/1.1\r\nX: \(long(8_193))\r\n\r\n"
+            case .manyFields: "GET / HTTP/1.1\r\n" + (0..<65).map { "X\($0): y\r\n" }.joined() + "\r\n"
+            case .longHead: "GET / HTTP/1.1\r\n" + (0..<3).map { "X\($0): \(long(6_000))\r\n" }.joined()
+            case .notHTTP: "\u{16}\u{3}\u{1} this is TLS\r\n\r\n"
+            case .version20: "GET / HTTP/2.0\r\n\r\n"
+            case .spaceInTarget: "GET / a HTTP/1.1\r\n\r\n"
+            case .http2: "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+            }
+        }
+    }
+
+    @Test("what is too long or no HTTP is refused with 400, and the connection closed", arguments: Refused.allCases)
+    func refused(request: Refused) async throws {
+        let service = try await tracker(Logic())
+        try await running([service]) {
+            let connection = try await RawConnection(to: service.address)
+            try await connection.send(request.text)
+            let response = try await connection.response()
+            #expect(response.status == 400)
+            #expect(response["connection"] == "close")
+            #expect(try await connection.closes(within: 2_000))
+        }
+    }
+
+    enum Body: String, CaseIterable {
+        case long = "POST /announce HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n"
+        case chunked = "GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+        case upgrade = "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n"
+        case connect = "CONNECT example.org:80 HTTP/1.1\r\nHost: x\r\n\r\n"
+    }
+
+    @Test("a body is not kept: the client is answered and the connection closed", arguments: Body.allCases)
+    func bodies(request: Body) async throws {
+        let service = try await tracker(Logic())
+        let before = try #require(ProcessMetrics.read()).residentBytes
+        try await running([service]) {
+            let connection = try await RawConnection(to: service.address)
+            try await connection.send(request.rawValue)
+            let response = try await connection.response()
+            #expect([200, 405].contains(response.status))
+            #expect(response["connection"] == "close")
+            let junk = [UInt8](repeating: UInt8(ascii: "x"), count: 65_536)
+            var sent = 0
+            let end = ContinuousClock.now.advanced(by: .milliseconds(700))
+            while ContinuousClock.now < end {
+                sent += connection.sendAtOnce(junk)
+                try await Task.sleep(for: .microseconds(100))
+            }
+            #expect(sent > 10_000_000)
+            #expect(try await connection.closes(within: 3_000))
+            let after = try #require(ProcessMetrics.read()).residentBytes
+            #expect(after < before + UInt64(sent) / 2)
+        }
+    }
+
+    @Test("a client that is idle, or sends its head drop by drop, is let go")
+    func idle() async throws {
+        var limits = HTTPLimits()
+        limits.idle = .seconds(1)
+        let service = try await tracker(Logic(), limits: limits)
+        try await running([service]) {
+            let silent = try await RawConnection(to: service.address)
+            let kept = try await RawConnection(to: service.address)
+            try await kept.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            let response = try await kept.response()
+            #expect(response.status == 200)
+            let slow = try await RawConnection(to: service.address)
+            let start = ContinuousClock.now
+            for byte in "GET /announce?info_hash=\(String(repeating: "a", count: 100))".utf8 {
+                do { try await slow.send([byte]) } catch { break }
+                try await Task.sleep(for: .milliseconds(50))
+            }
+            #expect(ContinuousClock.now - start < .seconds(4))
+            for connection in [silent, kept, slow] {
+                #expect(try await connection.closes(within: 2_000))
+            }
+        }
+    }
+
+    @Test("a client that asks and asks and does not read the answers is let go")
+    func notReading() async throws {
+        var limits = HTTPLimits()
+        limits.writeStall = .milliseconds(500)
+        let registry = PrometheusRegistry()
+        let service = try await tracker(Logic(), limits: limits, metrics: registry)
+        try await running([service]) {
+            let connection = try await RawConnection(to: service.address, receiveBuffer: 4_096)
+            try await connection.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            _ = try await connection.response()
+            let requests = Array(String(repeating: "GET / HTTP/1.1\r\nHost: x\r\n\r\n", count: 1_000).utf8)
+            try await eventually(within: .seconds(30)) {
+                _ = connection.sendAtOnce(requests)
+                return registry.render().text.contains("_http_connections{listener=\"tracker\"} 0\n")
+            }
+        }
+    }
+
+    @Test("an address may hold so many connections and no more, unless it is trusted")
+    func perAddress() async throws {
+        var limits = HTTPLimits()
+        limits.connectionsPerAddress = 2
+        for (trusted, isAdmitted) in [([String](), false), (["127.0.0.0/8"], true)] {
+            let registry = PrometheusRegistry()
+            let service = try await tracker(Logic(), trusted: trusted, limits: limits, metrics: registry)
+            try await running([service]) {
+                var kept: [RawConnection] = []
+                for _ in 0..<2 {
+                    let connection = try await RawConnection(to: service.address)
+                    try await connection.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+                    let response = try await connection.response()
+                    #expect(response.status == 200)
+                    kept.append(connection)
+                }
+                let third = try await RawConnection(to: service.address)
+                if isAdmitted {
+                    try await third.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+                    let response = try await third.response()
+                    #expect(response.status == 200)
+                } else {
+                    #expect(try await third.closes(within: 2_000))
+                    kept.removeAll()
+                    // Room again, as soon as the server has seen the others go.
+                    try await eventually { try await fetch("/", from: service.address).status == 200 }
+                }
+            }
+            let refused = "swarmkeeper_http_connections_refused_total{listener=\"tracker\"} "
+            #expect(registry.render().text.contains("\n\(refused)0\n") == isAdmitted)
+        }
+    }
+
+    @Test("past the bound on all connections, further ones wait until one goes")
+    func connections() async throws {
+        var limits = HTTPLimits()
+        limits.connections = 16
+        let service = try await tracker(Logic(), limits: limits)
+        try await running([service]) {
+            var kept: [RawConnection] = []
+            for _ in 0..<40 {
+                let connection = try await RawConnection(to: service.address)
+                try await connection.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+                kept.append(connection)
+            }
+            var answered = 0
+            for connection in kept where try await connection.receive(within: 100) != nil { answered += 1 }
+            // NIO accepts up to four at a time, so that it may be a few more.
+            #expect((16...20).contains(answered))
+            let last = kept.removeLast()
+            kept.removeAll()
+            let response = try await last.response()
+            #expect(response.status == 200)
+        }
+    }
+}
+
+extension Logic {
+    static func slow(_ duration: Swift.Duration) async throws -> Answer.Content {
+        try await Task.sleep(for: duration)
+        return .announce(
+            AnnounceAnswer(interval: 1, minInterval: 1, counts: SwarmCounts(), ipv4: [], ipv6: []))
+    }
+}
+
+/// Tries until it is so, or time is up.
+func eventually(within limit: Swift.Duration = .seconds(5), _ condition: () async throws -> Bool) async throws {
+    let end = ContinuousClock.now.advanced(by: limit)
+    while ContinuousClock.now < end {
+        if (try? await condition()) == true { return }
+        try await Task.sleep(for: .milliseconds(20))
+    }
+    #expect(try await condition())
+}

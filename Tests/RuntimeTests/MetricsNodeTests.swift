@@ -1,0 +1,85 @@
+import Primitives
+import Runtime
+import Testing
+import TrackerLogic
+import Wire
+
+@Suite("Metrics: the node and the process")
+struct MetricsNodeTests {
+    static func status(role: Role = .master) -> NodeStatus {
+        var table = TableCounts()
+        (table.torrents, table.peersIPv4, table.peersIPv6, table.seeders) = (11, 12, 13, 14)
+        var counters = Counters()
+        (counters.connects, counters.announces, counters.scrapes) = (101, 102, 103)
+        (counters.errors, counters.errorsWithheld, counters.ignored, counters.dropped) = (104, 105, 106, 107)
+        (counters.entries, counters.updates, counters.expired, counters.completed) = (108, 109, 110, .max)
+        return NodeStatus(
+            id: 7, role: role, epoch: Epoch(round: 3, id: 7), commitIndex: 20, lastIndex: 21, digest: 0xABC,
+            accessMode: .private, table: table, registeredTorrents: 15, interval: 1800, waitingRequests: 16,
+            counters: counters)
+    }
+
+    @Test("every figure of the status is there, totals as counters, under its name")
+    func node() {
+        var text = PrometheusText()
+        NodeMetrics.write(Self.status(), into: &text)
+        let samples = text.text.split(separator: "\n").filter { !$0.hasPrefix("#") }
+        #expect(
+            samples == [
+                "swarmkeeper_up 1", "swarmkeeper_connects_total 101", "swarmkeeper_announces_total 102",
+                "swarmkeeper_scrapes_total 103", "swarmkeeper_errors_total 104",
+                "swarmkeeper_errors_withheld_total 105", "swarmkeeper_ignored_total 106",
+                "swarmkeeper_dropped_total 107", "swarmkeeper_entries_total 108", "swarmkeeper_updates_total 109",
+                "swarmkeeper_expired_total 110", "swarmkeeper_completed_total 18446744073709551615",
+                "swarmkeeper_torrents 11", "swarmkeeper_peers{family=\"ipv4\"} 12",
+                "swarmkeeper_peers{family=\"ipv6\"} 13", "swarmkeeper_seeders 14",
+                "swarmkeeper_registered_torrents 15", "swarmkeeper_interval_seconds 1800",
+                "swarmkeeper_waiting_requests 16", "swarmkeeper_id 7", "swarmkeeper_role{role=\"restoring\"} 0",
+                "swarmkeeper_role{role=\"candidate\"} 0", "swarmkeeper_role{role=\"master\"} 1",
+                "swarmkeeper_role{role=\"draining\"} 0", "swarmkeeper_role{role=\"failed\"} 0",
+                "swarmkeeper_role{role=\"stopped\"} 0",
+                "swarmkeeper_epoch_round 3", "swarmkeeper_epoch_id 7", "swarmkeeper_commit_index 20",
+                "swarmkeeper_last_index 21",
+            ])
+        #expect(text.text.contains("# TYPE swarmkeeper_announces_total counter\n"))
+        #expect(text.text.contains("# HELP swarmkeeper_peers Peers of all swarms.\n# TYPE swarmkeeper_peers gauge\n"))
+    }
+
+    @Test("a node that does not answer is down, and nothing else is claimed")
+    func down() {
+        var text = PrometheusText()
+        NodeMetrics.write(nil, into: &text)
+        #expect(text.text.hasSuffix("\nswarmkeeper_up 0\n"))
+        #expect(text.text.split(separator: "\n").count == 3)
+    }
+
+    @Test("the process knows its memory, time, files and start")
+    func process() throws {
+        let process = try #require(ProcessMetrics.read())
+        #expect((1_000_000..<100_000_000_000).contains(process.residentBytes))
+        #expect(process.virtualBytes >= process.residentBytes)
+        #expect(process.cpuSeconds > 0)
+        #expect((3..<1_000_000).contains(process.openFileCount))
+        #expect(process.maximumFileCount >= 64)
+        // After 2020, and not in the future.
+        #expect(process.startTimeSeconds > 1_577_836_800)
+        var text = PrometheusText()
+        process.write(into: &text)
+        for name in [
+            "process_cpu_seconds_total", "process_max_fds", "process_open_fds", "process_resident_memory_bytes",
+            "process_start_time_seconds", "process_virtual_memory_bytes",
+        ] {
+            #expect(text.text.contains("\n\(name) "))
+        }
+    }
+
+    @Test("processor time only grows")
+    func cpuTime() throws {
+        let before = try #require(ProcessMetrics.read()).cpuSeconds
+        var sum: UInt64 = 0
+        let end = ContinuousClock.now.advanced(by: .milliseconds(100))
+        while ContinuousClock.now < end { sum &+= 1 }
+        #expect(try #require(ProcessMetrics.read()).cpuSeconds > before)
+        #expect(sum > 0)
+    }
+}

@@ -1,0 +1,140 @@
+/// Writes that fail: each is told why, what can be made is made, and the log never gets a hole.
+
+import Foundation
+import GRDB
+import Primitives
+import Runtime
+import Testing
+import TrackerLogic
+import Wire
+
+@Suite(.ownThreads) struct StorageFailureTests {
+    private func append(_ index: UInt64, bytes: Int = 10) -> Persist.Change {
+        .append(index: index, entry: [UInt8](repeating: UInt8(truncatingIfNeeded: index), count: bytes))
+    }
+
+    private func limited(_ byteCount: Int) -> StoreOptions {
+        var options = StorageTest.quick
+        options.maximumByteCount = byteCount
+        options.busyTimeout = .milliseconds(50)
+        return options
+    }
+
+    @Test func aFullDatabaseFailsWhatDoesNotFitAndMakesTheRest() throws {
+        try StorageTest.inDirectory { directory in
+            let store = try OpenStore(directory, options: limited(400_000))
+            let chunk = SnapshotChunk(number: 1, index: 1, bytes: [1])
+            let promise = Promise(
+                epoch: Epoch(round: 1, id: 1), incarnation: 2, secret: ClusterSecret(1, 2, 3, 4), shardCount: 1)
+            // In one group: the entry that does not fit takes the ones behind it along, and nothing else.
+            #expect(
+                store.write(
+                    append(1), append(2), append(3, bytes: 500_000), append(4), .promise(promise), .saveChunk(chunk))
+                    == [nil, nil, .full, .full, nil, nil])
+            // Behind the hole nothing is taken, not even in a later group; the missing entry is.
+            #expect(store.write(append(5)) == [.full])
+            #expect(store.write(append(3), append(4)) == [nil, nil])
+            #expect(store.answered.map(\.rawValue) == Array(1...9))
+            #expect(store.toldFailures == [.full])
+            store.close()
+
+            let found = try Recovered.from(directory)
+            #expect(found.indices == [1, 2, 3, 4])
+            #expect(found.entries[3]?.count == 10)
+            #expect(found.promise == promise)
+            #expect(found.chunks == [chunk])
+        }
+    }
+
+    @Test func aFullDatabaseHasRoomAgainAfterATrim() throws {
+        try StorageTest.inDirectory { directory in
+            let store = try OpenStore(directory, options: limited(1_000_000))
+            var last: UInt64 = 0
+            while store.write(append(last + 1, bytes: 30_000)) == [nil] { last += 1 }
+            #expect((20...33).contains(last))
+            #expect(store.write(.trim(through: last - 1)) == [nil])
+            // The rows go in the background.
+            #expect(StorageTest.waitUntil { store.write(append(last + 1, bytes: 30_000)) == [nil] })
+            store.close()
+            #expect(try Recovered.from(directory).indices == [last, last + 1])
+        }
+    }
+
+    @Test func aLogThatCouldNotBeCutTakesNothingWhereItShouldHaveBeen() throws {
+        try StorageTest.inDirectory { directory in
+            let store = try OpenStore(directory, options: limited(400_000))
+            store.write(append(1), append(2), append(3))
+            let other = try StorageTest.otherProgram(directory)
+            try other.inTransaction(.immediate) { _ in
+                #expect(store.write(.truncate(from: 2)) == [.locked])
+                return .rollback
+            }
+            try other.close()
+            #expect(store.write(append(2), append(4)) == [.locked, .locked])
+            #expect(store.write(.truncate(from: 2), append(2)) == [nil, nil])
+            store.close()
+            #expect(try Recovered.from(directory).indices == [1, 2])
+        }
+    }
+
+    @Test func theLogIsNotTrimmedAfterAChunkThatWasNotSaved() throws {
+        try StorageTest.inDirectory { directory in
+            let store = try OpenStore(directory, options: limited(400_000))
+            store.write(append(1), append(2))
+            let large = SnapshotChunk(number: 1, index: 2, bytes: [UInt8](repeating: 1, count: 500_000))
+            let small = SnapshotChunk(number: 1, index: 2, bytes: [1])
+            #expect(store.write(.saveChunk(large), .trim(through: 2)) == [.full, .full])
+            #expect(store.write(.trim(through: 2)) == [.full])
+            #expect(store.write(.saveChunk(small), .trim(through: 1)) == [nil, nil])
+            store.close()
+            let found = try Recovered.from(directory)
+            #expect(found.indices == [2])
+            #expect(found.chunks == [small])
+        }
+    }
+
+    @Test func aLockedDatabaseFailsWritesAndWorksAgainAfterwards() throws {
+        try StorageTest.inDirectory { directory in
+            let store = try OpenStore(directory, options: limited(10_000_000))
+            let other = try StorageTest.otherProgram(directory)
+            try other.inTransaction(.immediate) { _ in
+                #expect(store.write(append(1), append(2), .trim(through: 0)) == [.locked, .locked, .locked])
+                return .rollback
+            }
+            #expect(store.write(append(2)) == [.locked])
+            #expect(store.write(append(1), append(2)) == [nil, nil])
+            #expect(store.toldFailures == [.locked])
+            store.close()
+            #expect(try Recovered.from(directory).indices == [1, 2])
+        }
+    }
+
+    @Test func afterADamageNothingIsSaidToBePersistedAnyMore() throws {
+        try StorageTest.inDirectory { directory in
+            let store = try OpenStore(directory)
+            store.write(append(1))
+            // Another program takes the table away.
+            let other = try StorageTest.otherProgram(directory)
+            try other.write { try $0.execute(sql: "ALTER TABLE log RENAME TO gone") }
+            #expect(store.write(append(2), .trim(through: 1)) == [.broken, .broken])
+            try other.write { try $0.execute(sql: "ALTER TABLE gone RENAME TO log") }
+            try other.close()
+            #expect(store.write(append(2)) == [.broken])
+            store.close()
+            let again = try OpenStore(directory)
+            #expect(again.write(append(2)) == [nil])
+            again.close()
+            #expect(try Recovered.from(directory).indices == [1, 2])
+        }
+    }
+
+    @Test func anEntryThatIsAlreadyThereIsNotReplaced() throws {
+        try StorageTest.inDirectory { directory in
+            let store = try OpenStore(directory)
+            store.write(append(1, bytes: 3))
+            #expect(store.write(append(1, bytes: 4)) == [.broken])
+            store.close()
+            #expect(try Recovered.from(directory).entries[1]?.count == 3)
+        }
+    }
+}

@@ -1,0 +1,260 @@
+/// What stands in the way of a record is said, with a way out; and nothing of what is there is harmed.
+
+import Foundation
+import GRDB
+import Primitives
+import Runtime
+import Testing
+import TrackerLogic
+import Wire
+
+@Suite(.ownThreads) struct StorageOpeningTests {
+    /// Opens and closes a directory.
+    ///
+    /// - Returns: why it could not be opened; nil where it could.
+    private func error(_ directory: String, options: StoreOptions = StorageTest.quick) -> StoreError? {
+        do throws(StoreError) {
+            try Store.open(directory: directory, options: options).close()
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    private func overwrite(_ path: String, at offset: UInt64, _ bytes: [UInt8]) throws {
+        let file = try #require(FileHandle(forUpdatingAtPath: path))
+        try file.seek(toOffset: offset)
+        try file.write(contentsOf: Data(bytes))
+        try file.close()
+    }
+
+    @Test func theDirectoryIsMadeButNotItsParents() throws {
+        try StorageTest.inDirectory { directory in
+            let deep = directory + "/a/b"
+            #expect(error(deep) == .parentMissing(directory: deep))
+            #expect(error(directory) == nil)
+            #expect(error(directory) == nil)
+            #expect(FileManager.default.fileExists(atPath: directory + "/tracker.sqlite"))
+        }
+    }
+
+    @Test func aFileInPlaceOfTheDirectoryIsRefused() throws {
+        try StorageTest.inDirectory { directory in
+            try Data("x".utf8).write(to: URL(fileURLWithPath: directory))
+            #expect(error(directory) == .notADirectory(path: directory))
+            #expect(error(directory + "/below") == .notADirectory(path: directory + "/below"))
+        }
+    }
+
+    @Test func aDirectoryInPlaceOfTheFileIsRefused() throws {
+        try StorageTest.inDirectory { directory in
+            let path = directory + "/tracker.sqlite"
+            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+            #expect(error(directory) == .notADatabase(path: path))
+        }
+    }
+
+    @Test(.disabled(if: getuid() == 0, "nothing is forbidden to root"))
+    func aDirectoryWithoutPermissionIsRefused() throws {
+        try StorageTest.inDirectory { directory in
+            #expect(error(directory) == nil)
+            chmod(directory + "/tracker.sqlite", 0o000)
+            #expect(error(directory) == .noPermission(path: directory + "/tracker.sqlite"))
+        }
+    }
+
+    @Test func aSecondTrackerIsKeptOutAndToldWhoHoldsTheRecord() throws {
+        try StorageTest.inDirectory { directory in
+            let first = try Store.open(directory: directory)
+            #expect(error(directory) == .inUse(directory: directory, processID: getpid()))
+            #expect(error(directory)?.description.contains("(process \(getpid()))") == true)
+            first.close()
+            #expect(error(directory) == nil)
+        }
+    }
+
+    @Test func aRecordThatAnotherProgramLocksIsRefused() throws {
+        try StorageTest.inDirectory { directory in
+            #expect(error(directory) == nil)
+            var options = StorageTest.quick
+            options.busyTimeout = .milliseconds(20)
+            let other = try StorageTest.otherProgram(directory)
+            try other.inTransaction(.immediate) { _ in
+                #expect(error(directory, options: options) == .locked(path: directory + "/tracker.sqlite"))
+                return .rollback
+            }
+            try other.close()
+            #expect(error(directory) == nil)
+        }
+    }
+
+    @Test func aFileThatIsNoDatabaseIsRefusedAndLeftAlone() throws {
+        for text in ["no database", String(repeating: "no database ", count: 1_000)] {
+            try StorageTest.inDirectory { directory in
+                let path = directory + "/tracker.sqlite"
+                try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+                try Data(text.utf8).write(to: URL(fileURLWithPath: path))
+                #expect(error(directory) == .notADatabase(path: path))
+                #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == Data(text.utf8))
+            }
+        }
+    }
+
+    @Test func theDatabaseOfAnotherApplicationIsRefusedAndLeftAlone() throws {
+        for sql in ["CREATE TABLE t (a)", "PRAGMA application_id = 7", "PRAGMA user_version = 1"] {
+            try StorageTest.inDirectory { directory in
+                let other = try StorageTest.otherProgram(directory)
+                try other.write { try $0.execute(sql: sql) }
+                try other.close()
+                let path = directory + "/tracker.sqlite"
+                let before = try Data(contentsOf: URL(fileURLWithPath: path))
+                #expect(error(directory) == .foreign(path: path), "\(sql)")
+                #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == before, "\(sql)")
+            }
+        }
+    }
+
+    @Test func aLaterVersionIsRefused() throws {
+        try StorageTest.inDirectory { directory in
+            #expect(error(directory) == nil)
+            let other = try StorageTest.otherProgram(directory)
+            try other.writeWithoutTransaction { try $0.execute(sql: "PRAGMA user_version = \(Store.version + 1)") }
+            try other.close()
+            #expect(
+                error(directory)
+                    == .laterVersion(
+                        path: directory + "/tracker.sqlite", found: Store.version + 1, supported: Store.version))
+        }
+    }
+
+    /// Version 1 as it was: the record alone, without tables for people.
+    @Test func anEarlierVersionIsBroughtUpToDate() throws {
+        try StorageTest.inDirectory { directory in
+            let other = try StorageTest.otherProgram(directory)
+            try other.write { db in
+                try db.execute(
+                    sql: """
+                        CREATE TABLE meta (key TEXT NOT NULL PRIMARY KEY, value ANY NOT NULL) STRICT, WITHOUT ROWID;
+                        CREATE TABLE log (idx INTEGER PRIMARY KEY, checksum INTEGER NOT NULL, entry BLOB NOT NULL) STRICT;
+                        CREATE TABLE snapshot (
+                            number INTEGER PRIMARY KEY, idx INTEGER NOT NULL, checksum INTEGER NOT NULL,
+                            body BLOB NOT NULL
+                        ) STRICT;
+                        INSERT INTO log (idx, checksum, entry) VALUES (4, -548586938756665553, X'0102');
+                        PRAGMA application_id = 0x53776D6B;
+                        PRAGMA user_version = 1;
+                        """)
+            }
+            try other.close()
+            let store = try OpenStore(directory)
+            #expect(store.store.foundVersion == 1)
+            #expect(try StorageTest.query(store.store, "PRAGMA user_version") == ["\(Store.version)"])
+            #expect(try StorageTest.query(store.store, "SELECT count(*) FROM SWARM") == ["0"])
+            store.close()
+            #expect(try Recovered.from(directory).entries == [4: [1, 2]])
+        }
+    }
+
+    @Test func bytesThatChangedAreNoticedWhereverTheyAre() throws {
+        try StorageTest.inDirectory { directory in
+            let store = try OpenStore(directory)
+            let entry = (0..<50_000).map { UInt8(truncatingIfNeeded: $0 * 7 / 256) }
+            store.write(
+                .promise(
+                    Promise(
+                        epoch: .init(round: 0x5152_5354_5556, id: 1), incarnation: 1,
+                        secret: .init(1, 2, 3, 0x6162_6364_6566_6768), shardCount: 1)),
+                .append(index: 1, entry: entry),
+                .saveChunk(SnapshotChunk(number: 0, index: 1, bytes: Array(entry.reversed()))))
+            store.close()
+            let path = directory + "/tracker.sqlite"
+            let whole = try Data(contentsOf: URL(fileURLWithPath: path))
+            /// Whether a byte that changed at a place is noticed.
+            func isNoticed(_ place: Int) throws -> Bool {
+                var damaged = whole
+                damaged[place] ^= 0x10
+                try damaged.write(to: URL(fileURLWithPath: path))
+                do {
+                    _ = try Recovered.from(directory)
+                    return false
+                } catch StoreError.damaged {
+                    return true
+                }
+            }
+            let epoch = try #require(whole.range(of: Data([0x51, 0x52, 0x53, 0x54, 0x55, 0x56]))).lowerBound
+            #expect(try isNoticed(epoch))
+            let secret = try #require(whole.range(of: Data([0x61, 0x62, 0x63, 0x64, 0x65, 0x66]))).lowerBound
+            #expect(try isNoticed(secret))
+            // Somewhere in each page but the first, which holds the schema.
+            let noticed = try (1..<whole.count / 4_096).filter { try isNoticed($0 * 4_096 + 2_000) }
+            // The entry and the chunk fill 12 pages each.
+            #expect(noticed.count >= 24)
+        }
+    }
+
+    @Test func aFileThatWasCutShortIsRefused() throws {
+        try StorageTest.inDirectory { directory in
+            let store = try OpenStore(directory)
+            store.write(.append(index: 1, entry: [UInt8](repeating: 7, count: 200_000)))
+            store.close()
+            let path = directory + "/tracker.sqlite"
+            let whole = try Data(contentsOf: URL(fileURLWithPath: path))
+            for count in [whole.count / 2, 4_096, 5_000] {
+                try whole.prefix(count).write(to: URL(fileURLWithPath: path))
+                #expect(throws: StoreError.self, "\(count)") { try Recovered.from(directory) }
+            }
+        }
+    }
+
+    @Test func scribbleOverTheFirstPageIsRefused() throws {
+        try StorageTest.inDirectory { directory in
+            #expect(error(directory) == nil)
+            let path = directory + "/tracker.sqlite"
+            try overwrite(path, at: 100, [UInt8](repeating: 0xEE, count: 3_000))
+            guard case .damaged = error(directory) else {
+                Issue.record("the damage was not noticed")
+                return
+            }
+            try overwrite(path, at: 0, [UInt8](repeating: 0xEE, count: 100))
+            #expect(error(directory) == .notADatabase(path: path))
+        }
+    }
+
+    @Test func anEntryThatIsMissingIsNoticed() throws {
+        try StorageTest.inDirectory { directory in
+            let store = try OpenStore(directory)
+            store.write((1...5).map { .append(index: $0, entry: [1]) })
+            store.close()
+            let other = try StorageTest.otherProgram(directory)
+            try other.write { try $0.execute(sql: "DELETE FROM log WHERE idx = 3") }
+            try other.close()
+            #expect(
+                throws: StoreError.damaged(
+                    path: directory + "/tracker.sqlite", detail: "entry 3 is missing from the log")
+            ) { try Recovered.from(directory) }
+        }
+    }
+
+    @Test func aDirectoryWithoutRoomIsRefused() throws {
+        try StorageTest.inDirectory { directory in
+            var options = StorageTest.quick
+            options.maximumByteCount = 16_384
+            #expect(error(directory, options: options) == .full(path: directory + "/tracker.sqlite"))
+            #expect(error(directory) == nil)
+        }
+    }
+
+    @Test func everyErrorNamesThePlaceAndAWayOut() {
+        let errors: [StoreError] = [
+            .parentMissing(directory: "/d"), .notADirectory(path: "/d"), .noPermission(path: "/d"),
+            .readOnly(path: "/d"), .inUse(directory: "/d", processID: nil), .locked(path: "/d"), .full(path: "/d"),
+            .damaged(path: "/d", detail: "x"), .notADatabase(path: "/d"), .foreign(path: "/d"),
+            .laterVersion(path: "/d", found: 9, supported: 2), .failed(path: "/d", reason: "x"),
+        ]
+        for error in errors {
+            let sentences = error.description.split(separator: ". ")
+            #expect(error.description.contains("/d"))
+            #expect(sentences.count == 2 && error.description.hasSuffix("."), "\(error)")
+        }
+    }
+}

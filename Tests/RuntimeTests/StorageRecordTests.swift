@@ -1,0 +1,216 @@
+/// The record as a node meets it: what was reported as persisted is there again, in order, and nothing else.
+
+import Foundation
+import GRDB
+import Primitives
+import Runtime
+import Synchronization
+import Testing
+import TrackerLogic
+import Wire
+
+@Suite(.ownThreads) struct StorageRecordTests {
+    private let promise = Promise(
+        epoch: Epoch(round: .max, id: 7), incarnation: .max - 1, secret: ClusterSecret(1, .max, 3, 1 << 63),
+        shardCount: 1024)
+
+    private func entry(_ index: UInt64, bytes: [UInt8]? = nil) -> Persist.Change {
+        .append(index: index, entry: bytes ?? Array("entry \(index)".utf8))
+    }
+
+    @Test func anEmptyRecordHasNothingToRecover() throws {
+        try StorageTest.inDirectory { directory in
+            let found = try Recovered.from(directory)
+            #expect(found == Recovered())
+        }
+    }
+
+    @Test(arguments: StoreOptions.Durability.allCases)
+    func whatWasPersistedIsRecoveredInOrder(_ durability: StoreOptions.Durability) throws {
+        try StorageTest.inDirectory { directory in
+            var options = StoreOptions()
+            options.durability = durability
+            let store = try OpenStore(directory, options: options)
+            let chunks = [
+                SnapshotChunk(number: 0, index: 2, bytes: []), SnapshotChunk(number: 3, index: 1, bytes: [1, 2]),
+            ]
+            #expect(
+                store.write(
+                    .promise(promise), entry(1), .saveChunk(chunks[1]), entry(2, bytes: []), .saveChunk(chunks[0]),
+                    entry(3)) == Array(repeating: nil, count: 6))
+            #expect(store.answered.map(\.rawValue) == [1, 2, 3, 4, 5, 6])
+            store.close()
+
+            let found = try Recovered.from(directory)
+            #expect(found.promise == promise)
+            #expect(found.chunks == chunks)
+            #expect(found.indices == [1, 2, 3])
+            #expect(found.entries == [1: Array("entry 1".utf8), 2: [], 3: Array("entry 3".utf8)])
+        }
+    }
+
+    @Test func aLaterPromiseAndALaterChunkReplaceTheEarlier() throws {
+        try StorageTest.inDirectory { directory in
+            let store = try OpenStore(directory)
+            var later = promise
+            later.epoch = Epoch(round: 2, id: 1)
+            later.incarnation = 5
+            let chunk = SnapshotChunk(number: 1, index: 9, bytes: [9])
+            store.write(.promise(promise), .saveChunk(SnapshotChunk(number: 1, index: 8, bytes: [8, 8])))
+            store.write(.promise(later), .saveChunk(chunk))
+            store.close()
+            let found = try Recovered.from(directory)
+            #expect(found.promise == later)
+            #expect(found.chunks == [chunk])
+        }
+    }
+
+    @Test func truncateTakesTheEndOfTheLogAndTrimItsBeginning() throws {
+        try StorageTest.inDirectory { directory in
+            let store = try OpenStore(directory)
+            store.write((1...100).map { entry($0) })
+            store.write(.truncate(from: 91), .trim(through: 40), entry(91, bytes: [9, 1]))
+            store.close()
+            let found = try Recovered.from(directory)
+            #expect(found.indices == Array(41...91))
+            #expect(found.entries[91] == [9, 1])
+        }
+    }
+
+    @Test func trimmedEntriesAreGoneEvenBeforeTheirRowsAre() throws {
+        try StorageTest.inDirectory { directory in
+            let store = try OpenStore(directory)
+            store.write((1...500).map { entry($0) })
+            store.close()
+            // As a crash right after a trim leaves it.
+            let other = try StorageTest.otherProgram(directory)
+            try other.write { try $0.execute(sql: "REPLACE INTO meta (key, value) VALUES ('trimmed_through', 499)") }
+            try other.close()
+            #expect(try Recovered.from(directory).indices == [500])
+
+            let again = try OpenStore(directory)
+            let rows = "SELECT count(*), max(idx) FROM log"
+            #expect(StorageTest.waitUntil { (try? StorageTest.query(again.store, rows)) == ["1|500"] })
+            again.write(entry(501))
+            again.close()
+            #expect(try Recovered.from(directory).indices == [500, 501])
+        }
+    }
+
+    @Test func aLogThatBeginsAnewBelowWhatWasTrimmedIsWhole() throws {
+        try StorageTest.inDirectory { directory in
+            let store = try OpenStore(directory)
+            store.write((1...50).map { entry($0) })
+            store.write(.trim(through: 50), .truncate(from: 20), entry(20, bytes: [2]), entry(21))
+            store.close()
+            #expect(try Recovered.from(directory).indices == [20, 21])
+
+            let again = try OpenStore(directory)
+            again.write(.trim(through: 30), .truncate(from: 1), entry(5), entry(6))
+            again.close()
+            #expect(try Recovered.from(directory).indices == [5, 6])
+        }
+    }
+
+    @Test func anOrderlyStopLeavesOnlyTheGivenChunks() throws {
+        try StorageTest.inDirectory { directory in
+            let store = try OpenStore(directory)
+            let kept = SnapshotChunk(number: 0, index: 5, bytes: [1])
+            store.write(.promise(promise))
+            store.write((1...5).map { entry($0) })
+            store.write(.saveChunk(SnapshotChunk(number: 4, index: 5, bytes: [4])), .trim(through: 3))
+            store.write(.replaceAll(chunks: [kept]))
+            store.close()
+            let found = try Recovered.from(directory)
+            #expect(found.promise == promise)
+            #expect(found.chunks == [kept])
+            #expect(found.indices == [])
+
+            let again = try OpenStore(directory)
+            again.write(entry(6))
+            again.close()
+            #expect(try Recovered.from(directory).indices == [6])
+        }
+    }
+
+    @Test func closingFinishesWhatWasHandedIn() throws {
+        try StorageTest.inDirectory { directory in
+            let answers = Mutex(0)
+            let store = try Store.open(directory: directory, options: StorageTest.quick)
+            try store.start(onCompletion: { completions in answers.withLock { $0 += completions.count } })
+            for index in UInt64(1)...300 {
+                store.submit([Persist(token: PersistToken(index), change: entry(index))])
+            }
+            store.close()
+            store.close()
+            #expect(answers.withLock { $0 } == 300)
+            #expect(try Recovered.from(directory).indices == Array(1...300))
+            #expect(!FileManager.default.fileExists(atPath: directory + "/tracker.sqlite-wal"))
+        }
+    }
+
+    @Test func aRandomHistoryIsRememberedLikeADumbModelDoes() throws {
+        for seed in UInt64(1)...8 {
+            try StorageTest.inDirectory { directory in
+                var random = RandomStream(seed: seed)
+                var model = Recovered()
+                var last: UInt64 = 0
+                for _ in 0..<6 {
+                    var found = Recovered()
+                    let store = try OpenStore(directory) { found.add($0) }
+                    #expect(found == model, "seed \(seed)")
+                    for _ in 0..<random.below(12) {
+                        var group: [Persist.Change] = []
+                        for _ in 0...random.below(8) { group.append(change(&random, &model, &last)) }
+                        #expect(store.write(group).allSatisfy { $0 == nil }, "seed \(seed)")
+                    }
+                    store.close()
+                }
+            }
+        }
+    }
+
+    private func change(_ random: inout RandomStream, _ model: inout Recovered, _ last: inout UInt64) -> Persist.Change
+    {
+        let bytes = (0..<random.below(9_000)).map { _ in UInt8(truncatingIfNeeded: random.next()) }
+        switch random.below(20) {
+        case 0:
+            var next = promise
+            next.epoch.round = random.next()
+            model.promise = next
+            return .promise(next)
+        case 1...3:
+            let chunk = SnapshotChunk(number: UInt32(random.below(4)), index: last, bytes: bytes)
+            model.chunks.removeAll { $0.number == chunk.number }
+            model.chunks.append(chunk)
+            model.chunks.sort { $0.number < $1.number }
+            return .saveChunk(chunk)
+        case 4:
+            let first = model.indices.first ?? last + 1
+            let from = first + UInt64(random.below(Int(last + 1 - first) + 1))
+            model.drop { $0 >= from }
+            last = from - 1
+            return .truncate(from: from)
+        case 5, 6:
+            let through = UInt64(random.below(Int(last) + 1))
+            model.drop { $0 <= through }
+            return .trim(through: through)
+        case 7 where random.oneIn(4):
+            model.chunks = []
+            model.drop { _ in true }
+            return .replaceAll(chunks: [])
+        default:
+            last += 1
+            model.entries[last] = bytes
+            model.indices.append(last)
+            return .append(index: last, entry: bytes)
+        }
+    }
+}
+
+extension Recovered {
+    fileprivate mutating func drop(_ isGone: (UInt64) -> Bool) {
+        for index in indices where isGone(index) { entries[index] = nil }
+        indices.removeAll(where: isGone)
+    }
+}

@@ -1,0 +1,36 @@
+/// What the simulation tests share.
+
+import Foundation
+import Simulator
+
+enum Sweep {
+    /// Scenarios in a sweep: some hundreds in a debug build, some thousands in an optimised one, or as many as
+    /// `SWARMKEEPER_SCENARIOS` says.
+    static var count: Int {
+        if let wanted = ProcessInfo.processInfo.environment["SWARMKEEPER_SCENARIOS"].flatMap(Int.init) {
+            return wanted
+        }
+        #if DEBUG
+            return 240
+        #else
+            return 4000
+        #endif
+    }
+
+    /// Into how many parts a sweep is cut, which run side by side.
+    static let parts = 16
+
+    /// The seeds of one part.
+    static func seeds(part: Int) -> Range<UInt64> {
+        let each = (count + parts - 1) / parts
+        return UInt64(part * each)..<UInt64((part + 1) * each)
+    }
+
+    /// Whether kept files are to be written anew.
+    static var isRewriting: Bool { ProcessInfo.processInfo.environment["REWRITE"] == "1" }
+}
+
+/// A violation with all that is needed to see it again.
+func describe(_ result: ScenarioResult) -> String {
+    "seed \(result.seed): " + result.violations.map(\.description).joined(separator: "; ")
+}

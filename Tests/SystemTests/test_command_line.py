@@ -1,0 +1,344 @@
+"""The command line: what it prints, for people and for programs, and how it ends."""
+
+import hashlib
+import json
+import pathlib
+import re
+import socket
+import subprocess
+import unittest
+
+import metainfo
+from serving import TrackerTest, free_port, require_tracker
+
+setUpModule = require_tracker
+
+FAILED, USAGE, UNAVAILABLE, SYSTEM = 1, 2, 69, 74
+COMMANDS = ["serve", "status", "announce", "scrape", "load", "torrent create", "torrent show"]
+HASH = "0123456789abcdef0123456789abcdef01234567"
+OTHER = "89abcdef0123456789abcdef0123456789abcdef"
+
+
+class CommandLineTest(TrackerTest):
+
+    def succeed(self, *command, **options):
+        """What a command prints; it must end well and have nothing to complain of."""
+        program = self.run_program(*command, **options)
+        self.assertEqual((program.status, program.words), (0, ""), program.output)
+        return program.output
+
+    def report(self, *command):
+        return json.loads(self.succeed(*command, "--json"))
+
+    def assertFails(self, code, *command, words=(), **options):
+        program = self.run_program(*command, **options)
+        self.assertEqual(program.status, code, program.words + program.output)
+        self.assertEqual(program.output, "", "a failure prints nothing on standard output")
+        for word in words:
+            self.assertIn(word, program.words)
+        return program.words
+
+
+class Help(CommandLineTest):
+
+    def test_each_command_has_help(self):
+        for command in ["", *COMMANDS]:
+            with self.subTest(command=command):
+                text = self.succeed(*command.split(), "--help")
+                self.assertIn(f"USAGE: tracker {command}".strip(), text)
+                self.assertIn("--help", text)
+                for line in text.splitlines():
+                    self.assertTrue(len(line) <= 80 or line.startswith("USAGE"), line)
+
+    def test_what_help_promises_is_there(self):
+        """Each command that is listed has help, each file that is named exists."""
+        text = self.succeed("--help")
+        listed = re.findall(r"^  ([a-z]+) {2,}", text[text.index("SUBCOMMANDS"):], re.MULTILINE)
+        self.assertEqual(sorted({command.split()[0] for command in COMMANDS}), sorted(listed))
+        root = pathlib.Path(__file__).resolve().parents[2]
+        for command in COMMANDS:
+            for file in re.findall(r"(?:docs|examples)/[\w.-]+\w", self.succeed(*command.split(), "--help")):
+                with self.subTest(command=command, file=file):
+                    self.assertTrue((root / file).is_file(), f"`tracker {command} --help` names {file}")
+
+    def test_version(self):
+        self.assertRegex(self.succeed("--version"), r"^\d+\.\d+\.\d+\n$")
+
+    def test_what_makes_no_sense(self):
+        for command, word in [
+                (["sevre"], "sevre"),
+                (["announce"], "url"),
+                (["announce", "udp://127.0.0.1:6969"], "infohash"),
+                (["announce", "udp://127.0.0.1:6969", "xyz"], "40 hexadecimal digits"),
+                (["announce", "udp://127.0.0.1:6969", HASH * 2], "40 hexadecimal digits"),
+                (["announce", "gopher://127.0.0.1:6969", HASH], "gopher"),
+                (["announce", "udp://127.0.0.1:6969", HASH, "--port", "0"], "port"),
+                (["announce", "udp://127.0.0.1:6969", HASH, "--event", "paused"], "paused"),
+                (["scrape", "udp://127.0.0.1:6969"], "infohash"),
+                (["status", "--console", "host:port:more"], "host:port:more"),
+                (["load", "http://127.0.0.1:6969"], "udp://"),
+                (["load", "udp://127.0.0.1:6969", "--fill", "--filled"], "--fill"),
+                (["load", "udp://127.0.0.1:6969", "--rate", "1", "--in-flight", "1"], "--rate"),
+                (["load", "udp://127.0.0.1:6969", "--torrents", "0"], "torrents"),
+                (["torrent", "create"], "path"),
+                (["torrent", "create", __file__, "--piece-length", "12"], "12"),
+                (["serve", "--udp", "nowhere"], "nowhere"),
+                (["serve", "extra"], "extra")]:
+            with self.subTest(command=" ".join(command)):
+                self.assertFails(USAGE, *command, words=[word])
+
+
+class Asking(CommandLineTest):
+
+    def setUp(self):
+        self.tracker = self.serve()
+        place = self.tracker.place
+        self.urls = [f"udp://127.0.0.1:{place.udp}", f"http://127.0.0.1:{place.http}/announce"]
+        self.console = f"127.0.0.1:{place.console}"
+
+    def test_announce_and_scrape(self):
+        for number, url in enumerate(self.urls):
+            with self.subTest(url=url):
+                info_hash = [HASH, OTHER][number]
+                first = self.report("announce", url, info_hash, "--port", "7001", "--left", "0")
+                required = {"url", "infoHash", "server", "roundTripMilliseconds", "intervalSeconds", "seeders",
+                            "leechers", "peers"}
+                self.assertLessEqual(required, set(first))
+                self.assertLessEqual(set(first), required | {"minIntervalSeconds", "completed", "warning"})
+                self.assertEqual((first["infoHash"], first["seeders"], first["leechers"], first["peers"]),
+                                 (info_hash, 1, 0, []))
+                self.assertTrue(1_700 <= first["intervalSeconds"] <= 1_900, first)
+                second = self.report("announce", url, info_hash, "--port", "7002", "--left", "9")
+                self.assertEqual((second["seeders"], second["leechers"]), (1, 1))
+                self.assertEqual([peer["address"] for peer in second["peers"]], ["127.0.0.1:7001"])
+                done = self.report("announce", url, info_hash, "--port", "7002", "--left", "0", "--event", "completed")
+                self.assertEqual((done["seeders"], done["leechers"], done["peers"]), (2, 0, []))
+                gone = self.report("announce", url, info_hash, "--port", "7001", "--event", "stopped")
+                self.assertEqual((gone["seeders"], gone["peers"]), (1, []))
+                self.assertIn("127.0.0.1:7002", self.succeed("announce", url, info_hash, "--port", "7003"))
+
+                unknown = "f" * 40
+                found = self.report("scrape", url, info_hash, unknown, info_hash)
+                self.assertEqual(found["url"], url)
+                known = {"infoHash": info_hash, "seeders": 1, "leechers": 1, "completed": 1}
+                self.assertEqual([found["torrents"][0], found["torrents"][2]], [known, known])
+                self.assertEqual(found["torrents"][1]["infoHash"], unknown)
+                self.assertIn(info_hash, self.succeed("scrape", url, info_hash))
+
+    def test_a_scrape_of_many(self):
+        hashes = [hashlib.sha1(str(number).encode()).hexdigest() for number in range(200)]
+        for url in self.urls:
+            with self.subTest(url=url):
+                self.report("announce", url, hashes[150], "--left", "0")
+                found = self.report("scrape", url, *hashes)["torrents"]
+                self.assertEqual([torrent["infoHash"] for torrent in found], hashes)
+                self.assertEqual(found[150]["seeders"], 1)
+
+    def test_announce_over_a_host_name_and_with_a_peer_id(self):
+        place = self.tracker.place
+        self.report("announce", f"udp://localhost:{place.udp}/announce", HASH, "--port", "7008",
+                    "--peer-id", "-XX0000-abcdefghijkl")
+        self.report("announce", self.urls[1], HASH, "--peer-id", b"-YY0000-abcdefghijkl".hex(), "--port", "7009")
+        self.assertEqual(self.tracker.node()["peers"], 2)
+
+    def test_status(self):
+        self.report("announce", self.urls[0], HASH)
+        status = self.report("status", "--console", self.console)
+        self.assertEqual(set(status), {"version", "processID", "startedAt", "uptimeSeconds", "listeners", "node"})
+        self.assertEqual(status["processID"], self.tracker.pid)
+        self.assertEqual({listener["service"] for listener in status["listeners"]}, {"udp", "http", "api"})
+        node = status["node"]
+        self.assertLessEqual(
+            {"id", "role", "epoch", "commitIndex", "lastIndex", "digest", "accessMode", "torrents", "peers", "peersIPv4",
+             "peersIPv6", "seeders", "registeredTorrents", "intervalSeconds", "waitingRequests", "counters"}, set(node))
+        self.assertEqual((node["id"], node["role"], node["accessMode"]), (1, "master", "open"))
+        self.assertEqual((node["torrents"], node["peers"], node["seeders"], node["counters"]["announces"]), (1, 1, 0, 1))
+        text = self.succeed("status", "--console", self.console)
+        self.assertIn("master", text)
+        self.assertIn(self.console, text)
+
+    def test_load(self):
+        for arguments, mode in [(["--seconds", "1", "--warm-up", "0"], "closed"),
+                                (["--seconds", "1", "--warm-up", "0", "--rate", "500"], "open"),
+                                (["--fill", "--torrents", "100", "--peers", "1000", "--seed", "5"], "fill")]:
+            with self.subTest(mode=mode):
+                found = self.report("load", self.urls[0], *arguments)
+                self.assertLessEqual(
+                    {"mode", "target", "torrents", "peers", "sources", "sent", "answered", "lost", "late", "unsent",
+                     "errors", "wrong", "seconds", "repliesPerSecond", "latencyMicroseconds", "meanPeersPerReply",
+                     "generatorLoad"}, set(found))
+                self.assertEqual(found["mode"], mode)
+                self.assertGreater(found["answered"], 100)
+                self.assertEqual(sum(found["wrong"].values()) + found["errors"], 0, found)
+                latency = found["latencyMicroseconds"]
+                self.assertTrue(0 < latency["p50"] <= latency["p90"] <= latency["p99"] <= latency["p999"] <= latency["max"])
+        self.assertIn("answered", self.succeed("load", self.urls[0], "--seconds", "1", "--warm-up", "0"))
+
+    def test_a_refusal(self):
+        place = self.place()
+        listed = self.directory / "list.txt"
+        listed.write_text(OTHER + "\n")
+        self.serve(place, "--access", "allow", "--access-list", listed)
+        for url in (f"udp://127.0.0.1:{place.udp}", f"http://127.0.0.1:{place.http}/announce"):
+            self.assertFails(FAILED, "announce", url, HASH, words=["not on this tracker's list"])
+            self.assertFails(FAILED, "announce", url, HASH, "--json", words=["not on this tracker's list"])
+            self.report("announce", url, OTHER)
+
+    def test_users(self):
+        place = self.place()
+        users = self.directory / "users.txt"
+        users.write_text("alice 0a1b2c3d4e5f6071\n")
+        self.serve(place, "--access", "private", "--users", users)
+        udp, http = f"udp://127.0.0.1:{place.udp}", f"http://127.0.0.1:{place.http}"
+        self.assertFails(FAILED, "announce", f"{udp}/announce", HASH, words=["passkey"])
+        self.assertFails(FAILED, "announce", f"{http}/announce", HASH, words=["passkey"])
+        self.assertFails(FAILED, "announce", f"{http}/wrongwrongwrong/announce", HASH, words=["passkey"])
+        for url in (f"{udp}/0a1b2c3d4e5f6071/announce", f"{http}/0a1b2c3d4e5f6071/announce"):
+            self.assertEqual(self.report("announce", url, HASH)["leechers"], 1)
+
+    def test_a_console_with_a_token(self):
+        place = self.place()
+        token, wrong = self.directory / "token", self.directory / "wrong"
+        token.write_text("a" * 32 + "\n")
+        wrong.write_text("b" * 32 + "\n")
+        self.serve(place, "--console-token-file", token)
+        console = f"127.0.0.1:{place.console}"
+        self.assertFails(FAILED, "status", "--console", console, words=["token"])
+        self.assertFails(FAILED, "status", "--console", console, "--token-file", wrong, words=["token"])
+        self.assertEqual(self.report("status", "--console", console, "--token-file", token)["node"]["role"], "master")
+
+    def test_a_check_of_the_configuration_starts_nothing(self):
+        place = self.place()
+        self.assertIn("fine", self.succeed("serve", *place.flags, "--check"))
+        self.assertFalse(place.data.exists())
+
+
+class Nobody(CommandLineTest):
+    """There is no tracker."""
+
+    def test_nobody_listens(self):
+        port = free_port()
+        for command in (["announce", f"udp://127.0.0.1:{port}", HASH, "--timeout", "2s"],
+                        ["announce", f"http://127.0.0.1:{port}/announce", HASH, "--timeout", "2s"],
+                        ["scrape", f"udp://127.0.0.1:{port}", HASH, "--timeout", "2s"],
+                        ["scrape", f"http://127.0.0.1:{port}/announce", HASH, "--timeout", "2s"],
+                        ["status", "--console", f"127.0.0.1:{port}"],
+                        ["load", f"udp://127.0.0.1:{port}", "--seconds", "1"]):
+            with self.subTest(command=" ".join(command)):
+                self.assertFails(UNAVAILABLE, *command, words=[str(port)])
+
+    def test_somebody_is_silent(self):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+            silent.bind(("127.0.0.1", 0))
+            url = f"udp://127.0.0.1:{silent.getsockname()[1]}"
+            self.assertFails(UNAVAILABLE, "announce", url, HASH, "--timeout", "1s", words=["1s"], within=5)
+
+    def test_a_host_that_does_not_exist(self):
+        for command in ("announce", "scrape"):
+            self.assertFails(UNAVAILABLE, command, "udp://tracker.invalid:6969", HASH, "--timeout", "5s",
+                             words=["tracker.invalid"])
+
+
+class Torrents(CommandLineTest):
+
+    def make(self):
+        """A directory of files, and the bytes that the torrent's pieces are of."""
+        root = self.directory / "data set"
+        (root / "sub").mkdir(parents=True)
+        files = {"a.bin": b"A" * 100_000, "sub/b.bin": b"", "sub/c.bin": bytes(range(256)) * 300, "z": b"end"}
+        for name, content in files.items():
+            (root / name).write_bytes(content)
+        return root, files
+
+    def test_a_torrent_of_one_file_has_the_info_hash_that_python_computes(self):
+        torrent = metainfo.Torrent(1, 300_000)
+        source = self.directory / torrent.name
+        source.write_bytes(torrent.payload)
+        made = self.report("torrent", "create", source, "--announce", "udp://127.0.0.1:6969/announce", "--private",
+                           "--piece-length", "64K", "--no-date", "--output", self.directory / "one.torrent")
+        self.assertEqual(set(made), {"file", "name", "infoHash", "magnet", "totalBytes", "pieceBytes", "pieces", "files",
+                                     "skipped"})
+        self.assertEqual(made["infoHash"], torrent.info_hash.hex())
+        self.assertEqual((made["totalBytes"], made["pieceBytes"], made["pieces"], made["files"], made["skipped"]),
+                         (300_000, 65_536, 5, 1, []))
+        self.assertIn(f"urn:btih:{made['infoHash']}", made["magnet"])
+        shown = self.report("torrent", "show", made["file"])
+        self.assertLessEqual({"name", "version", "infoHash", "magnet", "totalBytes", "pieceBytes", "pieces", "private",
+                              "trackers", "webSeeds", "files"}, set(shown))
+        self.assertEqual((shown["infoHash"], shown["version"], shown["private"], shown["trackers"], shown["files"]),
+                         (made["infoHash"], "v1", True, [["udp://127.0.0.1:6969/announce"]],
+                          [{"path": torrent.name, "bytes": 300_000}]))
+        self.assertIn(made["infoHash"], self.succeed("torrent", "show", made["file"]))
+        # The same files, made again, are the same bytes.
+        again = self.report("torrent", "create", source, "--announce", "udp://127.0.0.1:6969/announce", "--private",
+                            "--piece-length", "64K", "--no-date", "--output", self.directory / "two.torrent")
+        self.assertEqual(pathlib.Path(again["file"]).read_bytes(), pathlib.Path(made["file"]).read_bytes())
+
+    def test_a_torrent_of_a_directory_is_what_others_make_of_it(self):
+        root, files = self.make()
+        (root / "link").symlink_to("a.bin")
+        file = self.directory / "set.torrent"
+        made = self.report("torrent", "create", root, "--output", file, "--piece-length", "32K", "--comment", "für alle",
+                           "--announce", "udp://127.0.0.1:1", "--announce", "udp://127.0.0.1:2")
+        self.assertEqual([pathlib.Path(path).name for path in made["skipped"]], ["link"])
+        shown = self.report("torrent", "show", file)
+        self.assertEqual([(one["path"], one["bytes"]) for one in shown["files"]],
+                         [(name, len(content)) for name, content in files.items()])
+        self.assertEqual((shown["name"], shown["comment"]), ("data set", "für alle"))
+        self.assertEqual(shown["trackers"], [["udp://127.0.0.1:1", "udp://127.0.0.1:2"]])
+        everything = b"".join(files.values())
+        info = {"name": "data set", "piece length": 32_768,
+                "files": [{"length": len(content), "path": name.split("/")} for name, content in files.items()],
+                "pieces": b"".join(hashlib.sha1(everything[at:at + 32_768]).digest()
+                                   for at in range(0, len(everything), 32_768))}
+        self.assertEqual(made["infoHash"], hashlib.sha1(metainfo.encode(info)).hexdigest())
+
+        transmission = subprocess.run(["transmission-show", file], capture_output=True, encoding="utf-8", check=True)
+        self.assertIn(made["infoHash"], transmission.stdout)
+        self.assertIn("Piece Count: 6", transmission.stdout)
+        libtorrent = subprocess.run(
+            ["/usr/bin/python3", "-c", "import libtorrent, sys; t = libtorrent.torrent_info(sys.argv[1]); "
+             "print(t.info_hash(), t.num_files(), t.total_size())", file],
+            capture_output=True, encoding="utf-8", check=True)
+        self.assertEqual(libtorrent.stdout.split(), [made["infoHash"], "4", str(len(everything))])
+
+    def test_a_file_that_is_there_is_not_replaced_unless_told(self):
+        root, _ = self.make()
+        file = self.directory / "mine.torrent"
+        file.write_text("mine")
+        self.assertFails(FAILED, "torrent", "create", root, "--output", file, words=[str(file), "--force"])
+        self.assertEqual(file.read_text(), "mine")
+        self.succeed("torrent", "create", root, "--output", file, "--force")
+        self.assertNotEqual(file.read_bytes(), b"mine")
+
+    def test_what_cannot_be_made_or_shown(self):
+        missing, empty = self.directory / "missing", self.directory / "empty"
+        empty.mkdir()
+        self.assertFails(SYSTEM, "torrent", "create", missing, "--output", self.directory / "x", words=[str(missing)])
+        self.assertFails(FAILED, "torrent", "create", empty, "--output", self.directory / "x", words=[str(empty)])
+        self.assertFails(SYSTEM, "torrent", "create", __file__, "--output", missing / "x", words=[str(missing)])
+        self.assertFails(SYSTEM, "torrent", "show", missing, words=[str(missing)])
+        self.assertFails(SYSTEM, "torrent", "show", empty, words=[str(empty)])
+        self.assertFails(FAILED, "torrent", "show", __file__, words=[__file__])
+        whole = metainfo.Torrent(2, 200_000).file("udp://127.0.0.1:6969")
+        cut = self.directory / "cut.torrent"
+        for length in range(0, len(whole), 37):
+            cut.write_bytes(whole[:length])
+            self.assertFails(FAILED, "torrent", "show", cut, words=[str(cut)])
+
+    def test_the_directory_of_registered_torrents(self):
+        root, _ = self.make()
+        torrents = self.directory / "torrents"
+        torrents.mkdir()
+        made = self.report("torrent", "create", root, "--output", torrents / "set.torrent")
+        (torrents / "broken.torrent").write_text("d4:info")
+        tracker = self.serve(None, "--torrents", torrents)
+        self.assertEqual(tracker.node()["registeredTorrents"], 1)
+        self.assertIn("broken.torrent", tracker.words)
+        listed = json.loads(tracker.get("/api/torrents"))["torrents"]
+        self.assertEqual([(one["infoHash"], one["name"], one["byteCount"]) for one in listed],
+                         [(made["infoHash"], "data set", made["totalBytes"])])
+
+
+if __name__ == "__main__":
+    unittest.main()
