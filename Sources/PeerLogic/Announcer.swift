@@ -14,8 +14,8 @@
 ///
 /// Time-outs: "If a response is not received after 15 * 2 ^ n seconds, the client should retransmit the request, where
 /// n starts at 0 and is increased up to 8 (3840 seconds) after every retransmission. Note that it is necessary to
-/// rerequest a connection ID when it has expired." (BEP 15). As in its example, n goes on rising through a change of the
-/// connection id: a tracker that answers `connect` and nothing else is given up like a silent one.
+/// rerequest a connection ID when it has expired." (BEP 15). As in its example, n goes on rising through a change of
+/// the connection id: a tracker that answers `connect` and nothing else is given up like a silent one.
 ///
 /// Deviations, with reasons:
 /// - A request keeps its transaction id when it is sent again, so that a late answer to an early copy counts.

@@ -50,7 +50,9 @@ public struct OutOfBytes: Error, Equatable {
     public init() {}
 }
 
-/// A cursor over bytes for codecs that are not on the hot path. A read past the end throws and consumes nothing.
+/// A cursor over bytes for codecs that are not on the hot path.
+///
+/// A read past the end throws and consumes nothing.
 public struct ByteReader: Sendable {
     private let bytes: [UInt8]
     public private(set) var offset: Int

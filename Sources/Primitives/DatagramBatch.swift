@@ -1,5 +1,7 @@
 /// Many datagrams in one buffer: what the hot path takes in and gives out, so that no datagram costs an
-/// allocation. The buffer is kept and filled again.
+/// allocation.
+///
+/// The buffer is kept and filled again.
 @frozen
 public struct Datagram: Sendable, Hashable {
     /// Where it came from, or where it goes.
@@ -26,7 +28,9 @@ public struct Datagram: Sendable, Hashable {
 
 @frozen
 public struct DatagramBatch: Sendable, Hashable {
-    /// Room for the bytes of all datagrams; only those that a `Datagram` names mean anything. Received ones stand
+    /// Room for the bytes of all datagrams; only those that a `Datagram` names mean anything.
+    ///
+    /// Received ones stand
     /// in slots of equal length, sent ones one behind another.
     public var bytes: [UInt8]
     public var datagrams: [Datagram]
@@ -77,7 +81,9 @@ public struct DatagramBatch: Sendable, Hashable {
         bytes.append(contentsOf: repeatElement(0, count: max(count, bytes.count * 2) - bytes.count))
     }
 
-    /// Appends a datagram whose bytes are ready. For tests and simulations; the hot path writes in place.
+    /// Appends a datagram whose bytes are ready.
+    ///
+    /// For tests and simulations; the hot path writes in place.
     public mutating func append(
         _ payload: [UInt8], remote: SocketAddress, local: SocketAddress = .unspecified, socket: UInt16 = 0
     ) {

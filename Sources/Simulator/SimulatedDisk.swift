@@ -124,7 +124,7 @@ package struct SimulatedDisk: Sendable {
     }
 
     private mutating func apply(_ writes: ArraySlice<Persist>) -> Persist.Change? {
-        package var misfit: Persist.Change?
+        var misfit: Persist.Change?
         for write in writes where !isSwallowed(write.change) {
             if !record.apply(spoiled(write.change)) { misfit = misfit ?? write.change }
         }

@@ -197,6 +197,7 @@ struct HTTPAPITests {
                 #expect(response.text.contains("\n\(sample)\n"), "\(sample)")
             }
             #expect(response.text.contains("\nprocess_resident_memory_bytes "))
+            #expect(response.text.contains("# HELP swarmkeeper_http_connections Open connections.\n"))
             let lines = response.text.split(separator: "\n", omittingEmptySubsequences: false)
             #expect(lines.last == "")
             let names = lines.filter { $0.hasPrefix("# TYPE ") }

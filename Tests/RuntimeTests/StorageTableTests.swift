@@ -290,6 +290,21 @@ import Wire
         }
     }
 
+    @Test func slicesTakeATwentiethOfABusyThreadAndAllOfAnIdleOne() {
+        let start = Instant(nanoseconds: 5_000_000_000)
+        let end = start + .milliseconds(2)
+        var pace = SlicePace()
+        #expect(pace.nextSlice < start)
+        pace.worked(from: start, to: end, isBusy: true)
+        #expect(pace.nextSlice == end + .milliseconds(38))
+        pace.worked(from: start, to: end, isBusy: false)
+        #expect(pace.nextSlice == end)
+        // The process was stopped in the middle of a slice.
+        let late = start + .seconds(60)
+        pace.worked(from: start, to: late, isBusy: true)
+        #expect(pace.nextSlice <= late + .milliseconds(500))
+    }
+
     @Test func aSwarmThatMovedToAnotherChunkIsThereOnce() throws {
         try StorageTest.inDirectory { directory in
             let store = try OpenStore(directory, options: library.options)

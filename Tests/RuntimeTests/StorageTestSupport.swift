@@ -45,7 +45,8 @@ final class OpenStore: Sendable {
     private let ledger = Ledger()
 
     init(
-        _ directory: String, options: StoreOptions = StorageTest.quick, visit: (RecoveredRecord) throws -> Void = { _ in }
+        _ directory: String, options: StoreOptions = StorageTest.quick,
+        visit: (RecoveredRecord) throws -> Void = { _ in }
     ) throws {
         store = try Store.open(directory: directory, options: options)
         try store.recover(visit)

@@ -256,7 +256,7 @@ class TrackerTest(unittest.TestCase):
         self.programs.append(tracker)
         return tracker
 
-    def serve(self, place=None, *flags, within=10, **options):
+    def serve(self, place=None, *flags, within=30, **options):
         """Starts a tracker and waits until it serves."""
         tracker = self.start(place or self.place(), *flags, **options)
         wait_until(tracker.is_serving, within, lambda: f"the tracker serves; it says:\n{tracker.words}")

@@ -1,3 +1,5 @@
+/// Starts the log as the configuration has it.
+
 import Logging
 
 extension ServerConfiguration {

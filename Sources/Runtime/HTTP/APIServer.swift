@@ -53,6 +53,7 @@ public struct APIServer: Sendable {
         self.registry = registry
         self.facts = facts
         patience = Patience(limit: limits.answer, maximumWaiting: limits.waitingRequests)
+        for (name, help) in TrackerMetrics.help { registry.describe(name, help) }
     }
 
     /// Opens the listener.

@@ -11,8 +11,8 @@
 /// | `idle`, `writeStall`, `linger` | `ConnectionHandler` |
 /// | `answer`, `waitingRequests` | `Patience` |
 ///
-/// A connection holds at most about 100 KB (a read of 16 KiB, the head being parsed, and up to ten parsed parts), so the
-/// default stays below 200 MB even when all of them are at their worst at once.
+/// A connection holds at most about 100 KB (a read of 16 KiB, the head being parsed, and up to ten parsed parts), so
+/// the default stays below 200 MB even when all of them are at their worst at once.
 
 import Primitives
 

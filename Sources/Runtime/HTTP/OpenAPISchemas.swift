@@ -1,3 +1,5 @@
+/// The schemas of the API's description: what each answer is made of.
+
 extension OpenAPIDocument {
     static let schemas = """
           schemas:

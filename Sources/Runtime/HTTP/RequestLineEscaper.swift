@@ -2,8 +2,8 @@
 ///
 /// NIO makes a `String` of the target and repairs what is not UTF-8, so that a raw byte of an info hash would be lost.
 /// Most clients percent-encode them, some do not. So before NIO's parser sees it, each byte from 0x80 on in a request
-/// line becomes `%XX`, which decodes to the same byte. Below 0x80, NIO's parser passes on or refuses what it gets, as it
-/// is.
+/// line becomes `%XX`, which decodes to the same byte. Below 0x80, NIO's parser passes on or refuses what it gets,
+/// as it is.
 ///
 /// It also is the valve: after a connection's last request nothing more is read into memory, neither a body nor what
 /// follows an `Upgrade` (NIO's parser would keep the latter without a bound).

@@ -21,7 +21,16 @@ struct TrackerMetrics: Sendable {
 
     /// By route, then by outcome: made once, for a look-up by label takes a lock and a sort.
     private let requests: [[Counter]]
+    /// Of announces and scrapes.
     private let durations: [Timer]
+
+    /// What the metrics of HTTP listeners mean, by their names on the page.
+    static let help = [
+        "swarmkeeper_http_connections": "Open connections.",
+        "swarmkeeper_http_connections_refused_total": "Connections that were one too many for their address.",
+        "swarmkeeper_http_requests_total": "Requests to the HTTP tracker.",
+        "swarmkeeper_http_request_seconds": "How long the tracker's logic took over a request.",
+    ]
 
     init(factory: any MetricsFactory) {
         requests = Route.allCases.map { route in
@@ -31,7 +40,7 @@ struct TrackerMetrics: Sendable {
                     dimensions: [("route", "\(route)"), ("outcome", "\(outcome)")], factory: factory)
             }
         }
-        durations = Route.allCases.map { route in
+        durations = [.announce, .scrape].map { (route: Route) in
             Timer(
                 label: "swarmkeeper_http_request_seconds", dimensions: [("route", "\(route)")], factory: factory)
         }

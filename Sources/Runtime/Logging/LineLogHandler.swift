@@ -56,7 +56,8 @@ public struct LineLogHandler: LogHandler {
     /// Text from files and strangers must not make lines of its own.
     private static func oneLine(_ text: String) -> String {
         guard text.unicodeScalars.contains(where: { $0.value < 32 || $0.value == 127 }) else { return text }
-        return text.unicodeScalars.map { $0.value < 32 || $0.value == 127 ? "\\u{\(String($0.value, radix: 16))}" : String($0) }
-            .joined()
+        return text.unicodeScalars.map { scalar in
+            scalar.value < 32 || scalar.value == 127 ? "\\u{\(String(scalar.value, radix: 16))}" : String(scalar)
+        }.joined()
     }
 }

@@ -1,7 +1,7 @@
 /// A node's own figures as metrics.
 ///
-/// They are read off a `NodeStatus` at each scrape, not counted a second time: the totals there only grow in the life of
-/// a process, which is what Prometheus asks of a counter.
+/// They are read off a `NodeStatus` at each scrape, not counted a second time: the totals there only grow in the
+/// life of a process, which is what Prometheus asks of a counter.
 
 import Primitives
 import TrackerLogic

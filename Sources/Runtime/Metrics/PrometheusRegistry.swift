@@ -7,8 +7,8 @@
 /// | `Recorder` | histogram |
 /// | `Timer` | histogram in seconds; `_seconds` is appended to its name where it is missing |
 ///
-/// Everything is bounded: labels may come from what strangers send, so past `maximumSeries` a new label set is not kept.
-/// What is recorded there is lost, and `swarmkeeper_metrics_refused_total` says how often that was asked for.
+/// Everything is bounded: labels may come from what strangers send, so past `maximumSeries` a new label set is not
+/// kept. What is recorded there is lost, and `swarmkeeper_metrics_refused_total` says how often that was asked for.
 
 import Metrics
 import Synchronization

@@ -10,7 +10,9 @@ import Datagrams
 import Primitives
 import TrackerLogic
 
-/// What a node's loop hands to others. Called on the node's thread; must not block.
+/// What a node's loop hands to others.
+///
+/// Called on the node's thread; must not block.
 struct NodeOutlets {
     var submit: ([Persist]) -> Void
     var answer: ([Answer]) -> Void

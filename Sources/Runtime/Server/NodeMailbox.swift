@@ -20,7 +20,9 @@ struct NodeMail: Sendable {
 }
 
 final class NodeMailbox: Sendable {
-    /// Requests over HTTP that wait to be looked at; more are refused. Far above what a healthy node leaves lying.
+    /// Requests over HTTP that wait to be looked at; more are refused.
+    ///
+    /// Far above what a healthy node leaves lying.
     static let maxRequests = 16_384
 
     private struct State {

@@ -14,7 +14,8 @@ public struct RecordLost: Error, CustomStringConvertible {
 
     public var description: String {
         "The disk under \(directory) failed, and nobody can say what is on it. The tracker has stopped rather than "
-            + "answer what it cannot keep. Check the disk, then start the tracker again: it says whether its record is whole."
+            + "answer what it cannot keep. Check the disk, then start the tracker again: it says whether its record is "
+            + "whole."
     }
 }
 

@@ -11,11 +11,12 @@ enum TorrentDirectory {
 
     /// Reads all .torrent files of a directory, not of those inside it.
     ///
-    /// - Returns: a torrent for each info hash of each file (a hybrid has two), in the order of the files' names. A file
-    ///   that cannot be read is told of in the log and left out.
+    /// - Returns: a torrent for each info hash of each file (a hybrid has two), in the order of the files' names. A
+    ///   file that cannot be read is told of in the log and left out.
     /// - Throws: where the directory itself cannot be read.
     static func read(_ path: String, atMost limit: Int, logger: Logger) throws -> [RegisteredTorrent] {
-        let names = try FileManager.default.contentsOfDirectory(atPath: path).filter { $0.hasSuffix(".torrent") }.sorted()
+        let names = try FileManager.default.contentsOfDirectory(atPath: path)
+            .filter { $0.hasSuffix(".torrent") }.sorted()
         var torrents: [RegisteredTorrent] = []
         for name in names {
             let file = (path as NSString).appendingPathComponent(name)
@@ -38,7 +39,8 @@ enum TorrentDirectory {
         guard data.count <= maxFileByteCount else { throw TooLarge() }
         let metainfo = try Metainfo(decoding: Array(data))
         return metainfo.trackerInfoHashes.map {
-            RegisteredTorrent(infoHash: $0, name: metainfo.info.name.description, byteCount: UInt64(metainfo.totalLength))
+            RegisteredTorrent(
+                infoHash: $0, name: metainfo.info.name.description, byteCount: UInt64(metainfo.totalLength))
         }
     }
 

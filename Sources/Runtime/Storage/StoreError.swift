@@ -32,7 +32,8 @@ extension StoreError: CustomStringConvertible {
             "The data directory \(directory) cannot be made because its parent does not exist. "
                 + "Make the parent, or name another directory."
         case .notADirectory(let path):
-            "\(path) is not a directory, so no record can be kept in it. Name another directory, or move that file away."
+            "\(path) is not a directory, so no record can be kept in it. "
+                + "Name another directory, or move that file away."
         case .noPermission(let path):
             "This user may not read and write \(path). "
                 + "Give it to the user that runs the tracker (chown), or name another directory."

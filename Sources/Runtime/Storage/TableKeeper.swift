@@ -15,8 +15,6 @@ final class TableKeeper {
     ///
     /// Its commit comes on top: it syncs nothing.
     private static let slice = Duration.milliseconds(2)
-    /// Time between slices while writes come in, in slices: 1 in 20 is 5 %.
-    private static let pause: Int64 = 19
     /// After a failure such as a full disk.
     private static let retry = Duration.seconds(1)
     /// Rows of trimmed entries that one step deletes: some hundred microseconds.
@@ -34,7 +32,7 @@ final class TableKeeper {
     private var plan: TablePlan?
     private var awaited: UInt64?
     private var orders: UInt64 = 0
-    private var nextSlice = Instant(nanoseconds: .min)
+    private var pace = SlicePace()
     private var isDisabled = false
 
     init(_ db: Database, writer: RecordWriter, keeper: StoreKeeper) throws {
@@ -56,7 +54,7 @@ final class TableKeeper {
     /// When there is something to do; nil while there is not.
     var deadline: Instant? {
         guard !writer.isBroken else { return nil }
-        return writer.hasTrimmedRows || (plan != nil && !isDisabled) ? nextSlice : nil
+        return writer.hasTrimmedRows || (plan != nil && !isDisabled) ? pace.nextSlice : nil
     }
 
     /// Whether nothing is left to do, nor to wait for.
@@ -102,11 +100,10 @@ final class TableKeeper {
         do {
             try work(budget)
         } catch {
-            nextSlice = StoreClock.now + Self.retry
+            pace.postpone(until: StoreClock.now + Self.retry)
             throw error
         }
-        let end = StoreClock.now
-        nextSlice = isBusy ? end + (end - start) * Self.pause : end
+        pace.worked(from: start, to: StoreClock.now, isBusy: isBusy)
     }
 
     /// Gives the tables up until the record is opened again: they are damaged, or the disk is.
@@ -127,4 +124,27 @@ final class TableKeeper {
         // Only now: had the transaction failed, the plan would begin again where it was.
         plan = isDone ? nil : current
     }
+}
+
+/// When the next slice may begin.
+public struct SlicePace: Sendable, Equatable {
+    /// Time between slices while writes come in, in slices: 1 in 20 is 5 %.
+    public static let pause: Int64 = 19
+    /// The longest pause.
+    ///
+    /// A slice may seem to have taken minutes: the disk stalled, or the whole process or machine was stopped.
+    public static let longestPause = Duration.milliseconds(500)
+
+    public private(set) var nextSlice = Instant(nanoseconds: .min)
+
+    public init() {}
+
+    /// A slice has ended.
+    ///
+    /// - Parameter isBusy: whether writes came in since the last one.
+    public mutating func worked(from start: Instant, to end: Instant, isBusy: Bool) {
+        nextSlice = isBusy ? end + min((end - start) * Self.pause, Self.longestPause) : end
+    }
+
+    public mutating func postpone(until instant: Instant) { nextSlice = instant }
 }

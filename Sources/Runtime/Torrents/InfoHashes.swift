@@ -7,8 +7,8 @@ import Wire
 extension Metainfo {
     /// The SHA-1 of the info dictionary (BEP 3); nil for a torrent that is v2 only.
     public var infoHashV1: InfoHash? {
-        guard info.version != .v2, let bytes = Bytes20(Insecure.SHA1.hash(data: infoBytes).map { $0 }) else { return nil }
-        return InfoHash(bytes)
+        guard info.version != .v2 else { return nil }
+        return Bytes20(Insecure.SHA1.hash(data: infoBytes).map { $0 }).map { InfoHash($0) }
     }
 
     /// The SHA-256 of the info dictionary (BEP 52); nil for a torrent that is v1 only.

@@ -57,7 +57,9 @@ public struct RegisteredTorrent: Sendable, Hashable {
     }
 }
 
-/// Why a request was not granted, in words for the client. Texts are short: an error is never larger than its request.
+/// Why a request was not granted, in words for the client.
+///
+/// Texts are short: an error is never larger than its request.
 public enum Refusal: UInt8, Sendable, Hashable {
     case connectionIDExpired
     case malformedAnnounce

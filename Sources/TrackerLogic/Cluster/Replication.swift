@@ -14,7 +14,9 @@ import Primitives
 import Wire
 
 public struct Replication: Sendable, Hashable {
-    /// The ids that vote, in rising order. A node alone is a cluster of one.
+    /// The ids that vote, in rising order.
+    ///
+    /// A node alone is a cluster of one.
     public let voters: [UInt32]
     /// The epoch in which this node is master and proposes.
     public private(set) var epoch = Epoch.zero

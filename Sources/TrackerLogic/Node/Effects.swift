@@ -28,7 +28,9 @@ public struct Effects: Sendable, Equatable {
     }
 }
 
-/// Names one write, so that its completion can be told. Counts up from 1 in each life of a node.
+/// Names one write, so that its completion can be told.
+///
+/// Counts up from 1 in each life of a node.
 public struct PersistToken: Sendable, Hashable, Comparable {
     public var rawValue: UInt64
 

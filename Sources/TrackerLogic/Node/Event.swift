@@ -20,7 +20,9 @@ public enum Event: Sendable, Equatable {
     case commandReceived(OperatorCommand)
 }
 
-/// A request over HTTP. UDP ones arrive as bytes.
+/// A request over HTTP.
+///
+/// UDP ones arrive as bytes.
 public struct ClientRequest: Sendable, Equatable {
     /// Chosen by the owner; comes back in the `Answer`.
     public var id: UInt64

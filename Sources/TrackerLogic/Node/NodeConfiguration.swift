@@ -24,7 +24,9 @@ public struct NodeConfiguration: Sendable, Equatable {
     public var trusted: [AddressPrefix] = []
     /// Whether an orderly stop keeps the swarms.
     public var keepsSwarms = false
-    /// Into how many shards the swarm table is cut: a power of two. Fixed for the life of a record.
+    /// Into how many shards the swarm table is cut: a power of two.
+    ///
+    /// Fixed for the life of a record.
     public var shardCount: UInt32 = 1024
     /// A snapshot is begun at the latest this long after the last, if anything has changed.
     public var snapshotAge = Duration.seconds(600)
@@ -36,14 +38,20 @@ public struct NodeConfiguration: Sendable, Equatable {
 
 /// Bounds on all that a stranger can grow.
 public struct Limits: Sendable, Equatable {
-    /// Torrents with peers or counts at once; further info hashes are refused. About 110 bytes each.
+    /// Torrents with peers or counts at once; further info hashes are refused.
+    ///
+    /// About 110 bytes each.
     public var torrents: Int = 4_000_000
-    /// Peers of all swarms at once; further ones are refused. About 60 bytes each.
+    /// Peers of all swarms at once; further ones are refused.
+    ///
+    /// About 60 bytes each.
     public var peers: Int = 16_000_000
     /// Error replies to one address in a second; further errors are silence, so that forged sources gain nothing.
     public var errorsPerSecond: Int = 10
     /// Updates in one entry: bounds the requests that wait, the work of one step and the size of one write (about 64
-    /// bytes each). More wait in the kernel's buffers; what comes past them is dropped, and UDP clients try again.
+    /// bytes each).
+    ///
+    /// More wait in the kernel's buffers; what comes past them is dropped, and UDP clients try again.
     public var updatesPerEntry: Int = 8_192
     /// Torrents in the registry.
     public var registeredTorrents: Int = 1_000_000

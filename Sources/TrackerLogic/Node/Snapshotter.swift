@@ -9,9 +9,9 @@ import Wire
 struct Snapshotter: Sendable, Hashable {
     /// Between two helpings of a round.
     static let pace = Duration.milliseconds(10)
-    /// Chunks in one helping, at most…
+    /// Chunks in one helping, at most.
     static let chunksPerHelping = 8
-    /// …and bytes, after which no further chunk is added.
+    /// Bytes in one helping after which no further chunk is added.
     static let bytesPerHelping = 1 << 20
 
     /// A round begins when the log has grown by this much, or by as much as the last round wrote.

@@ -57,8 +57,9 @@ extension TrackerNode {
                 into: room)
             guard let slot = place.slot, let own = place.position else { return header }
             let rest = UnsafeMutableRawBufferPointer(rebasing: room[header...])
-            return header + state.table.shards[place.shard].choosePeers(
-                wanted, of: slot, isIPv4: isIPv4, own: own, random: &random, into: rest)
+            return header
+                + state.table.shards[place.shard].choosePeers(
+                    wanted, of: slot, isIPv4: isIPv4, own: own, random: &random, into: rest)
         }
         self.random = random
     }

@@ -118,14 +118,18 @@ public struct TrackerNode: Sendable, Equatable {
 
     // MARK: - Restoring
 
-    /// Takes a chunk of the record back. All chunks come before the first entry.
+    /// Takes a chunk of the record back.
+    ///
+    /// All chunks come before the first entry.
     public mutating func restore(_ chunk: SnapshotChunk) throws(ChunkDamaged) {
         precondition(phase == .restoring, "a record is read back before the node starts")
         try state.restore(chunk)
         restoredThrough[Int(chunk.number)] = chunk.index
     }
 
-    /// Takes an entry of the log back. Entries come in the order of their indices, without gaps, and the first no later
+    /// Takes an entry of the log back.
+    ///
+    /// Entries come in the order of their indices, without gaps, and the first no later
     /// than right behind the snapshot.
     ///
     /// - Throws: `EntryDamaged` also where one is missing. The node is of no use then.
@@ -178,7 +182,9 @@ public struct TrackerNode: Sendable, Equatable {
         }
     }
 
-    /// Whether the entry that is gathering has room for a batch. While it has not, the owner leaves datagrams in the
+    /// Whether the entry that is gathering has room for a batch.
+    ///
+    /// While it has not, the owner leaves datagrams in the
     /// kernel's buffers, where they wait for less than they would cost here.
     public var hasRoom: Bool { gathering.updateCount <= configuration.limits.updatesPerEntry / 2 }
 
@@ -328,7 +334,9 @@ public struct TrackerNode: Sendable, Equatable {
         }
     }
 
-    /// The disk is broken: nobody can say what is on it. The node falls silent rather than vote with holes.
+    /// The disk is broken: nobody can say what is on it.
+    ///
+    /// The node falls silent rather than vote with holes.
     private mutating func fail(_ now: ClockReading, _ effects: inout Effects) {
         guard phase != .failed else { return }
         let wasDraining = phase == .draining

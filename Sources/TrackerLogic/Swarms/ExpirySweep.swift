@@ -41,9 +41,11 @@ struct ExpirySweep: Sendable, Hashable {
         guard let deadline, deadline <= now else { return [] }
         let count = shardsPerStep
         // Fewer shards than steps in a round: longer pauses instead.
-        self.deadline = now + max(
-            ExpirySweep.minPace,
-            Duration(nanoseconds: ExpirySweep.round.nanoseconds * Int64(count) / Int64(shardCount)))
+        self.deadline =
+            now
+            + max(
+                ExpirySweep.minPace,
+                Duration(nanoseconds: ExpirySweep.round.nanoseconds * Int64(count) / Int64(shardCount)))
         let emptyLifetime = isNearlyFull ? ExpirySweep.emptyLifetimeWhenFull : ExpirySweep.emptyLifetime
         let seenBefore = time > lifetime ? time - lifetime : 0
         let emptyBefore = time > emptyLifetime ? time - emptyLifetime : 0

@@ -158,7 +158,9 @@ struct Shard: Sendable {
 
     // MARK: Restoring
 
-    /// Adds a torrent with its peers as a snapshot tells it. The torrent must not be here yet.
+    /// Adds a torrent with its peers as a snapshot tells it.
+    ///
+    /// The torrent must not be here yet.
     mutating func restore(_ image: SwarmImage, emptySince: UInt32, key: UInt64) {
         let hash = image.infoHash.bytes.hash(key: key)
         let slot = insert(image.infoHash, hash: hash)

@@ -2,7 +2,9 @@
 
 import Primitives
 
-/// Writes replies into caller-owned room. Each returns the number of bytes written; the room must hold that many.
+/// Writes replies into caller-owned room.
+///
+/// Each returns the number of bytes written; the room must hold that many.
 public enum ReplyWriter {
     /// The longest reply: what fits the smallest path that IPv6 promises, less headers (design 4).
     public static let maxByteCount = 1400
@@ -57,7 +59,9 @@ public enum ReplyWriter {
         room.storeBytes(of: leechers.bigEndian, toByteOffset: offset + 8, as: UInt32.self)
     }
 
-    /// "error response": 8 bytes and a text. A text that the room does not hold is cut.
+    /// "error response": 8 bytes and a text.
+    ///
+    /// A text that the room does not hold is cut.
     public static func error(
         _ transactionID: TransactionID, _ text: StaticString, into room: UnsafeMutableRawBufferPointer
     ) -> Int {

@@ -41,7 +41,9 @@ public struct AnnounceRequest: Sendable, Hashable {
     /// Bytes.
     public var uploaded: UInt64
     public var event: AnnounceEvent
-    /// IPv4 address that the client claims; 0 for the sender's. Believed only from trusted senders.
+    /// IPv4 address that the client claims; 0 for the sender's.
+    ///
+    /// Believed only from trusted senders.
     public var ip: UInt32
     public var key: UInt32
     /// Peers wanted; negative for the default.
