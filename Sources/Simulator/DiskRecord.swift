@@ -12,6 +12,8 @@ package struct DiskRecord: Sendable, Equatable {
     /// The index of the first of `entries`.
     package private(set) var firstIndex: UInt64 = 1
 
+    package init() {}
+
     /// The last entry that the record holds, or held before it was trimmed.
     package var lastIndex: UInt64 { firstIndex + UInt64(entries.count) - 1 }
 

@@ -278,10 +278,11 @@ import Wire
             unable.write(chunk(1, index: 2, "192.0.2.2"))
             unable.write(chunk(2, index: 2, "192.0.2.3"))
             unable.close()
+            let reason = "its bytes are not those of a chunk"
             #expect(
-                unable.observations == [1, 2].map {
-                    .chunkUnreadable(number: $0, reason: "its bytes are not those of a chunk")
-                })
+                unable.observations == [
+                    .chunkUnreadable(number: 1, reason: reason), .chunkUnreadable(number: 2, reason: reason),
+                ])
 
             let again = try OpenStore(directory, options: library.options)
             #expect(again.waitForTables())

@@ -26,8 +26,9 @@ struct MachineryTests {
             #expect(taken?.time == Instant(nanoseconds: next.time))
             #expect(taken?.event == next.number)
         }
-        #expect(queue.take() == nil)
         #expect(queue.count == 0)
+        let nothing = queue.take()
+        #expect(nothing == nil)
     }
 
     // MARK: - Clocks
@@ -102,7 +103,8 @@ struct MachineryTests {
         let end = disk.endGroup()
         #expect(end.failure == failure)
         #expect(disk.record == DiskRecord())
-        #expect(disk.crash().isEmpty)
+        let survivors = disk.crash()
+        #expect(survivors.isEmpty)
         #expect(disk.record == DiskRecord())
     }
 
@@ -119,7 +121,8 @@ struct MachineryTests {
             let before = disk.record
             disk.submit([write(3, 3)])
             _ = disk.beginGroup()
-            #expect(disk.endGroup().failure == .broken)
+            let end = disk.endGroup()
+            #expect(end.failure == .broken)
             #expect(disk.record == before)
         }
         #expect(counts == [0, 1, 2])
@@ -128,22 +131,31 @@ struct MachineryTests {
     @Test
     func `a record takes nothing that leaves a gap`() {
         var record = DiskRecord()
-        #expect(record.apply(.append(index: 1, entry: [1])))
-        #expect(!record.apply(.append(index: 3, entry: [3])))
-        #expect(!record.apply(.append(index: 1, entry: [9])))
-        #expect(record.apply(.append(index: 2, entry: [2])))
-        #expect(record.apply(.append(index: 3, entry: [3])))
-        #expect(record.apply(.saveChunk(SnapshotChunk(number: 1, index: 2, bytes: [7]))))
-        #expect(record.apply(.trim(through: 2)))
+        let changes: [(change: Persist.Change, fits: Bool)] = [
+            (.append(index: 1, entry: [1]), true),
+            (.append(index: 3, entry: [3]), false),
+            (.append(index: 1, entry: [9]), false),
+            (.append(index: 2, entry: [2]), true),
+            (.append(index: 3, entry: [3]), true),
+            (.saveChunk(SnapshotChunk(number: 1, index: 2, bytes: [7])), true),
+            (.trim(through: 2), true),
+            (.truncate(from: 3), true),
+            (.append(index: 4, entry: [4]), false),
+            (.append(index: 3, entry: [4]), true),
+        ]
+        for (change, fits) in changes {
+            let isDone = record.apply(change)
+            #expect(isDone == fits, "\(change)")
+        }
         #expect(record.entry(2) == nil)
-        #expect(record.entry(3) == [3])
+        #expect(record.entry(3) == [4])
         #expect(record.lastIndex == 3)
-        #expect(record.apply(.truncate(from: 3)))
-        #expect(record.lastIndex == 2)
-        #expect(record.apply(.append(index: 3, entry: [4])))
-        #expect(record.apply(.replaceAll(chunks: [SnapshotChunk(number: 0, index: 3, bytes: [])])))
+        #expect(record.chunks.map(\.number) == [1])
+        let isReplaced = record.apply(.replaceAll(chunks: [SnapshotChunk(number: 0, index: 3, bytes: [])]))
+        #expect(isReplaced)
         #expect(record.entries.isEmpty)
         #expect(record.chunks.map(\.number) == [0])
-        #expect(record.apply(.append(index: 4, entry: [5])))
+        let isNext = record.apply(.append(index: 4, entry: [5]))
+        #expect(isNext)
     }
 }

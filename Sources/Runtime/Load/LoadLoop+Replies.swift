@@ -86,7 +86,12 @@ extension LoadLoop {
                 connections[source].since = flight.start - Self.connectionLife
             }
         }
-        fail(flight)
+        if options.work == .fill, flight.kind == .announce, flight.attempts > 0 {
+            // Refused twice, the second time with a fresh connection id: the tracker means it.
+            tally.lost += 1
+        } else {
+            fail(flight)
+        }
     }
 
     /// A request has no good answer: a fill asks again.

@@ -44,6 +44,8 @@ final class NodeLoop {
 
     /// Runs until the node has drained or has lost its disk.
     func run() {
+        // Commands that came first are in force before the first request is heard.
+        readMail()
         step(.started)
         carryOut()
         while !isDone {

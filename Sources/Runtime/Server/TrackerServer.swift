@@ -52,16 +52,17 @@ public struct TrackerServer: Sendable {
             store.close()
             throw error
         }
+        let udp = sockets.sockets.map(\.address)
         let service = try NodeService(
             node: node, sockets: sockets, store: store, directory: configuration.dataDirectory, logger: logger)
         let pages: [HTTPService]
         do {
-            pages = try await listen(service, token: token, startedAt: startedAt)
+            pages = try await listen(service, udp: udp, token: token, startedAt: startedAt)
         } catch {
             store.close()
             throw error
         }
-        for address in configuration.udp { logger.info("listening", metadata: ["udp": "\(address)"]) }
+        for address in udp { logger.info("listening", metadata: ["udp": "\(address)"]) }
         let rulesKeeper = RulesKeeper(
             configuration: configuration, mailbox: service.mailbox, logger: logger, reload: reload)
         rulesKeeper.apply(rules, of: configuration)
@@ -85,7 +86,7 @@ public struct TrackerServer: Sendable {
     }
 
     private func listen(
-        _ service: NodeService, token: String?, startedAt: WallTime
+        _ service: NodeService, udp: [SocketAddress], token: String?, startedAt: WallTime
     ) async throws -> [HTTPService] {
         let registry = PrometheusRegistry()
         MetricsSystem.bootstrap(registry)
@@ -100,7 +101,7 @@ public struct TrackerServer: Sendable {
             if let console = configuration.console {
                 let facts = ProcessFacts(
                     version: version, processID: ProcessInfo.processInfo.processIdentifier, startedAt: startedAt,
-                    listeners: configuration.udp.map { .init(.udp, $0) } + pages.map { .init(.http, $0.address) }
+                    listeners: udp.map { .init(.udp, $0) } + pages.map { .init(.http, $0.address) }
                         + [.init(.api, console)])
                 let api = APIServer(status: service, torrents: service, registry: registry) { facts }
                 var options = APIServer.Options()

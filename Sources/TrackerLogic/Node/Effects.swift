@@ -166,7 +166,7 @@ public struct SwarmCounts: Sendable, Hashable {
 
 /// What happened, for people who watch.
 public enum Observation: Sendable, Equatable {
-    /// This node is master from now on.
+    /// This node is master from now on, and serves.
     case becameMaster(Epoch)
     /// A write failed; requests that waited for it were refused.
     case storageFailed(StorageFailure, refused: Int)

@@ -36,6 +36,9 @@ extension TrackerNode {
         commands.append(command)
     }
 
+    /// Whether access rules are on their way into force.
+    var isAccessChanging: Bool { commandUnderWay?.isAboutAccess == true || commands.contains(where: \.isAboutAccess) }
+
     /// Whether a command has to see everything applied before the next entry is made.
     var isCommandDue: Bool { backlog.isEmpty && (commandUnderWay != nil || !commands.isEmpty) }
 

@@ -9,7 +9,7 @@ extension TrackerNode {
     // MARK: - Datagrams
 
     mutating func receive(_ batch: DatagramBatch, _ now: ClockReading, _ effects: inout Effects) {
-        guard phase == .master else {
+        guard phase == .master, isServing else {
             // Restoring, standing, stopping or failed: silence. Clients ask again, or ask another tracker.
             counters.ignored += UInt64(batch.datagrams.count)
             return
@@ -163,7 +163,7 @@ extension TrackerNode {
     // MARK: - HTTP
 
     mutating func receive(_ request: ClientRequest, _ now: ClockReading, _ effects: inout Effects) {
-        guard phase == .master else {
+        guard phase == .master, isServing else {
             effects.answers.append(Answer(id: request.id, content: .failure(.notServing)))
             return
         }

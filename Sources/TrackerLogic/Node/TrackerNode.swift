@@ -38,6 +38,8 @@ public struct TrackerNode: Sendable, Equatable {
     public internal(set) var counters = Counters()
 
     var phase = Phase.restoring
+    /// Whether requests are heard: from the moment on when a master has the access rules that it was given.
+    var isServing = false
     var promise: Promise
     var mastership: Mastership
     var replication: Replication
@@ -168,6 +170,7 @@ public struct TrackerNode: Sendable, Equatable {
         }
         attendToDeadlines(now, &effects)
         proposeWhatIsGathered(now, &effects)
+        beginServing(&effects)
         finishDraining(&effects)
     }
 
@@ -207,6 +210,13 @@ public struct TrackerNode: Sendable, Equatable {
         clock.start(from: state.time, now: now)
         sweep.start(now: now.monotonic)
         snapshotter.start(now: now.monotonic, hasEntries: state.index > 0)
+    }
+
+    /// Opens the doors of a new master: not before the access rules that its operator has given are in force, or what
+    /// they forbid could slip in.
+    private mutating func beginServing(_ effects: inout Effects) {
+        guard phase == .master, !isServing, !isAccessChanging else { return }
+        isServing = true
         effects.observations.append(.becameMaster(mastership.epoch))
     }
 
