@@ -11,12 +11,12 @@ public final class DatagramSockets {
 
     /// Binds one socket an address.
     ///
-    /// - Parameter addresses: 1…64, in the order of `Datagram.socket`.
+    /// - Parameter addresses: 0…64, in the order of `Datagram.socket`.
     /// - Throws: what the kernel refused; then none stays bound.
     public init(
         bind addresses: [SocketAddress], options: DatagramSocket.Options = DatagramSocket.Options()
     ) throws(SocketError) {
-        precondition((1...Poller.maximumSocketCount).contains(addresses.count), "a server has 1 to 64 sockets")
+        precondition(addresses.count <= Poller.maximumSocketCount, "a server has at most 64 sockets")
         var bound: [DatagramSocket] = []
         for address in addresses { bound.append(try DatagramSocket(bind: address, options: options)) }
         sockets = bound
@@ -37,6 +37,7 @@ public final class DatagramSockets {
     @discardableResult
     public func receive(into batch: inout DatagramBatch, limit: Int, from ready: ReadySet = .all) -> Int {
         batch.removeAll()
+        guard !sockets.isEmpty else { return 0 }
         batch.makeSlots(limit)
         var slot = 0
         for turn in 0..<sockets.count where slot < limit {

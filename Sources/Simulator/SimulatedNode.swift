@@ -30,6 +30,8 @@ struct SimulatedNode: Sendable {
     var heldUntil = Instant(nanoseconds: 0)
     /// When it was last told of a write; tales keep their order.
     var lastTold = Instant(nanoseconds: 0)
+    /// Whether it has said that it serves.
+    var isServing = false
     /// Whether it has been asked to stop.
     var isStopping = false
 
@@ -90,7 +92,8 @@ struct SimulatedNode: Sendable {
     ) -> Checks.Step {
         let reading = clock.reading(at: now)
         let step = Checks.Step(
-            node: number, time: now, reading: reading, indexBefore: machine?.state.index ?? 0, cause: cause)
+            node: number, time: now, reading: reading, indexBefore: machine?.state.index ?? 0,
+            isServing: isServing && !isStopping, cause: cause)
         machine?.step(event, now: reading, into: &effects)
         return step
     }
@@ -127,6 +130,7 @@ struct SimulatedNode: Sendable {
     mutating func die() {
         machine = nil
         isUp = false
+        isServing = false
         life += 1
         inbox.removeAll()
         isPollDue = false

@@ -76,7 +76,10 @@ extension World {
             let life = nodes[node].life
             queue.put(.stopOverdue(node, life: life), at: now + plan.downtime())
             nodes[node].isStopping = true
-        case .storageFailed, .storageRecovered, .becameMaster, .accessChanged, .registryChanged, .commandRefused:
+        case .becameMaster:
+            nodes[node].isServing = true
+            if let machine = nodes[node].machine { checks.checkAccess(machine, rules, at: now) }
+        case .storageFailed, .storageRecovered, .accessChanged, .registryChanged, .commandRefused:
             break
         }
     }

@@ -37,6 +37,8 @@ enum MetaKey {
     static let promiseChecksum = "promise_checksum"
     /// Entries up to this index are out of the log, even where their rows are still there.
     static let trimmedThrough = "trimmed_through"
+    /// The sum of the checksums of all chunks, so that one that is missing is missed.
+    static let snapshotSum = "snapshot_sum"
     /// How the registry wants access to be ruled; for people.
     static let accessMode = "access_mode"
     /// When the record was last opened, in seconds since 1970; for people.

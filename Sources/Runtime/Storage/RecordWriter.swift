@@ -34,6 +34,8 @@ final class RecordWriter {
     private struct State {
         var holes = RecordGuard()
         var trimmedThrough: Int64
+        /// The sum of the checksums of all chunks.
+        var snapshotSum: Int64
     }
 
     private struct Statements {
@@ -42,19 +44,23 @@ final class RecordWriter {
         let truncate: PreparedStatement
         let oldest: PreparedStatement
         let deleteRange: PreparedStatement
+        let oldChecksum: PreparedStatement
         let saveChunk: PreparedStatement
         let markStale: PreparedStatement
     }
 
     init(_ db: Database) throws {
         self.db = db
-        state = State(trimmedThrough: try StoreRecovery.trimmedThrough(db))
+        state = State(
+            trimmedThrough: try StoreRecovery.trimmedThrough(db),
+            snapshotSum: try StoreRecovery.snapshotSum(db) ?? 0)
         statements = try Statements(
             setMeta: PreparedStatement(db, "REPLACE INTO meta (key, value) VALUES (?, ?)"),
             append: PreparedStatement(db, "INSERT INTO log (idx, checksum, entry) VALUES (?, ?, ?)"),
             truncate: PreparedStatement(db, "DELETE FROM log WHERE idx >= ?"),
             oldest: PreparedStatement(db, "SELECT min(idx) FROM log"),
             deleteRange: PreparedStatement(db, "DELETE FROM log WHERE idx <= ?"),
+            oldChecksum: PreparedStatement(db, "SELECT checksum FROM snapshot WHERE number = ?"),
             saveChunk: PreparedStatement(
                 db, "REPLACE INTO snapshot (number, idx, checksum, body) VALUES (?, ?, ?, ?)"),
             markStale: PreparedStatement(db, "DELETE FROM tabled WHERE chunk = ?"))
@@ -193,7 +199,7 @@ extension RecordWriter {
             try statements.truncate.run([.integer(index)])
             if index <= state.trimmedThrough { try setTrimmed(index - 1, &state) }
         case .saveChunk(let chunk):
-            try save(chunk)
+            try save(chunk, &state)
         case .trim(let index):
             let index = Int64(clamping: index)
             if index > state.trimmedThrough { try setTrimmed(index, &state) }
@@ -202,7 +208,8 @@ extension RecordWriter {
             try setTrimmed(0, &state)
             try deleteRows(except: Set(chunks.map(\.number)))
             try db.execute(sql: "DELETE FROM tabled; DELETE FROM snapshot")
-            for chunk in chunks { try save(chunk) }
+            try setSnapshotSum(0, &state)
+            for chunk in chunks { try save(chunk, &state) }
         }
         state.holes.succeeded(change)
     }
@@ -217,12 +224,19 @@ extension RecordWriter {
         try statements.append.run([.integer(index), .integer(sum)], body: entry)
     }
 
-    private func save(_ chunk: SnapshotChunk) throws {
+    private func save(_ chunk: SnapshotChunk, _ state: inout State) throws {
         let number = Int64(chunk.number)
         let sum = checksum(chunk.bytes, seed: UInt64(chunk.number))
+        let old = try statements.oldChecksum.integer([.integer(number)]) ?? 0
+        try setSnapshotSum(state.snapshotSum &- old &+ sum, &state)
         try statements.saveChunk.run(
             [.integer(number), .integer(Int64(clamping: chunk.index)), .integer(sum)], body: chunk.bytes)
         try statements.markStale.run([.integer(number)])
+    }
+
+    private func setSnapshotSum(_ sum: Int64, _ state: inout State) throws {
+        state.snapshotSum = sum
+        try statements.setMeta.run([.text(MetaKey.snapshotSum), .integer(sum)])
     }
 
     private func setTrimmed(_ index: Int64, _ state: inout State) throws {

@@ -19,8 +19,10 @@ struct StoreRecovery {
     /// - Throws: `StoreError.damaged` at the first piece that is not what was written; what `visit` throws.
     func run(_ visit: (RecoveredRecord) throws -> Void) throws {
         if let promise = try promise() { try visit(.promise(promise)) }
+        var sum: Int64 = 0
         try PreparedStatement(db, "SELECT number, idx, checksum, body FROM snapshot ORDER BY number")
             .forEach { columns in
+                sum &+= columns.integer(2)
                 let number = columns.integer(0)
                 let body = columns.blob(3)
                 guard let number = UInt32(exactly: number),
@@ -29,7 +31,16 @@ struct StoreRecovery {
                 try visit(
                     .chunk(SnapshotChunk(number: number, index: UInt64(bitPattern: columns.integer(1)), bytes: body)))
             }
+        // A chunk that is gone leaves no trace but this: a shard that nobody has announced to has none either.
+        guard try sum == StoreRecovery.snapshotSum(db) ?? 0 else {
+            throw damaged("chunks of the snapshot are missing, or are older than the log")
+        }
         try entries(visit)
+    }
+
+    /// The sum of the checksums of all chunks that should be there; nil before the first is saved.
+    static func snapshotSum(_ db: Database) throws -> Int64? {
+        try PreparedStatement(db, "SELECT value FROM meta WHERE key = ?").integer([.text(MetaKey.snapshotSum)])
     }
 
     private func entries(_ visit: (RecoveredRecord) throws -> Void) throws {

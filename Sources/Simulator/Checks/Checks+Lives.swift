@@ -78,9 +78,17 @@ extension Checks {
     }
 
     /// The rules after a long time without faults.
-    mutating func checkRules(
-        _ machine: TrackerNode, _ rules: AccessRules, torrentCount: Int, at time: Instant
-    ) {
+    mutating func checkRules(_ machine: TrackerNode, _ rules: AccessRules, torrentCount: Int, at time: Instant) {
+        checkAccess(machine, rules, at: time)
+        if machine.state.registry.count != torrentCount {
+            violate(
+                .rulesAreInForce, at: time,
+                "\(machine.state.registry.count) torrents are registered, \(torrentCount) were commanded")
+        }
+    }
+
+    /// The rules of a node that says that it serves.
+    mutating func checkAccess(_ machine: TrackerNode, _ rules: AccessRules, at time: Instant) {
         let access = machine.state.access
         let isRight =
             access.mode == rules.mode && access.infoHashCount == rules.infoHashes.count
@@ -90,11 +98,6 @@ extension Checks {
                 .rulesAreInForce, at: time,
                 "access is \(access.mode) with \(access.infoHashCount) info hashes, commanded was \(rules.mode) with "
                     + "\(rules.infoHashes.count)")
-        }
-        if machine.state.registry.count != torrentCount {
-            violate(
-                .rulesAreInForce, at: time,
-                "\(machine.state.registry.count) torrents are registered, \(torrentCount) were commanded")
         }
     }
 }

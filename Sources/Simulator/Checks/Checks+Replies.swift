@@ -188,7 +188,7 @@ extension Checks {
         case .failure(let refusal):
             let isDeserved =
                 switch refusal {
-                case .notServing: status.role != .master
+                case .notServing: !step.isServing
                 case .storageFailed: status.role == .failed
                 case .notStored: if case .failed(true, true) = step.cause { true } else { false }
                 case .busy: true

@@ -59,6 +59,8 @@ struct Checks: Sendable {
         var reading: ClockReading
         /// The state's index before.
         var indexBefore: UInt64
+        /// Whether the node has said that it serves, and not been asked to stop.
+        var isServing: Bool
         var cause: Cause
 
         enum Cause {
