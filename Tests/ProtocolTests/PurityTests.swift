@@ -187,6 +187,14 @@ struct PurityTests {
         #expect(check("let a = 1\n", "Tests/A/File.swift") == 1)
         #expect(check("\n/// A.\n", "Tests/A/File.swift") == 1)
         #expect(check("", "Tests/A/File.swift") == 1)
+
+        // Rows of tables and lines of texts are as long as what they say; code is not.
+        let long = String(repeating: "x", count: 120)
+        #expect(check(Self.head + "/// | \(long) |\n", "Sources/Wire/File.swift") == 0)
+        #expect(check(Self.head + "let a = \"\"\"\n    \(long)\n    \"\"\"\n", "Sources/Wire/File.swift") == 0)
+        #expect(check(Self.head + "f(\n    \"\(long)\")\n", "Sources/Wire/File.swift") == 0)
+        #expect(check(Self.head + "let a = \"\(long)\"\n", "Sources/Wire/File.swift") == 1)
+        #expect(check(Self.head + "/// \(long)\n", "Sources/Wire/File.swift") == 1)
     }
 
     @Test func `the package's dependencies are those of design 1`() throws {
