@@ -220,18 +220,35 @@ import Wire
         }
     }
 
-    @Test func anEntryThatIsMissingIsNoticed() throws {
+    @Test(arguments: [
+        ("DELETE FROM log WHERE idx = 3", "entry 3 is missing from the log"),
+        ("UPDATE log SET idx = 9 WHERE idx = 5", "entry 5 is missing from the log"),
+        ("UPDATE log SET entry = X'02' WHERE idx = 2", "entry 2 of the log is not what was written"),
+        ("DELETE FROM snapshot WHERE number = 1", "chunks of the snapshot are missing, or are older than the log"),
+        ("UPDATE snapshot SET idx = 4 WHERE number = 2", "chunk 2 of the snapshot is not what was written"),
+        ("UPDATE snapshot SET number = 3 WHERE number = 2", "chunk 3 of the snapshot is not what was written"),
+        ("UPDATE meta SET value = 8 WHERE key = 'epoch_round'", "the promise is not what was written"),
+        ("DELETE FROM meta WHERE key = 'secret'", "the promise is not what was written"),
+    ])
+    func aPieceThatIsMissingOrAnotherIsNoticed(sql: String, detail: String) throws {
         try StorageTest.inDirectory { directory in
             let store = try OpenStore(directory)
+            store.write(
+                .promise(
+                    Promise(
+                        epoch: Epoch(round: 7, id: 1), incarnation: 1, secret: ClusterSecret(1, 2, 3, 4),
+                        shardCount: 2)))
             store.write((1...5).map { .append(index: $0, entry: [1]) })
+            store.write(
+                .saveChunk(SnapshotChunk(number: 1, index: 5, bytes: [1])),
+                .saveChunk(SnapshotChunk(number: 2, index: 5, bytes: [1])))
             store.close()
             let other = try StorageTest.otherProgram(directory)
-            try other.write { try $0.execute(sql: "DELETE FROM log WHERE idx = 3") }
+            try other.write { try $0.execute(sql: sql) }
             try other.close()
-            #expect(
-                throws: StoreError.damaged(
-                    path: directory + "/tracker.sqlite", detail: "entry 3 is missing from the log")
-            ) { try Recovered.from(directory) }
+            #expect(throws: StoreError.damaged(path: directory + "/tracker.sqlite", detail: detail)) {
+                try Recovered.from(directory)
+            }
         }
     }
 

@@ -27,6 +27,11 @@ func checksum(_ bytes: [UInt8], seed: UInt64) -> Int64 {
     return Int64(bitPattern: mixed(sum ^ UInt64(bytes.count)))
 }
 
+extension SnapshotChunk {
+    /// The fingerprint of all that a chunk is: its bytes belong to its number, and to its index.
+    var checksum: Int64 { Runtime.checksum(bytes, seed: mixed(index) &+ UInt64(number)) }
+}
+
 /// Keys of the `meta` table.
 enum MetaKey {
     static let epochRound = "epoch_round"

@@ -226,11 +226,11 @@ extension RecordWriter {
 
     private func save(_ chunk: SnapshotChunk, _ state: inout State) throws {
         let number = Int64(chunk.number)
-        let sum = checksum(chunk.bytes, seed: UInt64(chunk.number))
+        let sum = chunk.checksum
         let old = try statements.oldChecksum.integer([.integer(number)]) ?? 0
         try setSnapshotSum(state.snapshotSum &- old &+ sum, &state)
         try statements.saveChunk.run(
-            [.integer(number), .integer(Int64(clamping: chunk.index)), .integer(sum)], body: chunk.bytes)
+            [.integer(number), .integer(Int64(bitPattern: chunk.index)), .integer(sum)], body: chunk.bytes)
         try statements.markStale.run([.integer(number)])
     }
 

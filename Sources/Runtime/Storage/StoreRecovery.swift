@@ -23,13 +23,10 @@ struct StoreRecovery {
         try PreparedStatement(db, "SELECT number, idx, checksum, body FROM snapshot ORDER BY number")
             .forEach { columns in
                 sum &+= columns.integer(2)
-                let number = columns.integer(0)
-                let body = columns.blob(3)
-                guard let number = UInt32(exactly: number),
-                    checksum(body, seed: UInt64(number)) == columns.integer(2)
-                else { throw damaged("chunk \(number) of the snapshot is not what was written") }
-                try visit(
-                    .chunk(SnapshotChunk(number: number, index: UInt64(bitPattern: columns.integer(1)), bytes: body)))
+                guard let chunk = SnapshotChunk(columns) else {
+                    throw damaged("chunk \(columns.integer(0)) of the snapshot is not what was written")
+                }
+                try visit(.chunk(chunk))
             }
         // A chunk that is gone leaves no trace but this: a shard that nobody has announced to has none either.
         guard try sum == StoreRecovery.snapshotSum(db) ?? 0 else {
@@ -84,5 +81,16 @@ struct StoreRecovery {
     static func trimmedThrough(_ db: Database) throws -> Int64 {
         try PreparedStatement(db, "SELECT value FROM meta WHERE key = ?")
             .integer([.text(MetaKey.trimmedThrough)]) ?? 0
+    }
+}
+
+extension SnapshotChunk {
+    /// Reads (number, idx, checksum, body).
+    ///
+    /// - Returns: nil where that is not what was written.
+    init?(_ columns: Columns) {
+        guard let number = UInt32(exactly: columns.integer(0)) else { return nil }
+        self.init(number: number, index: UInt64(bitPattern: columns.integer(1)), bytes: columns.blob(3))
+        guard checksum == columns.integer(2) else { return nil }
     }
 }

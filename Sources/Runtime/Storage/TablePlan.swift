@@ -18,13 +18,10 @@ struct TablePlan: Sendable {
         // No node cuts its swarms that often, and the ids of such a chunk's rows would not fit.
         guard number < 1 << 31 else { throw ChunkDamaged(number: number) }
         var chunk: SnapshotChunk?
-        try PreparedStatement(db, "SELECT idx, checksum, body FROM snapshot WHERE number = ?")
+        try PreparedStatement(db, "SELECT number, idx, checksum, body FROM snapshot WHERE number = ?")
             .forEach([.integer(Int64(number))]) { columns in
-                let body = columns.blob(2)
-                guard checksum(body, seed: UInt64(number)) == columns.integer(1) else {
-                    throw ChunkDamaged(number: number)
-                }
-                chunk = SnapshotChunk(number: number, index: UInt64(bitPattern: columns.integer(0)), bytes: body)
+                chunk = SnapshotChunk(columns)
+                if chunk == nil { throw ChunkDamaged(number: number) }
             }
         guard let chunk else { return nil }
         let works =
