@@ -7,12 +7,13 @@
 /// | `connections` | hummingbird's `AvailableConnectionsChannelHandler`: no accept while full, the rest wait in `backlog` |
 /// | `connectionsPerAddress` | `ConnectionTable`: one more is closed at once |
 /// | `fieldBytes`, `headBytes`, `fieldCount` | `NIOHTTPDecoderLimitConfiguration`: 400 and close |
+/// | socket buffers | SO_RCVBUF and SO_SNDBUF |
 /// | bodies | `ConnectionHandler`: what follows the head is not read, and the connection closes after the answer |
 /// | `idle`, `writeStall`, `linger` | `ConnectionHandler` |
 /// | `answer`, `waitingRequests` | `Patience` |
 ///
-/// A connection holds at most about 100 KB (a read of 16 KiB, the head being parsed, and up to ten parsed parts), so
-/// the default stays below 200 MB even when all of them are at their worst at once.
+/// A connection holds at most about 100 KB in the process (a read of 16 KiB, the head being parsed, some parsed parts)
+/// and 128 KB in the system. Measured: 2,000 connections take 29 MB when idle, 106 MB with 16 KB of a head each.
 
 import Primitives
 
@@ -49,6 +50,10 @@ public struct HTTPLimits: Sendable, Equatable {
     static let shutdownClose = Duration.milliseconds(450)
     /// The largest read, and so what one stranger's bytes can take before they are looked at.
     static let readBytes = 16_384
+    /// What the system keeps of a connection's bytes, each way; left alone it would keep up to 6 MB.
+    ///
+    /// The longest reply, 200 peers as dictionaries, has 15 KB. Linux doubles the number for its own needs.
+    static let socketBufferBytes = 32_768
 
     public init() {}
 

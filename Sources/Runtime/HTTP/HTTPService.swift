@@ -72,6 +72,8 @@ public final class HTTPService: Service, CustomStringConvertible {
                 }
             }
             .childChannelOption(.allowRemoteHalfClosure, value: true)
+            .childChannelOption(.socketOption(.so_rcvbuf), value: .init(HTTPLimits.socketBufferBytes))
+            .childChannelOption(.socketOption(.so_sndbuf), value: .init(HTTPLimits.socketBufferBytes))
             .childChannelOption(
                 .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: HTTPLimits.readBytes)
             )

@@ -19,11 +19,6 @@ struct TrackerMetrics: Sendable {
         case unanswered
     }
 
-    /// By route, then by outcome: made once, for a look-up by label takes a lock and a sort.
-    private let requests: [[Counter]]
-    /// Of announces and scrapes.
-    private let durations: [Timer]
-
     /// What the metrics of HTTP listeners mean, by their names on the page.
     static let help = [
         "swarmkeeper_http_connections": "Open connections.",
@@ -31,6 +26,11 @@ struct TrackerMetrics: Sendable {
         "swarmkeeper_http_requests_total": "Requests to the HTTP tracker.",
         "swarmkeeper_http_request_seconds": "How long the tracker's logic took over a request.",
     ]
+
+    /// By route, then by outcome: made once, for a look-up by label takes a lock and a sort.
+    private let requests: [[Counter]]
+    /// Of announces and scrapes.
+    private let durations: [Timer]
 
     init(factory: any MetricsFactory) {
         requests = Route.allCases.map { route in
