@@ -48,6 +48,16 @@ public struct Duration: Sendable, Hashable, Comparable {
     public static func * (left: Duration, right: Int64) -> Duration {
         Duration(nanoseconds: left.nanoseconds &* right)
     }
+
+    @inlinable
+    public static func * (duration: Duration, times: Int) -> Duration {
+        Duration(nanoseconds: duration.nanoseconds &* Int64(times))
+    }
+
+    @inlinable
+    public static func / (duration: Duration, parts: Int) -> Duration {
+        Duration(nanoseconds: duration.nanoseconds / Int64(parts))
+    }
 }
 
 /// A reading of a node's monotonic clock, in nanoseconds since an arbitrary origin.

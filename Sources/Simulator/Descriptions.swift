@@ -16,6 +16,9 @@ extension Event {
         case .persistFailed: 5
         case .deadlineReached: 6
         case .commandReceived: 7
+        case .messageReceived: 8
+        case .busConnected: 9
+        case .busLost: 10
         }
     }
 }
@@ -55,6 +58,9 @@ extension World {
             case .persistFailed(let token, let failure): "is told that write \(token.rawValue) failed: \(failure)"
             case .deadlineReached: "wakes"
             case .commandReceived(let command): describe(command)
+            case .messageReceived(let message): "hears tracker \(message.sender.id)"
+            case .busConnected: "has its bus"
+            case .busLost: "loses its bus"
             }
         if !effects.replies.isEmpty { text += ", replies \(effects.replies.datagrams.count)" }
         if !effects.answers.isEmpty { text += ", answers \(effects.answers.count)" }
@@ -69,6 +75,10 @@ extension World {
         case .setAccess(let rules): "is commanded: access \(rules.mode)"
         case .registerTorrents(let torrents): "is commanded: register \(torrents.count) torrents"
         case .unregisterTorrents(let torrents): "is commanded: unregister \(torrents.count) torrents"
+        case .addMember(let id): "is commanded: make \(id) a voter"
+        case .removeMember(let id): "is commanded: take the vote of \(id)"
+        case .replaceMember(let id, let other): "is commanded: give the vote of \(id) to \(other)"
+        case .handOver(let id): "is commanded: hand over to \(id)"
         case .drain: "is commanded: stop"
         }
     }

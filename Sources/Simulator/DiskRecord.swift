@@ -22,13 +22,15 @@ package struct DiskRecord: Sendable, Equatable {
         return entries[Int(index - firstIndex)]
     }
 
-    /// - Returns: whether it could be carried out; an entry that leaves a gap in the log, or overwrites one, cannot.
+    /// - Returns: whether it could be carried out; an entry that leaves a gap in the log cannot.
     package mutating func apply(_ change: Persist.Change) -> Bool {
         switch change {
         case .promise(let new):
             promise = new
         case .append(let index, let entry):
-            guard index == lastIndex + 1 else { return false }
+            if entries.isEmpty { firstIndex = index }
+            guard index >= firstIndex, index <= lastIndex + 1 else { return false }
+            entries.removeLast(Int(lastIndex + 1 - index))
             entries.append(entry)
         case .truncate(let from):
             guard from >= firstIndex else { return false }

@@ -79,7 +79,9 @@ extension World {
         case .becameMaster:
             nodes[node].isServing = true
             if let machine = nodes[node].machine { checks.checkAccess(machine, rules, at: now) }
-        case .storageFailed, .storageRecovered, .accessChanged, .registryChanged, .commandRefused:
+        case .storageFailed, .storageRecovered, .accessChanged, .registryChanged, .commandRefused, .steppedDown,
+            .follows, .suspects, .stands, .fenced, .joinRefused, .idAssigned, .trackerUp, .trackerDown,
+            .transferBegan, .transferEnded, .merged, .aborted, .membersChanged, .diverged:
             break
         }
     }

@@ -134,7 +134,7 @@ struct Checks: Sendable {
         _ visit: (inout Checks, Update, SwarmModel.Outcome) -> Void
     ) {
         model.begin(header)
-        var cursor = UpdateCursor()
+        var cursor = UpdateCursor(header)
         do {
             while let update = try cursor.next(bytes) {
                 let outcome = model.apply(update, table)
@@ -214,12 +214,13 @@ struct Checks: Sendable {
         guard isCertain else { return }
         aborted.append(checksum(bytes.span.bytes))
         var waiting = 0
-        var cursor = UpdateCursor()
+        guard let header = try? EntryHeader(bytes) else { return }
+        var cursor = UpdateCursor(header)
         while let update = try? cursor.next(bytes) {
             switch update {
             case .announceIPv4, .announceIPv6: waiting += 1
             case .expire, .registerTorrent, .unregisterTorrent, .setAccessMode, .listInfoHash, .unlistInfoHash,
-                .putUser, .removeUser:
+                .putUser, .removeUser, .setMembers, .mergePeer, .mergeStop, .mergeCompleted:
                 break
             }
         }

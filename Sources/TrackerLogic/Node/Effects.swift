@@ -12,6 +12,8 @@ public struct Effects: Sendable, Equatable {
     public var replies = DatagramBatch()
     /// Answers to requests that came over HTTP.
     public var answers: [Answer] = []
+    /// Messages to other trackers, to be sent in this order, after the replies.
+    public var messages: [ClusterMessage] = []
     /// Writes, to be made durable in this order.
     public var persists: [Persist] = []
     /// For the log and the metrics; nothing depends on them.
@@ -23,6 +25,7 @@ public struct Effects: Sendable, Equatable {
     public mutating func removeAll() {
         replies.removeAll()
         answers.removeAll(keepingCapacity: true)
+        messages.removeAll(keepingCapacity: true)
         persists.removeAll(keepingCapacity: true)
         observations.removeAll(keepingCapacity: true)
     }
@@ -52,7 +55,9 @@ public struct Persist: Sendable, Equatable {
     public enum Change: Sendable, Equatable {
         /// Replaces the promise (design 3.4, rule 9): on disk before anything that depends on it.
         case promise(Promise)
-        /// Appends an entry to the log: its index, and its bytes as `EntryHeader` describes them.
+        /// Puts an entry into the log: its index, and its bytes as `EntryHeader` describes them.
+        ///
+        /// In one piece with it, what was there from this index on goes. An empty log may begin at any index.
         case append(index: UInt64, entry: [UInt8])
         /// Takes the entries from this index on out of the log: an aborted or superseded suffix.
         case truncate(from: UInt64)
@@ -75,8 +80,14 @@ public struct Promise: Sendable, Hashable {
     public var secret: ClusterSecret
     /// Into how many shards this record's snapshot is cut.
     public var shardCount: UInt32
+    /// Whether the record holds the whole state: not before a newcomer has it all, and not while a state transfer
+    /// writes over it. Without, there is no vote.
+    public var isWhole: Bool
 
-    public init(epoch: Epoch, incarnation: UInt64, secret: ClusterSecret, shardCount: UInt32) {
+    public init(
+        epoch: Epoch, incarnation: UInt64, secret: ClusterSecret, shardCount: UInt32, isWhole: Bool = true
+    ) {
+        self.isWhole = isWhole
         self.epoch = epoch
         self.incarnation = incarnation
         self.secret = secret
@@ -168,6 +179,35 @@ public struct SwarmCounts: Sendable, Hashable {
 public enum Observation: Sendable, Equatable {
     /// This node is master from now on, and serves.
     case becameMaster(Epoch)
+    /// It is no longer.
+    case steppedDown(Epoch, StepDownReason)
+    /// It follows a master from now on.
+    case follows(master: UInt32, Epoch)
+    /// It misses the master of an epoch.
+    case suspects(Epoch)
+    /// It stands for master.
+    case stands(Epoch)
+    /// The bus is lost: it answers nobody until it is back and caught up.
+    case fenced
+    /// It may not join.
+    case joinRefused(JoinRefusal)
+    /// The master has given it a number.
+    case idAssigned(UInt32)
+    /// Another tracker has appeared, or come back.
+    case trackerUp(UInt32)
+    /// Another tracker has not been heard for the detection time, or has said that it leaves.
+    case trackerDown(UInt32)
+    /// The whole state is being fetched, for what it has is of no use.
+    case transferBegan(from: UInt32)
+    case transferEnded(Position)
+    /// The master has taken in what a tracker knew that was on the other side of a partition.
+    case merged(from: UInt32, updates: Int)
+    /// A vote has refused an entry; those who waited are told.
+    case aborted(index: UInt64, refused: Int)
+    /// The ids that vote, from now on.
+    case membersChanged([UInt32])
+    /// What this tracker holds differs from what the master holds at the same index.
+    case diverged(Position)
     /// A write failed; requests that waited for it were refused.
     case storageFailed(StorageFailure, refused: Int)
     /// Writes succeed again.
@@ -180,4 +220,15 @@ public enum Observation: Sendable, Equatable {
     case registryChanged(torrents: Int)
     /// A command could not be carried out.
     case commandRefused(String)
+}
+
+/// Why a master is none any more.
+public enum StepDownReason: Sendable, Hashable {
+    /// Another tracker has been promised a higher epoch.
+    case superseded(Epoch)
+    /// A quorum was not heard for the detection time.
+    case quorumLost
+    case busLost
+    /// It is no longer a voter.
+    case removed
 }

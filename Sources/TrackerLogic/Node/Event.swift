@@ -14,6 +14,12 @@ public enum Event: Sendable, Equatable {
     case persisted(PersistToken)
     /// A write asked for by `Effects.persists` was not made, for certain or perhaps.
     case persistFailed(PersistToken, StorageFailure)
+    /// A message from another tracker, found authentic.
+    case messageReceived(ClusterMessage)
+    /// The bus to the other trackers works from now on.
+    case busConnected
+    /// The bus is lost: nothing comes, and what was sent last may be lost.
+    case busLost
     /// `nextDeadline` has come. A spurious one does nothing.
     case deadlineReached
     /// The operator wants something.
@@ -82,6 +88,14 @@ public enum OperatorCommand: Sendable, Equatable {
     case registerTorrents([RegisteredTorrent])
     /// Takes torrents out of the registry; their swarms stay.
     case unregisterTorrents([InfoHash])
+    /// Makes a tracker a voter that follows and is in sync (quorum mode).
+    case addMember(UInt32)
+    /// Takes a voter's vote.
+    case removeMember(UInt32)
+    /// Gives one voter's vote to another tracker, in two steps, so that majorities always overlap.
+    case replaceMember(UInt32, by: UInt32)
+    /// Hands the master's role to another tracker, if this one has it.
+    case handOver(to: UInt32)
     /// Take no more requests, answer those that wait, and stop.
     case drain
 }

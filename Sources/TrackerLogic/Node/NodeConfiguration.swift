@@ -3,8 +3,11 @@
 import Primitives
 
 public struct NodeConfiguration: Sendable, Equatable {
-    /// This tracker's number, unique among the active ones; at least 1.
+    /// This tracker's number, unique among the active ones; at least 1, or 0 to be given one by the master (survivor
+    /// mode).
     public var id: UInt32 = 1
+    /// How it acts with others; nil for a tracker without a bus, which is a cluster of one.
+    public var cluster: ClusterConfiguration?
     /// How often clients are asked to announce, in seconds, when the tracker is not busy.
     public var interval: UInt32 = 1800
     /// How often at most they may, in seconds.

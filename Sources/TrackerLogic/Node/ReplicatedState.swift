@@ -13,8 +13,12 @@ public struct ReplicatedState: Sendable {
     public private(set) var table: SwarmTable
     public private(set) var access: AccessControl
     public private(set) var registry: TorrentRegistry
+    /// The ids that vote, in rising order; empty before the cluster is formed, and in survivor mode.
+    public private(set) var members: [UInt32] = []
     /// The last entry that was applied.
     public private(set) var index: UInt64 = 0
+    /// What all entries up to there come to.
+    public private(set) var chain: UInt64 = 0
     /// The cluster time of that entry.
     public private(set) var time = WallTime(milliseconds: 0)
     /// The cluster time of the entry that is being applied: earlier than `time` where a chunk that was read back is
@@ -34,7 +38,13 @@ public struct ReplicatedState: Sendable {
     public var chunkCount: Int { changed.count }
 
     /// The state's fingerprint: equal for equal contents, in whatever order they lie.
-    public var digest: UInt64 { table.digest &+ access.digest &+ registry.digest }
+    public var digest: UInt64 { table.digest &+ access.digest &+ registry.digest &+ membersDigest }
+
+    public var position: Position { Position(index: index, chain: chain) }
+
+    private var membersDigest: UInt64 {
+        members.isEmpty ? 0 : members.reduce(0x4D65_6D62_6572_7321) { mixed($0 ^ UInt64($1)) }
+    }
 
     // MARK: Applying
 
@@ -44,11 +54,18 @@ public struct ReplicatedState: Sendable {
         case expired(peers: Int)
         case accessChanged
         case registryChanged
+        case membersChanged
+        case merged
     }
 
     /// Begins an entry: its updates follow, then nothing else until the next.
-    mutating func begin(_ header: EntryHeader) {
-        index = max(index, header.index)
+    ///
+    /// - Parameter chain: what the history with it comes to.
+    mutating func begin(_ header: EntryHeader, chain: UInt64) {
+        if header.index > index {
+            index = header.index
+            self.chain = chain
+        }
         time = max(time, header.time)
         entryTime = header.time
     }
@@ -81,6 +98,12 @@ public struct ReplicatedState: Sendable {
             applyAccess(update)
             changed[0] = true
             return .accessChanged
+        case .setMembers(let members):
+            self.members = members
+            changed[0] = true
+            return .membersChanged
+        case .mergePeer, .mergeStop, .mergeCompleted:
+            return .merged
         }
     }
 
@@ -92,7 +115,8 @@ public struct ReplicatedState: Sendable {
         case .putUser(let name, let passkey):
             access.put(User(name: String(decoding: name, as: UTF8.self), passkey: passkey))
         case .removeUser(let name): access.removeUser(named: String(decoding: name, as: UTF8.self))
-        case .announceIPv4, .announceIPv6, .expire, .registerTorrent, .unregisterTorrent:
+        case .announceIPv4, .announceIPv6, .expire, .registerTorrent, .unregisterTorrent, .setMembers, .mergePeer,
+            .mergeStop, .mergeCompleted:
             preconditionFailure("not an update of the access rules")
         }
     }
@@ -104,8 +128,11 @@ public struct ReplicatedState: Sendable {
         case .announceIPv6(let announce): Int(table.shard(of: announce.infoHash)) + 1
         case .expire(let shard, _, _): Int(shard) + 1
         case .registerTorrent, .unregisterTorrent, .setAccessMode, .listInfoHash, .unlistInfoHash, .putUser,
-            .removeUser:
+            .removeUser, .setMembers:
             0
+        case .mergePeer(let peer): Int(table.shard(of: peer.infoHash)) + 1
+        case .mergeStop(let infoHash, _, _), .mergeCompleted(let infoHash, _, _):
+            Int(table.shard(of: infoHash)) + 1
         }
     }
 
@@ -125,9 +152,9 @@ public struct ReplicatedState: Sendable {
 
     /// A chunk as it is now, 0..<chunkCount.
     public func chunk(_ number: Int) -> SnapshotChunk {
-        var bytes = SnapshotCodec.begin(number, index: index, time: time)
+        var bytes = SnapshotCodec.begin(number, index: index, time: time, chain: chain)
         if number == 0 {
-            RegistryImage(access: access.rules, torrents: registry.all).encode(into: &bytes)
+            RegistryImage(access: access.rules, torrents: registry.all, members: members).encode(into: &bytes)
         } else {
             table.encode(shard: number - 1, into: &bytes)
         }
@@ -146,10 +173,14 @@ public struct ReplicatedState: Sendable {
             for infoHash in image.access.infoHashes { access.list(infoHash) }
             for user in image.access.users { access.put(user) }
             for torrent in image.torrents { registry.put(torrent) }
+            members = image.members
         } else {
             table.restore(Int(chunk.number) - 1, try chunk.timedSwarms())
         }
-        index = max(index, chunk.index)
+        if chunk.index > index {
+            index = chunk.index
+            chain = chunk.chain
+        }
         time = max(time, chunk.time)
     }
 }

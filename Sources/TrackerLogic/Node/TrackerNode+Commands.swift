@@ -96,7 +96,7 @@ extension TrackerNode {
             }
         case .unregisterTorrents(let infoHashes):
             return infoHashes.filter { state.registry.find($0) != nil }.map(Update.unregisterTorrent)
-        case .drain:
+        case .drain, .addMember, .removeMember, .replaceMember, .handOver:
             return []
         }
     }

@@ -6,10 +6,10 @@ import Wire
 extension TrackerNode {
     /// Applies an entry and answers its requests, in order.
     mutating func commit(_ proposal: Proposal, _ effects: inout Effects) {
-        state.begin(proposal.header)
+        state.begin(proposal.header, chain: EntryHeader.chain(proposal.bytes))
         counters.entries += 1
         counters.updates += UInt64(proposal.header.updateCount)
-        var cursor = UpdateCursor()
+        var cursor = UpdateCursor(proposal.header)
         var ordinal: UInt32 = 0
         var next = 0
         do {
@@ -31,7 +31,7 @@ extension TrackerNode {
         switch outcome {
         case .announced(let place): if place.isNewlyCompleted { counters.completed += 1 }
         case .expired(let peers): counters.expired += UInt64(peers)
-        case .accessChanged, .registryChanged: break
+        case .accessChanged, .registryChanged, .membersChanged, .merged: break
         }
     }
 

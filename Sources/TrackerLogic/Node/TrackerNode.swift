@@ -142,8 +142,8 @@ public struct TrackerNode: Sendable, Equatable {
             if let lastRestored { header.index == lastRestored &+ 1 } else { header.index <= state.index &+ 1 }
         guard isNext, header.index > 0 else { throw EntryDamaged() }
         lastRestored = header.index
-        state.begin(header)
-        var cursor = UpdateCursor()
+        state.begin(header, chain: EntryHeader.chain(bytes))
+        var cursor = UpdateCursor(header)
         while let update = try cursor.next(bytes) {
             let chunk = state.chunk(of: update)
             guard chunk < restoredThrough.count else { throw EntryDamaged() }
@@ -167,6 +167,7 @@ public struct TrackerNode: Sendable, Equatable {
         case .persistFailed(let token, let failure): persistFailed(token, failure, now, &effects)
         case .deadlineReached: break
         case .commandReceived(let command): obey(command, &effects)
+        case .messageReceived, .busConnected, .busLost: break
         }
         attendToDeadlines(now, &effects)
         proposeWhatIsGathered(now, &effects)

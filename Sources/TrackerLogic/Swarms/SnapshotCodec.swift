@@ -1,7 +1,7 @@
 /// The bytes of snapshot chunks: how the state is written down, shard by shard, and read back.
 ///
-///     every chunk: version, "R" or "S", number, index, cluster time, contents, checksum
-///     chunk 0:     access mode, info hashes, users, torrents
+///     every chunk: version, "R" or "S", number, index, cluster time, chain, contents, checksum
+///     chunk 0:     access mode, info hashes, users, torrents, members
 ///     chunk s + 1: torrents with their peers
 ///
 /// Number and index stand under the checksum too, so that no chunk is taken for another. The time is that of the last
@@ -13,19 +13,20 @@ import Primitives
 import Wire
 
 enum SnapshotCodec {
-    static let version: UInt8 = 1
+    static let version: UInt8 = 2
     static let registryMark = UInt8(ascii: "R")
     static let swarmsMark = UInt8(ascii: "S")
     static let checksumByteCount = 8
 
-    /// Version, mark, number, index and time.
-    static let headerByteCount = 22
+    /// Version, mark, number, index, time and chain.
+    static let headerByteCount = 30
 
-    static func begin(_ number: Int, index: UInt64, time: WallTime) -> [UInt8] {
+    static func begin(_ number: Int, index: UInt64, time: WallTime, chain: UInt64) -> [UInt8] {
         var bytes = [version, number == 0 ? registryMark : swarmsMark]
         bytes.append(bigEndian: UInt32(number))
         bytes.append(bigEndian: index)
         bytes.append(bigEndian: time.milliseconds)
+        bytes.append(bigEndian: chain)
         return bytes
     }
 
@@ -90,6 +91,9 @@ extension Peer {
 extension SnapshotChunk {
     /// The cluster time of its last entry, where the chunk is known to be whole.
     var time: WallTime { WallTime(milliseconds: Int64(bitPattern: bytes.span.bytes.u64(at: 14))) }
+
+    /// What the history up to its last entry comes to, where the chunk is known to be whole.
+    var chain: UInt64 { bytes.span.bytes.u64(at: 22) }
 
     /// The swarms of a chunk other than 0.
     public func swarms() throws(ChunkDamaged) -> [SwarmImage] { try timedSwarms().map(\.image) }
@@ -157,6 +161,8 @@ extension RegistryImage {
             bytes.append(bigEndian: torrent.byteCount)
             bytes.append(counted: torrent.name.utf8)
         }
+        bytes.append(UInt8(truncatingIfNeeded: members.count))
+        for member in members { bytes.append(bigEndian: member) }
     }
 
     init(_ reader: inout ByteReader) throws(OutOfBytes) {
@@ -174,6 +180,7 @@ extension RegistryImage {
             let name = String(decoding: try reader.counted(), as: UTF8.self)
             torrents.append(RegisteredTorrent(infoHash: infoHash, name: name, byteCount: byteCount))
         }
+        for _ in 0..<(try reader.u8()) { members.append(try reader.u32()) }
     }
 }
 

@@ -45,10 +45,13 @@ public struct PeerImage: Sendable, Equatable {
 public struct RegistryImage: Sendable, Equatable {
     public var access: AccessRules
     public var torrents: [RegisteredTorrent]
+    /// The ids that vote.
+    public var members: [UInt32]
 
-    public init(access: AccessRules, torrents: [RegisteredTorrent]) {
+    public init(access: AccessRules, torrents: [RegisteredTorrent], members: [UInt32] = []) {
         self.access = access
         self.torrents = torrents
+        self.members = members
     }
 }
 

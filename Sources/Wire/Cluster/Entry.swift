@@ -1,33 +1,58 @@
-/// An entry of the log: a batch of updates with its place, its epoch, its time and a checksum.
+/// An entry of the log: a batch of updates with its place, its history, its time, the tickets of those who wait for it,
+/// and a checksum.
 ///
-///     0   magic and version, "SKE" 1
+///     0   magic and version, "SKE" 2
 ///     4   index
-///     12  epoch: round, then id
-///     24  cluster time, milliseconds since 1970
-///     32  number of updates
-///     36  checksum of everything else
-///     44  updates
+///     12  cluster time, milliseconds since 1970
+///     20  origin: the id of the master that made it
+///     24  number of updates
+///     28  offset of the tickets; the entry's length where there are none
+///     32  chain: what all entries before this one come to
+///     40  ballot: epoch (round, then id), attempt
+///     56  checksum of everything else
+///     64  updates, then tickets
 ///
-/// The same bytes go to the disk and to the other trackers.
+/// The same bytes go to the disk and to the other trackers. All but ballot and checksum is the *value*: it stays the
+/// same when a later master proposes the entry again, and what it comes to (`chain`) is carried by the next entry, so
+/// that two logs that agree on one entry agree on all before it.
 
 import Primitives
 
 public struct EntryHeader: Sendable, Hashable {
-    public static let byteCount = 44
-    static let magic: UInt32 = 0x534B_4501
+    public static let byteCount = 64
+    static let magic: UInt32 = 0x534B_4502
+    /// Ballot and checksum: what is no part of the value.
+    private static let hole = 40..<64
 
     public var index: UInt64
-    public var epoch: Epoch
     /// Stamped by the master; never less than in the entry before (design 3.4, rule 4).
     public var time: WallTime
+    /// Who made it, which may be another than who proposes it now.
+    public var origin: UInt32
     public var updateCount: UInt32
+    public var ticketsOffset: UInt32
+    /// What all entries before come to; 0 for the first.
+    public var previous: UInt64
+    /// The epoch in which it was last proposed.
+    public var epoch: Epoch
+    /// Which proposal of that epoch at this index it is, from 0.
+    public var attempt: UInt32
 
-    public init(index: UInt64, epoch: Epoch, time: WallTime, updateCount: UInt32) {
+    public init(
+        index: UInt64, epoch: Epoch, attempt: UInt32 = 0, time: WallTime, origin: UInt32? = nil, updateCount: UInt32,
+        ticketsOffset: UInt32 = 0, previous: UInt64 = 0
+    ) {
         self.index = index
         self.epoch = epoch
+        self.attempt = attempt
         self.time = time
+        self.origin = origin ?? epoch.id
         self.updateCount = updateCount
+        self.ticketsOffset = ticketsOffset
+        self.previous = previous
     }
+
+    public var ballot: Ballot { Ballot(epoch: epoch, attempt: attempt, index: index) }
 
     /// Bytes to begin an entry with; `seal` fills them in.
     public static func reserve(in bytes: inout [UInt8]) {
@@ -36,38 +61,68 @@ public struct EntryHeader: Sendable, Hashable {
     }
 
     /// Writes the header into its place before the updates.
+    ///
+    /// A `ticketsOffset` of 0 becomes the entry's length: no tickets.
     public func seal(_ bytes: inout [UInt8]) {
+        let length = UInt32(bytes.count)
         bytes.withUnsafeMutableBytes { room in
             func put<Number: FixedWidthInteger>(_ value: Number, at offset: Int) {
                 room.storeBytes(of: value.bigEndian, toByteOffset: offset, as: Number.self)
             }
             put(EntryHeader.magic, at: 0)
             put(index, at: 4)
-            put(epoch.round, at: 12)
-            put(epoch.id, at: 20)
-            put(time.milliseconds, at: 24)
-            put(updateCount, at: 32)
+            put(time.milliseconds, at: 12)
+            put(origin, at: 20)
+            put(updateCount, at: 24)
+            put(ticketsOffset == 0 ? length : ticketsOffset, at: 28)
+            put(previous, at: 32)
+            put(epoch.round, at: 40)
+            put(epoch.id, at: 48)
+            put(attempt, at: 52)
         }
-        let sum = EntryHeader.checksum(bytes)
-        bytes.withUnsafeMutableBytes { $0.storeBytes(of: sum.bigEndian, toByteOffset: 36, as: UInt64.self) }
+        let sum = EntryHeader.checksum(bytes, epoch, attempt)
+        bytes.withUnsafeMutableBytes { $0.storeBytes(of: sum.bigEndian, toByteOffset: 56, as: UInt64.self) }
+    }
+
+    /// Makes a sealed entry a proposal of another ballot; its value stays.
+    public static func restamp(_ bytes: inout [UInt8], epoch: Epoch, attempt: UInt32) {
+        bytes.withUnsafeMutableBytes { room in
+            room.storeBytes(of: epoch.round.bigEndian, toByteOffset: 40, as: UInt64.self)
+            room.storeBytes(of: epoch.id.bigEndian, toByteOffset: 48, as: UInt32.self)
+            room.storeBytes(of: attempt.bigEndian, toByteOffset: 52, as: UInt32.self)
+        }
+        let sum = checksum(bytes, epoch, attempt)
+        bytes.withUnsafeMutableBytes { $0.storeBytes(of: sum.bigEndian, toByteOffset: 56, as: UInt64.self) }
     }
 
     /// Reads the header of an entry and checks all of its bytes.
     public init(_ bytes: [UInt8]) throws(EntryDamaged) {
         guard bytes.count >= EntryHeader.byteCount else { throw EntryDamaged() }
         let span = bytes.span.bytes
-        guard span.u32(at: 0) == EntryHeader.magic, span.u64(at: 36) == EntryHeader.checksum(bytes) else {
+        epoch = Epoch(round: span.u64(at: 40), id: span.u32(at: 48))
+        attempt = span.u32(at: 52)
+        guard span.u32(at: 0) == EntryHeader.magic, span.u64(at: 56) == EntryHeader.checksum(bytes, epoch, attempt)
+        else { throw EntryDamaged() }
+        index = span.u64(at: 4)
+        time = WallTime(milliseconds: Int64(bitPattern: span.u64(at: 12)))
+        origin = span.u32(at: 20)
+        updateCount = span.u32(at: 24)
+        ticketsOffset = span.u32(at: 28)
+        previous = span.u64(at: 32)
+        guard Int(ticketsOffset) >= EntryHeader.byteCount, Int(ticketsOffset) <= bytes.count else {
             throw EntryDamaged()
         }
-        index = span.u64(at: 4)
-        epoch = Epoch(round: span.u64(at: 12), id: span.u32(at: 20))
-        time = WallTime(milliseconds: Int64(bitPattern: span.u64(at: 24)))
-        updateCount = span.u32(at: 32)
+    }
+
+    /// What the history up to and including a sealed entry comes to; never 0.
+    public static func chain(_ bytes: [UInt8]) -> UInt64 {
+        mixed(Primitives.checksum(bytes.span.bytes, skipping: hole)) | 1
     }
 
     /// All bytes but the checksum's own.
-    private static func checksum(_ bytes: [UInt8]) -> UInt64 {
-        Primitives.checksum(bytes.span.bytes, skipping: 36..<44)
+    private static func checksum(_ bytes: [UInt8], _ epoch: Epoch, _ attempt: UInt32) -> UInt64 {
+        let value = Primitives.checksum(bytes.span.bytes, skipping: hole)
+        return mixed(value ^ mixed(epoch.round ^ mixed(UInt64(epoch.id) << 32 | UInt64(attempt))))
     }
 }
 

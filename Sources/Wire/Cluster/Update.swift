@@ -17,6 +17,42 @@ public enum Update: Sendable, Hashable {
     case unlistInfoHash(InfoHash)
     case putUser(name: [UInt8], passkey: [UInt8])
     case removeUser(name: [UInt8])
+    /// The ids that vote from here on, in rising order (quorum mode).
+    case setMembers([UInt32])
+    /// What the other side of a healed partition knew of a peer (survivor mode).
+    case mergePeer(MergedPeer)
+    /// There, a peer had said that it stops; `at` is cluster time in seconds.
+    case mergeStop(InfoHash, SocketAddress, at: UInt32)
+    /// There, the master `origin` had counted so many completed downloads in all.
+    case mergeCompleted(InfoHash, origin: UInt32, count: UInt32)
+}
+
+/// A peer as another repository holds it.
+public struct MergedPeer: Sendable, Hashable {
+    public var infoHash: InfoHash
+    public var peerID: PeerID
+    /// Bytes.
+    public var downloaded: UInt64
+    /// Bytes.
+    public var left: UInt64
+    public var address: SocketAddress
+    /// Cluster time of its last announce, in seconds since 1970.
+    public var lastSeen: UInt32
+    /// Whether its download has been counted as completed.
+    public var isCounted: Bool
+
+    public init(
+        infoHash: InfoHash, peerID: PeerID, downloaded: UInt64, left: UInt64, address: SocketAddress,
+        lastSeen: UInt32, isCounted: Bool
+    ) {
+        self.infoHash = infoHash
+        self.peerID = peerID
+        self.downloaded = downloaded
+        self.left = left
+        self.address = address
+        self.lastSeen = lastSeen
+        self.isCounted = isCounted
+    }
 }
 
 /// A peer has announced, and the announce has been found valid.
@@ -89,6 +125,10 @@ enum UpdateKind: UInt8 {
     case unlistInfoHash = 8
     case putUser = 9
     case removeUser = 10
+    case setMembers = 11
+    case mergePeer = 12
+    case mergeStop = 13
+    case mergeCompleted = 14
 }
 
 extension Update {
@@ -126,6 +166,21 @@ extension Update {
         case .removeUser(let name):
             bytes.append(UpdateKind.removeUser.rawValue)
             bytes.append(counted: name)
+        case .setMembers(let members):
+            bytes.append(UpdateKind.setMembers.rawValue)
+            bytes.append(UInt8(truncatingIfNeeded: members.count))
+            for member in members { bytes.append(bigEndian: member) }
+        case .mergePeer(let peer): peer.encode(into: &bytes)
+        case .mergeStop(let infoHash, let address, let time):
+            bytes.append(UpdateKind.mergeStop.rawValue)
+            bytes.append(infoHash.bytes)
+            bytes.append(address)
+            bytes.append(bigEndian: time)
+        case .mergeCompleted(let infoHash, let origin, let count):
+            bytes.append(UpdateKind.mergeCompleted.rawValue)
+            bytes.append(infoHash.bytes)
+            bytes.append(bigEndian: origin)
+            bytes.append(bigEndian: count)
         }
     }
 }
@@ -133,33 +188,39 @@ extension Update {
 /// Walks over the updates of an entry.
 public struct UpdateCursor: Sendable {
     public private(set) var offset: Int
+    /// Where the updates end and the tickets begin.
+    private let end: Int
 
     /// Begins at the first update.
-    public init() { offset = EntryHeader.byteCount }
+    public init(_ header: EntryHeader) {
+        offset = EntryHeader.byteCount
+        end = Int(header.ticketsOffset)
+    }
 
     /// The update at the cursor; nil at the end.
     ///
     /// - Throws: `EntryDamaged` where the bytes are no update.
     public mutating func next(_ bytes: [UInt8]) throws(EntryDamaged) -> Update? {
-        guard offset < bytes.count else { return nil }
+        guard offset < end else { return nil }
         guard let kind = UpdateKind(rawValue: bytes[offset]) else { throw EntryDamaged() }
         let span = bytes.span.bytes
         switch kind {
         case .announceIPv4:
-            let end = offset + AnnounceUpdate<CompactIPv4>.byteCount
-            guard end <= bytes.count else { throw EntryDamaged() }
-            defer { offset = end }
+            let next = offset + AnnounceUpdate<CompactIPv4>.byteCount
+            guard next <= end, end <= bytes.count else { throw EntryDamaged() }
+            defer { offset = next }
             return .announceIPv4(AnnounceUpdate(span, at: offset))
         case .announceIPv6:
-            let end = offset + AnnounceUpdate<CompactIPv6>.byteCount
-            guard end <= bytes.count else { throw EntryDamaged() }
-            defer { offset = end }
+            let next = offset + AnnounceUpdate<CompactIPv6>.byteCount
+            guard next <= end, end <= bytes.count else { throw EntryDamaged() }
+            defer { offset = next }
             return .announceIPv6(AnnounceUpdate(span, at: offset))
         case .expire, .registerTorrent, .unregisterTorrent, .setAccessMode, .listInfoHash, .unlistInfoHash, .putUser,
-            .removeUser:
+            .removeUser, .setMembers, .mergePeer, .mergeStop, .mergeCompleted:
             var reader = ByteReader(bytes, from: offset + 1)
             do {
                 let update = try UpdateCursor.rare(kind, &reader)
+                guard reader.offset <= end else { throw EntryDamaged() }
                 offset = reader.offset
                 return update
             } catch {
@@ -181,6 +242,37 @@ public struct UpdateCursor: Sendable {
         case .unlistInfoHash: .unlistInfoHash(InfoHash(try reader.bytes20()))
         case .putUser: .putUser(name: Array(try reader.counted()), passkey: Array(try reader.counted()))
         case .removeUser: .removeUser(name: Array(try reader.counted()))
+        case .setMembers: try members(&reader)
+        case .mergePeer: .mergePeer(try MergedPeer(&reader))
+        case .mergeStop: .mergeStop(InfoHash(try reader.bytes20()), try reader.address(), at: try reader.u32())
+        case .mergeCompleted:
+            .mergeCompleted(InfoHash(try reader.bytes20()), origin: try reader.u32(), count: try reader.u32())
         }
+    }
+
+    private static func members(_ reader: inout ByteReader) throws(OutOfBytes) -> Update {
+        var members: [UInt32] = []
+        for _ in 0..<(try reader.u8()) { members.append(try reader.u32()) }
+        return .setMembers(members)
+    }
+}
+
+extension MergedPeer {
+    fileprivate func encode(into bytes: inout [UInt8]) {
+        bytes.append(UpdateKind.mergePeer.rawValue)
+        bytes.append(infoHash.bytes)
+        bytes.append(peerID.bytes)
+        bytes.append(bigEndian: downloaded)
+        bytes.append(bigEndian: left)
+        bytes.append(address)
+        bytes.append(bigEndian: lastSeen)
+        bytes.append(isCounted ? 1 : 0)
+    }
+
+    fileprivate init(_ reader: inout ByteReader) throws(OutOfBytes) {
+        self.init(
+            infoHash: InfoHash(try reader.bytes20()), peerID: PeerID(try reader.bytes20()),
+            downloaded: try reader.u64(), left: try reader.u64(), address: try reader.address(),
+            lastSeen: try reader.u32(), isCounted: try reader.u8() != 0)
     }
 }

@@ -1,0 +1,91 @@
+/// How trackers act as one: mode, policies and timings, which are configuration of one set of machines (design 3.3).
+
+import Primitives
+
+public struct ClusterConfiguration: Sendable, Hashable {
+    /// What makes a quorum, and so what is promised.
+    public enum Mode: String, Sendable, Hashable, CaseIterable {
+        /// A majority of the members. Agreement under any fault; with a majority gone, silence.
+        case quorum
+        /// A majority of the trackers now active, down to a lone survivor. Service under any fault; after a partition,
+        /// a merge.
+        case survivor
+    }
+
+    /// Who is preferred as master.
+    public enum Election: String, Sendable, Hashable, CaseIterable {
+        /// The classic bully.
+        case highest
+        case lowest
+        /// The next higher id after the last master's, wrapping round. Nobody is handed the role back.
+        case next
+    }
+
+    /// Whose OK an entry needs.
+    public enum Vote: Sendable, Hashable {
+        case majority
+        /// Everybody's who is active. One that lives but does not vote for so long is dropped from the active list.
+        case allDropped(after: Duration)
+        /// Everybody's who is active. One that does not vote is asked again so often, until it votes or is down.
+        case allAskedAgain(every: Duration)
+    }
+
+    /// Where peers knock (design 3.6).
+    public enum Entry: String, Sendable, Hashable, CaseIterable {
+        /// Each tracker answers its own clients, and sends their requests on to the master.
+        case any
+        /// All hear every request; the master answers.
+        case group
+    }
+
+    public var mode: Mode
+    /// The ids that vote, in quorum mode: as they are when the cluster is formed; the log changes them.
+    public var members: [UInt32]
+    public var election: Election
+    public var vote: Vote
+    /// Between two signs of life.
+    public var keepalive: Duration
+    /// A tracker that was not heard for so many keepalives is down.
+    public var missed: Int
+    public var entry: Entry
+
+    public init(
+        mode: Mode, members: [UInt32] = [], election: Election = .highest, vote: Vote = .majority,
+        keepalive: Duration = .seconds(1), missed: Int = 2, entry: Entry = .any
+    ) {
+        self.mode = mode
+        self.members = members.sorted()
+        self.election = election
+        self.vote = vote
+        self.keepalive = keepalive
+        self.missed = missed
+        self.entry = entry
+    }
+
+    /// After so long a silence a tracker is taken for down.
+    public var detectionTime: Duration { keepalive * missed }
+}
+
+/// A bundle of policies with a name (requirements, Profiles).
+public enum ClusterProfile: String, Sendable, Hashable, CaseIterable {
+    /// Highest id, majority of the active, survivor mode. The default where no members are named.
+    case classic
+    /// Next id in turn, all active must be ready, silent ones are dropped after 5 s; twice as fast.
+    case rotating
+    /// Lowest id, all active must be ready, asked again every 10 s.
+    case lowest
+    /// Highest id, majority of the members, quorum mode. The default where members are named.
+    case paxos
+
+    public func configuration(members: [UInt32]) -> ClusterConfiguration {
+        switch self {
+        case .classic: ClusterConfiguration(mode: .survivor)
+        case .rotating:
+            ClusterConfiguration(
+                mode: .survivor, election: .next, vote: .allDropped(after: .seconds(5)), keepalive: .milliseconds(500))
+        case .lowest:
+            ClusterConfiguration(mode: .survivor, election: .lowest, vote: .allAskedAgain(every: .seconds(10)))
+        case .paxos: ClusterConfiguration(mode: .quorum, members: members)
+        }
+    }
+}

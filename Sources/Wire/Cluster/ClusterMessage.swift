@@ -1,0 +1,313 @@
+/// What trackers tell each other (design 3.2): the words of the bully election and of two-phase commit, and
+/// Multi-Paxos underneath.
+///
+/// Every message names its sender's life, whom it is for, and the epoch that it belongs to. Nothing is assumed of the
+/// bus but that it may lose, repeat, delay and reorder. `ClusterMessage+Codec.swift` holds the bytes.
+
+import Primitives
+
+/// One life of a tracker: its number, and a random number drawn at the start of the process.
+@frozen
+public struct Life: Sendable, Hashable {
+    /// 0 while the tracker has no number yet.
+    public var id: UInt32
+    public var incarnation: UInt64
+
+    @inlinable
+    public init(id: UInt32, incarnation: UInt64) {
+        self.id = id
+        self.incarnation = incarnation
+    }
+}
+
+/// A place in the history of decided entries: two trackers at one position have applied the same updates.
+@frozen
+public struct Position: Sendable, Hashable {
+    /// The last entry that is decided and applied; 0 before the first.
+    public var index: UInt64
+    /// What all entries up to there come to (`EntryHeader.chain`); 0 before the first.
+    public var chain: UInt64
+
+    @inlinable
+    public init(index: UInt64, chain: UInt64) {
+        self.index = index
+        self.chain = chain
+    }
+
+    /// Before the first entry.
+    public static let start = Position(index: 0, chain: 0)
+}
+
+public struct ClusterMessage: Sendable, Hashable {
+    public var sender: Life
+    public var destination: Destination
+    /// The epoch that the message belongs to: the one that its sender has promised, stands for, or leads.
+    public var epoch: Epoch
+    public var body: Body
+
+    public init(sender: Life, destination: Destination, epoch: Epoch, body: Body) {
+        self.sender = sender
+        self.destination = destination
+        self.epoch = epoch
+        self.body = body
+    }
+
+    public enum Destination: Sendable, Hashable {
+        /// Everybody on the bus.
+        case all
+        /// One life of one tracker. Others that hear it leave it alone.
+        case one(Life)
+    }
+
+    public enum Body: Sendable, Hashable {
+        /// I am alive, and this is how far I am. Any message counts as a sign of life; this one comes when there is no
+        /// other.
+        case keepalive(Keepalive)
+        /// I miss the master of the message's epoch, and would elect another (pre-vote).
+        case suspect(at: Position)
+        /// I stand for master in the message's epoch (phase 1a).
+        case election
+        /// I follow you in the message's epoch and none before it, and this is what I have (phase 1b).
+        case answer(VoterAnswer)
+        /// I am master in the message's epoch. Who is not installed in it yet says `hello`.
+        case coordinator(at: Position)
+        /// Store this entry (phase 2a). Its header holds index, epoch and attempt.
+        case prepare(entry: [UInt8], at: Position)
+        /// It is on my disk (phase 2b).
+        case ok(Ballot)
+        /// It is not on my disk, and will not be.
+        case error(Ballot, RefusalReason)
+        /// Entries up to here are decided.
+        case commit(at: Position)
+        /// Am I still your master? (A read waits for the answer.)
+        case confirm(round: UInt64)
+        /// You were, when I heard it.
+        case confirmed(round: UInt64)
+        /// I want what follows this position.
+        case fetch(after: Position)
+        /// Decided entries, in order.
+        case entries([[UInt8]], at: Position)
+        /// I want to be part of the cluster, or of its new epoch.
+        case hello(Hello)
+        /// You are, from here on.
+        case welcome(Welcome)
+        /// You are not.
+        case refused(JoinRefusal)
+        /// I want this chunk of your state.
+        case fetchChunk(UInt32)
+        /// A chunk of my state, with the index of the last entry in it.
+        case chunk(number: UInt32, index: UInt64, bytes: [UInt8])
+        /// I hold the whole state, which has this digest here.
+        case welcomeDone(at: Position, digest: UInt64)
+        /// Requests of my clients. What is numbered below `floor` I do not wait for any more.
+        case forward([ForwardedRequest], floor: UInt64)
+        /// Replies to requests that are in no entry: scrapes, and errors.
+        case answered([AnsweredRequest])
+        /// Stand for master now: I make way.
+        case handover
+        /// I am gone.
+        case leave
+    }
+}
+
+/// Which proposal of an entry a vote is about: a master makes a further attempt at an index after an abort only.
+@frozen
+public struct Ballot: Sendable, Hashable, Comparable {
+    public var epoch: Epoch
+    public var attempt: UInt32
+    public var index: UInt64
+
+    @inlinable
+    public init(epoch: Epoch, attempt: UInt32, index: UInt64) {
+        self.epoch = epoch
+        self.attempt = attempt
+        self.index = index
+    }
+
+    /// By epoch, then attempt.
+    @inlinable
+    public static func < (left: Ballot, right: Ballot) -> Bool {
+        (left.epoch, left.attempt) < (right.epoch, right.attempt)
+    }
+}
+
+public struct Keepalive: Sendable, Hashable {
+    public var role: ClusterRole
+    public var position: Position
+    /// The fingerprint of the state at that position.
+    public var digest: UInt64
+    /// Whether the sender holds the whole state, and so may vote.
+    public var isWhole: Bool
+
+    public init(role: ClusterRole, position: Position, digest: UInt64, isWhole: Bool) {
+        self.role = role
+        self.position = position
+        self.digest = digest
+        self.isWhole = isWhole
+    }
+}
+
+public enum ClusterRole: UInt8, Sendable, Hashable, CaseIterable {
+    /// Knows no master, or has not caught up with him.
+    case newcomer = 0
+    /// Follows a master.
+    case slave = 1
+    case candidate = 2
+    case master = 3
+}
+
+/// Phase 1b: what a voter has.
+public struct VoterAnswer: Sendable, Hashable {
+    public var position: Position
+    /// The entry after it that was accepted and is not known to be decided; empty for none.
+    public var pending: [UInt8]
+
+    public init(position: Position, pending: [UInt8]) {
+        self.position = position
+        self.pending = pending
+    }
+}
+
+/// Why an entry was not stored.
+public enum RefusalReason: UInt8, Sendable, Hashable, CaseIterable {
+    /// The disk is full, locked or read-only.
+    case cannotStore = 1
+    /// The voter has promised a higher epoch: the message's.
+    case staleEpoch = 2
+    /// The voter lacks entries before this one; it fetches them.
+    case gap = 3
+}
+
+public struct Hello: Sendable, Hashable {
+    public var position: Position
+    /// Whether the sender holds the whole state at that position.
+    public var isWhole: Bool
+    /// Whether it has no memory at all: the first start of a cluster, or a lost disk.
+    public var isBlank: Bool
+    /// The blank lives that it has heard: a cluster is formed when all members have heard all.
+    public var heard: [Life]
+    /// Fingerprint of the members that it was configured with.
+    public var members: UInt64
+
+    public init(position: Position, isWhole: Bool, isBlank: Bool, heard: [Life], members: UInt64) {
+        self.position = position
+        self.isWhole = isWhole
+        self.isBlank = isBlank
+        self.heard = heard
+        self.members = members
+    }
+}
+
+public struct Welcome: Sendable, Hashable {
+    /// The newcomer's number: its own, or one assigned.
+    public var id: UInt32
+    public var position: Position
+    /// Requests are sent on only by who has applied entries up to here: what earlier masters decided is known then.
+    public var servesFrom: UInt64
+    /// The attempt that is under way; earlier ones are void.
+    public var attempt: UInt32
+    /// Whether the state has to be fetched chunk by chunk; else the log suffices.
+    public var needsTransfer: Bool
+    public var secret: ClusterSecret
+    public var shardCount: UInt32
+
+    public init(
+        id: UInt32, position: Position, servesFrom: UInt64, attempt: UInt32, needsTransfer: Bool,
+        secret: ClusterSecret, shardCount: UInt32
+    ) {
+        self.id = id
+        self.position = position
+        self.servesFrom = servesFrom
+        self.attempt = attempt
+        self.needsTransfer = needsTransfer
+        self.secret = secret
+        self.shardCount = shardCount
+    }
+}
+
+/// Why a tracker may not join.
+public enum JoinRefusal: UInt8, Sendable, Hashable, CaseIterable {
+    /// Another life has this id.
+    case idTaken = 1
+    /// There are as many trackers as there may be.
+    case clusterFull = 2
+    /// It was configured with other members than the cluster.
+    case otherMembers = 3
+}
+
+/// A client's request on its way from the tracker that heard it to the master.
+public struct ForwardedRequest: Sendable, Hashable {
+    /// Counts up in the life of the tracker that heard it.
+    public var number: UInt64
+    public var source: SocketAddress
+    public var content: Content
+
+    public enum Content: Sendable, Hashable {
+        /// As it came, announce or scrape, with its connection id found valid.
+        case datagram([UInt8])
+        /// Over HTTP: an announce in the form of the log, with the passkey.
+        case announce(ForwardedAnnounce)
+        case scrape([InfoHash], passkey: [UInt8])
+    }
+
+    public init(number: UInt64, source: SocketAddress, content: Content) {
+        self.number = number
+        self.source = source
+        self.content = content
+    }
+}
+
+public struct ForwardedAnnounce: Sendable, Hashable {
+    public var infoHash: InfoHash
+    public var peerID: PeerID
+    public var downloaded: UInt64
+    public var left: UInt64
+    public var event: AnnounceEvent
+    public var port: UInt16
+    public var passkey: [UInt8]
+
+    public init(
+        infoHash: InfoHash, peerID: PeerID, downloaded: UInt64, left: UInt64, event: AnnounceEvent, port: UInt16,
+        passkey: [UInt8]
+    ) {
+        self.infoHash = infoHash
+        self.peerID = peerID
+        self.downloaded = downloaded
+        self.left = left
+        self.event = event
+        self.port = port
+        self.passkey = passkey
+    }
+}
+
+/// What the master says to a request that is in no entry.
+public struct AnsweredRequest: Sendable, Hashable {
+    public var number: UInt64
+    public var content: Content
+
+    public enum Content: Sendable, Hashable {
+        /// For each info hash of a scrape, in the order asked: seeders, leechers, completed.
+        case counts([ScrapeCounts])
+        /// The number of a `Refusal`.
+        case refusal(UInt8)
+    }
+
+    public init(number: UInt64, content: Content) {
+        self.number = number
+        self.content = content
+    }
+}
+
+@frozen
+public struct ScrapeCounts: Sendable, Hashable {
+    public var seeders: UInt32
+    public var leechers: UInt32
+    public var completed: UInt32
+
+    @inlinable
+    public init(seeders: UInt32, leechers: UInt32, completed: UInt32) {
+        self.seeders = seeders
+        self.leechers = leechers
+        self.completed = completed
+    }
+}
