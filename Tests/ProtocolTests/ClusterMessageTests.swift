@@ -1,0 +1,229 @@
+/// The bytes of cluster messages: vectors of each kind, every cut, and thousands of mutations.
+
+import Primitives
+import Testing
+import Wire
+
+@Suite("Cluster messages")
+struct ClusterMessageTests {
+    typealias Body = ClusterMessage.Body
+
+    struct Vector: Sendable, CustomTestStringConvertible {
+        var body: Body
+        /// Kind and body.
+        var bytes: [UInt8]
+
+        init(_ body: Body, _ bytes: [UInt8]...) {
+            self.body = body
+            self.bytes = bytes.flatMap(\.self)
+        }
+
+        var testDescription: String { "kind \(bytes[0]), \(bytes.count) bytes" }
+    }
+
+    private static let hash = InfoHash(Bytes20(Array(0xA0...0xB3))!)
+    private static let peer = PeerID(Bytes20(Array("-XX0001-abcdefghijkl".utf8))!)
+    private static let position = Position(index: 0x0102, chain: 0x1112_1314_1516_1718)
+    private static let positionBytes: [UInt8] = [0, 0, 0, 0, 0, 0, 1, 2] + Array(0x11...0x18)
+    private static let ballot = Ballot(epoch: Epoch(round: 5, id: 6), attempt: 7, index: 8)
+    private static let ballotBytes: [UInt8] =
+        [0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 6] + [0, 0, 0, 7] + [0, 0, 0, 0, 0, 0, 0, 8]
+    private static let life = Life(id: 0x2122_2324, incarnation: 0x3132_3334_3536_3738)
+    private static let lifeBytes: [UInt8] = Array(0x21...0x24) + Array(0x31...0x38)
+    private static let ipv4 = SocketAddress(ipv4: 0xC000_0201, port: 0x1AE1)
+    private static let ipv4Bytes: [UInt8] =
+        Array(repeating: 0, count: 10) + [0xFF, 0xFF, 0xC0, 0, 2, 1] + [0, 0, 0, 0] + [0x1A, 0xE1]
+    private static let ipv6 = SocketAddress(high: 0x2001_0DB8_0000_0000, low: 1, scope: 9, port: 2)
+    private static let ipv6Bytes: [UInt8] =
+        [0x20, 1, 0x0D, 0xB8] + Array(repeating: 0, count: 11) + [1] + [0, 0, 0, 9] + [0, 2]
+    private static func eight(_ last: UInt8) -> [UInt8] { [0, 0, 0, 0, 0, 0, 0, last] }
+
+    static let vectors: [Vector] = [
+        Vector(
+            .keepalive(Keepalive(role: .master, position: position, digest: 9, isWhole: true)),
+            [1, 3], positionBytes, eight(9), [1]),
+        Vector(
+            .keepalive(Keepalive(role: .newcomer, position: .start, digest: 0, isWhole: false)),
+            [1, 0], Array(repeating: 0, count: 24), [0]),
+        Vector(.suspect(at: position), [2], positionBytes),
+        Vector(.election, [3]),
+        Vector(
+            .answer(VoterAnswer(position: position, pending: [9, 8, 7])), [4], positionBytes, [0, 0, 0, 3, 9, 8, 7]),
+        Vector(.answer(VoterAnswer(position: position, pending: [])), [4], positionBytes, [0, 0, 0, 0]),
+        Vector(.coordinator(at: position), [5], positionBytes),
+        Vector(.prepare(entry: [1, 2], at: position), [6], positionBytes, [0, 0, 0, 2, 1, 2]),
+        Vector(.ok(ballot), [7], ballotBytes),
+        Vector(.error(ballot, .staleEpoch), [8], ballotBytes, [2]),
+        Vector(.commit(at: position), [9], positionBytes),
+        Vector(.confirm(round: 4), [10], eight(4)),
+        Vector(.confirmed(round: .max), [11], Array(repeating: 0xFF, count: 8)),
+        Vector(.fetch(after: position), [12], positionBytes),
+        Vector(
+            .entries([[1], [], [2, 3]], at: position),
+            [13], positionBytes, [0, 3], [0, 0, 0, 1, 1], [0, 0, 0, 0], [0, 0, 0, 2, 2, 3]),
+        Vector(.entries([], at: .start), [13], Array(repeating: 0, count: 16), [0, 0]),
+        Vector(
+            .hello(Hello(position: position, isWhole: true, isBlank: false, heard: [life], members: 3)),
+            [14], positionBytes, [1, 0], [1], lifeBytes, eight(3)),
+        Vector(
+            .welcome(
+                Welcome(
+                    id: 4, position: position, servesFrom: 5, attempt: 6, needsTransfer: true,
+                    secret: ClusterSecret(1, 2, 3, 4), shardCount: 1024)),
+            [15], [0, 0, 0, 4], positionBytes, eight(5), [0, 0, 0, 6], [1], eight(1), eight(2), eight(3), eight(4),
+            [0, 0, 4, 0]),
+        Vector(.refused(.otherMembers), [16, 3]),
+        Vector(.fetchChunk(0x0102_0304), [17, 1, 2, 3, 4]),
+        Vector(
+            .chunk(number: 1, index: 2, bytes: [5, 6]), [18], [0, 0, 0, 1], eight(2), [0, 0, 0, 2, 5, 6]),
+        Vector(.welcomeDone(at: position, digest: 7), [19], positionBytes, eight(7)),
+        Vector(
+            .forward(
+                [
+                    ForwardedRequest(number: 1, source: ipv4, content: .datagram([1, 2, 3])),
+                    ForwardedRequest(
+                        number: 2, source: ipv6,
+                        content: .announce(
+                            ForwardedAnnounce(
+                                infoHash: hash, peerID: peer, downloaded: 3, left: .max, event: .stopped,
+                                port: 0x1AE2, passkey: [97, 98]))),
+                    ForwardedRequest(number: 3, source: ipv4, content: .scrape([hash, hash], passkey: [])),
+                ], floor: 0x0A),
+            [20], eight(10), [0, 3],
+            eight(1), ipv4Bytes, [0], [0, 3, 1, 2, 3],
+            eight(2), ipv6Bytes, [1], Array(0xA0...0xB3), Array("-XX0001-abcdefghijkl".utf8), eight(3),
+            Array(repeating: 0xFF, count: 8), [3], [0x1A, 0xE2], [0, 2, 97, 98],
+            eight(3), ipv4Bytes, [2], [2], Array(0xA0...0xB3), Array(0xA0...0xB3), [0, 0]),
+        Vector(.forward([], floor: 1), [20], eight(1), [0, 0]),
+        Vector(
+            .answered([
+                AnsweredRequest(
+                    number: 1, content: .counts([ScrapeCounts(seeders: 2, leechers: 3, completed: 4)])),
+                AnsweredRequest(number: 5, content: .refusal(6)),
+            ]),
+            [21], [0, 2], eight(1), [0, 1], [0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4], eight(5), [1, 6]),
+        Vector(.handover, [22]),
+        Vector(.leave, [23]),
+    ]
+
+    private static let sender = Life(id: 3, incarnation: 0x4142_4344_4546_4748)
+    private static let epoch = Epoch(round: 0x0102_0304_0506_0708, id: 9)
+    private static let head: [UInt8] =
+        [0x53, 0x4B, 0x4D, 1] + [0, 0, 0, 3] + Array(0x41...0x48)
+
+    private func message(_ body: Body, to destination: ClusterMessage.Destination = .all) -> ClusterMessage {
+        ClusterMessage(sender: Self.sender, destination: destination, epoch: Self.epoch, body: body)
+    }
+
+    private func bytes(_ message: ClusterMessage) -> [UInt8] {
+        var bytes: [UInt8] = []
+        message.encode(into: &bytes)
+        return bytes
+    }
+
+    @Test(arguments: vectors)
+    func `a message is its bytes, and comes back`(_ vector: Vector) throws {
+        let toAll = Self.head + [0] + Array(1...8) + [0, 0, 0, 9] + vector.bytes
+        #expect(bytes(message(vector.body)) == toAll)
+        #expect(try ClusterMessage(toAll) == message(vector.body))
+        let toOne = Self.head + [1] + Self.lifeBytes + Array(1...8) + [0, 0, 0, 9] + vector.bytes
+        #expect(bytes(message(vector.body, to: .one(Self.life))) == toOne)
+        #expect(try ClusterMessage(toOne) == message(vector.body, to: .one(Self.life)))
+    }
+
+    @Test func `there is a vector of each kind`() {
+        let kinds = Self.vectors.map { $0.bytes[0] }
+        #expect((1...23).allSatisfy { kinds.contains($0) })
+        for kind in [0, 24, 255] as [UInt8] {
+            var bytes = bytes(message(.leave))
+            bytes[bytes.count - 1] = kind
+            #expect(throws: ClusterMessageError.damaged) { try ClusterMessage(bytes) }
+        }
+    }
+
+    @Test(arguments: vectors)
+    func `a message that is cut, or goes on, is damaged`(_ vector: Vector) {
+        let whole = bytes(message(vector.body, to: .one(Self.life)))
+        for count in 0..<whole.count {
+            let expected: ClusterMessageError = count < 3 ? .notAMessage : .damaged
+            #expect(throws: expected, "\(count) bytes") { try ClusterMessage(Array(whole[..<count])) }
+        }
+        #expect(throws: ClusterMessageError.damaged) { try ClusterMessage(whole + [0]) }
+    }
+
+    @Test func `another version is refused by its number, whatever follows`() {
+        for version in [0, 2, 255] as [UInt8] {
+            #expect(throws: ClusterMessageError.otherVersion(version)) {
+                try ClusterMessage(Array("SKM".utf8) + [version])
+            }
+            #expect(throws: ClusterMessageError.otherVersion(version)) {
+                try ClusterMessage(Array("SKM".utf8) + [version] + Array(repeating: 7, count: 500))
+            }
+        }
+        #expect("\(ClusterMessageError.otherVersion(7))".contains("version 7"))
+        #expect(throws: ClusterMessageError.notAMessage) { try ClusterMessage(Array("SKE".utf8) + [1, 2, 3]) }
+        #expect(throws: ClusterMessageError.notAMessage) { try ClusterMessage([]) }
+    }
+
+    @Test func `a length that lies costs nothing`() {
+        // Claims of 65,535 parts, and of gigabytes: refused before any room is made for them.
+        let head = Self.head + [0] + Array(repeating: UInt8(0), count: 12)
+        let lies: [[UInt8]] = [
+            [6] + Self.positionBytes + [0xFF, 0xFF, 0xFF, 0xFF],
+            [6] + Self.positionBytes + [0x07, 0xFF, 0xFF, 0xFF, 1],
+            [13] + Self.positionBytes + [0xFF, 0xFF],
+            [18] + Array(repeating: 0, count: 12) + [0x1F, 0xFF, 0xFF, 0xFF],
+            [20] + Array(repeating: 0, count: 8) + [0xFF, 0xFF],
+        ]
+        for lie in lies {
+            #expect(throws: ClusterMessageError.damaged) { try ClusterMessage(head + lie) }
+        }
+    }
+
+    @Test func `no more info hashes than one scrape may hold are read`() throws {
+        func scrape(_ count: Int) -> Body {
+            .forward(
+                [
+                    ForwardedRequest(
+                        number: 1, source: Self.ipv4,
+                        content: .scrape(Array(repeating: Self.hash, count: count), passkey: []))
+                ], floor: 0)
+        }
+        let full = bytes(message(scrape(ClusterMessage.Limits.scrapeHashes)))
+        #expect(try ClusterMessage(full) == message(scrape(ClusterMessage.Limits.scrapeHashes)))
+        var over = bytes(message(scrape(1)))
+        over.removeLast(23)
+        over += [UInt8(ClusterMessage.Limits.scrapeHashes + 1)]
+        for _ in 0...ClusterMessage.Limits.scrapeHashes { over += Self.hash.bytes.bytes }
+        #expect(throws: ClusterMessageError.damaged) { try ClusterMessage(over + [0, 0]) }
+    }
+
+    @Test func `the longest datagram that a client can send travels`() throws {
+        let long = message(
+            .forward(
+                [
+                    ForwardedRequest(
+                        number: 1, source: Self.ipv6, content: .datagram(Array(repeating: 1, count: 65_507)))
+                ], floor: 0))
+        #expect(try ClusterMessage(bytes(long)) == long)
+    }
+
+    @Test func `mutated messages never trap, and have one spelling`() {
+        let torture = CodecTorture<ClusterMessage>(
+            name: "cluster message",
+            decode: { try? ClusterMessage($0) },
+            encode: { message in
+                var bytes: [UInt8] = []
+                message.encode(into: &bytes)
+                return bytes
+            },
+            spice: Array(0...24) + [74, 75, 0xFF], isCanonical: true)
+        let inputs = Self.vectors.flatMap { vector in
+            [bytes(message(vector.body)), bytes(message(vector.body, to: .one(Self.life)))]
+        }
+        for input in inputs { torture.comesBack(input) }
+        let counts = torture.mutate(inputs, seed: 79, rounds: rounds(200_000))
+        #expect(counts.accepted > 1_000)
+        #expect(counts.refused > 1_000)
+    }
+}
