@@ -1,0 +1,176 @@
+/// A space-time diagram (Lamport, 1978): trackers as vertical lines, time downwards, messages as arrows between them.
+///
+/// The picture is one SVG document without scripts or references, readable on light and on dark ground. Time is not to
+/// scale: moments at which nothing happens are cut short, and moments at which much happens are drawn out; the numbers
+/// on the left tell. `SpaceTimeDiagram+Drawing.swift` draws it.
+
+import Primitives
+
+public struct SpaceTimeDiagram: Sendable, Hashable {
+    /// What a tracker is, as its line shows it.
+    public enum Condition: String, Sendable, Hashable, CaseIterable {
+        /// Dead, or not started yet.
+        case down
+        /// Its process is held.
+        case held
+        /// It runs, and neither follows nor leads.
+        case newcomer
+        case slave
+        case candidate
+        case master
+    }
+
+    /// What a message is about, as its colour shows it.
+    public enum Topic: String, Sendable, Hashable, CaseIterable {
+        /// Votes on entries.
+        case vote
+        /// Who is master.
+        case election
+        /// Who is part of the cluster, and what newcomers are given.
+        case join
+        /// Clients' requests between trackers.
+        case request
+        /// Signs of life.
+        case life
+    }
+
+    /// What happened at a point of a line.
+    public enum Sign: String, Sendable, Hashable, CaseIterable {
+        case commit
+        case election
+        case crash
+        case start
+        case abort
+        case note
+        /// A promise was broken: a line through the whole picture.
+        case violation
+    }
+
+    /// From a time on, a tracker is something else.
+    public struct Change: Sendable, Hashable {
+        public var time: Instant
+        public var lane: Int
+        public var condition: Condition
+
+        public init(_ time: Instant, lane: Int, _ condition: Condition) {
+            self.time = time
+            self.lane = lane
+            self.condition = condition
+        }
+    }
+
+    public struct Arrow: Sendable, Hashable {
+        public var name: String
+        public var topic: Topic
+        public var from: Int
+        public var to: Int
+        public var sentAt: Instant
+        /// nil where it never came.
+        public var receivedAt: Instant?
+
+        public init(_ name: String, _ topic: Topic, from: Int, to: Int, sentAt: Instant, receivedAt: Instant?) {
+            self.name = name
+            self.topic = topic
+            self.from = from
+            self.to = to
+            self.sentAt = sentAt
+            self.receivedAt = receivedAt
+        }
+    }
+
+    public struct Mark: Sendable, Hashable {
+        public var time: Instant
+        public var lane: Int
+        public var sign: Sign
+        public var text: String
+
+        public init(_ time: Instant, lane: Int, _ sign: Sign, _ text: String) {
+            self.time = time
+            self.lane = lane
+            self.sign = sign
+            self.text = text
+        }
+    }
+
+    /// What the picture is of.
+    public var title: String
+    /// Under the title: what is left out, for instance.
+    public var caption = ""
+    /// The names of the trackers.
+    public var lanes: [String]
+    /// In the order of time, each list.
+    public var changes: [Change] = []
+    public var arrows: [Arrow] = []
+    public var marks: [Mark] = []
+
+    public init(title: String, lanes: [String]) {
+        self.title = title
+        self.lanes = lanes
+    }
+
+    /// Leaves out all but the last messages, and what was before them; a picture of everything would be a wall.
+    ///
+    /// Lines go on from what they were.
+    ///
+    /// - Parameters:
+    ///   - from: nothing before.
+    ///   - until: nothing after.
+    ///   - maxArrows: so many messages at most; earlier ones are left out.
+    public mutating func clip(from: Instant?, until: Instant?, maxArrows: Int) {
+        let end = until ?? Instant(nanoseconds: .max)
+        var start = from ?? Instant(nanoseconds: 0)
+        arrows.removeAll { $0.sentAt < start || $0.sentAt > end }
+        let all = arrows.count
+        if all > maxArrows {
+            arrows.removeFirst(all - maxArrows)
+            start = arrows.first.map { max(start, $0.sentAt) } ?? end
+        }
+        for place in arrows.indices where arrows[place].receivedAt.map({ $0 > end }) ?? false {
+            // It came later: drawn to the lower edge.
+            arrows[place].receivedAt = end
+        }
+        marks.removeAll { $0.time < start || $0.time > end }
+        var last: [Change?] = Array(repeating: nil, count: lanes.count)
+        for change in changes where change.time < start { last[change.lane] = change }
+        changes.removeAll { $0.time < start || $0.time > end }
+        changes.insert(
+            contentsOf: last.compactMap(\.self).map { Change(start, lane: $0.lane, $0.condition) }, at: 0)
+        if all > maxArrows {
+            let notice = "the last \(maxArrows) of \(all) messages, from \(Figure.seconds(start)) s on"
+            caption = caption.isEmpty ? notice : "\(caption); \(notice)"
+        }
+    }
+}
+
+/// Numbers in pictures.
+enum Figure {
+    /// Seconds with three digits behind the point.
+    static func seconds(_ time: Instant) -> String {
+        let milliseconds = time.nanoseconds / 1_000_000
+        let fraction = String(milliseconds % 1000)
+        return "\(milliseconds / 1000)." + String(repeating: "0", count: 3 - fraction.count) + fraction
+    }
+
+    /// A coordinate with at most one digit behind the point.
+    static func coordinate(_ value: Double) -> String {
+        let tenths = Int((value * 10).rounded())
+        if tenths.isMultiple(of: 10) { return "\(tenths / 10)" }
+        return "\(tenths < 0 ? "-" : "")\(abs(tenths) / 10).\(abs(tenths) % 10)"
+    }
+
+    /// Text as it may stand in XML; characters that may not stand there at all become U+FFFD.
+    static func escaped(_ text: String) -> String {
+        var result = ""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "&": result += "&amp;"
+            case "<": result += "&lt;"
+            case ">": result += "&gt;"
+            case "\"": result += "&quot;"
+            case "\u{0}"..."\u{1F}", "\u{FFFE}", "\u{FFFF}": result += "\u{FFFD}"
+            default: result.unicodeScalars.append(scalar)
+            }
+        }
+        return result
+    }
+}

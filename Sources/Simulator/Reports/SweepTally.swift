@@ -1,0 +1,103 @@
+/// What came of many scenarios: counted as they end, in whatever order, and told in the order of their seeds.
+
+import Primitives
+
+/// What a sweep keeps of one scenario.
+public struct SweepOutcome: Sendable, Hashable {
+    public var seed: UInt64
+    public var traceHash: UInt64
+    /// Transitions.
+    public var events: Int
+    /// Time that went by in its world.
+    public var simulatedSeconds: Int64
+    /// The promise that was not kept; nil for a run without fault.
+    public var invariant: String?
+
+    public init(seed: UInt64, traceHash: UInt64, events: Int, simulatedSeconds: Int64, invariant: String? = nil) {
+        self.seed = seed
+        self.traceHash = traceHash
+        self.events = events
+        self.simulatedSeconds = simulatedSeconds
+        self.invariant = invariant
+    }
+
+    /// Stands for an invariant where two runs of one seed differ.
+    public static let isNotReproducible = "oneSeedIsOneRun"
+}
+
+/// Adds up outcomes in the order of their places, whichever thread is first.
+public struct SweepTally: Sendable {
+    public private(set) var scenarios: UInt64 = 0
+    public private(set) var events = 0
+    public private(set) var simulatedSeconds: Int64 = 0
+    public private(set) var failures: [SweepOutcome] = []
+    /// Of all scenarios' hashes, in the order of their seeds.
+    public private(set) var traceHash: UInt64 = 0x5377_6565_7048_6173
+    /// Outcomes that have come before others with smaller places: a few for each thread.
+    private var early: [(place: UInt64, outcome: SweepOutcome)] = []
+
+    public init() {}
+
+    /// Takes in an outcome.
+    ///
+    /// - Parameter place: its place in the sweep, from 0; each comes once.
+    public mutating func add(_ outcome: SweepOutcome, at place: UInt64) {
+        guard place == scenarios else {
+            early.append((place, outcome))
+            return
+        }
+        take(outcome)
+        while let next = early.firstIndex(where: { $0.place == scenarios }) {
+            take(early.remove(at: next).outcome)
+        }
+    }
+
+    private mutating func take(_ outcome: SweepOutcome) {
+        scenarios += 1
+        events += outcome.events
+        simulatedSeconds += outcome.simulatedSeconds
+        traceHash = mixed(traceHash ^ outcome.traceHash) &+ 0x9E37_79B9_7F4A_7C15
+        if outcome.invariant != nil { failures.append(outcome) }
+    }
+}
+
+/// What a sweep tells programs; the keys are part of the command's interface.
+public struct SweepReport: Sendable, Hashable, Codable {
+    public struct Failure: Sendable, Hashable, Codable {
+        /// Seeds take all 64 bits; programs that keep numbers in floating point need them below 2^53.
+        public var seed: UInt64
+        public var invariant: String
+    }
+
+    public var scenarios: UInt64
+    public var failures: [Failure]
+    public var simulatedSeconds: Int64
+    public var wallSeconds: Double
+    public var events: Int
+    /// Sixteen hexadecimal digits.
+    public var traceHash: String
+
+    private enum CodingKeys: String, CodingKey {
+        case scenarios
+        case failures
+        case simulatedSeconds = "simulated_seconds"
+        case wallSeconds = "wall_seconds"
+        case events
+        case traceHash = "trace_hash"
+    }
+
+    public init(_ tally: SweepTally, wallSeconds: Double) {
+        scenarios = tally.scenarios
+        failures = tally.failures.map { Failure(seed: $0.seed, invariant: $0.invariant ?? "") }
+        simulatedSeconds = tally.simulatedSeconds
+        self.wallSeconds = wallSeconds
+        events = tally.events
+        traceHash = SweepReport.text(hash: tally.traceHash)
+    }
+
+    /// A hash as sixteen hexadecimal digits.
+    public static func text(hash: UInt64) -> String {
+        let digits = String(hash, radix: 16)
+        return String(repeating: "0", count: 16 - digits.count) + digits
+    }
+}
