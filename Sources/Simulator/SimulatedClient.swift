@@ -34,7 +34,7 @@ struct SimulatedClient: Sendable {
     let kind: Kind
     let address: SocketAddress
     /// The node that it asks.
-    let home: Int
+    var home: Int
     let passkey: [UInt8]
     var announcer: Announcer
     var stage = Stage.absent

@@ -1,0 +1,100 @@
+/// Moments that are worse than others, and what may strike at them.
+
+import Primitives
+import TrackerLogic
+import Wire
+
+public enum ClusterMoment: Int, Sendable, CaseIterable {
+    /// Replies are out; of the messages of the same step, only some or none; nothing is written.
+    case halfWay
+    /// A promise has been handed to the disk.
+    case promiseSubmitted
+    /// A promise is durable, and nobody knows.
+    case promiseDurable
+    /// An entry has been handed to the disk.
+    case entrySubmitted
+    /// An entry is durable, and nobody knows.
+    case entryDurable
+    /// A master has sent a PREPARE.
+    case prepareSent
+    /// A voter has sent an OK.
+    case okSent
+    /// A master has sent a COMMIT.
+    case commitSent
+    /// A candidate has sent an ELECTION.
+    case electionSent
+    /// A voter has sent its ANSWER.
+    case answerSent
+    /// A node says that it is master.
+    case becameMaster
+    /// Clients have been answered.
+    case replied
+    /// Requests have been sent on to the master.
+    case forwarded
+    /// A newcomer asks for a chunk of the state.
+    case chunkFetched
+    /// Somebody sends a chunk of his state.
+    case chunkSent
+    /// A node says that it holds the whole state.
+    case transferEnded
+    /// A chunk of a snapshot is on its way to the disk.
+    case snapshotUnderWay
+    /// The log has been cut.
+    case trimSubmitted
+    /// The node has been told that a write failed.
+    case writeFailed
+    /// The node has just come back.
+    case restarted
+    /// The node has been asked to stop.
+    case stopping
+    /// A master makes way for another.
+    case handover
+
+    /// One bit each.
+    var bit: UInt32 { 1 << UInt32(rawValue) }
+}
+
+extension Effects {
+    /// The moments that a step makes, one bit each.
+    var moments: UInt32 {
+        var bits: UInt32 = replies.isEmpty ? 0 : ClusterMoment.replied.bit
+        for persist in persists { bits |= persist.change.moment }
+        for message in messages { bits |= message.body.moment }
+        for observation in observations {
+            if case .becameMaster = observation { bits |= ClusterMoment.becameMaster.bit }
+        }
+        return bits
+    }
+}
+
+extension Persist.Change {
+    fileprivate var moment: UInt32 {
+        switch self {
+        case .promise: ClusterMoment.promiseSubmitted.bit
+        case .append: ClusterMoment.entrySubmitted.bit
+        case .saveChunk: ClusterMoment.snapshotUnderWay.bit
+        case .trim: ClusterMoment.trimSubmitted.bit
+        case .truncate, .replaceAll: 0
+        }
+    }
+}
+
+extension ClusterMessage.Body {
+    fileprivate var moment: UInt32 {
+        switch self {
+        case .prepare: ClusterMoment.prepareSent.bit
+        case .ok: ClusterMoment.okSent.bit
+        case .commit: ClusterMoment.commitSent.bit
+        case .election: ClusterMoment.electionSent.bit
+        case .answer: ClusterMoment.answerSent.bit
+        case .forward: ClusterMoment.forwarded.bit
+        case .fetchChunk: ClusterMoment.chunkFetched.bit
+        case .chunk: ClusterMoment.chunkSent.bit
+        case .welcomeDone: ClusterMoment.transferEnded.bit
+        case .handover: ClusterMoment.handover.bit
+        case .keepalive, .suspect, .coordinator, .error, .confirm, .confirmed, .fetch, .entries, .hello, .welcome,
+            .refused, .answered, .leave:
+            0
+        }
+    }
+}

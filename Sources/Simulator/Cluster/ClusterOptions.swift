@@ -1,0 +1,207 @@
+/// What a scenario of a cluster is like. All of it is drawn from the seed ("swarm testing": each scenario has some
+/// kinds of trouble and lacks others, for those that are always there would hide each other), and may be changed
+/// before the run.
+
+import Primitives
+import TrackerLogic
+
+public struct ClusterOptions: Sendable, Hashable {
+    /// How long there are faults.
+    public var coreLength = Duration.seconds(40)
+    /// Trackers in all.
+    public var nodeCount = 3
+    /// How many of them, the last ones, are no voters at first (quorum mode).
+    public var spareCount = 0
+    /// How many of them, the last ones, are given their numbers by the master (survivor mode).
+    public var unnumberedCount = 0
+    public var entry = ClusterConfiguration.Entry.any
+    /// Trackers come up within this time…
+    public var maxStartDelay = Duration.milliseconds(500)
+    /// …but for the last one, which comes so much later.
+    public var latecomerDelay = Duration.zero
+
+    public var clientCount = 8
+    public var swarmCount = 2
+    public var scraperCount = 1
+    /// Who send junk and forgeries.
+    public var strangerCount = 0
+    /// Clients in a hundred that use IPv6.
+    public var ipv6Percent = 30
+    /// Whether all clients come in the same tenth of a second.
+    public var isFlashCrowd = false
+    /// Stays, stays away and downloads are as long as this, more or less.
+    public var stay = Duration.seconds(20)
+    /// How long a client waits before it asks again; twice as long each time after.
+    public var clientWait = Duration.seconds(5)
+    /// How often it asks again before it goes to the next tracker.
+    public var clientRetransmissions = 1
+
+    public var interval: UInt32 = 15
+    public var intervalJitter: UInt32 = 2
+    public var shardCount: UInt32 = 2
+    public var maxTorrents = 1000
+    public var maxPeers = 1000
+    public var updatesPerEntry = 64
+    public var keepsSwarms = false
+    public var snapshotAge = Duration.seconds(10)
+    public var snapshotLogByteCount = 4000
+
+    /// Between clients and trackers.
+    public var network = NetworkOptions()
+    /// Between trackers.
+    public var bus = BusOptions()
+    public var disk = DiskOptions()
+    public var faults = ClusterFaultOptions()
+    /// By how much clocks run fast or slow at most, in millionths.
+    public var maxDrift: Int64 = 0
+    /// By how much wall clocks are ahead or behind at first, at most, in milliseconds.
+    public var maxWallError: Int64 = 1000
+    /// How long datagrams wait for a node to look, at most.
+    public var maxPollDelay = Duration.microseconds(200)
+
+    public init() {}
+
+    /// What this seed means for this profile.
+    ///
+    /// - Parameter nodes: trackers; drawn where nil.
+    public static func drawn(seed: UInt64, profile: ClusterProfile, nodes: Int?) -> ClusterOptions {
+        let place = ClusterProfile.allCases.firstIndex(of: profile) ?? 0
+        var random = RandomStream(seed: seed, stream: ClusterStreams.options + UInt64(place))
+        var options = ClusterOptions()
+        let sizes = [3, 3, 3, 3, 4, 5, 5, 5, 6, 7]
+        let size = sizes[random.below(sizes.count)]
+        options.nodeCount = nodes ?? size
+        precondition((1...30).contains(options.nodeCount), "a simulated cluster has 1 to 30 trackers")
+        options.coreLength = random.between(.seconds(25), .seconds(50))
+        options.entry = random.oneIn(3) ? .group : .any
+        options.drawMembers(&random, profile)
+        options.drawWorkload(&random)
+        options.drawTrackers(&random)
+        options.drawNetwork(&random)
+        options.drawBus(&random)
+        options.drawDisk(&random)
+        options.drawFaults(&random, profile)
+        options.drawMoments(&random)
+        if random.oneIn(3) { options.maxDrift = Int64(random.below(2001)) }
+        if random.oneIn(20) { options.maxDrift = 150_000 }
+        if random.oneIn(4) { options.maxWallError = 3_600_000 }
+        if random.oneIn(4) { options.maxPollDelay = .milliseconds(20) }
+        return options
+    }
+
+    private mutating func drawMembers(_ random: inout RandomStream, _ profile: ClusterProfile) {
+        if profile == .paxos {
+            if random.oneIn(3), nodeCount > 3 { spareCount = 1 + random.below(min(2, nodeCount - 3)) }
+        } else if random.oneIn(4), nodeCount > 1 {
+            unnumberedCount = 1 + random.below(nodeCount - 1)
+        }
+        if random.oneIn(3) { maxStartDelay = .seconds(3) }
+        if random.oneIn(4) { latecomerDelay = random.between(.seconds(2), .seconds(15)) }
+    }
+
+    private mutating func drawWorkload(_ random: inout RandomStream) {
+        clientCount = 6 + random.below(15)
+        swarmCount = 1 + random.below(4)
+        scraperCount = random.below(3)
+        if random.oneIn(4) { strangerCount = 1 }
+        ipv6Percent = random.oneIn(3) ? 0 : random.oneIn(4) ? 100 : 30
+        isFlashCrowd = random.oneIn(4)
+        stay = random.between(.seconds(5), .seconds(40))
+        clientWait = random.oneIn(3) ? .seconds(15) : random.between(.seconds(2), .seconds(6))
+        clientRetransmissions = random.below(3)
+    }
+
+    private mutating func drawTrackers(_ random: inout RandomStream) {
+        let intervals: [UInt32] = [6, 10, 15, 20, 30]
+        interval = intervals[random.below(intervals.count)]
+        intervalJitter = random.oneIn(3) ? 0 : UInt32(random.below(Int(interval) / 2))
+        let counts: [UInt32] = [1, 2, 2, 4]
+        shardCount = counts[random.below(counts.count)]
+        if random.oneIn(8) { maxTorrents = 1 + random.below(3) }
+        if random.oneIn(8) { maxPeers = 3 + random.below(8) }
+        if random.oneIn(4) { updatesPerEntry = 2 + random.below(8) }
+        keepsSwarms = random.oneIn(2)
+        if random.oneIn(2) { snapshotAge = random.between(.seconds(1), .seconds(30)) }
+        if random.oneIn(2) { snapshotLogByteCount = 300 + random.below(8000) }
+    }
+
+    private mutating func drawNetwork(_ random: inout RandomStream) {
+        network.maxDelay = .milliseconds(random.oneIn(3) ? 200 : 20)
+        network.maxStragglerDelay = .seconds(8)
+        if random.oneIn(2) { network.lossPerMille = random.oneIn(4) ? random.below(300) : random.below(50) }
+        if random.oneIn(3) { network.repeatPerMille = random.below(150) }
+        if random.oneIn(4) { network.stragglerPerMille = random.below(60) }
+    }
+
+    private mutating func drawBus(_ random: inout RandomStream) {
+        if random.oneIn(2) { bus.lossPerMille = random.oneIn(4) ? random.below(300) : random.below(30) }
+        if random.oneIn(3) { bus.repeatPerMille = random.below(150) }
+        if random.oneIn(3) { bus.stragglerPerMille = random.below(60) }
+        if random.oneIn(3) { bus.redeliveredPerMille = random.below(80) }
+        let delays: [Int64] = [2, 10, 10, 50, 300]
+        bus.maxDelay = .milliseconds(delays[random.below(delays.count)])
+        bus.isReordering = random.oneIn(2)
+        bus.isShared = random.oneIn(6)
+        if random.oneIn(3) { bus.maxConnectDelay = .seconds(2) }
+        if random.oneIn(3) { bus.maxNoticeDelay = .seconds(3) }
+    }
+
+    private mutating func drawDisk(_ random: inout RandomStream) {
+        if random.oneIn(3) { disk.maxDelay = .milliseconds(60) }
+        disk.maxStall = .seconds(4)
+        if random.oneIn(4) { disk.stallPerMille = random.below(30) }
+        if random.oneIn(4) { disk.failPerMille = random.oneIn(3) ? random.below(300) : random.below(50) }
+        if random.oneIn(3) { disk.maxGroup = 1 + random.below(4) }
+        if random.oneIn(3) { disk.maxReportDelay = .milliseconds(30) }
+    }
+
+    private mutating func drawFaults(_ random: inout RandomStream, _ profile: ClusterProfile) {
+        faults.maxBlows = 1 + random.below(14)
+        // Mostly a majority stays; sometimes anything may go.
+        let minority = max(1, (nodeCount - spareCount - 1) / 2)
+        faults.maxDown = random.oneIn(4) ? nodeCount : minority
+        let steps: [Int64] = [2000, 30_000, 600_000, 7_200_000]
+        faults.maxClockStep = steps[random.below(steps.count)]
+        guard !random.oneIn(8) else { return }
+        faults.meanGap = random.between(.seconds(1), .seconds(12))
+        for kind in ClusterFault.Kind.allCases where random.oneIn(3) {
+            if kind == .memberChange, profile != .paxos { continue }
+            if kind == .brokenDisk, !random.oneIn(2) { continue }
+            faults.kinds.append(kind)
+        }
+    }
+
+    private mutating func drawMoments(_ random: inout RandomStream) {
+        faults.hasPausesAtMoments = random.oneIn(3)
+        faults.hasCutsAtMoments = random.oneIn(3)
+        for moment in ClusterMoment.allCases where random.oneIn(4) {
+            // What is rare must strike often.
+            faults.struckOneIn[moment.rawValue] =
+                switch moment {
+                case .promiseSubmitted, .promiseDurable, .electionSent, .answerSent, .becameMaster, .chunkFetched,
+                    .chunkSent, .transferEnded, .writeFailed, .restarted, .stopping, .handover:
+                    2 + random.below(6)
+                case .snapshotUnderWay, .trimSubmitted: 4 + random.below(20)
+                case .entrySubmitted, .entryDurable, .prepareSent, .okSent, .commitSent, .replied, .forwarded,
+                    .halfWay:
+                    10 + random.below(150)
+                }
+        }
+    }
+}
+
+/// Independent sequences of one seed, so that a new use of chance shifts no other.
+enum ClusterStreams {
+    /// One for each profile from here on.
+    static let options: UInt64 = 100
+    static let network: UInt64 = 2
+    static let faults: UInt64 = 3
+    static let workload: UInt64 = 4
+    static let strangers: UInt64 = 7
+    static let bus: UInt64 = 8
+    static let people: UInt64 = 9
+    /// One for each node from here on.
+    static let nodes: UInt64 = 1000
+    static let disks: UInt64 = 2000
+    static let clients: UInt64 = 10_000
+}

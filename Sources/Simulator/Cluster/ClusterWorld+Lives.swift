@@ -1,0 +1,244 @@
+/// Births and deaths of nodes, their buses, and what they say of themselves.
+
+import Primitives
+import TrackerLogic
+import Wire
+
+extension ClusterWorld {
+    // MARK: - Life and death
+
+    mutating func bringUp(_ node: Int) {
+        nodes[node].lastTold = now
+        // The first number that a life draws is its incarnation.
+        var peek = nodes[node].random
+        lives.append((peek.next(), node))
+        do {
+            let machine = try TrackerNode.recovered(
+                from: nodes[node].disk.record, configuration: nodes[node].configuration, random: &nodes[node].random)
+            tally.starts += 1
+            nodes[node].live(machine, now: now, &checks)
+        } catch {
+            return violate(.recordIsReadable, "node \(node): \(error)")
+        }
+        mark(node, .started, "starts")
+        let life = nodes[node].life
+        step(node, .started)
+        guard nodes[node].life == life else { return }
+        seats[node].cut += 1
+        let delay = plan.random.between(.microseconds(100), isHealed ? .milliseconds(50) : bus.options.maxConnectDelay)
+        queue.put(.busReturns(node, life: life, cut: seats[node].cut), at: now + delay)
+        strikes(node, at: .restarted)
+    }
+
+    mutating func die(_ node: Int, _ cause: @autoclosure () -> String) {
+        guard nodes[node].isUp else { return }
+        tally.deaths += 1
+        let downtime = isHealed ? .milliseconds(10) : plan.downtime()
+        trace.absorb(now, 3, node)
+        leave(node, .died, cause())
+        comeBack(node, after: downtime)
+    }
+
+    /// A life ends, and with it all that was planned for it.
+    private mutating func leave(_ node: Int, _ kind: ClusterHistory.Kind, _ text: @autoclosure () -> String) {
+        for write in nodes[node].disk.crash() { becomeDurable(node, write.change) }
+        trace.show(node, "-")
+        trace.line(now, "\(node): \(text())")
+        mark(node, kind, text())
+        nodes[node].die()
+        seats[node].isOnBus = false
+        seats[node].isToldOnBus = false
+        seats[node].isMaster = false
+        seats[node].cut += 1
+        checks.died(node: node, at: now)
+    }
+
+    private mutating func comeBack(_ node: Int, after delay: Duration) {
+        trouble(node, for: delay)
+        queue.put(.nodeReturns(node, life: nodes[node].life), at: now + delay)
+    }
+
+    /// The node dies, and all that it knew is gone.
+    mutating func loseMemory(_ node: Int) {
+        die(node, "dies, and loses its disk")
+        var options = options.disk
+        options.maxDelay = nodes[node].disk.options.maxDelay
+        nodes[node].disk = SimulatedDisk(options: options, random: nodes[node].disk.random)
+        checks.memoryLost(node: node, at: now)
+    }
+
+    /// The operator wants a node to stop in good order.
+    mutating func stop(_ node: Int) {
+        guard nodes[node].isUp, !nodes[node].isStopping, nodes[node].heldUntil <= now else { return }
+        nodes[node].isStopping = true
+        let life = nodes[node].life
+        queue.put(.stopOverdue(node, life: life), at: now + .seconds(10))
+        step(node, .commandReceived(.drain))
+        if nodes[node].life == life { strikes(node, at: .stopping) }
+    }
+
+    /// A node has answered all it had to.
+    private mutating func close(_ node: Int) {
+        tally.stops += 1
+        let downtime = isHealed ? .milliseconds(10) : plan.downtime()
+        trace.absorb(now, 4, node)
+        leave(node, .stopped, "stops")
+        comeBack(node, after: downtime)
+    }
+
+    // MARK: - What nodes say
+
+    mutating func observe(_ node: Int, _ observation: Observation) {
+        switch observation {
+        case .drained: if nodes[node].isUp { close(node) }
+        case .storageFailed(let failure, _):
+            mark(node, .storageFailed, "\(failure)")
+            guard failure == .broken, nodes[node].isUp, !nodes[node].isStopping else { return }
+            // The operator looks after it and starts it again.
+            nodes[node].isStopping = true
+            queue.put(.stopOverdue(node, life: nodes[node].life), at: now + plan.downtime())
+        case .becameMaster(let epoch):
+            tally.masters += 1
+            seats[node].isMaster = true
+            mark(node, .becameMaster, "master \(epoch)")
+        case .steppedDown(let epoch, let reason):
+            tally.stepDowns += 1
+            seats[node].isMaster = false
+            mark(node, .steppedDown, "\(epoch) \(reason)")
+        case .follows(let master, let epoch): mark(node, .follows, "\(master) \(epoch)")
+        case .stands(let epoch): mark(node, .stands, "\(epoch)")
+        case .transferBegan, .transferEnded:
+            tally.transfers += 1
+            mark(node, .transfer, "\(observation)")
+        case .merged: tally.merges += 1
+        case .aborted:
+            tally.aborts += 1
+            mark(node, .aborted, "\(observation)")
+        case .membersChanged(let ids):
+            tally.memberChanges += 1
+            members = ids
+        case .commandRefused: tally.refusedCommands += 1
+        case .storageRecovered, .accessChanged, .registryChanged, .suspects, .fenced, .joinRefused, .idAssigned,
+            .trackerUp, .trackerDown, .diverged:
+            break
+        }
+    }
+
+    /// Keeps a transition for the picture.
+    mutating func mark(_ node: Int, _ kind: ClusterHistory.Kind, _ text: @autoclosure () -> String) {
+        guard keepsHistory else { return }
+        history.transitions.append(ClusterHistory.Transition(time: now, node: node, kind: kind, text: text()))
+    }
+
+    // MARK: - Trouble
+
+    /// Whether one more node may be troubled.
+    func mayTrouble(_ node: Int) -> Bool {
+        var count = 0
+        for (place, seat) in seats.enumerated() where place != node && seat.troubledUntil > now { count += 1 }
+        return count < options.faults.maxDown
+    }
+
+    mutating func trouble(_ node: Int, for duration: Duration) {
+        seats[node].troubledUntil = max(seats[node].troubledUntil, now + duration)
+    }
+
+    mutating func hold(_ node: Int, _ duration: Duration, _ cause: @autoclosure () -> String) {
+        guard nodes[node].heldUntil <= now else { return }
+        nodes[node].heldUntil = now + duration
+        trouble(node, for: duration)
+        trace.absorb(now, 5, node)
+        trace.line(now, "\(node): is held for \(duration.wholeMilliseconds) ms: \(cause())")
+        mark(node, .paused, "\(duration.wholeMilliseconds) ms")
+    }
+
+    // MARK: - The bus of one node
+
+    /// Nothing that it sends goes out any more, and it hears nothing; it will notice.
+    mutating func cutOff(_ node: Int, _ duration: Duration, _ cause: @autoclosure () -> String) {
+        guard seats[node].isOnBus else { return }
+        seats[node].isOnBus = false
+        seats[node].cut += 1
+        trouble(node, for: duration)
+        trace.absorb(now, 6, node)
+        trace.line(now, "\(node): its bus is cut for \(duration.wholeMilliseconds) ms: \(cause())")
+        let notice = plan.random.between(.zero, min(duration, bus.options.maxNoticeDelay))
+        let (life, cut) = (nodes[node].life, seats[node].cut)
+        queue.put(.busLossTold(node, life: life, cut: cut), at: now + notice)
+        queue.put(.busReturns(node, life: life, cut: cut), at: now + duration)
+    }
+
+    mutating func tellBusLoss(_ node: Int, _ cut: Int) {
+        guard seats[node].cut == cut, seats[node].isToldOnBus else { return }
+        seats[node].isToldOnBus = false
+        mark(node, .busLost, "loses its bus")
+        step(node, .busLost)
+    }
+
+    mutating func connectBus(_ node: Int, _ cut: Int) {
+        guard seats[node].cut == cut, !seats[node].isOnBus else { return }
+        // Nobody gets a new connection without having lost the old one.
+        tellBusLoss(node, cut)
+        guard nodes[node].isUp, seats[node].cut == cut else { return }
+        seats[node].isOnBus = true
+        seats[node].isToldOnBus = true
+        mark(node, .busConnected, "has its bus")
+        step(node, .busConnected)
+    }
+
+    // MARK: - Messages
+
+    mutating func send(_ node: Int, _ message: ClusterMessage) {
+        guard seats[node].isOnBus else { return }
+        tally.messagesSent += 1
+        let letter = Letter(message, from: node, sentAt: now)
+        if case .one(let life) = message.destination, !bus.options.isShared {
+            if let receiver = self.node(of: life), receiver != node { post(letter, to: receiver) }
+        } else {
+            for receiver in nodes.indices where receiver != node { post(letter, to: receiver) }
+        }
+    }
+
+    /// Who lives this life, or has lived it.
+    private func node(of life: Life) -> Int? {
+        lives.last { $0.incarnation == life.incarnation }?.node
+    }
+
+    private mutating func post(_ letter: Letter, to receiver: Int) {
+        let fate = bus.carry(from: letter.from, to: receiver, now: now)
+        if let time = fate.first {
+            queue.put(.messageAtNode(receiver, letter), at: time)
+        } else if keepsHistory {
+            keep(letter, to: receiver, at: nil)
+        }
+        if let time = fate.second { queue.put(.messageAtNode(receiver, letter), at: time) }
+        guard let time = fate.third else { return }
+        queue.put(.messageAtNode(receiver, letter), at: time)
+        // An old message of one's own, from an earlier life, is somebody else's.
+        if case .all = letter.message.destination {
+            queue.put(.messageAtNode(letter.from, letter), at: time)
+        }
+    }
+
+    mutating func deliver(_ letter: Letter, to node: Int) {
+        let isOwn =
+            letter.from == node && lives.last { $0.node == node }?.incarnation == letter.message.sender.incarnation
+        guard nodes[node].isUp, seats[node].isToldOnBus, !isOwn else {
+            if keepsHistory { keep(letter, to: node, at: nil) }
+            return
+        }
+        guard nodes[node].heldUntil <= now else {
+            return queue.put(.messageAtNode(node, letter), at: nodes[node].heldUntil)
+        }
+        tally.messagesDelivered += 1
+        if keepsHistory { keep(letter, to: node, at: now) }
+        step(node, .messageReceived(letter.message))
+    }
+
+    private mutating func keep(_ letter: Letter, to node: Int, at time: Instant?) {
+        history.transmissions.append(
+            ClusterHistory.Transmission(
+                sentAt: letter.sentAt, receivedAt: time, from: letter.from, to: node,
+                name: letter.message.body.name))
+    }
+}

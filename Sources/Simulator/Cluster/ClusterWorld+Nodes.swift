@@ -1,0 +1,177 @@
+/// What the owner of a node does for it: hands it what happens, and carries out what it wants.
+
+import Primitives
+import TrackerLogic
+import Wire
+
+extension SimulatedNode {
+    /// Takes a step under the eyes of the checkers, and writes it into the trace.
+    ///
+    /// Here, for only `mutating` methods of a node look at its machine without copying all of it.
+    mutating func step(
+        _ event: Event, now: Instant, into effects: inout Effects, _ checks: inout ClusterChecks,
+        _ trace: inout ClusterTrace
+    ) {
+        guard isUp else { preconditionFailure("only the living take steps") }
+        checks.willStep(node: number, event: event, machine: machine!, at: now)
+        _ = step(event, .other, now: now, into: &effects)
+        checks.stepped(node: number, event: event, machine: machine!, effects: effects, at: now)
+        trace.absorb(now, 1, number)
+        trace.absorb(number, event, machine!.state.index, machine!.state.digest, effects)
+        if trace.isRecording {
+            trace.show(number, ClusterText.column(machine!.standing))
+            trace.line(now, "\(number): " + ClusterText.describe(event) + ClusterText.describe(effects))
+        }
+    }
+
+    /// A life begins under the eyes of the checkers.
+    mutating func live(_ machine: consuming TrackerNode, now: Instant, _ checks: inout ClusterChecks) {
+        live(machine)
+        checks.started(node: number, machine: self.machine!, record: disk.record, at: now)
+    }
+
+    var standing: Standing? { mutating get { machine?.standing } }
+}
+
+extension ClusterWorld {
+    // MARK: - Datagrams in
+
+    mutating func arrive(_ node: Int, from remote: SocketAddress, _ bytes: [UInt8]) {
+        guard seats[node].darkUntil <= now else { return }
+        nodes[node].hear(bytes, from: remote)
+        schedulePoll(node)
+    }
+
+    private mutating func schedulePoll(_ node: Int) {
+        guard let time = nodes[node].planPoll(now: now, maxDelay: options.maxPollDelay) else { return }
+        queue.put(.nodePolls(node, life: nodes[node].life), at: time)
+    }
+
+    /// The node looks at its sockets.
+    mutating func poll(_ node: Int) {
+        guard let batch = nodes[node].takeBatch(), !batch.isEmpty else { return }
+        step(node, .datagramsReceived(batch))
+    }
+
+    // MARK: - The step
+
+    mutating func step(_ node: Int, _ event: Event) {
+        let life = nodes[node].life
+        nodes[node].step(event, now: now, into: &effects, &checks, &trace)
+        carryOut(node)
+        guard nodes[node].life == life else { return }
+        if let time = nodes[node].planWake(now: now) { queue.put(.nodeWakes(node, life: life), at: time) }
+        schedulePoll(node)
+    }
+
+    /// In order: replies, messages, writes. A node may die in between.
+    private mutating func carryOut(_ node: Int) {
+        let moments = isHealed ? 0 : effects.moments
+        if !effects.replies.isEmpty { reply(node) }
+        if !isHealed, !effects.messages.isEmpty || !effects.persists.isEmpty,
+            strikes(ClusterMoment.halfWay.bit) != nil
+        {
+            let rest = plan.random.below(effects.messages.count + 1)
+            for place in 0..<rest { send(node, effects.messages[place]) }
+            effects.removeAll()
+            return die(node, "dies half-way")
+        }
+        for place in effects.messages.indices { send(node, effects.messages[place]) }
+        if !effects.persists.isEmpty {
+            nodes[node].disk.submit(effects.persists)
+            beginGroup(node)
+        }
+        let observations = effects.observations
+        effects.removeAll()
+        for observation in observations { observe(node, observation) }
+        if moments != 0, nodes[node].isUp, let moment = strikes(moments) { strike(node, moment) }
+    }
+
+    private mutating func reply(_ node: Int) {
+        for number in effects.replies.datagrams.indices {
+            tally.repliesToClients += 1
+            let datagram = effects.replies.datagrams[number]
+            sendToClient(datagram.remote, from: node, effects.replies.payload(number))
+        }
+    }
+
+    private mutating func strikes(_ moments: UInt32) -> ClusterMoment? { plan.strikes(at: moments) }
+
+    /// Something happens to a node at a bad moment.
+    mutating func strikes(_ node: Int, at moment: ClusterMoment) {
+        guard !isHealed, nodes[node].isUp, let moment = plan.strikes(at: moment.bit) else { return }
+        strike(node, moment)
+    }
+
+    private mutating func strike(_ node: Int, _ moment: ClusterMoment) {
+        guard mayTrouble(node) else { return }
+        tally.struck[moment.rawValue] += 1
+        switch plan.blow() {
+        case .crash: die(node, "dies: \(moment)")
+        case .pause(let duration): hold(node, duration, "\(moment)")
+        case .cut(let duration): cutOff(node, duration, "\(moment)")
+        }
+    }
+
+    // MARK: - Deadlines
+
+    mutating func wake(_ node: Int) {
+        // A wake that was overtaken by an earlier one.
+        guard let planned = nodes[node].wakeAt, planned <= now else { return }
+        nodes[node].wakeAt = nil
+        step(node, .deadlineReached)
+    }
+
+    // MARK: - Writes
+
+    private mutating func beginGroup(_ node: Int) {
+        guard let delay = nodes[node].disk.beginGroup() else { return }
+        queue.put(.groupEnds(node, life: nodes[node].life), at: now + delay)
+    }
+
+    mutating func endGroup(_ node: Int) {
+        let end = nodes[node].disk.endGroup()
+        trace.absorb(now, 2, node)
+        trace.absorb(UInt64(end.writes.count) << 8 | (end.failure?.tag ?? 0))
+        trace.line(
+            now, "\(node): \(end.writes.count) writes \(end.failure.map { "failed: \($0)" } ?? "durable, untold")")
+        if let misfit = end.misfit { violate(.logHasNoGap, "disk \(node) cannot carry out \(misfit.name)") }
+        var moments: UInt32 = 0
+        for write in end.writes[..<end.durableCount] { moments |= becomeDurable(node, write.change) }
+        if end.failure != nil { tally.writesFailed += end.writes.count }
+        if end.failure == .broken { nodes[node].disk.failure = nil }
+        for write in end.writes { scheduleTale(node, write, end.failure) }
+        beginGroup(node)
+        if !isHealed, moments != 0, let moment = strikes(moments) { strike(node, moment) }
+    }
+
+    /// - Returns: the bad moments that this makes.
+    @discardableResult
+    mutating func becomeDurable(_ node: Int, _ change: Persist.Change) -> UInt32 {
+        checks.wrote(node: node, change: change, at: now)
+        switch change {
+        case .promise: return ClusterMoment.promiseDurable.bit
+        case .append:
+            tally.entriesWritten += 1
+            return ClusterMoment.entryDurable.bit
+        case .saveChunk: tally.chunksSaved += 1
+        case .trim: tally.trims += 1
+        case .truncate, .replaceAll: break
+        }
+        return 0
+    }
+
+    /// The node will hear of a write, not before it has heard of those before it.
+    private mutating func scheduleTale(_ node: Int, _ write: Persist, _ failure: StorageFailure?) {
+        let time = max(now + nodes[node].disk.reportDelay(), nodes[node].lastTold)
+        nodes[node].lastTold = time
+        queue.put(.writeTold(node, life: nodes[node].life, write.token, failure), at: time)
+    }
+
+    mutating func tell(_ node: Int, _ token: PersistToken, _ failure: StorageFailure?) {
+        guard let failure else { return step(node, .persisted(token)) }
+        let life = nodes[node].life
+        step(node, .persistFailed(token, failure))
+        if nodes[node].life == life { strikes(node, at: .writeFailed) }
+    }
+}

@@ -1,0 +1,270 @@
+/// A world of one true time, in which the trackers of a cluster, their bus, their disks, their clients and people take
+/// their turns.
+///
+/// Every transition is: take the next event off the queue, hand it to whom it concerns, look at what came of it
+/// (`ClusterChecks`), carry that out, and write it into the trace. Nothing in here knows chance but by the seed.
+///
+///     faults ──────── heals ──────── nudge ──────────────── reckoning
+///     0 … coreLength  │ all repaired │ everybody asks anew  │ all are answered, and all trackers hold the same
+///                     └ no more faults
+
+import PeerLogic
+import Primitives
+import TrackerLogic
+import Wire
+
+/// A message on its way; what reaches many is kept once.
+final class Letter: Sendable {
+    let message: ClusterMessage
+    let from: Int
+    let sentAt: Instant
+
+    init(_ message: ClusterMessage, from: Int, sentAt: Instant) {
+        self.message = message
+        self.from = from
+        self.sentAt = sentAt
+    }
+}
+
+struct ClusterWorld: Sendable {
+    /// What is going to happen.
+    enum Happening: Sendable {
+        case datagramAtNode(Int, from: SocketAddress, [UInt8])
+        /// A reply from a node.
+        case datagramAtClient(Int, from: Int, [UInt8])
+        case messageAtNode(Int, Letter)
+        case nodePolls(Int, life: Int)
+        case nodeWakes(Int, life: Int)
+        case groupEnds(Int, life: Int)
+        case writeTold(Int, life: Int, PersistToken, StorageFailure?)
+        case nodeReturns(Int, life: Int)
+        case stopOverdue(Int, life: Int)
+        /// A node notices that it has lost its bus.
+        case busLossTold(Int, life: Int, cut: Int)
+        /// A node gets onto its bus.
+        case busReturns(Int, life: Int, cut: Int)
+        case clientWakes(Int)
+        case clientActs(Int, resolve: Int, SimulatedClient.Act)
+        case strangerActs(Int)
+        case fault
+        case diskRecovers(Int)
+        case heals
+        case nudge
+        case reckoning
+    }
+
+    /// What is known of a node beside what `SimulatedNode` holds.
+    struct Seat: Sendable {
+        /// Whether it is on the bus, told or not.
+        var isOnBus = false
+        /// Whether it has been told that it is.
+        var isToldOnBus = false
+        /// Counts changes of its bus, so that what was planned before one is forgotten.
+        var cut = 0
+        /// Until when no client reaches it.
+        var darkUntil = Instant(nanoseconds: 0)
+        /// Whether it has said that it is master, and not taken it back.
+        var isMaster = false
+        /// Until when it is cut off, held or down by our doing.
+        var troubledUntil = Instant(nanoseconds: 0)
+    }
+
+    /// Between the end of the faults and the nudge: longer than any node is held, and for the cluster to agree.
+    static let repairTime = Duration.seconds(20)
+    /// Between the nudge and the end.
+    static let reckoningTime = Duration.seconds(8)
+    /// Within which everybody is answered when all is well.
+    static let answerBound = Duration.seconds(3)
+    /// Events at one time, at most: more is somebody who never sleeps.
+    static let maxEventsAtOnce = 20_000
+    /// Events in all, at most: many times what scenarios have.
+    static let maxEvents = 400_000
+
+    let profile: ClusterProfile
+    let options: ClusterOptions
+    var now = Instant(nanoseconds: 0)
+    var queue = EventQueue<Happening>()
+    var nodes: [SimulatedNode] = []
+    var seats: [Seat] = []
+    /// All lives so far: incarnation, and whose.
+    var lives: [(incarnation: UInt64, node: Int)] = []
+    var clients: [SimulatedClient] = []
+    /// The tracker list of each client: one tier, in the order in which it asks.
+    var tiers: [[Int]] = []
+    /// Whether a client has completed its download, and no tracker has said yet that it knows.
+    var owesCompleted: [Bool] = []
+    /// The addresses of clients, then of strangers.
+    let addresses: [SocketAddress]
+    var network: SimulatedNetwork
+    var bus: SimulatedBus
+    var plan: ClusterFaultPlan
+    var workload: Workload
+    var strangers: RandomStream
+    /// The ids that vote, as the operator believes.
+    var members: [UInt32]
+    var checks: ClusterChecks
+    var trace: ClusterTrace
+    var tally = ClusterTally()
+    var history = ClusterHistory()
+    let keepsHistory: Bool
+    /// What the world itself finds wrong.
+    var ownViolations: [Violation] = []
+    /// Filled by the step under way, empty between steps.
+    var effects = Effects()
+    var clientEffects = Announcer.Effects()
+    var eventCount = 0
+    /// Faults are over.
+    var isHealed = false
+    /// When everybody was made to ask anew.
+    var nudgedAt: Instant?
+    var isOver = false
+
+    var allViolations: [Violation] { ownViolations + checks.violations }
+
+    init(seed: UInt64, profile: ClusterProfile, options: ClusterOptions, isRecording: Bool, keepsHistory: Bool) {
+        self.profile = profile
+        self.options = options
+        self.keepsHistory = keepsHistory
+        func stream(_ number: UInt64) -> RandomStream { RandomStream(seed: seed, stream: number) }
+        network = SimulatedNetwork(options: options.network, random: stream(ClusterStreams.network))
+        bus = SimulatedBus(count: options.nodeCount, options: options.bus, random: stream(ClusterStreams.bus))
+        plan = ClusterFaultPlan(options: options.faults, random: stream(ClusterStreams.faults))
+        workload = Workload(options: options.people, random: stream(ClusterStreams.workload))
+        strangers = stream(ClusterStreams.strangers)
+        trace = ClusterTrace(nodeCount: options.nodeCount, isRecording: isRecording)
+        var people = stream(ClusterStreams.people)
+        clients = ClusterWorld.clients(options, &people, seed: seed)
+        tiers = clients.map { _ in
+            var tier = Array(0..<options.nodeCount)
+            people.shuffle(&tier)
+            return tier
+        }
+        for place in clients.indices { clients[place].home = tiers[place][0] }
+        owesCompleted = Array(repeating: false, count: clients.count)
+        let strangerPlaces = clients.count..<(clients.count + options.strangerCount)
+        addresses = clients.map(\.address) + strangerPlaces.map { AddressPlan.client($0, house: $0, isIPv6: false) }
+        let configurations = options.configurations(profile)
+        members = configurations[0].cluster?.members ?? []
+        checks = ClusterChecks(profile: profile, configurations: configurations, clientAddresses: addresses)
+        nodes = configurations.indices.map { ClusterWorld.node($0, options, configurations[$0], seed: seed) }
+        seats = nodes.map { _ in Seat() }
+        trace.absorb(seed)
+        plant(&people)
+    }
+
+    private static func node(
+        _ number: Int, _ options: ClusterOptions, _ configuration: NodeConfiguration, seed: UInt64
+    ) -> SimulatedNode {
+        var random = RandomStream(seed: seed, stream: ClusterStreams.nodes + UInt64(number))
+        let disk = SimulatedDisk(
+            options: options.disk,
+            random: RandomStream(seed: seed, stream: ClusterStreams.disks + UInt64(number)))
+        let drift = Int64(random.below(UInt64(2 * options.maxDrift + 1))) - options.maxDrift
+        let error = Int64(random.below(UInt64(2 * options.maxWallError + 1))) - options.maxWallError
+        let clock = SimulatedClock(origin: Int64(random.below(1 << 50)), drift: drift, wallError: error)
+        return SimulatedNode(number: number, configuration: configuration, clock: clock, disk: disk, random: random)
+    }
+
+    private static func clients(
+        _ options: ClusterOptions, _ people: inout RandomStream, seed: UInt64
+    ) -> [SimulatedClient] {
+        (0..<(options.clientCount + options.scraperCount)).map { place in
+            var client = SimulatedClient(
+                kind: place < options.clientCount ? .peer : .scraper,
+                address: AddressPlan.client(
+                    place, house: place, isIPv6: people.below(100) < options.ipv6Percent),
+                home: 0, passkey: place < options.clientCount ? Workload.passkey(place) : [],
+                random: RandomStream(seed: seed, stream: ClusterStreams.clients + UInt64(place)))
+            client.announcer = ClusterWorld.announcer(
+                for: client.address, options,
+                RandomStream(seed: seed, stream: ClusterStreams.clients + UInt64(place)))
+            return client
+        }
+    }
+
+    /// Puts the first events into the queue.
+    private mutating func plant(_ people: inout RandomStream) {
+        for node in nodes.indices {
+            var delay = people.between(.zero, options.maxStartDelay)
+            if node == nodes.count - 1 { delay = delay + options.latecomerDelay }
+            queue.put(.nodeReturns(node, life: 0), at: now + delay)
+        }
+        for place in clients.indices {
+            let act: SimulatedClient.Act = clients[place].kind == .peer ? .arrive : .scrape
+            queue.put(.clientActs(place, resolve: 0, act), at: now + workload.arrival())
+        }
+        for number in 0..<options.strangerCount { queue.put(.strangerActs(number), at: now + .seconds(1)) }
+        if let gap = plan.gap() { queue.put(.fault, at: now + .seconds(1) + gap) }
+        queue.put(.heals, at: now + options.coreLength)
+    }
+
+    // MARK: - The loop
+
+    /// Runs until the end, or until something is wrong.
+    mutating func run() {
+        var eventsNow = 0
+        while !isOver, ownViolations.isEmpty, checks.violations.isEmpty, let next = queue.take() {
+            eventsNow = next.time == now ? eventsNow + 1 : 0
+            now = next.time
+            eventCount += 1
+            if eventsNow > ClusterWorld.maxEventsAtOnce {
+                violate(.timeGoesOn, "more than \(eventsNow - 1) events at one time")
+            }
+            if eventCount > ClusterWorld.maxEvents {
+                violate(.timeGoesOn, "more than \(ClusterWorld.maxEvents) events")
+            }
+            handle(next.event)
+        }
+        if !isOver, allViolations.isEmpty { violate(.timeGoesOn, "the world stands still") }
+        trace.absorb(UInt64(allViolations.count))
+        for violation in allViolations { trace.line(now, "VIOLATION \(violation)") }
+        trace.end()
+    }
+
+    mutating func violate(_ invariant: Invariant, _ detail: String) {
+        ownViolations.append(Violation(invariant, at: now, detail))
+    }
+
+    private mutating func handle(_ happening: Happening) {
+        switch happening {
+        case .datagramAtNode(let node, let remote, let bytes): arrive(node, from: remote, bytes)
+        case .datagramAtClient(let place, let node, let bytes): hear(place, from: node, bytes)
+        case .messageAtNode(let node, let letter): deliver(letter, to: node)
+        case .nodePolls(let node, let life):
+            if isTurn(of: node, life, happening) { poll(node) }
+        case .nodeWakes(let node, let life):
+            if isTurn(of: node, life, happening) { wake(node) }
+        case .groupEnds(let node, let life):
+            if nodes[node].life == life { endGroup(node) }
+        case .writeTold(let node, let life, let token, let failure):
+            if isTurn(of: node, life, happening) { tell(node, token, failure) }
+        case .nodeReturns(let node, let life):
+            if nodes[node].life == life, !nodes[node].isUp { bringUp(node) }
+        case .stopOverdue(let node, let life):
+            if nodes[node].life == life, nodes[node].isStopping { die(node, "is stopped the hard way") }
+        case .busLossTold(let node, let life, let cut):
+            if isTurn(of: node, life, happening) { tellBusLoss(node, cut) }
+        case .busReturns(let node, let life, let cut):
+            if isTurn(of: node, life, happening) { connectBus(node, cut) }
+        case .clientWakes(let place): wakeClient(place)
+        case .clientActs(let place, let resolve, let act):
+            if clients[place].resolve == resolve { self.act(place, act) }
+        case .strangerActs(let number): strangerActs(number)
+        case .fault: nextFault()
+        case .diskRecovers(let node): recoverDisk(node)
+        case .heals: heal()
+        case .nudge: nudge()
+        case .reckoning: reckon()
+        }
+    }
+
+    /// Whether an event for a node may be handled: it lives the life that was meant, and is not held.
+    ///
+    /// What comes for one that is held is put off.
+    private mutating func isTurn(of node: Int, _ life: Int, _ happening: Happening) -> Bool {
+        guard nodes[node].life == life, nodes[node].isUp else { return false }
+        guard nodes[node].heldUntil > now else { return true }
+        queue.put(happening, at: nodes[node].heldUntil)
+        return false
+    }
+}

@@ -1,0 +1,126 @@
+/// The way between trackers: a broker, or a multicast group, that loses, repeats, delays, reorders and holds messages,
+/// and delivers old ones again; and links that work in one direction, or slowly, or not at all.
+///
+/// It carries values. Each pair of trackers has its own link; who has lost its bus neither sends nor hears.
+
+import Primitives
+
+/// How bad a bus is.
+public struct BusOptions: Sendable, Hashable {
+    /// Messages in a thousand that are lost, for each who should hear them.
+    public var lossPerMille = 0
+    /// Messages in a thousand that arrive twice.
+    public var repeatPerMille = 0
+    /// Messages in a thousand that arrive much later than the others.
+    public var stragglerPerMille = 0
+    /// Messages in a thousand that arrive once more, long after, perhaps at a later life of the tracker.
+    public var redeliveredPerMille = 0
+    public var minDelay = Duration.microseconds(200)
+    public var maxDelay = Duration.milliseconds(10)
+    public var maxStragglerDelay = Duration.seconds(3)
+    public var maxRedeliveryDelay = Duration.seconds(10)
+    /// Whether messages on one link overtake each other.
+    public var isReordering = false
+    /// Whether everybody hears what is meant for one.
+    public var isShared = false
+    /// How long a tracker takes to get onto the bus, at most.
+    public var maxConnectDelay = Duration.milliseconds(50)
+    /// How long a tracker takes to notice that it has lost its bus, at most.
+    public var maxNoticeDelay = Duration.milliseconds(100)
+
+    public init() {}
+
+    /// Faultless, after the faults.
+    static let healed = BusOptions()
+}
+
+package struct SimulatedBus: Sendable {
+    private struct Link: Sendable {
+        /// Until when nothing gets through.
+        var blockedUntil = Instant(nanoseconds: 0)
+        /// Until when all is held.
+        var cloggedUntil = Instant(nanoseconds: 0)
+        /// Until when all takes longer, and by how much.
+        var slowUntil = Instant(nanoseconds: 0)
+        var extraDelay = Duration.zero
+        /// When what was sent last arrives, where nothing overtakes.
+        var lastArrival = Instant(nanoseconds: 0)
+    }
+
+    package var options: BusOptions
+    private let count: Int
+    /// By sender, then receiver.
+    private var links: [Link]
+    private var random: RandomStream
+
+    package init(count: Int, options: BusOptions, random: RandomStream) {
+        self.count = count
+        self.options = options
+        self.random = random
+        links = Array(repeating: Link(), count: count * count)
+    }
+
+    /// When the copies of a message arrive; nil for none.
+    package struct Fate: Sendable {
+        package var first: Instant?
+        package var second: Instant?
+        /// Delivered again.
+        package var third: Instant?
+    }
+
+    package mutating func carry(from sender: Int, to receiver: Int, now: Instant) -> Fate {
+        var fate = Fate()
+        let place = sender * count + receiver
+        guard links[place].blockedUntil <= now, !strikes(options.lossPerMille) else { return fate }
+        fate.first = arrival(place, now)
+        if strikes(options.repeatPerMille) { fate.second = arrival(place, now) }
+        if strikes(options.redeliveredPerMille) {
+            fate.third = now + random.between(.milliseconds(1), options.maxRedeliveryDelay)
+        }
+        return fate
+    }
+
+    private mutating func arrival(_ place: Int, _ now: Instant) -> Instant {
+        var delay = random.between(options.minDelay, options.maxDelay)
+        if strikes(options.stragglerPerMille) { delay = random.between(options.maxDelay, options.maxStragglerDelay) }
+        if links[place].slowUntil > now { delay = delay + links[place].extraDelay }
+        var time = max(now, links[place].cloggedUntil) + delay
+        if !options.isReordering {
+            time = max(time, links[place].lastArrival)
+            links[place].lastArrival = time
+        }
+        return time
+    }
+
+    private mutating func strikes(_ perMille: Int) -> Bool { perMille > 0 && random.below(1000) < perMille }
+
+    // MARK: - Trouble
+
+    /// - Parameters:
+    ///   - side: trackers that are cut off from the others, one bit each.
+    ///   - isOneWay: whether they still hear the others.
+    package mutating func split(_ side: UInt32, isOneWay: Bool, until time: Instant) {
+        for sender in 0..<count {
+            for receiver in 0..<count {
+                let (here, there) = (side >> UInt32(sender) & 1, side >> UInt32(receiver) & 1)
+                guard here != there, !isOneWay || here == 1 else { continue }
+                links[sender * count + receiver].blockedUntil = time
+            }
+        }
+    }
+
+    package mutating func clog(from sender: Int, to receiver: Int, until time: Instant) {
+        links[sender * count + receiver].cloggedUntil = time
+    }
+
+    package mutating func slow(from sender: Int, to receiver: Int, by delay: Duration, until time: Instant) {
+        links[sender * count + receiver].slowUntil = time
+        links[sender * count + receiver].extraDelay = delay
+    }
+
+    /// All works, from here on; what is on its way arrives.
+    package mutating func heal() {
+        options = .healed
+        for place in links.indices { links[place] = Link() }
+    }
+}
