@@ -1,0 +1,119 @@
+/// What came of a run of a cluster, as a space-time diagram, as a capture, and as a failure in a few lines.
+
+import Primitives
+import TrackerLogic
+
+extension ClusterResult {
+    /// Messages in one picture; more cannot be told apart.
+    public static let maxArrows = 600
+
+    /// The run as a picture, of its last part where it is long.
+    ///
+    /// - Parameters:
+    ///   - run: what was run, with its history.
+    ///   - hasKeepalives: whether signs of life are drawn, too.
+    public func diagram(
+        of run: ClusterRun, from: Instant? = nil, until: Instant? = nil, hasKeepalives: Bool = false
+    ) -> SpaceTimeDiagram {
+        let options = run.scenario.options
+        let lanes = (0..<options.nodeCount).map { place in
+            place < options.nodeCount - options.unnumberedCount ? "tracker \(place + 1)" : "tracker without id"
+        }
+        var diagram = SpaceTimeDiagram(
+            title: "seed \(seed), profile \(profile.rawValue), \(options.nodeCount) trackers", lanes: lanes)
+        diagram.caption = "trace hash \(SweepReport.text(hash: traceHash))"
+        for transition in transitions { diagram.add(transition) }
+        for message in messages {
+            let topic = SpaceTimeDiagram.Topic(messageName: message.name)
+            guard hasKeepalives || topic != .life else { continue }
+            diagram.arrows.append(
+                SpaceTimeDiagram.Arrow(
+                    message.name, topic, from: message.from, to: message.to, sentAt: message.sentAt,
+                    receivedAt: message.receivedAt))
+        }
+        // In the order of sending; they were written down as they came.
+        let order = diagram.arrows.indices.sorted {
+            (diagram.arrows[$0].sentAt, $0) < (diagram.arrows[$1].sentAt, $1)
+        }
+        diagram.arrows = order.map { diagram.arrows[$0] }
+        for violation in violations {
+            diagram.marks.append(
+                SpaceTimeDiagram.Mark(
+                    violation.time, lane: 0, .violation, "\(violation.invariant.rawValue): \(violation.detail)"))
+        }
+        diagram.clip(from: from, until: until, maxArrows: ClusterResult.maxArrows)
+        return diagram
+    }
+
+    /// All that clients and trackers sent each other.
+    public var capture: PacketCapture {
+        var capture = PacketCapture()
+        for datagram in datagrams {
+            capture.append(at: datagram.time, from: datagram.source, to: datagram.destination, datagram.bytes)
+        }
+        return capture
+    }
+
+    /// The last line of the trace before the violation: what was done wrong.
+    public var firstBadEvent: String? {
+        trace.last { !$0.contains("VIOLATION") && !$0.hasPrefix("trace hash") }
+    }
+
+    /// A failure with all that is needed to see it again; the trace was recorded.
+    public func failure(of run: ClusterRun) -> String {
+        var lines = violations.map { violation in
+            "seed \(seed), profile \(profile.rawValue): \(violation.invariant.rawValue) violated at "
+                + "\(Figure.seconds(violation.time)) s: \(violation.detail)"
+        }
+        lines.append("  options:         \(run.scenario.options.summary)")
+        if let firstBadEvent { lines.append("  first bad event: \(firstBadEvent)") }
+        lines.append("  replay:          \(run.command)")
+        return lines.joined(separator: "\n") + "\n"
+    }
+}
+
+extension SpaceTimeDiagram.Topic {
+    /// What a message of this name is about.
+    init(messageName name: String) {
+        self =
+            switch name {
+            case "PREPARE", "OK", "ERROR", "COMMIT": .vote
+            case "SUSPECT", "ELECTION", "ANSWER", "COORDINATOR", "HANDOVER": .election
+            case "FORWARD", "ANSWERED", "CONFIRM", "CONFIRMED": .request
+            case "KEEPALIVE": .life
+            default: .join
+            }
+    }
+}
+
+extension SpaceTimeDiagram {
+    fileprivate mutating func add(_ transition: ClusterHistory.Transition) {
+        let (time, lane) = (transition.time, transition.node)
+        func change(_ condition: Condition) -> Change { Change(time, lane: lane, condition) }
+        let sign: Sign
+        switch transition.kind {
+        case .started:
+            sign = .start
+            changes.append(change(.newcomer))
+        case .died, .stopped:
+            sign = .crash
+            changes.append(change(.down))
+        case .stands:
+            sign = .election
+            changes.append(change(.candidate))
+        case .becameMaster:
+            sign = .election
+            changes.append(change(.master))
+        case .steppedDown:
+            sign = .election
+            changes.append(change(.newcomer))
+        case .follows:
+            sign = .note
+            changes.append(change(.slave))
+        case .committed: sign = .commit
+        case .aborted: sign = .abort
+        case .paused, .busLost, .busConnected, .transfer, .storageFailed, .other: sign = .note
+        }
+        marks.append(Mark(time, lane: lane, sign, transition.text))
+    }
+}
