@@ -61,8 +61,9 @@ public struct ClusterFaultOptions: Sendable, Hashable {
     public var hasCutsAtMoments = false
     /// Clock steps at most, in milliseconds.
     public var maxClockStep: Int64 = 30_000
-    /// The numbers, from 1, of the faults by the clock that are carried out; nil for all. The others are drawn, and
-    /// left out.
+    /// The numbers, from 1, of the faults by the clock that are carried out; nil for all.
+    ///
+    /// The others are drawn, and left out.
     public var onlyFaults: [Int]?
     /// The numbers, from 1, of the strikes at bad moments that are carried out; nil for all.
     public var onlyStrikes: [Int]?

@@ -15,9 +15,9 @@ public struct ClusterOptions: Sendable, Hashable {
     /// How many of them, the last ones, are given their numbers by the master (survivor mode).
     public var unnumberedCount = 0
     public var entry = ClusterConfiguration.Entry.any
-    /// Trackers come up within this time…
+    /// Trackers come up within this time.
     public var maxStartDelay = Duration.milliseconds(500)
-    /// …but for the last one, which comes so much later.
+    /// The last one comes so much later.
     public var latecomerDelay = Duration.zero
 
     public var clientCount = 8

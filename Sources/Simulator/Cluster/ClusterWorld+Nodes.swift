@@ -64,7 +64,9 @@ extension ClusterWorld {
         schedulePoll(node)
     }
 
-    /// In order: replies, messages, writes. A node may die in between.
+    /// Carries out what a node wants: replies, then messages, then writes.
+    ///
+    /// It may die in between.
     private mutating func carryOut(_ node: Int) {
         let moments = isHealed ? 0 : effects.moments
         if !effects.replies.isEmpty { reply(node) }
