@@ -54,6 +54,33 @@ public enum Invariant: String, Sendable, Hashable, CaseIterable {
     case rulesAreInForce
     /// Nobody wakes again and again at one time, and something always comes.
     case timeGoesOn
+
+    // Of clusters
+
+    /// An epoch belongs to one life of one tracker, and so has one master.
+    case oneMasterPerEpoch
+    /// A promise never goes back, and nothing that depends on it is said before it is durable.
+    case promiseIsKept
+    /// A vote is for what is on the voter's disk, all of it.
+    case voteIsKept
+    /// Who does not hold the whole state has no vote.
+    case votersAreWhole
+    /// One ballot proposes one value.
+    case ballotHasOneValue
+    /// Nothing is decided without a quorum of the voters that have it on their disks.
+    case quorumDecides
+    /// What a tracker says is decided is.
+    case decidedIsDecided
+    /// Every update in the log was asked for, by a client and no more often than it came, or is the tracker's own.
+    case updateIsAsked
+    /// A tracker that is cut off, deposed, blank or catching up says nothing to clients.
+    case silentUnlessServing
+    /// A reply shows all that was decided before its request was sent, and nothing that is not decided.
+    case readsAreFresh
+    /// A download counts once as completed.
+    case completedCountsOnce
+    /// When all is well again there is one master, and all trackers hold the same.
+    case healedIsOne
 }
 
 /// A promise that was not kept.

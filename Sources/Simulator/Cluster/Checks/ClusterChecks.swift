@@ -1,54 +1,194 @@
 /// The checkers of a simulated cluster: they watch every transition of every tracker from outside and compare it with
 /// what was promised.
+///
+/// They know the logic by its effects, by what is on the simulated disks, and by the few values of `NodeSight`. What
+/// has been decided they learn from those who apply it (`DecidedLog`); in quorum mode they carry each entry over to a
+/// model of the swarms, in the order of the log, at the moment at which the first tracker applies it.
+///
+/// *Why that shows linearizability* (Herlihy and Wing 1990): a history of requests is linearizable if each can be given
+/// a moment between its sending and its answer so that all of them, carried out one after another in the order of those
+/// moments, give the answers that were seen. Nothing is gained by a search for such moments, for the log is a witness:
+///
+/// - An announce takes effect when the first tracker applies its entry. Entries are first applied in the order of their
+///   indices (checked), and within an entry updates follow each other. A reply is only right if its update was applied
+///   by then, and its request sent before (checked), so the moment lies within; and if it says what the model says
+///   right after that update (checked).
+/// - A scrape takes effect at some moment after its sending and before its answer, so it has seen a prefix of the log
+///   at least as long as when it was sent and at most as long as when it was answered, and all of its counts are of
+///   that one prefix (checked). Prefixes only grow, so scrapes and announces can be ordered by the moments at which
+///   their prefixes were reached.
+/// - A request without an answer may have taken effect or not, each copy that was heard at most once (checked).
+///
+/// A valid witness is all that the definition asks for; it holds for all info hashes at once, so for each.
 
 import Primitives
 import TrackerLogic
 import Wire
 
 package struct ClusterChecks: Sendable {
+    /// A run ends at its first violations; what comes after them is only their consequence.
+    static let maxViolations = 4
+
+    let promises: ClusterPromises
+    let configurations: [NodeConfiguration]
     package private(set) var violations: [Violation] = []
 
-    package init(profile: ClusterProfile, configurations: [NodeConfiguration], clientAddresses: [SocketAddress]) {}
+    var nodes: [NodeRecord]
+    var epochs = EpochRegister()
+    var log = DecidedLog()
+    /// The ids that vote, as decided (quorum mode).
+    var members: [UInt32]
 
-    /// A life of a node begins: its record has been read back, and it has not taken a step yet.
-    package mutating func started(
-        node: Int, machine: borrowing TrackerNode, record: borrowing DiskRecord, at time: Instant
-    ) {}
+    /// The swarms after the last entry that is decided (quorum mode).
+    var model = SwarmModel()
+    var history = CountHistory()
+    var lastDecidedTime = WallTime(milliseconds: 0)
 
-    /// A node is about to take a step.
-    package mutating func willStep(node: Int, event: Event, machine: borrowing TrackerNode, at time: Instant) {}
+    var books: [RequestBook]
+    var ledger: PeerLedger
+    /// The client that sends from, and that listens on, a port; -1 for none.
+    private var clientsByPort: [Int16]
+    private var peersByPort: [Int16]
+    /// Every life that there has been, and whose.
+    var lives: [(life: Life, node: Int)] = []
+    /// Replies of a group to its clients: by whom.
+    var groupAnswers: [(place: Witness.Place, answerer: Ask.Answerer)] = []
 
-    /// A node has taken a step, and its effects are about to be carried out.
-    package mutating func stepped(
-        node: Int, event: Event, machine: borrowing TrackerNode, effects: borrowing Effects, at time: Instant
-    ) {}
+    /// Values that were aborted.
+    var abortedChains: [UInt64] = []
+    /// Requests in aborted entries whose clients have not been told.
+    var refused: [RefusedTicket] = []
+    /// Those whose clients have.
+    var dead: [RefusedTicket] = []
+    private(set) var healedAt: Instant?
 
-    /// A write of a node has become durable.
-    package mutating func wrote(node: Int, change: Persist.Change, at time: Instant) {}
+    package init(profile: ClusterProfile, configurations: [NodeConfiguration], clientAddresses: [SocketAddress]) {
+        promises = ClusterPromises(profile)
+        self.configurations = configurations
+        nodes = configurations.map { NodeRecord(configuration: $0, nodeCount: configurations.count) }
+        members = configurations.first?.cluster?.members ?? []
+        books = clientAddresses.map(RequestBook.init(address:))
+        ledger = PeerLedger(clientCount: clientAddresses.count)
+        clientsByPort = Array(repeating: -1, count: 1 << 16)
+        peersByPort = clientsByPort
+        for (client, address) in clientAddresses.enumerated() {
+            clientsByPort[Int(address.port)] = Int16(clamping: client)
+        }
+    }
 
-    /// A life of a node has ended.
-    package mutating func died(node: Int, at time: Instant) {}
+    package mutating func violate(_ invariant: Invariant, at time: Instant, _ detail: String) {
+        guard violations.count < ClusterChecks.maxViolations else { return }
+        violations.append(Violation(invariant, at: time, detail))
+    }
 
-    /// A node has lost its disk with all that was on it; the next life begins blank.
-    package mutating func memoryLost(node: Int, at time: Instant) {}
+    /// Whether clients ask a multicast group.
+    var isGroup: Bool { configurations.first?.cluster?.entry == .group }
+
+    // MARK: - Clients
+
+    func client(at address: SocketAddress) -> Int? {
+        let client = Int(clientsByPort[Int(address.port)])
+        if client >= 0, books[client].address == address { return client }
+        return books.firstIndex { $0.address == address }
+    }
+
+    /// The client that listens at an address, as its announces say.
+    func client(listeningAt address: SocketAddress) -> Int? {
+        func listens(_ client: Int) -> Bool {
+            books[client].address.high == address.high && books[client].address.low == address.low
+                && books[client].asks.contains { $0.announce?.port == address.port }
+        }
+        let client = Int(peersByPort[Int(address.port)])
+        if client >= 0, listens(client) { return client }
+        return books.indices.first(where: listens)
+    }
 
     /// A client has sent a datagram.
     ///
     /// - Parameter node: whom; nil for the multicast group.
-    package mutating func clientSent(client: Int, bytes: [UInt8], node: Int?, at time: Instant) {}
+    package mutating func clientSent(client: Int, bytes: [UInt8], node: Int?, at time: Instant) {
+        let (nodeCount, decided) = (nodes.count, log.lastIndex)
+        books[client].send(Ask(bytes, nodeCount: nodeCount, decidedBefore: decided, at: time), bytes)
+        guard case .announce(let request)? = try? TrackerRequest(bytes.span.bytes) else { return }
+        peersByPort[Int(request.port)] = Int16(clamping: client)
+        ledger.sent(request, by: client, listening(request, client))
+    }
+
+    private func listening(_ request: AnnounceRequest, _ client: Int) -> SocketAddress {
+        var address = books[client].address
+        address.port = request.port
+        return address
+    }
 
     /// A datagram has reached a client.
-    package mutating func clientReceived(client: Int, bytes: [UInt8], at time: Instant) {}
+    package mutating func clientReceived(client: Int, bytes: [UInt8], at time: Instant) {
+        // Replies are checked when they leave. That one comes to whom it is for is the network's affair.
+    }
+
+    private mutating func heard(_ batch: DatagramBatch, by node: Int, at time: Instant) {
+        let span = batch.bytes.span.bytes
+        for datagram in batch.datagrams {
+            guard let client = client(at: datagram.remote) else { continue }
+            let start = Int(datagram.offset)
+            let bytes = span.extracting(start..<start + Int(datagram.byteCount))
+            books[client].hear(
+                bytes, node: node, nodeCount: nodes.count, decidedBefore: log.lastIndex, at: time)
+            guard case .announce(let request)? = try? TrackerRequest(bytes), request.event == .stopped else { continue }
+            ledger.heardStop(request.infoHash, by: client, listening(request, client))
+        }
+    }
+
+    // MARK: - Nodes
+
+    /// A life of a node begins: its record has been read back, and it has not taken a step yet.
+    package mutating func started(
+        node: Int, machine: borrowing TrackerNode, record: borrowing DiskRecord, at time: Instant
+    ) {
+        began(node, NodeSight(machine), copy record, at: time)
+    }
+
+    /// A node is about to take a step.
+    package mutating func willStep(node: Int, event: Event, machine: borrowing TrackerNode, at time: Instant) {
+        if case .datagramsReceived(let batch) = event { heard(batch, by: node, at: time) }
+    }
+
+    /// A node has taken a step, and its effects are about to be carried out.
+    package mutating func stepped(
+        node: Int, event: Event, machine: borrowing TrackerNode, effects: borrowing Effects, at time: Instant
+    ) {
+        var step = ClusterStep(node: node, time: time, sight: NodeSight(machine))
+        if let before = nodes[node].sight, before.isWhole, step.sight.isWhole,
+            before.position.index < step.sight.position.index
+        {
+            for index in (before.position.index + 1)...step.sight.position.index {
+                if let entry = machine.committedEntry(at: index) { step.applied.append(entry) }
+            }
+            step.table = machine.state.table
+        } else if !effects.replies.isEmpty {
+            step.table = machine.state.table
+        }
+        watch(step, event, copy effects)
+    }
+
+    /// A write of a node has become durable.
+    package mutating func wrote(node: Int, change: Persist.Change, at time: Instant) {
+        checkWrite(node, change, at: time)
+        nodes[node].disk.apply(change)
+    }
+
+    /// A life of a node has ended.
+    package mutating func died(node: Int, at time: Instant) {
+        nodes[node].sight = nil
+        nodes[node].witnesses = []
+    }
+
+    /// A node has lost its disk with all that was on it; the next life begins blank.
+    package mutating func memoryLost(node: Int, at time: Instant) {
+        nodes[node].disk.lose(remembersVote: !promises.votersRemember)
+        nodes[node].decidedAtLoss = log.lastIndex
+        if !promises.epochsOutliveMemory { epochs.forget(id: configurations[node].id) }
+    }
 
     /// The faults are over: from here on all works.
-    package mutating func healed(at time: Instant) {}
-
-    /// The run is over.
-    ///
-    /// - Parameters:
-    ///   - machines: of all nodes; nil for one that is down.
-    ///   - unanswered: clients that wait for a reply, and since when.
-    package mutating func finish(
-        machines: [TrackerNode?], unanswered: [(client: Int, since: Instant)], at time: Instant
-    ) {}
+    package mutating func healed(at time: Instant) { healedAt = time }
 }

@@ -1,0 +1,61 @@
+/// What is wrong with a reply to an announce, given what the swarm was like right after it.
+
+import Primitives
+import TrackerLogic
+import Wire
+
+enum AnnounceFault {
+    /// - Parameters:
+    ///   - swarm: nil where nobody knows what it was like; then only the form can be wrong.
+    ///   - wanted: peers, as the request says.
+    /// - Returns: nil where all is right.
+    static func find(
+        in bytes: [UInt8], to announced: Announced, of swarm: SwarmModel.Swarm?, wanted: Int,
+        _ configuration: NodeConfiguration
+    ) -> String? {
+        let width = announced.isIPv4 ? CompactIPv4.byteCount : CompactIPv6.byteCount
+        guard bytes.count >= 20, (bytes.count - 20).isMultiple(of: width) else { return "\(bytes.count) bytes" }
+        if !announced.isIPv4, bytes.count > ReplyWriter.maxByteCount { return "\(bytes.count) bytes over IPv6" }
+        let span = bytes.span.bytes
+        let told = span.u32(at: 8)
+        let longest = configuration.interval * IntervalPolicy.maxStretch + configuration.intervalJitter
+        if told == 0 || told > longest { return "an interval of \(told) s" }
+        let count = (bytes.count - 20) / width
+        if announced.event == .stopped, count > 0 { return "peers for one who leaves" }
+        let limit = min(
+            wanted > 0 ? wanted : configuration.numWant, configuration.maxNumWant, announced.isIPv4 ? .max : 76)
+        if count > limit { return "\(count) peers, \(limit) wanted" }
+        let named = (0..<count).map { number in
+            announced.isIPv4
+                ? CompactIPv4(span, at: 20 + number * width).socketAddress
+                : CompactIPv6(span, at: 20 + number * width).socketAddress
+        }
+        for (number, address) in named.enumerated() {
+            if address == announced.address { return "the peer itself" }
+            if named[..<number].contains(address) { return "\(address) twice" }
+        }
+        guard let swarm else { return nil }
+        let counts = swarm.counts
+        if span.u32(at: 12) != counts.leechers || span.u32(at: 16) != counts.seeders {
+            return "\(span.u32(at: 16)) seeders and \(span.u32(at: 12)) leechers of \(counts)"
+        }
+        return announced.event == .stopped ? nil : find(in: named, to: announced, of: swarm, limit: limit)
+    }
+
+    /// What is wrong with a choice of peers.
+    private static func find(
+        in named: [SocketAddress], to announced: Announced, of swarm: SwarmModel.Swarm, limit: Int
+    ) -> String? {
+        func isCandidate(_ peer: SwarmModel.Peer) -> Bool {
+            peer.address.isIPv4 == announced.isIPv4 && peer.address != announced.address
+                && !(announced.left == 0 && peer.left == 0)
+        }
+        let available = swarm.peers.count(where: isCandidate)
+        if named.count != min(available, limit) { return "\(named.count) peers of \(available), \(limit) wanted" }
+        for address in named {
+            guard let place = swarm.place(of: address) else { return "\(address), who is not in the swarm" }
+            guard isCandidate(swarm.peers[place]) else { return "\(address), who should not be named" }
+        }
+        return nil
+    }
+}

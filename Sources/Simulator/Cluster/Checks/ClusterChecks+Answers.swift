@@ -1,0 +1,286 @@
+/// Replies to clients: from whom, to whom, how often, and whether they are true.
+
+import Primitives
+import TrackerLogic
+import Wire
+
+extension ClusterChecks {
+    /// Detection times after which a master that hears no quorum must have noticed, by however slow a clock.
+    static let deafFor = 3
+    /// Answers of a group that are remembered.
+    private static let groupAnswerCount = 1024
+
+    mutating func checkReplies(_ replies: DatagramBatch, _ step: ClusterStep, _ before: NodeSight) {
+        for number in replies.datagrams.indices {
+            let reply = ReplyCursor.Reply(datagram: replies.datagrams[number], bytes: replies.payload(number))
+            if reply.action <= 2 { checkSpeaker(step, before) }
+            guard let client = client(at: reply.datagram.remote) else { continue }
+            let places = books[client].places(reply.transactionID).filter { books[client].asks[$0].heard[step.node] > 0 }
+            guard !places.isEmpty else {
+                violate(
+                    .replyIsAddressed, at: step.time,
+                    "\(name(step.node)) replies to client \(client), and has not heard that request")
+                continue
+            }
+            switch reply.action {
+            case 0: checkConnect(reply, client, places, step)
+            case 1: checkAnnounce(reply, client, places, step)
+            case 2: checkScrape(reply, client, places, step, before)
+            case 3: checkError(reply, client, places, step)
+            default: violate(.replyIsRight, at: step.time, "\(name(step.node)) replies with action \(reply.action)")
+            }
+        }
+    }
+
+    // MARK: - Who speaks
+
+    /// Whoever talks to clients must be in good standing.
+    private mutating func checkSpeaker(_ step: ClusterStep, _ before: NodeSight) {
+        let sight = step.sight
+        func mayServe(_ sight: NodeSight) -> Bool {
+            sight.isServing && sight.isWhole && !sight.isFenced && (!isGroup || sight.leads != nil)
+        }
+        // With its last entry a tracker may lose its place, and answers those in it.
+        let isLast = before.position.index < sight.position.index && mayServe(before)
+        if !mayServe(sight), !isLast {
+            let why =
+                sight.isFenced
+                ? "is cut off" : !sight.isWhole ? "lacks the state" : !sight.isServing ? "does not serve" : "is a slave"
+            violate(.silentUnlessServing, at: step.time, "\(name(step.node)) \(why), and replies")
+        }
+        guard promises.minorityIsSilent, sight.leads != nil, members.count > 1,
+            let cluster = nodes[step.node].configuration.cluster
+        else { return }
+        let limit = cluster.detectionTime * ClusterChecks.deafFor
+        var heard: [UInt32] = []
+        for id in members {
+            guard let node = node(withID: id) else { continue }
+            if node == step.node || step.time - nodes[step.node].heardAt[node] <= limit { heard.append(id) }
+        }
+        if heard.count <= members.count / 2 {
+            violate(
+                .silentUnlessServing, at: step.time,
+                "\(name(step.node)) replies as master, and of the members \(members) has heard only \(heard) lately")
+        }
+    }
+
+    // MARK: - Announces
+
+    private mutating func checkAnnounce(
+        _ reply: ReplyCursor.Reply, _ client: Int, _ places: [Int], _ step: ClusterStep
+    ) {
+        let address = books[client].address
+        var asked: [(place: Int, request: AnnounceRequest)] = []
+        for place in places {
+            if let announce = books[client].asks[place].announce { asked.append((place, announce)) }
+        }
+        func belongs(_ witness: Witness) -> Bool {
+            asked.contains { witness.announced.isAsked(by: $0.request, from: address) }
+        }
+        let found = nodes[step.node].witnesses.firstIndex { witness in
+            !witness.isAnswered && witness.place.index <= step.sight.position.index && belongs(witness)
+        }
+        guard let found else {
+            let later = nodes[step.node].witnesses.first(where: belongs)
+            let why =
+                later.map { $0.isAnswered ? "once more" : "before it has applied its entry \($0.place.index)" }
+                ?? "which is in no entry that it has just applied"
+            return violate(
+                .answeredOnce, at: step.time, "\(name(step.node)) answers an announce of client \(client) \(why)")
+        }
+        nodes[step.node].witnesses[found].isAnswered = true
+        let witness = nodes[step.node].witnesses[found]
+        noteAnswer(witness, client, asked.map(\.place), step)
+        if books[client].asks[asked[0].place].sentAt > witness.decidedAt {
+            violate(
+                .readsAreFresh, at: step.time,
+                "client \(client) is answered from entry \(witness.place.index), decided before it asked")
+        }
+        checkProof(asked.map(\.request.connectionID), client, step)
+        let told = reply.bytes.count >= 20 ? reply.bytes.span.bytes.u32(at: 8) : 0
+        ledger.answered(
+            witness.announced, client: client, index: witness.place.index, told: told, time: witness.time)
+        // Copies may differ in what they want; the reply may be to any.
+        let configuration = nodes[step.node].configuration
+        var first: String?
+        for (_, request) in asked where witness.announced.isAsked(by: request, from: address) {
+            let fault = AnnounceFault.find(
+                in: reply.bytes, to: witness.announced, of: witness.swarm, wanted: Int(request.numWant),
+                configuration)
+            guard let fault else { return }
+            first = first ?? fault
+        }
+        guard let first else { return }
+        violate(
+            .replyIsRight, at: step.time,
+            "\(name(step.node)) to client \(client), entry \(witness.place.index): \(first)")
+    }
+
+    /// A request is answered once, and by one tracker; by another only when the first is master no longer.
+    private mutating func noteAnswer(_ witness: Witness, _ client: Int, _ places: [Int], _ step: ClusterStep) {
+        let answerer = Ask.Answerer(node: step.node, life: step.sight.life, epoch: step.sight.leads)
+        if isGroup {
+            for earlier in groupAnswers where earlier.place == witness.place {
+                checkDeposed(earlier.answerer, client, step)
+            }
+            if groupAnswers.count == ClusterChecks.groupAnswerCount {
+                groupAnswers.removeFirst(ClusterChecks.groupAnswerCount / 2)
+            }
+            groupAnswers.append((witness.place, answerer))
+        }
+        let isOpen = places.contains { place in
+            let ask = books[client].asks[place]
+            return ask.answerers.count { $0.node == step.node } < ask.heard[step.node]
+        }
+        if !isOpen {
+            violate(
+                .answeredOnce, at: step.time,
+                "\(name(step.node)) answers a request of client \(client) more often than it has heard it")
+        }
+        let place = places.first {
+            let ask = books[client].asks[$0]
+            return ask.answerers.count { $0.node == step.node } < ask.heard[step.node]
+        }
+        books[client].answer(place ?? places[0], answerer)
+    }
+
+    private mutating func checkDeposed(_ earlier: Ask.Answerer, _ client: Int, _ step: ClusterStep) {
+        guard earlier.life != step.sight.life, let sight = nodes[earlier.node].sight, sight.life == earlier.life,
+            earlier.epoch != nil, sight.leads == earlier.epoch
+        else { return }
+        violate(
+            .answeredOnce, at: step.time,
+            "\(name(step.node)) answers a request of client \(client) that \(name(earlier.node)) has answered, "
+                + "who lives and leads")
+    }
+
+    /// Connection ids are proof of an address: one that was issued to it must be among them.
+    private mutating func checkProof(_ ids: [ConnectionID], _ client: Int, _ step: ClusterStep) {
+        guard !ids.contains(where: books[client].hasIssued) else { return }
+        violate(
+            .onlyProvenAreAnswered, at: step.time,
+            "\(name(step.node)) answers client \(client) under a connection id that no tracker has issued to it")
+    }
+
+    // MARK: - Connects, scrapes, errors
+
+    private mutating func checkConnect(
+        _ reply: ReplyCursor.Reply, _ client: Int, _ places: [Int], _ step: ClusterStep
+    ) {
+        let place = places.first { place in
+            guard case .connect? = books[client].asks[place].request else { return false }
+            let ask = books[client].asks[place]
+            return ask.answerers.count { $0.node == step.node } < ask.heard[step.node]
+        }
+        guard let place, reply.bytes.count == 16 else {
+            return violate(
+                .onlyProvenAreAnswered, at: step.time,
+                "\(name(step.node)) gives client \(client) a connection id that it has not asked for")
+        }
+        books[client].answer(place, Ask.Answerer(node: step.node, life: step.sight.life, epoch: step.sight.leads))
+        books[client].issue(ConnectionID(reply.bytes.span.bytes.u64(at: 8)))
+    }
+
+    private mutating func checkScrape(
+        _ reply: ReplyCursor.Reply, _ client: Int, _ places: [Int], _ step: ClusterStep, _ before: NodeSight
+    ) {
+        var isAsked = false
+        var isOpen = false
+        var ids: [ConnectionID] = []
+        var stale: UInt64?
+        for place in places {
+            let ask = books[client].asks[place]
+            guard case .scrape(let id, _, let hashCount)? = ask.request, reply.bytes.count == 8 + 12 * hashCount else {
+                continue
+            }
+            isAsked = true
+            ids.append(id)
+            guard ask.answerers.count(where: { $0.node == step.node }) < ask.heard[step.node] else { continue }
+            isOpen = true
+            let told = ClusterChecks.counts(ask.bytes, reply.bytes, hashCount)
+            if isRight(told, since: ask.decidedBefore, step, before) {
+                books[client].answer(
+                    place, Ask.Answerer(node: step.node, life: step.sight.life, epoch: step.sight.leads))
+                return checkProof(ids, client, step)
+            }
+            stale = stale ?? (promises.repliesAreLinear ? history.latest(told, in: 0...ask.decidedBefore) : nil)
+        }
+        guard isAsked else {
+            return violate(
+                .replyIsRight, at: step.time,
+                "\(name(step.node)) answers a scrape of client \(client) with \(reply.bytes.count) bytes")
+        }
+        guard isOpen else {
+            return violate(
+                .answeredOnce, at: step.time,
+                "\(name(step.node)) answers a scrape of client \(client) more often than it has heard it")
+        }
+        guard let stale else {
+            return violate(
+                .replyIsRight, at: step.time,
+                "\(name(step.node)) tells client \(client) counts that no state of the log has had")
+        }
+        violate(
+            .readsAreFresh, at: step.time,
+            "\(name(step.node)) tells client \(client) the counts of entry \(stale); later ones were decided before "
+                + "it asked")
+    }
+
+    /// Whether counts are those of a state that a scrape may see.
+    private func isRight(
+        _ told: [(infoHash: InfoHash, counts: SwarmCounts)], since index: UInt64, _ step: ClusterStep,
+        _ before: NodeSight
+    ) -> Bool {
+        if promises.repliesAreLinear { return history.latest(told, in: index...max(index, model.index)) != nil }
+        // Only the master's own table is known, and only where nothing has changed meanwhile.
+        guard step.sight.leads != nil, step.sight.position == before.position, let table = step.table else {
+            return true
+        }
+        return told.allSatisfy { table.counts(of: $0.infoHash) == $0.counts }
+    }
+
+    private static func counts(
+        _ asked: [UInt8], _ told: [UInt8], _ hashCount: Int
+    ) -> [(infoHash: InfoHash, counts: SwarmCounts)] {
+        let (asked, told) = (asked.span.bytes, told.span.bytes)
+        return (0..<hashCount).map { number in
+            let offset = 8 + 12 * number
+            let counts = SwarmCounts(
+                seeders: told.u32(at: offset), leechers: told.u32(at: offset + 8),
+                completed: told.u32(at: offset + 4))
+            return (InfoHash(Bytes20(asked, at: 16 + 20 * number)), counts)
+        }
+    }
+
+    private mutating func checkError(
+        _ reply: ReplyCursor.Reply, _ client: Int, _ places: [Int], _ step: ClusterStep
+    ) {
+        let text = reply.bytes[8...]
+        let refusal = (UInt8.min...UInt8.max).lazy.compactMap(Refusal.init(rawValue:)).first { refusal in
+            refusal.text.withUTF8Buffer { $0.elementsEqual(text) }
+        }
+        guard let refusal else {
+            return violate(.replyIsRight, at: step.time, "\(name(step.node)) sends an error with an unknown text")
+        }
+        if refusal == .notStored, !toldRefused(client, reply.transactionID, step) {
+            violate(
+                .refusalIsJustified, at: step.time,
+                "\(name(step.node)) tells client \(client) that its request is not stored, and it was not aborted")
+        }
+    }
+
+    // MARK: - Forgetting
+
+    /// Who has applied an entry has answered its clients in the same step, or never will; in a group, the next master
+    /// may have to.
+    mutating func forgetWitnesses(_ step: ClusterStep) {
+        let index = step.sight.position.index
+        guard let first = nodes[step.node].witnesses.first, first.place.index <= index else { return }
+        if isGroup {
+            let excess = nodes[step.node].witnesses.count - ClusterChecks.groupAnswerCount
+            if excess > 0 { nodes[step.node].witnesses.removeFirst(excess) }
+        } else {
+            nodes[step.node].witnesses.removeAll { $0.place.index <= index }
+        }
+    }
+}

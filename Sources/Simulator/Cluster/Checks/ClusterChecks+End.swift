@@ -1,0 +1,78 @@
+/// The end of a run: the faults are over, and all must be well again.
+
+import Primitives
+import TrackerLogic
+import Wire
+
+extension ClusterChecks {
+    /// How long a client may wait for a reply when all works: once it has asked again, as clients do after 15 s, it is
+    /// answered at once.
+    static let patience = Duration.seconds(20)
+
+    /// The run is over.
+    ///
+    /// - Parameters:
+    ///   - machines: of all nodes; nil for one that is down.
+    ///   - unanswered: clients that wait for a reply, and since when.
+    package mutating func finish(
+        machines: [TrackerNode?], unanswered: [(client: Int, since: Instant)], at time: Instant
+    ) {
+        checkUnanswered(unanswered, at: time)
+        finish(machines.map { $0.map { NodeSight($0) } }, at: time)
+        for (node, machine) in machines.enumerated() {
+            guard let machine else { continue }
+            checkState(machine.state, node, at: time)
+        }
+    }
+
+    /// What a tracker holds in the end: what the model holds, and whoever was told that he is in it.
+    package mutating func checkState(_ state: ReplicatedState, _ node: Int, at time: Instant) {
+        if promises.hasOneHistory, let difference = model.difference(from: state) {
+            violate(.statesAgree, at: time, "\(name(node)): \(difference)")
+        }
+        if promises.hasOneHistory, !state.members.isEmpty, state.members != members {
+            violate(.statesAgree, at: time, "\(name(node)) has the voters \(state.members), decided are \(members)")
+        }
+        if let account = ledger.missing(in: state, knowsStops: promises.repliesAreLinear) {
+            violate(
+                .answeredSurvives, at: time,
+                "peer \(account.address) of \(account.infoHash) was told \(account.told) s and is not at \(name(node))")
+        }
+    }
+
+    /// One master, all of one mind, and everybody serves.
+    package mutating func finish(_ sights: [NodeSight?], at time: Instant) {
+        let alive = sights.enumerated().compactMap { node, sight in sight.map { (node, $0) } }
+        let masters = alive.filter { $0.1.leads != nil }
+        if masters.count != 1 {
+            violate(.healedIsOne, at: time, "there are \(masters.count) masters: \(masters.map { name($0.0) })")
+        }
+        for (node, sight) in alive {
+            if sight.isFenced { violate(.healedIsOne, at: time, "\(name(node)) is cut off") }
+            if !sight.isWhole { violate(.healedIsOne, at: time, "\(name(node)) does not hold the whole state") }
+            if !sight.isServing { violate(.healedIsOne, at: time, "\(name(node)) does not serve") }
+            if promises.hasOneHistory, sight.position.index < log.lastIndex {
+                violate(
+                    .decidedIsForEver, at: time,
+                    "\(name(node)) ends at entry \(sight.position.index), decided is \(log.lastIndex)")
+            }
+        }
+        guard let (first, one) = masters.first ?? alive.first else { return }
+        for (node, sight) in alive where sight.position != one.position || sight.digest != one.digest {
+            violate(
+                .healedIsOne, at: time,
+                "\(name(node)) ends at entry \(sight.position.index), \(name(first)) at \(one.position.index)"
+                    + (sight.position == one.position ? " with another state" : ""))
+        }
+    }
+
+    /// Clients that nobody has answered though all was well.
+    package mutating func checkUnanswered(_ unanswered: [(client: Int, since: Instant)], at time: Instant) {
+        guard let healedAt else { return }
+        for (client, since) in unanswered where time - max(since, healedAt) > ClusterChecks.patience {
+            violate(
+                .healedIsAnswered, at: time,
+                "client \(client) has waited for \((time - since).wholeMilliseconds) ms")
+        }
+    }
+}

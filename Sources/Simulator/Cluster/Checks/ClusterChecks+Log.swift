@@ -1,0 +1,261 @@
+/// What is decided: one value at an index, by a quorum, in the order of time; equal histories lead to equal states.
+
+import Primitives
+import TrackerLogic
+import Wire
+
+extension ClusterChecks {
+    /// Where a tracker has got to in this step.
+    mutating func checkPosition(_ step: ClusterStep, _ before: NodeSight) {
+        let sight = step.sight
+        guard sight.isWhole else { return }
+        if before.isWhole, sight.position == before.position, sight.digest == before.digest { return }
+        guard before.isWhole else { return observe(sight, step.node, at: step.time) }
+        if sight.position.index < before.position.index, promises.hasOneHistory {
+            return violate(
+                .decidedIsForEver, at: step.time,
+                "\(name(step.node)) goes back from entry \(before.position.index) to \(sight.position.index)")
+        }
+        if sight.position.index > before.position.index, sight.time < before.time {
+            violate(
+                .timeNeverRunsBack, at: step.time,
+                "entry \(sight.position.index) is earlier than entry \(before.position.index)")
+        }
+        follow(step, before)
+        observe(sight, step.node, at: step.time)
+    }
+
+    /// The entries that a tracker has applied in this step, one after another.
+    private mutating func follow(_ step: ClusterStep, _ before: NodeSight) {
+        var position = before.position
+        for entry in step.applied {
+            guard let header = try? EntryHeader(entry) else {
+                return violate(.recordIsReadable, at: step.time, "\(name(step.node)) applies a damaged entry")
+            }
+            if header.index == position.index + 1, header.previous != position.chain {
+                return violate(
+                    .decidedIsForEver, at: step.time,
+                    "entry \(header.index) at \(name(step.node)) does not continue the history that it has")
+            }
+            position = Position(index: header.index, chain: EntryHeader.chain(entry))
+            let finding = log.observe(position, digest: nil, node: step.node, at: step.time)
+            if finding == .new { decide(position, header, entry, step, before) }
+            if !promises.repliesAreLinear { expectReplies(position, header, entry, step) }
+        }
+    }
+
+    /// The state that a tracker holds.
+    mutating func observe(_ sight: NodeSight, _ node: Int, at time: Instant) {
+        switch log.observe(sight.position, digest: sight.digest, node: node, at: time) {
+        case .known: break
+        case .new:
+            guard promises.hasOneHistory else { return }
+            violate(
+                .decidedIsForEver, at: time,
+                "\(name(node)) holds entry \(sight.position.index) of a history that nobody has decided")
+        case .otherDigest(let other):
+            violate(
+                .statesAgree, at: time,
+                "\(name(node)) and \(name(other.node)) hold different states after entry \(sight.position.index)")
+        }
+    }
+
+    /// A value is applied for the first time: it is decided.
+    private mutating func decide(
+        _ position: Position, _ header: EntryHeader, _ entry: [UInt8], _ step: ClusterStep, _ before: NodeSight
+    ) {
+        checkQuorum(position, step, before)
+        let tickets = (try? Tickets(entry, header)) ?? Tickets()
+        checkAborted(position, tickets, step)
+        guard promises.hasOneHistory else { return }
+        if let first = log.branch(position.index), first.chain != position.chain {
+            return violate(
+                .decidedIsForEver, at: step.time,
+                "entry \(position.index) at \(name(step.node)) is another than at \(name(first.node))")
+        }
+        guard position.index == model.index + 1 else {
+            return violate(
+                .logHasNoGap, at: step.time, "entry \(position.index) is applied after entry \(model.index)")
+        }
+        if header.time < lastDecidedTime {
+            violate(.timeNeverRunsBack, at: step.time, "entry \(header.index) is earlier than the one before it")
+        }
+        lastDecidedTime = header.time
+        carryOver(position, header, entry, tickets, step)
+    }
+
+    private mutating func checkQuorum(_ position: Position, _ step: ClusterStep, _ before: NodeSight) {
+        if promises.membersDecide {
+            let holders = holders(position, among: members)
+            if holders.count <= members.count / 2 {
+                violate(
+                    .quorumDecides, at: step.time,
+                    "\(name(step.node)) applies entry \(position.index), which is on the disks of \(holders) of "
+                        + "the members \(members)")
+            }
+            return
+        }
+        // Who counts may have changed in this very step.
+        let isDecided = [before.voters, step.sight.voters].contains { voters in
+            let holders = holders(position, among: voters)
+            return promises.allDecide ? holders.count == voters.count : holders.count > voters.count / 2
+        }
+        if !isDecided {
+            violate(
+                .quorumDecides, at: step.time,
+                "\(name(step.node)) applies entry \(position.index), which is on the disks of "
+                    + "\(holders(position, among: step.sight.voters)) of the active \(step.sight.voters)")
+        }
+    }
+
+    private func holders(_ position: Position, among ids: [UInt32]) -> [UInt32] {
+        ids.filter { id in
+            node(withID: id).map { nodes[$0].disk.holds(position.index, chain: position.chain) } ?? false
+        }
+    }
+
+    // MARK: - The model
+
+    /// Carries a decided entry over to the model, and notes who waits for it.
+    private mutating func carryOver(
+        _ position: Position, _ header: EntryHeader, _ entry: [UInt8], _ tickets: Tickets, _ step: ClusterStep
+    ) {
+        guard let table = step.table else { preconditionFailure("whoever applies an entry shows its table") }
+        model.begin(header)
+        var cursor = UpdateCursor(header)
+        var ordinal: UInt32 = 0
+        var next = 0
+        var isAnySwarmChanged = false
+        do {
+            while let update = try cursor.next(entry) {
+                let isWaitedFor = next < tickets.count && tickets.tickets[next].ordinal == ordinal
+                let life = isWaitedFor ? tickets.life(of: tickets.tickets[next]) : nil
+                let number = isWaitedFor ? tickets.tickets[next].number : 0
+                if isWaitedFor { next += 1 }
+                if let announced = Announced(update) {
+                    let place = Witness.Place(index: position.index, ordinal: ordinal, chain: position.chain)
+                    carryOver(announced, update, table, place, life, number, step)
+                } else if case .setMembers(let ids) = update {
+                    members = ids
+                } else if case .expire = update {
+                    expire(update, table, step)
+                    isAnySwarmChanged = true
+                } else {
+                    _ = model.apply(update, table)
+                }
+                ordinal += 1
+            }
+        } catch {
+            violate(.recordIsReadable, at: step.time, "entry \(position.index) cannot be read")
+        }
+        guard isAnySwarmChanged else { return }
+        for infoHash in history.infoHashes {
+            history.note(infoHash, model.counts(of: infoHash), after: position.index)
+        }
+    }
+
+    private mutating func carryOver(
+        _ announced: Announced, _ update: Update, _ table: SwarmTable, _ place: Witness.Place, _ life: Life?,
+        _ number: UInt64, _ step: ClusterStep
+    ) {
+        let completed = model.counts(of: announced.infoHash).completed
+        _ = model.apply(update, table)
+        let swarm = model.swarm(announced.infoHash) ?? SwarmModel.Swarm(infoHash: announced.infoHash)
+        history.note(announced.infoHash, swarm.counts, after: place.index)
+        checkAsked(announced, life, number, step)
+        if let client = client(listeningAt: announced.address) {
+            if announced.event == .stopped {
+                ledger.decidedStop(announced.infoHash, by: client, announced.address)
+            }
+            if swarm.completed > completed,
+                !ledger.counted(announced.infoHash, by: client, announced.address)
+            {
+                violate(
+                    .completedCountsOnce, at: step.time,
+                    "entry \(place.index) counts one download of \(announced.address) once more")
+            }
+        }
+        guard let life else { return }
+        let witness = Witness(
+            place: place, time: model.time, decidedAt: step.time, announced: announced, swarm: swarm)
+        expect(witness, from: life)
+    }
+
+    /// Whoever has heard the request, or in a group everybody, may have to answer it.
+    private mutating func expect(_ witness: Witness, from life: Life) {
+        for node in nodes.indices {
+            guard let sight = nodes[node].sight, life == Tickets.group || life == sight.life else { continue }
+            nodes[node].witnesses.append(witness)
+        }
+    }
+
+    /// In survivor mode, a tracker's own clients that wait for an entry.
+    private mutating func expectReplies(
+        _ position: Position, _ header: EntryHeader, _ entry: [UInt8], _ step: ClusterStep
+    ) {
+        guard let tickets = try? Tickets(entry, header), !tickets.isEmpty else { return }
+        var cursor = UpdateCursor(header)
+        var ordinal: UInt32 = 0
+        var next = 0
+        while next < tickets.count, let update = try? cursor.next(entry) {
+            defer { ordinal += 1 }
+            guard tickets.tickets[next].ordinal == ordinal else { continue }
+            let life = tickets.life(of: tickets.tickets[next])
+            next += 1
+            guard life == Tickets.group || life == step.sight.life, let announced = Announced(update) else { continue }
+            nodes[step.node].witnesses.append(
+                Witness(
+                    place: Witness.Place(index: position.index, ordinal: ordinal, chain: position.chain),
+                    time: header.time, decidedAt: step.time, announced: announced, swarm: nil))
+        }
+    }
+
+    /// Updates are asked for, each as often as it came at most.
+    private mutating func checkAsked(_ announced: Announced, _ life: Life?, _ number: UInt64, _ step: ClusterStep) {
+        guard !AddressPlan.isVisitor(announced.address) else { return }
+        var hearer: Int?
+        if let life, life != Tickets.group {
+            hearer = node(of: life)
+            if let hearer, nodes[hearer].sight?.life == life, !nodes[hearer].decide(number: number) {
+                violate(
+                    .updateIsAsked, at: step.time,
+                    "request \(number) of \(name(hearer)) is in the log for the second time")
+            }
+        }
+        guard let client = client(listeningAt: announced.address) else {
+            return violate(
+                .updateIsAsked, at: step.time, "the log has an announce of \(announced.address), who never asked")
+        }
+        let isGroup = isGroup
+        let place = books[client].asks.firstIndex { ask in
+            guard let request = ask.announce, announced.isAsked(by: request, from: books[client].address) else {
+                return false
+            }
+            let copies = hearer.map { ask.heard[$0] } ?? (isGroup ? ask.heard.max() ?? 0 : ask.heard.reduce(0, +))
+            return ask.decidedCount < copies
+        }
+        guard let place else {
+            return violate(
+                .updateIsAsked, at: step.time,
+                "the log has an announce of \(announced.address) more often than a tracker has heard it")
+        }
+        books[client].decide(place)
+    }
+
+    /// Takes the silent out of the model; nobody may be among them who was told that he has more time.
+    private mutating func expire(_ update: Update, _ table: SwarmTable, _ step: ClusterStep) {
+        let now = UInt64(model.time.seconds)
+        // Whole seconds on both sides, so one of them may be lost.
+        let patient = ledger.accounts.joined().filter { account in
+            account.answeredAt > 0 && now + 1 < account.livesUntil
+                && model.swarm(account.infoHash)?.place(of: account.address) != nil
+        }
+        _ = model.apply(update, table)
+        for account in patient where model.swarm(account.infoHash)?.place(of: account.address) == nil {
+            violate(
+                .expiryIsPatient, at: step.time,
+                "peer \(account.address) of \(account.infoHash) was told \(account.told) s and is taken out "
+                    + "\(now - UInt64(account.answeredAt)) s after that")
+        }
+    }
+}

@@ -1,0 +1,124 @@
+/// A step of a tracker, looked at from all sides: epochs, bounds, and who may speak.
+
+import Primitives
+import TrackerLogic
+import Wire
+
+extension ClusterChecks {
+    /// Messages of one step: one for each tracker of each of a few kinds, and what goes to all.
+    static func maxMessages(nodeCount: Int) -> Int { 4 * nodeCount + 16 }
+
+    /// A life begins.
+    ///
+    /// - Parameter record: what is on its disk.
+    package mutating func began(_ node: Int, _ sight: NodeSight, _ record: DiskRecord, at time: Instant) {
+        let known = nodes[node].disk
+        if known.promised > record.promise?.epoch ?? .zero {
+            violate(
+                .promiseIsKept, at: time, "\(name(node)) comes back without its promise of \(known.promised)")
+        }
+        if known.log.count > 0, known.lastIndex > record.lastIndex {
+            violate(
+                .voteIsKept, at: time,
+                "\(name(node)) comes back with a log up to \(record.lastIndex), and had written \(known.lastIndex)")
+        }
+        nodes[node].disk.adopt(record)
+        nodes[node].begin(sight, at: time)
+        lives.append((sight.life, node))
+        guard nodes[node].disk.isWhole, sight.isWhole else { return }
+        // One entry at a time is under way, so all but the last are decided, and the last is pending.
+        let last = sight.position.index + (sight.pending == nil ? 0 : 1)
+        if promises.votersRemember, !record.entries.isEmpty, last < record.lastIndex {
+            violate(
+                .voteIsKept, at: time,
+                "\(name(node)) has entry \(record.lastIndex) on its disk, and goes on from \(last)")
+        }
+        if promises.hasOneHistory, !log.contains(sight.position) {
+            violate(
+                .decidedIsForEver, at: time,
+                "\(name(node)) goes on from entry \(sight.position.index) in a history that nobody has decided")
+        } else {
+            observe(sight, node, at: time)
+        }
+    }
+
+    /// A tracker has taken a step.
+    package mutating func watch(_ step: ClusterStep, _ event: Event, _ effects: Effects) {
+        guard let before = nodes[step.node].sight else {
+            return violate(.timeGoesOn, at: step.time, "\(name(step.node)) takes a step and is not alive")
+        }
+        note(event, step)
+        if step.sight.life != before.life { lives.append((step.sight.life, step.node)) }
+        checkEpoch(step)
+        checkPosition(step, before)
+        for observation in effects.observations {
+            if case .aborted(let index, _) = observation { aborted(index, step) }
+        }
+        for persist in effects.persists {
+            nodes[step.node].disk.ask(persist)
+            if case .append(_, let entry) = persist.change { checkOwnAppend(entry, step) }
+        }
+        for message in effects.messages { check(message, step, before) }
+        if !effects.replies.isEmpty { checkReplies(effects.replies, step, before) }
+        forgetWitnesses(step)
+        checkBounds(step, effects)
+        nodes[step.node].sight = step.sight
+    }
+
+    private mutating func note(_ event: Event, _ step: ClusterStep) {
+        switch event {
+        case .persisted(let token): nodes[step.node].disk.tell(token, isWritten: true)
+        case .persistFailed(let token, _): nodes[step.node].disk.tell(token, isWritten: false)
+        case .messageReceived(let message):
+            if let sender = node(withID: message.sender.id) { nodes[step.node].heardAt[sender] = step.time }
+        case .started, .datagramsReceived, .requestReceived, .busConnected, .busLost, .deadlineReached,
+            .commandReceived:
+            break
+        }
+    }
+
+    // MARK: - Epochs
+
+    private mutating func checkEpoch(_ step: ClusterStep) {
+        guard let led = step.sight.leads, led != nodes[step.node].led else { return }
+        nodes[step.node].led = led
+        claim(led, step, "leads")
+        if promises.votersRemember, nodes[step.node].disk.promised < led {
+            violate(
+                .promiseIsKept, at: step.time,
+                "\(name(step.node)) leads epoch \(led), and has \(nodes[step.node].disk.promised) on its disk")
+        }
+    }
+
+    /// A tracker says that it leads or stands for an epoch.
+    mutating func claim(_ epoch: Epoch, _ step: ClusterStep, _ verb: String) {
+        guard let other = epochs.claim(epoch, by: step.sight.life) else { return }
+        violate(
+            .oneMasterPerEpoch, at: step.time,
+            "\(name(step.node)) \(verb) epoch \(epoch), which belongs to life \(other.incarnation) of \(other.id)")
+    }
+
+    // MARK: - Bounds
+
+    private mutating func checkBounds(_ step: ClusterStep, _ effects: Effects) {
+        let limits = nodes[step.node].configuration.limits
+        if effects.messages.count > ClusterChecks.maxMessages(nodeCount: nodes.count) {
+            violate(.queuesAreBounded, at: step.time, "\(name(step.node)) sends \(effects.messages.count) messages")
+        }
+        let sight = step.sight
+        if sight.waitingRequests > 4 * limits.updatesPerEntry {
+            violate(.queuesAreBounded, at: step.time, "\(sight.waitingRequests) requests wait at \(name(step.node))")
+        }
+    }
+
+    // MARK: - Who is who
+
+    func name(_ node: Int) -> String { "tracker \(nodes[node].sight?.life.id ?? nodes[node].configuration.id)" }
+
+    func node(withID id: UInt32) -> Int? {
+        if let node = nodes.firstIndex(where: { $0.configuration.id == id && id != 0 }) { return node }
+        return nodes.firstIndex { $0.sight?.life.id == id && id != 0 }
+    }
+
+    func node(of life: Life) -> Int? { lives.last { $0.life == life }?.node }
+}

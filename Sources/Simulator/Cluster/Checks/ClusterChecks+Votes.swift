@@ -1,0 +1,273 @@
+/// What trackers write and tell each other: votes for what is durable, one value a ballot, positions that are decided;
+/// and what was aborted stays so.
+
+import Primitives
+import TrackerLogic
+import Wire
+
+extension ClusterChecks {
+    // MARK: - Writes
+
+    /// A write is about to count as durable.
+    mutating func checkWrite(_ node: Int, _ change: Persist.Change, at time: Instant) {
+        guard case .promise(let promise) = change else { return }
+        let disk = nodes[node].disk
+        if promise.epoch < disk.promised {
+            violate(
+                .promiseIsKept, at: time,
+                "\(name(node)) promises epoch \(promise.epoch) after \(disk.promised)")
+        }
+        guard promise.isWhole, !disk.isWhole, promises.votersRemember else { return }
+        let index = nodes[node].sight?.position.index ?? 0
+        if index < nodes[node].decidedAtLoss {
+            violate(
+                .votersAreWhole, at: time,
+                "\(name(node)) takes itself for whole at entry \(index); entry \(nodes[node].decidedAtLoss) was "
+                    + "decided when it lost its disk")
+        }
+    }
+
+    /// A tracker writes an entry of its own making: a proposal, if it leads.
+    mutating func checkOwnAppend(_ entry: [UInt8], _ step: ClusterStep) {
+        guard let header = try? EntryHeader(entry), header.epoch == step.sight.leads else { return }
+        propose(header, entry, step)
+    }
+
+    // MARK: - Messages
+
+    mutating func check(_ message: ClusterMessage, _ step: ClusterStep, _ before: NodeSight) {
+        switch message.body {
+        case .election: stands(message.epoch, step)
+        case .answer(let answer): votes(message.epoch, answer, step)
+        case .coordinator(let position):
+            leads(message.epoch, step)
+            checkDecided(position, step)
+        case .prepare(let entry, let position):
+            leads(message.epoch, step)
+            checkDecided(position, step)
+            guard let header = try? EntryHeader(entry) else {
+                return violate(.recordIsReadable, at: step.time, "\(name(step.node)) proposes a damaged entry")
+            }
+            propose(header, entry, step)
+        case .ok(let ballot): votes(ballot, step)
+        case .commit(let position):
+            leads(message.epoch, step)
+            checkDecided(position, step)
+        case .keepalive(let keepalive): if keepalive.isWhole { checkDecided(keepalive.position, step) }
+        case .entries(let entries, _): checkDecided(entries, step)
+        case .suspect, .error, .confirm, .confirmed, .fetch, .hello, .welcome, .refused, .fetchChunk, .chunk,
+            .welcomeDone, .forward, .answered, .handover, .leave:
+            break
+        }
+    }
+
+    private mutating func leads(_ epoch: Epoch, _ step: ClusterStep) {
+        guard nodes[step.node].led != epoch else { return }
+        nodes[step.node].led = epoch
+        claim(epoch, step, "leads")
+    }
+
+    private mutating func stands(_ epoch: Epoch, _ step: ClusterStep) {
+        guard nodes[step.node].stood != epoch else { return }
+        nodes[step.node].stood = epoch
+        claim(epoch, step, "stands for")
+        if promises.votersRemember, nodes[step.node].disk.promised < epoch {
+            violate(
+                .promiseIsKept, at: step.time,
+                "\(name(step.node)) stands for epoch \(epoch), and has \(nodes[step.node].disk.promised) on its disk")
+        }
+    }
+
+    /// Somebody says that this is decided.
+    private mutating func checkDecided(_ position: Position, _ step: ClusterStep) {
+        guard promises.hasOneHistory, !log.contains(position) else { return }
+        violate(
+            .decidedIsDecided, at: step.time,
+            "\(name(step.node)) tells that entry \(position.index) is decided, which nobody has applied")
+    }
+
+    private mutating func checkDecided(_ entries: [[UInt8]], _ step: ClusterStep) {
+        guard promises.hasOneHistory else { return }
+        for entry in entries {
+            guard let header = try? EntryHeader(entry) else {
+                return violate(.recordIsReadable, at: step.time, "\(name(step.node)) sends a damaged entry")
+            }
+            checkDecided(Position(index: header.index, chain: EntryHeader.chain(entry)), step)
+        }
+    }
+
+    // MARK: - Votes
+
+    /// Phase 1b.
+    private mutating func votes(_ epoch: Epoch, _ answer: VoterAnswer, _ step: ClusterStep) {
+        guard mayVote(epoch, "answers the candidate of", step) else { return }
+        let disk = nodes[step.node].disk
+        guard let last = disk.log.last, last.ballot.index > answer.position.index else { return }
+        let isTold = !answer.pending.isEmpty && EntryHeader.chain(answer.pending) == last.chain
+        if !isTold {
+            violate(
+                .voteIsKept, at: step.time,
+                "\(name(step.node)) has entry \(last.ballot.index) on its disk and does not say so to the candidate "
+                    + "of epoch \(epoch)")
+        }
+    }
+
+    /// Phase 2b.
+    private mutating func votes(_ ballot: Ballot, _ step: ClusterStep) {
+        guard mayVote(ballot.epoch, "votes in", step), promises.votersRemember else { return }
+        let disk = nodes[step.node].disk
+        let proposed = proposed(ballot)
+        let chain = proposed?.chain
+        if let written = disk.written(ballot.index) {
+            if written.ballot == ballot {
+                guard written.promised > ballot.epoch, step.sight.position.index < ballot.index else { return }
+                return violate(
+                    .promiseIsKept, at: step.time,
+                    "\(name(step.node)) has accepted entry \(ballot.index) of epoch \(ballot.epoch) after it had "
+                        + "promised \(written.promised)")
+            }
+            if written.chain == chain { return }
+        }
+        if let chain, disk.holds(ballot.index, chain: chain) { return }
+        // What is decided needs no vote; that it is the same value shows where it is applied.
+        if step.sight.position.index >= ballot.index, let chain {
+            if log.contains(Position(index: ballot.index, chain: chain)) || !promises.hasOneHistory { return }
+        }
+        violate(
+            .voteIsKept, at: step.time,
+            "\(name(step.node)) votes for entry \(ballot.index) of epoch \(ballot.epoch), attempt \(ballot.attempt), "
+                + "which is not on its disk")
+    }
+
+    private mutating func mayVote(_ epoch: Epoch, _ verb: String, _ step: ClusterStep) -> Bool {
+        let disk = nodes[step.node].disk
+        let name = name(step.node)
+        if disk.promised < epoch {
+            violate(
+                .promiseIsKept, at: step.time, "\(name) \(verb) epoch \(epoch), and has \(disk.promised) on its disk")
+            return false
+        }
+        if disk.told > epoch {
+            violate(
+                .promiseIsKept, at: step.time, "\(name) \(verb) epoch \(epoch), and has promised \(disk.told)")
+            return false
+        }
+        if promises.votersRemember, !disk.isWhole {
+            violate(
+                .votersAreWhole, at: step.time, "\(name) \(verb) epoch \(epoch), and does not hold the whole state")
+            return false
+        }
+        return true
+    }
+
+    // MARK: - Proposals
+
+    private func proposed(_ ballot: Ballot) -> NodeRecord.Proposed? {
+        guard let node = node(withID: ballot.epoch.id) else { return nil }
+        return nodes[node].proposals.last { $0.ballot == ballot }
+    }
+
+    private mutating func propose(_ header: EntryHeader, _ entry: [UInt8], _ step: ClusterStep) {
+        let chain = EntryHeader.chain(entry)
+        let new = NodeRecord.Proposed(ballot: header.ballot, chain: chain, bytes: entry)
+        if let known = nodes[step.node].proposals.last(where: { $0.ballot == header.ballot }) {
+            if known.chain != chain {
+                violate(
+                    .ballotHasOneValue, at: step.time,
+                    "\(name(step.node)) proposes two values at index \(header.index) in epoch \(header.epoch)")
+            }
+            return
+        }
+        let position = step.sight.position
+        if header.index != position.index + 1 {
+            violate(
+                .logHasNoGap, at: step.time,
+                "\(name(step.node)) proposes entry \(header.index) after entry \(position.index)")
+        } else if header.previous != position.chain {
+            violate(
+                .decidedIsForEver, at: step.time,
+                "\(name(step.node)) proposes an entry \(header.index) that does not continue its own history")
+        }
+        let limit = nodes[step.node].configuration.limits.updatesPerEntry
+        if header.updateCount > UInt32(clamping: limit) {
+            violate(.queuesAreBounded, at: step.time, "entry \(header.index) holds \(header.updateCount) updates")
+        }
+        if header.time < step.sight.time {
+            violate(.timeNeverRunsBack, at: step.time, "entry \(header.index) is earlier than the one before it")
+        }
+        nodes[step.node].propose(new)
+    }
+
+    // MARK: - Aborts
+
+    /// A master says that an entry is aborted: whatever it proposed at this index, and is not decided, is void.
+    mutating func aborted(_ index: UInt64, _ step: ClusterStep) {
+        guard let latest = nodes[step.node].proposals.last(where: { $0.ballot.index == index }) else { return }
+        for proposed in nodes[step.node].proposals
+        where proposed.ballot.index == index && proposed.ballot.epoch == latest.ballot.epoch {
+            guard !log.contains(Position(index: index, chain: proposed.chain)) else { continue }
+            if !abortedChains.contains(proposed.chain) { abortedChains.append(proposed.chain) }
+            noteRefused(proposed.bytes)
+        }
+    }
+
+    private mutating func noteRefused(_ entry: [UInt8]) {
+        guard let header = try? EntryHeader(entry), let tickets = try? Tickets(entry, header) else { return }
+        var cursor = UpdateCursor(header)
+        var ordinal: UInt32 = 0
+        var next = 0
+        while next < tickets.count, let update = try? cursor.next(entry) {
+            defer { ordinal += 1 }
+            let ticket = tickets.tickets[next]
+            guard ticket.ordinal == ordinal else { continue }
+            next += 1
+            guard let announced = Announced(update) else { continue }
+            refused.append(RefusedTicket(life: tickets.life(of: ticket), number: ticket.number, announced: announced))
+        }
+        // Far more than can wait to be told at one time.
+        if refused.count > 4096 { refused.removeFirst(refused.count - 4096) }
+    }
+
+    /// An entry is decided: it must not be one that was aborted, nor hold what a client was told is not stored.
+    mutating func checkAborted(_ position: Position, _ tickets: Tickets, _ step: ClusterStep) {
+        if abortedChains.contains(position.chain) {
+            violate(
+                .abortedStaysAborted, at: step.time,
+                "entry \(position.index) was aborted, and is applied by \(name(step.node))")
+        }
+        guard !dead.isEmpty else { return }
+        for ticket in tickets.tickets {
+            let life = tickets.life(of: ticket)
+            guard let told = dead.first(where: { $0.life == life && $0.number == ticket.number }) else { continue }
+            // A copy of the request that came afterwards is a request of its own.
+            let isHeardAgain = books[told.client].asks.contains {
+                $0.transactionID == told.transactionID && $0.lastHeardAt > told.toldAt
+            }
+            if life == Tickets.group, isHeardAgain { continue }
+            violate(
+                .abortedStaysAborted, at: step.time,
+                "client \(told.client) was told that its request is not stored, and entry \(position.index) holds it")
+        }
+    }
+
+    /// A client is told that its request is not stored.
+    ///
+    /// - Returns: whether that is so.
+    mutating func toldRefused(_ client: Int, _ transactionID: TransactionID, _ step: ClusterStep) -> Bool {
+        let requests = books[client].asks.filter { $0.transactionID == transactionID }.compactMap(\.announce)
+        let address = books[client].address
+        let places = refused.indices.filter { place in
+            let ticket = refused[place]
+            guard ticket.life == Tickets.group || ticket.life == step.sight.life else { return false }
+            return requests.contains { ticket.announced.isAsked(by: $0, from: address) }
+        }
+        // Where several copies wait, nobody can say from outside which of them was meant.
+        guard let place = places.first, places.count == 1 else { return !places.isEmpty }
+        var ticket = refused.remove(at: place)
+        ticket.client = client
+        ticket.transactionID = transactionID
+        ticket.toldAt = step.time
+        dead.append(ticket)
+        return true
+    }
+}

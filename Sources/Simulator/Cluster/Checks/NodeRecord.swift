@@ -1,0 +1,98 @@
+/// What the checkers remember of one tracker from step to step.
+
+import Primitives
+import TrackerLogic
+import Wire
+
+struct NodeRecord: Sendable {
+    let configuration: NodeConfiguration
+    /// What it was like after its last step; nil while it is down.
+    var sight: NodeSight?
+    var disk = VoterRecord()
+    /// The last entry that was decided when its disk was lost: until it has that, it does not hold the whole state.
+    var decidedAtLoss: UInt64 = 0
+    /// What it has proposed last, oldest first.
+    private(set) var proposals: [Proposed] = []
+    /// The epochs that it led and stood for when last asked.
+    var led: Epoch?
+    var stood: Epoch?
+    /// When it last heard each of the others.
+    var heardAt: [Instant]
+    /// Updates that its clients wait for, in the order of the log.
+    var witnesses: [Witness] = []
+    /// Numbers of its clients' requests in this life that are in the log, in rising order.
+    private var decidedNumbers: [UInt64] = []
+
+    struct Proposed: Sendable {
+        var ballot: Ballot
+        var chain: UInt64
+        var bytes: [UInt8]
+    }
+
+    /// Proposals that are remembered: one is under way at a time, with an attempt or two before it.
+    private static let proposalCount = 8
+    private static let numberCount = 4096
+
+    init(configuration: NodeConfiguration, nodeCount: Int) {
+        self.configuration = configuration
+        heardAt = Array(repeating: Instant(nanoseconds: 0), count: nodeCount)
+    }
+
+    mutating func begin(_ sight: NodeSight, at time: Instant) {
+        self.sight = sight
+        led = nil
+        stood = nil
+        witnesses = []
+        decidedNumbers = []
+        for node in heardAt.indices { heardAt[node] = time }
+    }
+
+    mutating func propose(_ proposed: Proposed) {
+        if proposals.count == NodeRecord.proposalCount { proposals.removeFirst() }
+        proposals.append(proposed)
+    }
+
+    /// - Returns: whether it was not in the log before.
+    mutating func decide(number: UInt64) -> Bool {
+        if let last = decidedNumbers.last, number <= last {
+            var place = decidedNumbers.count
+            while place > 0, decidedNumbers[place - 1] >= number { place -= 1 }
+            if place < decidedNumbers.count, decidedNumbers[place] == number { return false }
+            decidedNumbers.insert(number, at: place)
+        } else {
+            decidedNumbers.append(number)
+        }
+        if decidedNumbers.count > NodeRecord.numberCount { decidedNumbers.removeFirst(NodeRecord.numberCount / 2) }
+        return true
+    }
+}
+
+/// An update that somebody waits for, and what the swarm was like right after it.
+struct Witness: Sendable {
+    struct Place: Sendable, Hashable {
+        var index: UInt64
+        var ordinal: UInt32
+        var chain: UInt64
+    }
+
+    var place: Place
+    /// Cluster time of the entry.
+    var time: WallTime
+    /// When the first tracker applied it.
+    var decidedAt: Instant
+    var announced: Announced
+    /// nil in survivor mode, where nobody can say.
+    var swarm: SwarmModel.Swarm?
+    var isAnswered = false
+}
+
+/// A request in an entry that was aborted.
+struct RefusedTicket: Sendable {
+    var life: Life
+    var number: UInt64
+    var announced: Announced
+    /// Where the client was told: whose request, and when.
+    var client = 0
+    var transactionID = TransactionID(0)
+    var toldAt = Instant(nanoseconds: 0)
+}

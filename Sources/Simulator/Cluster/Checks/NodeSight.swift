@@ -1,0 +1,69 @@
+/// What the checkers see of a tracker: a few plain values, so that a test can make up a tracker that misbehaves.
+
+import Primitives
+import TrackerLogic
+import Wire
+
+package struct NodeSight: Sendable, Hashable {
+    package var life: Life
+    /// The epoch that it leads, where it is master.
+    package var leads: Epoch?
+    package var isServing: Bool
+    /// What it has applied.
+    package var position: Position
+    package var digest: UInt64
+    /// Cluster time of the last entry.
+    package var time: WallTime
+    /// The entry that it has accepted and does not know decided.
+    package var pending: Ballot?
+    package var isWhole: Bool
+    package var isFenced: Bool
+    package var waitingRequests: Int
+    package var tailCount: Int
+    package var tailByteCount: Int
+    /// The ids that vote, as far as it knows.
+    package var voters: [UInt32]
+
+    package init(
+        life: Life, leads: Epoch? = nil, isServing: Bool = false, position: Position = .start, digest: UInt64 = 0,
+        time: WallTime = WallTime(milliseconds: 0), pending: Ballot? = nil, isWhole: Bool = true,
+        isFenced: Bool = false, waitingRequests: Int = 0, tailCount: Int = 0, tailByteCount: Int = 0,
+        voters: [UInt32] = []
+    ) {
+        self.life = life
+        self.leads = leads
+        self.isServing = isServing
+        self.position = position
+        self.digest = digest
+        self.time = time
+        self.pending = pending
+        self.isWhole = isWhole
+        self.isFenced = isFenced
+        self.waitingRequests = waitingRequests
+        self.tailCount = tailCount
+        self.tailByteCount = tailByteCount
+        self.voters = voters
+    }
+}
+
+/// One step of a tracker, as the checkers are told of it.
+package struct ClusterStep: Sendable {
+    package var node: Int
+    package var time: Instant
+    /// What the tracker is like afterwards.
+    package var sight: NodeSight
+    /// The entries that it has applied in this step, as far as it still has them, in order.
+    package var applied: [[UInt8]]
+    /// Says which shard an info hash falls into, and in survivor mode what the swarms are like.
+    package var table: SwarmTable?
+
+    package init(
+        node: Int, time: Instant, sight: NodeSight, applied: [[UInt8]] = [], table: SwarmTable? = nil
+    ) {
+        self.node = node
+        self.time = time
+        self.sight = sight
+        self.applied = applied
+        self.table = table
+    }
+}

@@ -1,0 +1,117 @@
+/// Every client's latest requests: when they were sent, how many copies of them came where, how often they took effect
+/// and who answered.
+
+import Primitives
+import Wire
+
+/// A request, in all its copies.
+struct Ask: Sendable {
+    /// Who answered a copy.
+    struct Answerer: Sendable, Hashable {
+        var node: Int
+        var life: Life
+        var epoch: Epoch?
+    }
+
+    let transactionID: TransactionID
+    let bytes: [UInt8]
+    /// nil for what is no request.
+    let request: TrackerRequest?
+    /// When the first copy was sent.
+    let sentAt: Instant
+    /// The last entry that was decided then.
+    let decidedBefore: UInt64
+    /// How many copies each tracker has heard.
+    var heard: [Int]
+    var lastHeardAt: Instant
+    /// How often it is in the log.
+    var decidedCount = 0
+    var answerers: [Answerer] = []
+
+    init(_ bytes: [UInt8], nodeCount: Int, decidedBefore: UInt64, at time: Instant) {
+        transactionID = Ask.transactionID(bytes.span.bytes)
+        self.bytes = bytes
+        request = try? TrackerRequest(bytes.span.bytes)
+        sentAt = time
+        lastHeardAt = time
+        self.decidedBefore = decidedBefore
+        heard = Array(repeating: 0, count: nodeCount)
+    }
+
+    /// Where requests and replies have it.
+    static func transactionID(_ bytes: RawSpan) -> TransactionID {
+        TransactionID(bytes.byteCount >= 16 ? bytes.u32(at: 12) : 0)
+    }
+
+    func isCopy(of other: RawSpan) -> Bool {
+        guard bytes.count == other.byteCount else { return false }
+        return bytes.indices.allSatisfy { bytes[$0] == other.u8(at: $0) }
+    }
+
+    var announce: AnnounceRequest? { if case .announce(let announce)? = request { announce } else { nil } }
+}
+
+/// The requests of one client.
+struct RequestBook: Sendable {
+    /// Requests that are remembered: far more than a client has on its way at once.
+    private static let askCount = 48
+    private static let issuedCount = 24
+
+    let address: SocketAddress
+    private(set) var asks: [Ask] = []
+    private var oldest = 0
+    private var issued: [ConnectionID] = []
+    private var oldestIssued = 0
+
+    init(address: SocketAddress) { self.address = address }
+
+    /// A request is sent, perhaps once more.
+    mutating func send(_ ask: @autoclosure () -> Ask, _ bytes: [UInt8]) {
+        if place(of: bytes.span.bytes) == nil { put(ask()) }
+    }
+
+    private mutating func put(_ ask: Ask) {
+        if asks.count < RequestBook.askCount {
+            asks.append(ask)
+        } else {
+            asks[oldest] = ask
+            oldest = (oldest + 1) % RequestBook.askCount
+        }
+    }
+
+    /// A tracker hears a request: as it was sent, or as a bit on the way has made it.
+    mutating func hear(_ bytes: RawSpan, node: Int, nodeCount: Int, decidedBefore: UInt64, at time: Instant) {
+        if place(of: bytes) == nil {
+            let copy = bytes.withUnsafeBytes { Array($0) }
+            put(Ask(copy, nodeCount: nodeCount, decidedBefore: decidedBefore, at: time))
+        }
+        guard let place = place(of: bytes) else { return }
+        asks[place].heard[node] += 1
+        asks[place].lastHeardAt = time
+    }
+
+    private func place(of bytes: RawSpan) -> Int? {
+        let transactionID = Ask.transactionID(bytes)
+        return asks.indices.first { asks[$0].transactionID == transactionID && asks[$0].isCopy(of: bytes) }
+    }
+
+    /// The places of all requests with a transaction id, oldest first where there is no doubt.
+    func places(_ transactionID: TransactionID) -> [Int] {
+        asks.indices.filter { asks[$0].transactionID == transactionID }
+    }
+
+    mutating func answer(_ place: Int, _ answerer: Ask.Answerer) { asks[place].answerers.append(answerer) }
+
+    mutating func decide(_ place: Int) { asks[place].decidedCount += 1 }
+
+    mutating func issue(_ id: ConnectionID) {
+        if issued.count < RequestBook.issuedCount {
+            issued.append(id)
+        } else {
+            issued[oldestIssued] = id
+            oldestIssued = (oldestIssued + 1) % RequestBook.issuedCount
+        }
+    }
+
+    func hasIssued(_ id: ConnectionID) -> Bool { issued.contains(id) }
+}

@@ -1,0 +1,107 @@
+/// What is on a tracker's disk, as far as votes go: the promise, and of each entry of the log which value it is.
+///
+/// Made from the writes as they become durable, so it is there while the tracker is down, and knows nothing of what the
+/// tracker believes.
+
+import Primitives
+import TrackerLogic
+import Wire
+
+struct VoterRecord: Sendable {
+    struct Written: Sendable, Hashable {
+        var ballot: Ballot
+        var chain: UInt64
+        /// The epoch that was promised when it was written.
+        var promised: Epoch
+    }
+
+    private(set) var promise: Promise?
+    /// The highest epoch whose promise the tracker has been told is durable.
+    var told = Epoch.zero
+    /// Promises that the tracker has asked to be written and not been told of.
+    private var asked: [(token: PersistToken, epoch: Epoch)] = []
+    private(set) var log: [Written] = []
+    /// The index of the first of `log`.
+    private(set) var firstIndex: UInt64 = 1
+    /// The last entry of a disk that was lost; where lost votes count on (survivor mode).
+    private var lost: Written?
+
+    var lastIndex: UInt64 { firstIndex + UInt64(log.count) - 1 }
+    var promised: Epoch { promise?.epoch ?? .zero }
+    var isWhole: Bool { promise?.isWhole ?? false }
+
+    func written(_ index: UInt64) -> Written? {
+        guard index >= firstIndex, index <= lastIndex else { return nil }
+        return log[Int(index - firstIndex)]
+    }
+
+    /// Whether the value with this chain is there, as an entry or in the snapshot, or was before the disk was lost.
+    func holds(_ index: UInt64, chain: UInt64) -> Bool {
+        if let written = written(index) { return written.chain == chain }
+        if let lost, lost.ballot.index == index, lost.chain == chain { return true }
+        return isWhole && index < firstIndex
+    }
+
+    /// A write has become durable.
+    mutating func apply(_ change: Persist.Change) {
+        switch change {
+        case .promise(let new): promise = new
+        case .append(let index, let entry): append(index, entry)
+        case .truncate(let from):
+            if from >= firstIndex, from <= lastIndex { log.removeLast(Int(lastIndex - from + 1)) }
+        case .saveChunk: break
+        case .trim(let through):
+            guard through >= firstIndex else { return }
+            log.removeFirst(Int(min(through, lastIndex) - firstIndex + 1))
+            firstIndex = through + 1
+        case .replaceAll:
+            firstIndex = lastIndex + 1
+            log = []
+        }
+    }
+
+    private mutating func append(_ index: UInt64, _ entry: [UInt8]) {
+        guard let header = try? EntryHeader(entry) else { return }
+        if log.isEmpty { firstIndex = index }
+        guard index >= firstIndex, index <= lastIndex + 1 else { return }
+        log.removeLast(Int(lastIndex + 1 - index))
+        log.append(Written(ballot: header.ballot, chain: EntryHeader.chain(entry), promised: promised))
+    }
+
+    /// The disk as it is when a life begins.
+    mutating func adopt(_ record: DiskRecord) {
+        let epoch = promise?.epoch ?? .zero
+        self = VoterRecord(lost: lost)
+        promise = record.promise
+        told = promise?.epoch ?? .zero
+        firstIndex = record.firstIndex
+        for entry in record.entries {
+            guard let header = try? EntryHeader(entry) else { continue }
+            log.append(Written(ballot: header.ballot, chain: EntryHeader.chain(entry), promised: epoch))
+        }
+    }
+
+    private init(lost: Written?) { self.lost = lost }
+
+    init() {}
+
+    /// The disk is lost.
+    ///
+    /// - Parameter remembersVote: whether the last vote counts on.
+    mutating func lose(remembersVote: Bool) {
+        self = VoterRecord(lost: remembersVote ? log.last : nil)
+    }
+
+    // MARK: Promises under way
+
+    mutating func ask(_ persist: Persist) {
+        if case .promise(let promise) = persist.change { asked.append((persist.token, promise.epoch)) }
+    }
+
+    /// The tracker has been told that a write is done, or was not made.
+    mutating func tell(_ token: PersistToken, isWritten: Bool) {
+        guard !asked.isEmpty, let place = asked.firstIndex(where: { $0.token == token }) else { return }
+        let epoch = asked.remove(at: place).epoch
+        if isWritten { told = max(told, epoch) }
+    }
+}
