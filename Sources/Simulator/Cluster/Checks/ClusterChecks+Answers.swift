@@ -15,7 +15,9 @@ extension ClusterChecks {
             let reply = ReplyCursor.Reply(datagram: replies.datagrams[number], bytes: replies.payload(number))
             if reply.action <= 2 { checkSpeaker(step, before) }
             guard let client = client(at: reply.datagram.remote) else { continue }
-            let places = books[client].places(reply.transactionID).filter { books[client].asks[$0].heard[step.node] > 0 }
+            let places = books[client].places(reply.transactionID).filter {
+                books[client].asks[$0].heard[step.node] > 0
+            }
             guard !places.isEmpty else {
                 violate(
                     .replyIsAddressed, at: step.time,

@@ -113,12 +113,9 @@ extension ClusterChecks {
 
     // MARK: - Who is who
 
-    func name(_ node: Int) -> String { "tracker \(nodes[node].sight?.life.id ?? nodes[node].configuration.id)" }
+    func name(_ node: Int) -> String { "tracker \(nodes[node].id == 0 ? "without number" : "\(nodes[node].id)")" }
 
-    func node(withID id: UInt32) -> Int? {
-        if let node = nodes.firstIndex(where: { $0.configuration.id == id && id != 0 }) { return node }
-        return nodes.firstIndex { $0.sight?.life.id == id && id != 0 }
-    }
+    func node(withID id: UInt32) -> Int? { id == 0 ? nil : nodes.firstIndex { $0.id == id } }
 
     func node(of life: Life) -> Int? { lives.last { $0.life == life }?.node }
 }

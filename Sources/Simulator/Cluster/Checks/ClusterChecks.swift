@@ -60,7 +60,6 @@ package struct ClusterChecks: Sendable {
     var refused: [RefusedTicket] = []
     /// Those whose clients have.
     var dead: [RefusedTicket] = []
-    private(set) var healedAt: Instant?
 
     package init(profile: ClusterProfile, configurations: [NodeConfiguration], clientAddresses: [SocketAddress]) {
         promises = ClusterPromises(profile)
@@ -125,7 +124,8 @@ package struct ClusterChecks: Sendable {
         // Replies are checked when they leave. That one comes to whom it is for is the network's affair.
     }
 
-    private mutating func heard(_ batch: DatagramBatch, by node: Int, at time: Instant) {
+    /// Datagrams are about to be handed to a node.
+    package mutating func willHear(_ batch: DatagramBatch, node: Int, at time: Instant) {
         let span = batch.bytes.span.bytes
         for datagram in batch.datagrams {
             guard let client = client(at: datagram.remote) else { continue }
@@ -149,7 +149,7 @@ package struct ClusterChecks: Sendable {
 
     /// A node is about to take a step.
     package mutating func willStep(node: Int, event: Event, machine: borrowing TrackerNode, at time: Instant) {
-        if case .datagramsReceived(let batch) = event { heard(batch, by: node, at: time) }
+        if case .datagramsReceived(let batch) = event { willHear(batch, node: node, at: time) }
     }
 
     /// A node has taken a step, and its effects are about to be carried out.
@@ -186,9 +186,11 @@ package struct ClusterChecks: Sendable {
     package mutating func memoryLost(node: Int, at time: Instant) {
         nodes[node].disk.lose(remembersVote: !promises.votersRemember)
         nodes[node].decidedAtLoss = log.lastIndex
-        if !promises.epochsOutliveMemory { epochs.forget(id: configurations[node].id) }
+        if !promises.epochsOutliveMemory { epochs.forget(id: nodes[node].id) }
     }
 
     /// The faults are over: from here on all works.
-    package mutating func healed(at time: Instant) { healedAt = time }
+    package mutating func healed(at time: Instant) {
+        // What must be so only from here on is looked at in the end (`finish`).
+    }
 }

@@ -7,7 +7,9 @@ import Wire
 struct NodeRecord: Sendable {
     let configuration: NodeConfiguration
     /// What it was like after its last step; nil while it is down.
-    var sight: NodeSight?
+    var sight: NodeSight? { didSet { if let given = sight?.life.id, given != 0 { id = given } } }
+    /// The number that it has, or had last; 0 before it was given one.
+    private(set) var id: UInt32
     var disk = VoterRecord()
     /// The last entry that was decided when its disk was lost: until it has that, it does not hold the whole state.
     var decidedAtLoss: UInt64 = 0
@@ -35,6 +37,7 @@ struct NodeRecord: Sendable {
 
     init(configuration: NodeConfiguration, nodeCount: Int) {
         self.configuration = configuration
+        id = configuration.id
         heardAt = Array(repeating: Instant(nanoseconds: 0), count: nodeCount)
     }
 

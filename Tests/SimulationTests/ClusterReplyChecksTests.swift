@@ -1,0 +1,302 @@
+/// The checkers of what trackers say to clients can fail, each of them.
+
+import Primitives
+import Simulator
+import Testing
+import TrackerLogic
+import Wire
+
+@Suite("Checkers of clusters: replies")
+struct ClusterReplyCheckTests {
+    private let right = ClusterBench.reply(leechers: 1, seeders: 0)
+
+    // MARK: - Announces
+
+    @Test
+    func `a reply to an announce that is in no entry is seen`() {
+        var bench = ClusterBench()
+        _ = bench.ask(0, bench.announce(0))
+        bench.step(0, doing: ClusterBench.effects(right, to: 0))
+        #expect(bench.invariants == [.answeredOnce])
+    }
+
+    @Test
+    func `a reply before the entry is applied here is seen`() {
+        var bench = ClusterBench()
+        let entry = bench.ask(0, bench.announce(0), of: 1)
+        bench.store([0, 1], entry)
+        bench.apply(0, entry)
+        bench.step(1, doing: ClusterBench.effects(right, to: 0))
+        #expect(bench.invariants == [.answeredOnce])
+    }
+
+    @Test
+    func `a second reply is seen`() {
+        var bench = ClusterBench()
+        var effects = ClusterBench.effects(right, to: 0)
+        effects.replies.append(right, remote: ClusterBench.address(0))
+        bench.commit(bench.ask(0, bench.announce(0)), effects)
+        #expect(bench.invariants == [.answeredOnce])
+    }
+
+    @Test
+    func `a reply by a tracker that was not asked is seen`() {
+        var bench = ClusterBench()
+        let entry = bench.ask(0, bench.announce(0), of: 1)
+        bench.store([0, 1], entry)
+        bench.apply(0, entry, ClusterBench.effects(right, to: 0))
+        #expect(bench.invariants == [.replyIsAddressed])
+    }
+
+    @Test(arguments: [
+        ClusterBench.reply(leechers: 2, seeders: 0), ClusterBench.reply(leechers: 1, seeders: 1),
+        ClusterBench.reply(interval: 0, leechers: 1, seeders: 0),
+        ClusterBench.reply(leechers: 1, seeders: 0, peers: [0]),
+        ClusterBench.reply(leechers: 1, seeders: 0, peers: [3]), ClusterBench.reply(leechers: 1, seeders: 0) + [1],
+    ])
+    func `a reply that is wrong is seen`(_ reply: [UInt8]) {
+        var bench = ClusterBench()
+        bench.commit(bench.ask(0, bench.announce(0)), ClusterBench.effects(reply, to: 0))
+        #expect(bench.invariants == [.replyIsRight])
+    }
+
+    @Test
+    func `peers that are missing or named twice are seen`() {
+        for peers in [[], [0, 0], [2]] {
+            var bench = ClusterBench()
+            bench.commit(bench.ask(0, bench.announce(0)), ClusterBench.effects(right, to: 0))
+            let reply = ClusterBench.reply(leechers: 2, seeders: 0, peers: peers)
+            bench.commit(bench.ask(1, bench.announce(1)), ClusterBench.effects(reply, to: 1))
+            #expect(bench.invariants == [.replyIsRight])
+        }
+    }
+
+    @Test
+    func `a slave answers from the state right after the update, however late`() {
+        var bench = ClusterBench()
+        let first = bench.ask(0, bench.announce(0), of: 1)
+        bench.store([0, 1], first)
+        bench.apply(0, first)
+        let second = bench.ask(2, bench.announce(2))
+        bench.store([0, 2], second)
+        bench.apply(0, second, ClusterBench.effects(ClusterBench.reply(leechers: 2, seeders: 0, peers: [0]), to: 2))
+        var late = bench
+        bench.apply(1, first, ClusterBench.effects(right, to: 0))
+        #expect(bench.checks.violations.isEmpty, "\(bench.checks.violations)")
+        late.apply(1, first, ClusterBench.effects(ClusterBench.reply(leechers: 2, seeders: 0, peers: [2]), to: 0))
+        #expect(late.invariants == [.replyIsRight])
+    }
+
+    @Test
+    func `a reply under a connection id that nobody has issued is seen`() {
+        var bench = ClusterBench()
+        let request = bench.announce(0)
+        bench.hear(0, 0, ClusterBench.bytes(request))
+        let entry = bench.entry([bench.update(request, of: 0)], waiting: [(bench.sights[0].life, 1)])
+        bench.commit(entry, ClusterBench.effects(right, to: 0))
+        #expect(bench.invariants == [.onlyProvenAreAnswered])
+    }
+
+    @Test
+    func `an update that nobody has asked for is seen`() {
+        var bench = ClusterBench()
+        bench.commit(bench.entry([bench.update(bench.announce(0), of: 0)]))
+        #expect(bench.invariants == [.updateIsAsked])
+    }
+
+    @Test
+    func `a request that is in the log twice is seen, and its repetition is not`() {
+        for copies in 1...2 {
+            var bench = ClusterBench()
+            bench.commit(bench.ask(0, bench.announce(0)))
+            if copies == 2 { bench.hear(0, 0, ClusterBench.bytes(bench.announce(0)), isSent: false) }
+            bench.commit(
+                bench.entry([bench.update(bench.announce(0), of: 0)], waiting: [(bench.sights[0].life, 2)]))
+            #expect(bench.invariants == (copies == 2 ? [] : [.updateIsAsked]))
+        }
+    }
+
+    @Test
+    func `a forwarded request that two masters bring in is seen`() {
+        var bench = ClusterBench()
+        let entry = bench.ask(0, bench.announce(0), of: 1)
+        bench.hear(1, 0, ClusterBench.bytes(bench.announce(0)), isSent: false)
+        bench.commit(entry)
+        bench.commit(bench.entry([bench.update(bench.announce(0), of: 0)], waiting: [(bench.sights[1].life, 1)]))
+        #expect(bench.invariants == [.updateIsAsked])
+    }
+
+    // MARK: - Groups
+
+    @Test(arguments: [false, true])
+    func `in a group, a second tracker answers only after the first is deposed`(_ isDeposed: Bool) {
+        var bench = ClusterBench(entry: .group)
+        let request = bench.announce(0)
+        bench.connect(0)
+        for node in 0..<3 { bench.hear(node, 0, ClusterBench.bytes(request), isSent: node == 0) }
+        let entry = bench.entry([bench.update(request, of: 0)], waiting: [(Tickets.group, 5)])
+        bench.commit(entry, ClusterBench.effects(right, to: 0))
+        bench.keepInTouch()
+        let epoch = Epoch(round: 2, id: 2)
+        if isDeposed { bench.step(0) { $0.leads = nil } }
+        bench.promise(1, epoch)
+        bench.step(1, doing: ClusterBench.effects(right, to: 0)) { $0.leads = epoch }
+        #expect(bench.invariants == (isDeposed ? [] : [.answeredOnce]))
+    }
+
+    @Test
+    func `a slave of a group that replies is seen`() {
+        var bench = ClusterBench(entry: .group)
+        bench.connect(0, to: 1)
+        #expect(bench.invariants == [.silentUnlessServing])
+    }
+
+    // MARK: - Who speaks
+
+    @Test
+    func `who is cut off, blank, or not in service is silent`() {
+        let faults: [(inout NodeSight) -> Void] = [
+            { $0.isFenced = true }, { $0.isWhole = false }, { $0.isServing = false },
+        ]
+        for fault in faults {
+            var bench = ClusterBench()
+            bench.step(1, .deadlineReached, applied: [], doing: Effects(), fault)
+            bench.connect(0, to: 1)
+            #expect(bench.invariants == [.silentUnlessServing])
+        }
+    }
+
+    @Test
+    func `a master that has not heard a quorum for long is silent in quorum mode`() {
+        for profile in [ClusterProfile.paxos, .classic] {
+            var bench = ClusterBench(profile)
+            bench.pass(.seconds(5))
+            bench.connect(0)
+            #expect(bench.checks.violations.isEmpty)
+            bench.pass(.seconds(2))
+            bench.connect(1)
+            #expect(bench.invariants == (profile == .paxos ? [.silentUnlessServing] : []))
+        }
+    }
+
+    // MARK: - Scrapes
+
+    @Test
+    func `a scrape sees a state between its sending and its answer`() {
+        var bench = ClusterBench()
+        bench.commit(bench.ask(0, bench.announce(0)), ClusterBench.effects(right, to: 0))
+        bench.connect(2)
+        bench.hear(0, 2, ClusterBench.scrape(2, transaction: 9))
+        bench.keepInTouch()
+        let reply = ClusterBench.reply(leechers: 2, seeders: 0, peers: [0])
+        bench.commit(bench.ask(1, bench.announce(1)), ClusterBench.effects(reply, to: 1))
+        let expected: [(leechers: UInt32, invariants: [Invariant])] = [
+            (0, [.readsAreFresh]), (1, []), (2, []), (3, [.replyIsRight]),
+        ]
+        for (leechers, invariants) in expected {
+            var bench = bench
+            let told = ClusterBench.scraped(9, seeders: 0, completed: 0, leechers: leechers)
+            bench.step(0, doing: ClusterBench.effects(told, to: 2))
+            #expect(bench.invariants == invariants, "\(leechers) leechers")
+        }
+    }
+
+    @Test
+    func `a scrape that is answered twice is seen`() {
+        var bench = ClusterBench()
+        bench.connect(2)
+        bench.hear(0, 2, ClusterBench.scrape(2, transaction: 9))
+        for _ in 0..<2 {
+            let told = ClusterBench.scraped(9, seeders: 0, completed: 0, leechers: 0)
+            bench.step(0, doing: ClusterBench.effects(told, to: 2))
+        }
+        #expect(bench.invariants == [.answeredOnce])
+    }
+
+    // MARK: - Peers
+
+    @Test
+    func `a download that counts twice is seen`() {
+        var bench = ClusterBench()
+        let request = bench.announce(0, .completed, left: 0)
+        bench.commit(bench.ask(0, request), ClusterBench.effects(ClusterBench.reply(leechers: 0, seeders: 1), to: 0))
+        // The peer is gone, and an old copy of what it said comes in.
+        let stop = bench.announce(0, .stopped, left: 0, transaction: 2)
+        bench.commit(
+            bench.ask(0, stop), ClusterBench.effects(ClusterBench.reply(2, leechers: 0, seeders: 0), to: 0))
+        #expect(bench.checks.violations.isEmpty, "\(bench.checks.violations)")
+        bench.hear(0, 0, ClusterBench.bytes(request), isSent: false)
+        bench.commit(bench.entry([bench.update(request, of: 0)], waiting: [(bench.sights[0].life, 9)]))
+        #expect(bench.invariants == [.completedCountsOnce])
+    }
+
+    @Test(arguments: [(2100, true), (2200, false)] as [(UInt32, Bool)])
+    func `a peer that is taken out before its time is seen`(_ silence: UInt32, _ isEarly: Bool) {
+        var bench = ClusterBench()
+        bench.commit(bench.ask(0, bench.announce(0)), ClusterBench.effects(right, to: 0))
+        let expiry = Update.expire(shard: 0, seenBefore: 1000 + silence, emptyBefore: 0)
+        let entry = bench.entry([expiry], second: Int64(silence))
+        bench.store([0, 1], entry)
+        bench.apply(0, entry)
+        #expect(bench.invariants == (isEarly ? [.expiryIsPatient] : []))
+    }
+
+    // MARK: - Bounds and the end
+
+    @Test
+    func `queues without bounds are seen`() {
+        var bench = ClusterBench()
+        bench.step(1) { $0.waitingRequests = 1_000_000 }
+        var effects = Effects()
+        effects.messages = Array(
+            repeating: ClusterMessage(
+                sender: bench.sights[0].life, destination: .all, epoch: ClusterBench.epoch, body: .leave),
+            count: 60)
+        bench.step(0, doing: effects)
+        #expect(bench.invariants == [.queuesAreBounded, .queuesAreBounded])
+    }
+
+    @Test
+    func `an end without agreement is seen`() {
+        let faults: [(Invariant, (inout [NodeSight]) -> Void)] = [
+            (.healedIsOne, { $0[0].leads = nil }), (.healedIsOne, { $0[1].leads = Epoch(round: 2, id: 2) }),
+            (.healedIsOne, { $0[1].isFenced = true }), (.healedIsOne, { $0[1].isWhole = false }),
+            (.healedIsOne, { $0[1].isServing = false }), (.healedIsOne, { $0[2].digest &+= 1 }),
+            (.decidedIsForEver, { $0[2].position = .start }),
+        ]
+        for (invariant, fault) in faults {
+            var bench = ClusterBench()
+            bench.commit(bench.entry())
+            bench.checks.finish(bench.sights, at: bench.now)
+            #expect(bench.checks.violations.isEmpty)
+            fault(&bench.sights)
+            bench.checks.finish(bench.sights, at: bench.now)
+            #expect(bench.invariants.first == invariant)
+        }
+    }
+
+    @Test
+    func `clients that nobody answers, and peers that are lost, are seen`() {
+        var bench = ClusterBench()
+        bench.commit(bench.ask(0, bench.announce(0)), ClusterBench.effects(right, to: 0))
+        bench.checks.checkUnanswered([(client: 1, since: bench.now)], at: bench.now + .seconds(9))
+        #expect(bench.invariants == [.healedIsAnswered])
+        // A state without that peer, and without the entry that brought it.
+        bench.checks.checkState(
+            ReplicatedState(secret: ClusterSecret(1, 2, 3, 4), shardCount: 1), 1, at: bench.now)
+        #expect(bench.invariants == [.healedIsAnswered, .statesAgree, .answeredSurvives])
+    }
+
+    @Test
+    func `every profile says what it promises`() {
+        for profile in ClusterProfile.allCases {
+            let promises = ClusterPromises(profile)
+            let isQuorum = profile.configuration(members: [1, 2, 3]).mode == .quorum
+            #expect(promises.hasOneHistory == isQuorum)
+            #expect(promises.membersDecide == isQuorum)
+            #expect(promises.repliesAreLinear == isQuorum)
+            let vote = profile.configuration(members: []).vote
+            #expect(promises.allDecide == (vote != .majority))
+        }
+    }
+}
