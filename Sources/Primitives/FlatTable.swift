@@ -17,6 +17,9 @@ public struct FlatTable<Record: FlatRecord>: Sendable {
 
     public var count: Int { records.count }
 
+    /// The number of bytes that records and index occupy.
+    public var byteCount: Int { records.capacity * MemoryLayout<Record>.stride + index.byteCount }
+
     /// The record with the same key as this one.
     public func find(_ record: Record) -> Record? { slot(record).map { records[$0] } }
 

@@ -4,10 +4,10 @@
 /// a miss is decided without touching a record. Capacity is any number, not only powers of two, so that growth by a
 /// quarter wastes little. The caller brings a hash under a secret key; the order of the places never shows.
 @frozen
-public struct SlotIndex: Sendable {
+public struct SlotIndex: Sendable, Equatable {
     @frozen
     @usableFromInline
-    struct Place: Sendable {
+    struct Place: Sendable, Equatable {
         @usableFromInline var hash: UInt32
         /// The slot, or `SlotIndex.vacant`.
         @usableFromInline var slot: UInt32

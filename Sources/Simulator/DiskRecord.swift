@@ -39,7 +39,7 @@ package struct DiskRecord: Sendable, Equatable {
             put(chunk)
         case .trim(let through):
             guard through >= firstIndex else { return true }
-            entries.removeFirst(Int(min(through, lastIndex) - firstIndex + 1))
+            entries.removeFirst(min(entries.count, Int(through - firstIndex) + 1))
             firstIndex = through + 1
         case .replaceAll(let new):
             firstIndex = lastIndex + 1

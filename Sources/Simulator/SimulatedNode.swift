@@ -48,7 +48,7 @@ struct SimulatedNode: Sendable {
     // MARK: - Its sockets
 
     mutating func hear(_ bytes: [UInt8], from remote: SocketAddress) {
-        guard machine != nil, inbox.datagrams.count < SimulatedNode.inboxLimit else { return }
+        guard isUp, inbox.datagrams.count < SimulatedNode.inboxLimit else { return }
         let local = AddressPlan.node(number, isIPv6: !remote.isIPv4)
         inbox.append(bytes, remote: remote, local: local, socket: remote.isIPv4 ? 0 : 1)
     }

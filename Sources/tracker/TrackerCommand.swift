@@ -23,6 +23,6 @@ struct TrackerCommand: ParsableCommand {
         version: version,
         subcommands: [
             ServeCommand.self, StatusCommand.self, AnnounceCommand.self, ScrapeCommand.self, LoadCommand.self,
-            TorrentCommand.self,
+            TorrentCommand.self, SimulateCommand.self, ReplayCommand.self,
         ])
 }

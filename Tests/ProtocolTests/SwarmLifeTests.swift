@@ -250,8 +250,8 @@ struct SwarmLifeTests {
         #expect(harness.counts(Self.torrent).leechers == 0)
         #expect(harness.node.status.counters.expired == 1)
         // The log was cut meanwhile; what came last is the expiry.
-        var cursor = UpdateCursor()
         let last = try #require(harness.disk.entries.last)
+        var cursor = UpdateCursor(try EntryHeader(last.bytes))
         guard case .expire(let shard, _, _)? = try cursor.next(last.bytes) else {
             Issue.record("the peer is gone, but not by an update")
             return

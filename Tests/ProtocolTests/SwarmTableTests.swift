@@ -5,9 +5,9 @@ import Testing
 import TrackerLogic
 import Wire
 
-/// A node that is fed entries as if from a log, beside a model that is told the same.
+/// A state that is fed entries as if from a log, beside a model that is told the same.
 struct ModelledTable {
-    private(set) var node: TrackerNode
+    private(set) var state: ReplicatedState
     private(set) var model = SwarmModel()
     private(set) var time: UInt32
     private var index: UInt64 = 0
@@ -18,14 +18,11 @@ struct ModelledTable {
     init(shardCount: UInt32 = 4, time: UInt32 = 1_800_000_000) {
         self.shardCount = shardCount
         self.time = time
-        var configuration = NodeConfiguration.test
-        configuration.shardCount = shardCount
-        node = TrackerNode(
-            configuration: configuration, incarnation: 1, secret: NodeHarness.secret, record: nil, seed: 1)
+        state = ReplicatedState(secret: NodeHarness.secret, shardCount: shardCount)
         EntryHeader.reserve(in: &bytes)
     }
 
-    var table: SwarmTable { node.state.table }
+    var table: SwarmTable { state.table }
 
     /// Adds an update to the entry under way.
     mutating func add(_ update: Update) {
@@ -38,19 +35,20 @@ struct ModelledTable {
             let table = table
             model.expire(seenBefore: seenBefore, emptyBefore: emptyBefore) { table.shard(of: $0) == shard }
         case .registerTorrent, .unregisterTorrent, .setAccessMode, .listInfoHash, .unlistInfoHash, .putUser,
-            .removeUser:
+            .removeUser, .setMembers, .mergePeer, .mergeStop, .mergeCompleted:
             break
         }
     }
 
-    /// Ends the entry: the node applies it.
+    /// Ends the entry: the state applies it.
     mutating func commit(thenPass seconds: UInt32 = 0) throws {
         index += 1
         EntryHeader(
             index: index, epoch: Epoch(round: 1, id: 1), time: WallTime(milliseconds: Int64(time) * 1000),
-            updateCount: updateCount
+            updateCount: updateCount,
+            previous: state.chain
         ).seal(&bytes)
-        try node.restore(entry: bytes)
+        try state.apply(entry: bytes)
         EntryHeader.reserve(in: &bytes)
         updateCount = 0
         time += seconds
@@ -58,7 +56,7 @@ struct ModelledTable {
 
     /// All swarms, as a snapshot tells them.
     func images() throws -> [SwarmImage] {
-        try (1..<node.state.chunkCount).flatMap { try node.state.chunk($0).swarms() }.inOrder
+        try (1..<state.chunkCount).flatMap { try state.chunk($0).swarms() }.inOrder
     }
 
     /// Compares everything that can be asked.
@@ -159,7 +157,7 @@ struct SwarmTableTests {
             var both = ModelledTable()
             change(&both)
             try both.commit()
-            return both.node.state.digest
+            return both.state.digest
         }
         func peer(
             _ id: Int = 1, downloaded: UInt64 = 1, left: UInt64 = 1
@@ -211,7 +209,7 @@ struct SwarmTableTests {
 
     @Test func `an empty table has the digest of one that has become empty`() throws {
         var both = ModelledTable()
-        let before = both.node.state.digest
+        let before = both.state.digest
         for number in 0..<100 {
             both.add(.announce(.numbered(number % 5), .v4(number), .leecher, .none))
             both.add(.listInfoHash(.numbered(number)))
@@ -220,7 +218,7 @@ struct SwarmTableTests {
         }
         both.add(.setAccessMode(3))
         try both.commit()
-        #expect(both.node.state.digest != before)
+        #expect(both.state.digest != before)
         for number in 0..<100 {
             both.add(.announce(.numbered(number % 5), .v4(number), .leecher, .stopped))
             both.add(.unlistInfoHash(.numbered(number)))
@@ -229,7 +227,7 @@ struct SwarmTableTests {
         }
         both.add(.setAccessMode(0))
         try both.commit()
-        #expect(both.node.state.digest == before)
+        #expect(both.state.digest == before)
         #expect(both.table.counts == TableCounts())
     }
 

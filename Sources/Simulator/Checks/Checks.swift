@@ -270,7 +270,7 @@ struct Checks: Sendable {
             if case .told = step.cause { break }
             if case .failed = step.cause { break }
             violate(.silentUnlessMaster, at: step.time, "a reply from a node that has stopped")
-        case .restoring, .candidate:
+        case .restoring, .candidate, .newcomer, .slave:
             violate(.silentUnlessMaster, at: step.time, "a reply from a node that is \(status.role.rawValue)")
         }
     }

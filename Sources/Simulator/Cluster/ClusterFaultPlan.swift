@@ -13,6 +13,8 @@ public struct ClusterFault: Sendable, Hashable {
         case partition
         /// One group does not hear the other, and is heard.
         case oneWayPartition
+        /// Some links, each in one direction, carry nothing: who hears whom makes no sense.
+        case deafLinks
         /// One link takes much longer.
         case slowPair
         /// One link holds what is sent, and delivers all of it in the end.
@@ -153,7 +155,8 @@ struct ClusterFaultPlan: Sendable {
         case .crash, .pause, .cleanStop, .memoryLoss, .brokenDisk:
             guard blows < options.maxBlows else { return nil }
             blows += 1
-        case .partition, .oneWayPartition, .slowPair, .clog, .busLoss, .brokerOutage, .darkness, .diskFailure,
+        case .partition, .oneWayPartition, .deafLinks, .slowPair, .clog, .busLoss, .brokerOutage, .darkness,
+            .diskFailure,
             .slowDisk, .clockStep, .ruleChange, .registration, .memberChange, .handover:
             break
         }
@@ -164,7 +167,7 @@ struct ClusterFaultPlan: Sendable {
     private mutating func duration(of kind: ClusterFault.Kind) -> Duration {
         switch kind {
         case .pause: random.between(.milliseconds(50), ClusterFaultPlan.maxPause)
-        case .partition, .oneWayPartition, .busLoss:
+        case .partition, .oneWayPartition, .deafLinks, .busLoss:
             random.oneIn(3)
                 ? random.between(.milliseconds(100), .seconds(2)) : random.between(.seconds(2), .seconds(15))
         case .slowPair, .clog, .diskFailure, .slowDisk, .darkness: random.between(.milliseconds(100), .seconds(10))

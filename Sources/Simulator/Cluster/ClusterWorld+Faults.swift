@@ -18,6 +18,12 @@ extension ClusterWorld {
             hit(victim(), fault)
         case .partition, .oneWayPartition:
             bus.split(plan.side(of: nodes.count), isOneWay: fault.kind == .oneWayPartition, until: now + fault.duration)
+        case .deafLinks:
+            for from in nodes.indices {
+                for to in nodes.indices where from != to && plan.random.oneIn(3) {
+                    bus.block(from: from, to: to, until: now + fault.duration)
+                }
+            }
         case .clog, .slowPair:
             guard nodes.count > 1 else { return }
             let from = victim()
@@ -53,7 +59,8 @@ extension ClusterWorld {
             queue.put(.diskRecovers(node), at: now + fault.duration)
         case .clockStep: nodes[node].clock.step(wall: plan.clockStep())
         case .darkness: seats[node].darkUntil = now + fault.duration
-        case .partition, .oneWayPartition, .clog, .slowPair, .brokerOutage, .ruleChange, .registration, .memberChange,
+        case .partition, .oneWayPartition, .deafLinks, .clog, .slowPair, .brokerOutage, .ruleChange, .registration,
+            .memberChange,
             .handover:
             break
         }

@@ -109,6 +109,10 @@ package struct SimulatedBus: Sendable {
         }
     }
 
+    package mutating func block(from sender: Int, to receiver: Int, until time: Instant) {
+        links[sender * count + receiver].blockedUntil = time
+    }
+
     package mutating func clog(from sender: Int, to receiver: Int, until time: Instant) {
         links[sender * count + receiver].cloggedUntil = time
     }

@@ -17,15 +17,10 @@ struct Standing: Sendable, Hashable {
 
 extension TrackerNode {
     var standing: Standing {
-        let status = status
-        let role: ClusterRole =
-            switch status.role {
-            case .master, .draining: .master
-            case .candidate: .candidate
-            case .restoring, .failed, .stopped: .newcomer
-            }
+        let inspection = inspection
         return Standing(
-            role: role, isServing: role == .master, promised: status.epoch, index: status.commitIndex,
-            isPending: status.lastIndex > status.commitIndex, isWhole: true, isFenced: false)
+            role: inspection.role, isServing: inspection.isServing, promised: inspection.promised,
+            index: inspection.position.index, isPending: inspection.pending != nil, isWhole: inspection.isWhole,
+            isFenced: inspection.isFenced)
     }
 }

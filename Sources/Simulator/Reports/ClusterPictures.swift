@@ -45,6 +45,8 @@ extension ClusterResult {
         return diagram
     }
 
+    public var profileName: String { profile.rawValue }
+
     /// All that clients and trackers sent each other.
     public var capture: PacketCapture {
         var capture = PacketCapture()
@@ -54,9 +56,9 @@ extension ClusterResult {
         return capture
     }
 
-    /// The last line of the trace before the violation: what was done wrong.
+    /// The line of the trace at which the violation was seen; where what went wrong has left no line, the last before.
     public var firstBadEvent: String? {
-        trace.last { !$0.contains("VIOLATION") && !$0.hasPrefix("trace hash") }
+        trace.last { !$0.contains(" │ VIOLATION ") && !$0.hasPrefix("trace hash") }
     }
 
     /// A failure with all that is needed to see it again; the trace was recorded.

@@ -50,6 +50,14 @@ public struct ClusterRun: Sendable, Hashable {
         self.seconds = seconds
     }
 
+    public static var profileNames: [String] { ClusterProfile.allCases.map(\.rawValue) }
+
+    /// - Parameter profileName: one of `profileNames`; another one counts as none.
+    public init(seed: UInt64, profileName: String?, nodes: Int?, seconds: Int?) {
+        self.init(
+            seed: seed, profile: profileName.flatMap(ClusterProfile.init(rawValue:)), nodes: nodes, seconds: seconds)
+    }
+
     /// The profile that was named, or the seed's.
     public var chosenProfile: ClusterProfile {
         let all = ClusterProfile.allCases
@@ -123,11 +131,17 @@ extension ClusterOptions {
         perMille(bus.redeliveredPerMille, "delivered again")
         perMille(network.lossPerMille, "datagrams lost")
         perMille(disk.failPerMille, "writes failing")
-        if !faults.kinds.isEmpty, faults.meanGap != nil {
-            words.append("faults: " + faults.kinds.map { "\($0)" }.joined(separator: " "))
-        }
-        let moments = ClusterMoment.allCases.filter { faults.struckOneIn[$0.rawValue] > 0 }
-        if !moments.isEmpty { words.append("strikes at: " + moments.map { "\($0)" }.joined(separator: " ")) }
+        let kinds = faults.meanGap == nil ? [] : faults.kinds.map { "\($0)" }
+        words += ClusterOptions.summary("faults", kinds, faults.onlyFaults)
+        let moments = ClusterMoment.allCases.filter { faults.struckOneIn[$0.rawValue] > 0 }.map { "\($0)" }
+        words += ClusterOptions.summary("strikes at", moments, faults.onlyStrikes)
         return words.joined(separator: ", ")
+    }
+
+    /// - Parameter numbers: of those that are carried out; nil for all.
+    private static func summary(_ what: String, _ kinds: [String], _ numbers: [Int]?) -> [String] {
+        guard !kinds.isEmpty, numbers != [] else { return [] }
+        let only = numbers.map { " (only number \($0.map(String.init).joined(separator: ", ")))" } ?? ""
+        return ["\(what)\(only): \(kinds.joined(separator: " "))"]
     }
 }

@@ -49,9 +49,10 @@ extension SpaceTimeDiagram {
             out.text(name, x: x + 32, y: 88, "soft")
             x += 48 + 6.5 * Double(topic.rawValue.count)
         }
+        x = Layout.left
         for sign in Sign.allCases {
-            drawSign(sign, x: x + 6, y: 84, "", &out)
-            out.text(sign.rawValue, x: x + 18, y: 88, "soft")
+            drawSign(sign, x: x + 6, y: 104, "", &out)
+            out.text(sign.rawValue, x: x + 18, y: 108, "soft")
             x += 34 + 6.5 * Double(sign.rawValue.count)
         }
     }
@@ -147,7 +148,7 @@ extension SpaceTimeDiagram {
         .broken{fill:#b3161b;font-weight:600;paint-order:stroke;stroke:#fff;stroke-width:3px}\
         .paper{fill:#fff}path{fill:none}.grid{stroke:#eaedf0}\
         .lane{stroke:#8c959f;stroke-width:2}.lane.down{stroke-dasharray:1 6;stroke-width:1.5}\
-        .lane.held{stroke-dasharray:1 3;stroke-width:4}.lane.newcomer{stroke-dasharray:8 4}\
+        .lane.newcomer{stroke-dasharray:8 4}\
         .lane.candidate{stroke:#9a5700;stroke-width:4;stroke-dasharray:6 3}\
         .lane.master{stroke:#0a5cc2;stroke-width:5}\
         .arrow{stroke-width:1.1}.arrow:hover{stroke-width:3}.lost{stroke-dasharray:3 3}\
@@ -210,7 +211,7 @@ private struct Pen {
 /// Where everything stands.
 private struct Layout {
     static let left = 96.0
-    static let top = 130.0
+    static let top = 152.0
     static let laneGap = 190.0
     static let timeGap = 26.0
     static let labelHeight = 12.0

@@ -11,8 +11,6 @@ public struct SpaceTimeDiagram: Sendable, Hashable {
     public enum Condition: String, Sendable, Hashable, CaseIterable {
         /// Dead, or not started yet.
         case down
-        /// Its process is held.
-        case held
         /// It runs, and neither follows nor leads.
         case newcomer
         case slave

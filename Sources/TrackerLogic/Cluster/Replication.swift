@@ -1,98 +1,106 @@
 /// Agreement on one entry after another: phase 2 of Multi-Paxos in the words of two-phase commit.
 ///
-///           propose                     a quorum of OKs
-///     idle ─────────► proposed(index) ───────────────────► committed: applied, answered
+///           propose                     a quorum of OKs of this ballot
+///     idle ─────────► proposed(ballot) ────────────────────────────────► committed: applied, answered
 ///       ▲                   │
-///       └───────────────────┘ so many ERRORs that no quorum of OKs can exist: aborted
+///       └───────────────────┴ so many ERRORs that no quorum of OKs can exist: refused
 ///
 /// One entry at a time is under way: entry N+1 gathers while N is being agreed on, so order costs no throughput, and
 /// no entry can overtake another (requirements C6). A time-out is not an abort: a proposal stays until it is decided.
 ///
-/// Invariants: OKs count only for the epoch and index proposed; a voter counts once; commit index ≤ last index.
+/// Deviations from textbook two-phase commit, with reasons:
+/// - A majority decides, not everybody (policy `majority`): else one dead tracker would stop all.
+/// - A refusal by vote is not yet an abort. A minority may have stored the entry, and a later master would find it
+///   there and bring it back. So the master proposes an empty entry in its place, by a further *attempt*, and tells the
+///   clients when that is decided. Only where every voter has refused is the entry nowhere, and aborted at once.
+/// - There is no blocking wait for a dead coordinator: another one is elected, and finds what this one may have decided.
+///
+/// Invariants: votes count only for the ballot proposed; a voter counts once, and only in the life that was welcomed.
 
 import Primitives
 import Wire
 
-public struct Replication: Sendable, Hashable {
-    /// The ids that vote, in rising order.
-    ///
-    /// A node alone is a cluster of one.
-    public let voters: [UInt32]
-    /// The epoch in which this node is master and proposes.
-    public private(set) var epoch = Epoch.zero
-    /// The last entry of the log.
-    public private(set) var lastIndex: UInt64 = 0
-    /// Every entry up to here is decided.
-    public private(set) var commitIndex: UInt64 = 0
-    private var proposed: UInt64?
+struct Replication: Sendable, Hashable {
+    private(set) var proposed: Ballot?
+    /// The attempt that the next proposal is.
+    private(set) var attempt: UInt32 = 0
     private var oks: [UInt32] = []
     private var errors: [UInt32] = []
 
-    public init(voters: [UInt32]) {
-        precondition(!voters.isEmpty, "a cluster has at least one voter")
-        self.voters = voters.sorted()
-    }
+    var isIdle: Bool { proposed == nil }
 
-    /// A majority.
-    public var quorum: Int { voters.count / 2 + 1 }
-
-    public var isIdle: Bool { proposed == nil }
-
-    /// Takes up the log as this life of the node found it, all of it decided.
-    public mutating func adopt(decidedThrough index: UInt64) {
-        precondition(proposed == nil, "a log is adopted before anything is proposed")
-        lastIndex = index
-        commitIndex = index
-    }
-
-    /// Begins to propose in an epoch of one's own.
-    public mutating func lead(_ epoch: Epoch) {
-        precondition(self.epoch < epoch, "an epoch is never used twice")
-        self.epoch = epoch
-    }
-
-    /// Proposes the next entry.
-    ///
-    /// - Returns: its index.
-    public mutating func propose() -> UInt64 {
+    /// The next proposal's ballot.
+    mutating func propose(_ epoch: Epoch, index: UInt64) -> Ballot {
         precondition(proposed == nil, "one entry at a time is under way")
-        lastIndex += 1
-        proposed = lastIndex
-        return lastIndex
+        let ballot = Ballot(epoch: epoch, attempt: attempt, index: index)
+        proposed = ballot
+        return ballot
     }
 
     /// How a vote leaves the entry under way.
-    public enum Decision: Sendable, Hashable {
-        /// Not decided; or the vote was none for what is under way.
+    enum Decision: Sendable, Hashable {
+        /// Not decided.
         case open
-        case committed(index: UInt64)
-        case aborted(index: UInt64)
+        case committed
+        /// No quorum of OKs can exist; some voters may have stored it.
+        case refused
+        /// No voter has stored it, and none will.
+        case refusedByAll
     }
 
     /// A voter has the entry on its disk.
-    public mutating func okReceived(from voter: UInt32, epoch: Epoch, index: UInt64) -> Decision {
-        guard counts(voter, epoch, index) else { return .open }
+    mutating func okReceived(from voter: UInt32, _ ballot: Ballot) {
+        guard ballot == proposed, !oks.contains(voter) else { return }
         oks.append(voter)
-        guard oks.count >= quorum else { return .open }
-        clear()
-        commitIndex = index
-        return .committed(index: index)
+        errors.removeAll { $0 == voter }
     }
 
-    /// A voter certainly does not have the entry, and will not.
-    public mutating func errorReceived(from voter: UInt32, epoch: Epoch, index: UInt64) -> Decision {
-        guard counts(voter, epoch, index) else { return .open }
+    /// A voter certainly does not have the entry on its disk.
+    mutating func errorReceived(from voter: UInt32, _ ballot: Ballot) {
+        guard ballot == proposed, !oks.contains(voter), !errors.contains(voter) else { return }
         errors.append(voter)
-        guard voters.count - errors.count < quorum else { return .open }
-        clear()
-        // Nobody has it, so its place is free again.
-        lastIndex = index - 1
-        return .aborted(index: index)
     }
 
-    private func counts(_ voter: UInt32, _ epoch: Epoch, _ index: UInt64) -> Bool {
-        epoch == self.epoch && index == proposed && voters.contains(voter) && !oks.contains(voter)
-            && !errors.contains(voter)
+    /// A voter has begun another life: it may not have what the last one had; it is asked again.
+    mutating func forgetVotes(of voter: UInt32) {
+        oks.removeAll { $0 == voter }
+        errors.removeAll { $0 == voter }
+    }
+
+    /// A voter tries again to write what it could not.
+    mutating func forgetErrors(of voter: UInt32) { errors.removeAll { $0 == voter } }
+
+    var hasErrors: Bool { !errors.isEmpty }
+
+    func hasVoted(_ voter: UInt32) -> Bool { oks.contains(voter) || errors.contains(voter) }
+
+    /// Who has said OK.
+    var supporters: [UInt32] { oks }
+
+    /// Counts the votes.
+    func decision(_ electorate: Electorate) -> Decision {
+        guard proposed != nil else { return .open }
+        if electorate.isQuorum(oks) { return .committed }
+        guard electorate.isBlocked(by: errors) else { return .open }
+        return electorate.isUnanimous(errors) ? .refusedByAll : .refused
+    }
+
+    /// The entry under way is decided.
+    mutating func committed() {
+        attempt = 0
+        clear()
+    }
+
+    /// The entry under way is refused: its index is tried again.
+    mutating func refused() {
+        attempt += 1
+        clear()
+    }
+
+    /// Begins to lead, or ceases to.
+    mutating func reset() {
+        attempt = 0
+        clear()
     }
 
     private mutating func clear() {

@@ -23,7 +23,10 @@ struct Gathering: Sendable, Hashable {
     /// An entry without its header's contents.
     private(set) var bytes: [UInt8] = []
     private(set) var updateCount = 0
+    /// Who waits, on a tracker that is alone.
     private(set) var waiting: [WaitingRequest] = []
+    /// Who waits, in a cluster: by number, on this tracker or another.
+    private(set) var tickets = Tickets()
 
     init() { EntryHeader.reserve(in: &bytes) }
 
@@ -38,6 +41,18 @@ struct Gathering: Sendable, Hashable {
         updateCount += 1
     }
 
+    /// Adds an announce for which a tracker's request waits.
+    ///
+    /// - Returns: whether the entry had room for that tracker.
+    mutating func append<Endpoint>(_ announce: AnnounceUpdate<Endpoint>, life: Life, number: UInt64) -> Bool {
+        guard tickets.append(ordinal: UInt32(truncatingIfNeeded: updateCount), life: life, number: number) else {
+            return false
+        }
+        announce.encode(into: &bytes)
+        updateCount += 1
+        return true
+    }
+
     mutating func append(_ update: Update) {
         update.encode(into: &bytes)
         updateCount += 1
@@ -45,9 +60,15 @@ struct Gathering: Sendable, Hashable {
 
     /// Turns what was gathered into an entry and begins anew.
     ///
-    /// - Parameter spare: room for the requests of the next entry, from one that is done.
-    mutating func seal(index: UInt64, epoch: Epoch, time: WallTime, spare: inout [WaitingRequest]) -> Proposal {
-        let header = EntryHeader(index: index, epoch: epoch, time: time, updateCount: UInt32(updateCount))
+    /// - Parameters:
+    ///   - previous: what the history before it comes to.
+    ///   - spare: room for the requests of the next entry, from one that is done.
+    mutating func seal(_ ballot: Ballot, time: WallTime, previous: UInt64, spare: inout [WaitingRequest]) -> Proposal {
+        let updatesEnd = UInt32(bytes.count)
+        tickets.encode(into: &bytes)
+        let header = EntryHeader(
+            index: ballot.index, epoch: ballot.epoch, attempt: ballot.attempt, time: time,
+            updateCount: UInt32(updateCount), ticketsOffset: updatesEnd, previous: previous)
         header.seal(&bytes)
         let size = bytes.count
         let proposal = Proposal(header: header, bytes: bytes, waiting: waiting)
@@ -56,6 +77,7 @@ struct Gathering: Sendable, Hashable {
         bytes.reserveCapacity(size + size / 4)
         EntryHeader.reserve(in: &bytes)
         updateCount = 0
+        tickets.removeAll()
         spare.removeAll(keepingCapacity: true)
         swap(&waiting, &spare)
         return proposal

@@ -29,3 +29,40 @@ public struct Inspection: Sendable, Hashable {
     /// The ids that vote, as far as it knows.
     public var voters: [UInt32]
 }
+
+extension TrackerNode {
+    /// What this node tells about itself, for `tracker status`, the console and the metrics.
+    public var status: NodeStatus {
+        let role: Role =
+            switch phase {
+            case .restoring: .restoring
+            case .following: clusterRole == .slave ? .slave : .newcomer
+            case .candidate: .candidate
+            case .master: .master
+            case .draining: .draining
+            case .failed: .failed
+            case .stopped: .stopped
+            }
+        return NodeStatus(
+            id: cluster.id, role: role, epoch: max(election.epoch, promise.epoch), commitIndex: state.index,
+            lastIndex: log.pending?.header.index ?? proposal?.header.index ?? state.index, digest: state.digest,
+            accessMode: state.access.mode, table: state.table.counts, registeredTorrents: state.registry.count,
+            interval: intervals.interval,
+            waitingRequests: gathering.waiting.count + (proposal?.waiting.count ?? 0) + cluster.book.count,
+            counters: counters)
+    }
+
+    /// For checkers: where the node stands now.
+    public var inspection: Inspection {
+        Inspection(
+            life: life, role: clusterRole, leads: phase == .master ? election.epoch : nil, isServing: isInService,
+            promised: promise.epoch, position: state.position, digest: state.digest,
+            pending: log.pending?.header.ballot, isWhole: promise.isWhole,
+            isFenced: !cluster.isBusUp || (phase == .following && !isInService),
+            waitingRequests: cluster.book.count + cluster.reads.count + gathering.updateCount,
+            tailCount: log.tailCount, tailByteCount: log.tailByteCount, voters: electorate.voters)
+    }
+
+    /// For checkers: a decided entry that is still in memory.
+    public func committedEntry(at index: UInt64) -> [UInt8]? { log.entry(index) }
+}

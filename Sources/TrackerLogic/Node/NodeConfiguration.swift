@@ -36,6 +36,9 @@ public struct NodeConfiguration: Sendable, Equatable {
     /// A snapshot is begun when the log has grown by this many bytes, or by as many as the last snapshot wrote.
     public var snapshotLogByteCount = 32 << 20
 
+    /// Entries that are kept in memory for trackers that lag behind; who lags further fetches the state.
+    public var tailCount = 4096
+
     public init() {}
 }
 

@@ -46,6 +46,10 @@ public struct NodeStatus: Sendable, Equatable {
 public enum Role: String, Sendable, Hashable {
     /// Not yet started.
     case restoring
+    /// Looks for the cluster, or is fetching its state: it answers nobody.
+    case newcomer
+    /// Follows a master, and answers its own clients.
+    case slave
     /// Standing for master.
     case candidate
     case master

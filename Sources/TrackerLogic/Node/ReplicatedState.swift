@@ -24,12 +24,16 @@ public struct ReplicatedState: Sendable {
     /// The cluster time of the entry that is being applied: earlier than `time` where a chunk that was read back is
     /// ahead of the log.
     private var entryTime = WallTime(milliseconds: 0)
+    /// The id of the master that made it.
+    private var entryOrigin: UInt32 = 0
     /// Chunks that have changed since they were last written down.
     private var changed: [Bool]
 
-    public init(secret: ClusterSecret, shardCount: UInt32) {
+    /// - Parameter keepsMergeData: whether to remember what a merge with another repository needs: survivor mode.
+    public init(secret: ClusterSecret, shardCount: UInt32, keepsMergeData: Bool = false) {
         let keys = SipHash(key0: secret.w0, key1: secret.w1)
-        table = SwarmTable(key: keys.mac(Array("swarm table".utf8)), shardCount: shardCount)
+        table = SwarmTable(
+            key: keys.mac(Array("swarm table".utf8)), shardCount: shardCount, keepsMergeData: keepsMergeData)
         access = AccessControl(secret: keys.mac(Array("access".utf8)))
         registry = TorrentRegistry(secret: keys.mac(Array("registry".utf8)))
         changed = Array(repeating: false, count: Int(shardCount) + 1)
@@ -68,6 +72,15 @@ public struct ReplicatedState: Sendable {
         }
         time = max(time, header.time)
         entryTime = header.time
+        entryOrigin = header.origin
+    }
+
+    /// Applies a whole entry, for whoever keeps a state without a node.
+    public mutating func apply(entry bytes: [UInt8]) throws(EntryDamaged) {
+        let header = try EntryHeader(bytes)
+        begin(header, chain: EntryHeader.chain(bytes))
+        var cursor = UpdateCursor(header)
+        while let update = try cursor.next(bytes) { apply(update) }
     }
 
     /// Applies one update of the entry that was begun.
@@ -75,11 +88,11 @@ public struct ReplicatedState: Sendable {
     mutating func apply(_ update: Update) -> Outcome {
         switch update {
         case .announceIPv4(let announce):
-            let place = table.apply(announce, time: entryTime.seconds)
+            let place = table.apply(announce, time: entryTime.seconds, origin: entryOrigin)
             changed[place.shard + 1] = true
             return .announced(place)
         case .announceIPv6(let announce):
-            let place = table.apply(announce, time: entryTime.seconds)
+            let place = table.apply(announce, time: entryTime.seconds, origin: entryOrigin)
             changed[place.shard + 1] = true
             return .announced(place)
         case .expire(let shard, let seenBefore, let emptyBefore):
@@ -103,7 +116,23 @@ public struct ReplicatedState: Sendable {
             changed[0] = true
             return .membersChanged
         case .mergePeer, .mergeStop, .mergeCompleted:
+            changed[chunk(of: update)] = true
+            merge(update)
             return .merged
+        }
+    }
+
+    private mutating func merge(_ update: Update) {
+        switch update {
+        case .mergePeer(let peer): table.merge(peer)
+        case .mergeStop(let infoHash, let address, let time):
+            table.mergeStop(infoHash, address, at: time, time: entryTime.seconds)
+        case .mergeCompleted(let infoHash, let origin, let count):
+            table.mergeCompleted(
+                CompletedCount(infoHash: infoHash, origin: origin, count: count), time: entryTime.seconds)
+        case .announceIPv4, .announceIPv6, .expire, .registerTorrent, .unregisterTorrent, .setAccessMode,
+            .listInfoHash, .unlistInfoHash, .putUser, .removeUser, .setMembers:
+            preconditionFailure("not an update of a merge")
         }
     }
 
@@ -165,7 +194,7 @@ public struct ReplicatedState: Sendable {
     // MARK: Reading back
 
     /// Puts a chunk back into a state that does not have it yet.
-    mutating func restore(_ chunk: SnapshotChunk) throws(ChunkDamaged) {
+    public mutating func restore(_ chunk: SnapshotChunk) throws(ChunkDamaged) {
         guard Int(chunk.number) < changed.count else { throw ChunkDamaged(number: chunk.number) }
         if chunk.number == 0 {
             let image = try chunk.registry()
@@ -175,7 +204,7 @@ public struct ReplicatedState: Sendable {
             for torrent in image.torrents { registry.put(torrent) }
             members = image.members
         } else {
-            table.restore(Int(chunk.number) - 1, try chunk.timedSwarms())
+            table.restore(Int(chunk.number) - 1, try chunk.shard())
         }
         if chunk.index > index {
             index = chunk.index

@@ -46,6 +46,14 @@ struct Snapshotter: Sendable, Hashable {
         deadline = now + maxAge
     }
 
+    /// All of the state was written in another way: the round under way is void.
+    mutating func restart(now: Instant) {
+        nextChunk = nil
+        logByteCount = 0
+        hasEntries = true
+        deadline = awaited > 0 ? nil : now + maxAge
+    }
+
     mutating func entryApplied(byteCount: Int, now: Instant) {
         logByteCount += byteCount
         hasEntries = true

@@ -11,11 +11,15 @@ import Primitives
 import Wire
 
 extension TrackerNode {
-    mutating func obey(_ command: OperatorCommand, _ effects: inout Effects) {
-        if command == .drain { return drain(&effects) }
+    mutating func obey(_ command: OperatorCommand, _ now: ClockReading, _ effects: inout Effects) {
+        if command == .drain { return drain(now, &effects) }
         guard phase != .draining, phase != .stopped, phase != .failed else {
             return decline("the tracker is stopping, or has lost its disk", &effects)
         }
+        if let following = cluster.following, following.isInstalled, isClustered {
+            return decline("this tracker follows tracker \(following.life.id): that one has to be asked", &effects)
+        }
+        if case .handOver(let id) = command { return handOver(to: id, now, &effects) }
         if case .setAccess(let rules) = command {
             let limits = configuration.limits
             guard rules.infoHashes.count <= limits.listedInfoHashes else {
@@ -44,7 +48,7 @@ extension TrackerNode {
 
     /// Ends the command whose updates are all applied, and begins the next, when nothing is on its way into the log.
     mutating func takeUpCommands(_ now: ClockReading, _ effects: inout Effects) {
-        guard isCommandDue, state.index == replication.commitIndex else { return }
+        guard isCommandDue, replication.isIdle else { return }
         if let due = commandsResumeAt {
             guard due <= now.monotonic else { return }
             commandsResumeAt = nil
@@ -54,14 +58,21 @@ extension TrackerNode {
             commandUnderWay = nil
             guard !commands.isEmpty else { return }
             let command = commands.removeFirst()
-            guard let updates = updates(of: command) else {
-                let limit = configuration.limits.registeredTorrents
-                decline("the registry would hold more than \(limit) torrents", &effects)
-                continue
+            switch updates(of: command) {
+            case .success(let updates):
+                commandUnderWay = command
+                backlog = updates.reversed()
+            case .failure(let impossible):
+                decline(impossible.reason, &effects)
             }
-            commandUnderWay = command
-            backlog = updates.reversed()
         }
+    }
+
+    private mutating func handOver(to id: UInt32, _ now: ClockReading, _ effects: inout Effects) {
+        guard isClustered, phase == .master, let neighbour = cluster.neighbours[id: id], mayTakeOver(neighbour) else {
+            return decline("tracker \(id) cannot take over: it is no voter, or not in sync", &effects)
+        }
+        beginHandover(to: neighbour.life, now)
     }
 
     /// An entry was not stored: what it held of a command is lost, and worked out again in a while.
@@ -82,40 +93,61 @@ extension TrackerNode {
         backlog = []
     }
 
-    /// What a command changes in the state as it is; nil where that would be too much.
-    private func updates(of command: OperatorCommand) -> [Update]? {
+    /// Why a command cannot be carried out, in a sentence.
+    struct Impossible: Error {
+        let reason: String
+
+        init(_ reason: String) { self.reason = reason }
+    }
+
+    /// What a command changes in the state as it is.
+    private func updates(of command: OperatorCommand) -> Result<[Update], Impossible> {
         switch command {
         case .setAccess(let rules):
-            return state.access.updates(towards: rules)
+            return .success(state.access.updates(towards: rules))
         case .registerTorrents(let torrents):
             let newcomers = torrents.count { state.registry.find($0.infoHash) == nil }
-            guard state.registry.count + newcomers <= configuration.limits.registeredTorrents else { return nil }
-            return torrents.filter { state.registry.find($0.infoHash) != $0 }.map {
-                .registerTorrent(
-                    $0.infoHash, byteCount: $0.byteCount, name: Array($0.name.utf8.prefix(Limits.nameBytes)))
+            let limit = configuration.limits.registeredTorrents
+            guard state.registry.count + newcomers <= limit else {
+                return .failure(Impossible("the registry would hold more than \(limit) torrents"))
             }
+            return .success(
+                torrents.filter { state.registry.find($0.infoHash) != $0 }.map {
+                    .registerTorrent(
+                        $0.infoHash, byteCount: $0.byteCount, name: Array($0.name.utf8.prefix(Limits.nameBytes)))
+                })
         case .unregisterTorrents(let infoHashes):
-            return infoHashes.filter { state.registry.find($0) != nil }.map(Update.unregisterTorrent)
-        case .drain, .addMember, .removeMember, .replaceMember, .handOver:
-            return []
+            return .success(infoHashes.filter { state.registry.find($0) != nil }.map(Update.unregisterTorrent))
+        case .addMember(let id): return memberUpdates(MemberChange(added: id))
+        case .removeMember(let id): return memberUpdates(MemberChange(removed: id))
+        case .replaceMember(let id, let other): return memberUpdates(MemberChange(added: other, removed: id))
+        case .drain, .handOver: return .success([])
         }
     }
 
     private func outcome(of command: OperatorCommand) -> Observation {
-        command.isAboutAccess
-            ? .accessChanged(
+        switch command {
+        case .setAccess:
+            .accessChanged(
                 state.access.mode, infoHashes: state.access.infoHashCount, users: state.access.userCount)
-            : .registryChanged(torrents: state.registry.count)
+        case .addMember, .removeMember, .replaceMember: .membersChanged(state.members)
+        case .registerTorrents, .unregisterTorrents, .handOver, .drain:
+            .registryChanged(torrents: state.registry.count)
+        }
     }
 
     private func decline(_ reason: String, _ effects: inout Effects) {
         effects.observations.append(.commandRefused(reason))
     }
 
-    private mutating func drain(_ effects: inout Effects) {
+    private mutating func drain(_ now: ClockReading, _ effects: inout Effects) {
         dropCommands(&effects)
+        if isClustered, phase == .following || phase == .candidate || phase == .master {
+            if cluster.leavesAt == nil { leave(now, &effects) }
+            return
+        }
         switch phase {
-        case .candidate, .master:
+        case .candidate, .master, .following:
             phase = .draining
         case .restoring:
             phase = .stopped

@@ -5,8 +5,8 @@ import Wire
 
 extension TrackerNode {
     /// Applies an entry and answers its requests, in order.
-    mutating func commit(_ proposal: Proposal, _ effects: inout Effects) {
-        state.begin(proposal.header, chain: EntryHeader.chain(proposal.bytes))
+    mutating func commit(_ proposal: Proposal, chain: UInt64, _ effects: inout Effects) {
+        state.begin(proposal.header, chain: chain)
         counters.entries += 1
         counters.updates += UInt64(proposal.header.updateCount)
         var cursor = UpdateCursor(proposal.header)
@@ -27,7 +27,7 @@ extension TrackerNode {
         }
     }
 
-    private mutating func count(_ outcome: ReplicatedState.Outcome) {
+    mutating func count(_ outcome: ReplicatedState.Outcome) {
         switch outcome {
         case .announced(let place): if place.isNewlyCompleted { counters.completed += 1 }
         case .expired(let peers): counters.expired += UInt64(peers)
@@ -36,7 +36,7 @@ extension TrackerNode {
     }
 
     @inline(__always)
-    private mutating func answer(
+    mutating func answer(
         _ request: WaitingRequest, _ update: Update, _ outcome: ReplicatedState.Outcome, _ effects: inout Effects
     ) {
         guard case .announced(let place) = outcome else { return }

@@ -9,6 +9,7 @@ extension TrackerNode {
     // MARK: - Datagrams
 
     mutating func receive(_ batch: DatagramBatch, _ now: ClockReading, _ effects: inout Effects) {
+        if isClustered { return book(batch, now, &effects) }
         guard phase == .master, isServing else {
             // Restoring, standing, stopping or failed: silence. Clients ask again, or ask another tracker.
             counters.ignored += UInt64(batch.datagrams.count)
@@ -95,7 +96,7 @@ extension TrackerNode {
 
     /// The wire's number of peers wanted, made sensible: negative and 0 mean the default.
     @inline(__always)
-    private func numWant(_ wanted: Int32, isIPv4: Bool) -> UInt16 {
+    func numWant(_ wanted: Int32, isIPv4: Bool) -> UInt16 {
         let count = wanted > 0 ? Int(wanted) : configuration.numWant
         return UInt16(min(count, isIPv4 ? configuration.maxNumWant : min(configuration.maxNumWant, maxIPv6Peers)))
     }
@@ -126,7 +127,7 @@ extension TrackerNode {
         }
     }
 
-    private mutating func malformed(
+    mutating func malformed(
         _ error: TrackerRequestError, _ datagram: Datagram, _ now: ClockReading, _ effects: inout Effects
     ) {
         guard case .answerable(let complaint) = error,
@@ -163,6 +164,7 @@ extension TrackerNode {
     // MARK: - HTTP
 
     mutating func receive(_ request: ClientRequest, _ now: ClockReading, _ effects: inout Effects) {
+        if isClustered { return book(request, now, &effects) }
         guard phase == .master, isServing else {
             effects.answers.append(Answer(id: request.id, content: .failure(.notServing)))
             return
@@ -221,7 +223,7 @@ extension TrackerNode {
 
     /// Why an announce may not go into the log; nil where it may.
     @inline(__always)
-    private func refusal(
+    func refusal(
         of infoHash: InfoHash, port: UInt16, event: AnnounceEvent, peer: SocketAddress, passkey: () -> [UInt8]
     ) -> Refusal? {
         if port == 0 { return .portZero }

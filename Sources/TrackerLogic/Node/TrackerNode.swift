@@ -6,8 +6,12 @@
 /// to the log, voted for (by itself), committed, applied, and only then answered. There is no second path.
 ///
 ///     restoring ── started ──► candidate ── own promise durable, elected ──► master ── drain ──► draining ──► stopped
-///                                                                              │
-///                                                                 disk broken ─┴──────────────────────► failed
+///                  │               ▲  │                                     │   │
+///     in a cluster └──► following ─┘  └── given up ──► following ◄─ deposed ┘   └─ disk broken ──► failed
+///
+/// The machines it is made of lie in `Cluster/`; what binds them is in the extensions: `+Cluster` (the door for
+/// messages, and time), `+Suspicion` and `+Election` (who is master), `+Leading` and `+Following` (entries), `+Joining`
+/// and `+Transfer` (newcomers), `+Merging` (after a partition), `+Members`, and `+Clients` (whose requests are whose).
 ///
 /// Invariants: a reply to an announce belongs to an update that is durable and applied; one entry is under way at a
 /// time; effects depend on nothing that is not durable; all queues are bounded by `Limits`.
@@ -21,9 +25,11 @@ public struct TrackerNode: Sendable, Equatable {
     enum Phase: Sendable, Hashable {
         /// Reads its record back. Can transition to: candidate.
         case restoring
-        /// Waits for its election. Can transition to: master, draining, failed.
+        /// In a cluster: looks for a master, or follows one. Can transition to: candidate, stopped, failed.
+        case following
+        /// Waits for its election. Can transition to: master, following, draining, failed.
         case candidate
-        /// Serves. Can transition to: draining, failed.
+        /// Serves. Can transition to: following, draining, stopped, failed.
         case master
         /// Answers those that wait and takes nothing new. Can transition to: stopped, failed.
         case draining
@@ -41,10 +47,17 @@ public struct TrackerNode: Sendable, Equatable {
     /// Whether requests are heard: from the moment on when a master has the access rules that it was given.
     var isServing = false
     var promise: Promise
-    var mastership: Mastership
-    var replication: Replication
+    /// The highest epoch whose promise is on the disk.
+    var durableEpoch: Epoch
+    var election = Election()
+    var replication = Replication()
+    /// The log in memory, which a node alone has no use for.
+    var log: EntryLog
     var gathering = Gathering()
+    /// The entry under way, on a tracker that is alone.
     var proposal: Proposal?
+    /// What it takes to act with others.
+    var cluster: ClusterState
     /// Room for waiting requests, to be used again.
     var spareWaiting: [WaitingRequest] = []
     /// Commands that wait for their turn, the next one first.
@@ -65,14 +78,14 @@ public struct TrackerNode: Sendable, Equatable {
 
     /// Writes under way, oldest first.
     var writes: [Write] = []
-    private var lastToken: UInt64 = 0
-    private var isStorageFailing = false
+    var lastToken: UInt64 = 0
+    var isStorageFailing = false
     /// When to stand again after a promise could not be written.
-    private var standAgainAt: Instant?
+    var standAgainAt: Instant?
     /// While reading back: for each chunk, the last entry that it holds.
-    private var restoredThrough: [UInt64]
+    var restoredThrough: [UInt64]
     /// While reading back: the last entry of the log so far.
-    private var lastRestored: UInt64?
+    var lastRestored: UInt64?
 
     struct Write: Sendable, Hashable {
         var token: PersistToken
@@ -80,7 +93,11 @@ public struct TrackerNode: Sendable, Equatable {
 
         enum Kind: Sendable, Hashable {
             case promise(Epoch)
-            case entry(Epoch, index: UInt64)
+            case entry(Ballot)
+            /// All of the state, where the disk had fallen behind or a newcomer has it at last.
+            case everything(index: UInt64)
+            /// The mark that the record holds the whole state.
+            case whole
             case chunk(Int)
             case trim
             case final
@@ -98,16 +115,20 @@ public struct TrackerNode: Sendable, Equatable {
         self.configuration = configuration
         let secret = record?.secret ?? secret
         let shardCount = record?.shardCount ?? configuration.shardCount
+        // A member without memory does not know what it has sworn: it has no vote until it has the whole state.
+        let isWhole = record?.isWhole ?? (configuration.cluster?.mode != .quorum)
         promise = Promise(
-            epoch: record?.epoch ?? .zero, incarnation: incarnation, secret: secret, shardCount: shardCount)
-        state = ReplicatedState(secret: secret, shardCount: shardCount)
-        mastership = Mastership(id: configuration.id, voters: [configuration.id], promised: promise.epoch)
-        replication = Replication(voters: [configuration.id])
-        let keys = SipHash(key0: secret.w2, key1: secret.w3)
-        connectionIDs = ConnectionIDs(
-            key0: keys.mac(Array("connection 0".utf8)), key1: keys.mac(Array("connection 1".utf8)))
-        errorLimiter = ErrorLimiter(
-            key: keys.mac(Array("errors".utf8)), perSecond: configuration.limits.errorsPerSecond)
+            epoch: record?.epoch ?? .zero, incarnation: incarnation, secret: secret, shardCount: shardCount,
+            isWhole: isWhole)
+        state = ReplicatedState(
+            secret: secret, shardCount: shardCount, keepsMergeData: configuration.cluster?.mode == .survivor)
+        durableEpoch = promise.epoch
+        log = EntryLog(maxTailCount: configuration.tailCount)
+        cluster = ClusterState(
+            id: configuration.id, isKeyed: configuration.cluster?.entry == .group, isBlank: record == nil,
+            seed: seed ^ incarnation)
+        connectionIDs = ConnectionIDs(secret: secret)
+        errorLimiter = ErrorLimiter(secret: secret, perSecond: configuration.limits.errorsPerSecond)
         intervals = IntervalPolicy(
             base: configuration.interval, jitter: configuration.intervalJitter, targetRate: configuration.targetRate,
             maxPeers: configuration.limits.peers)
@@ -116,39 +137,6 @@ public struct TrackerNode: Sendable, Equatable {
         sweep = ExpirySweep(shardCount: shardCount)
         random = RandomStream(seed: seed, stream: 1)
         restoredThrough = Array(repeating: 0, count: Int(shardCount) + 1)
-    }
-
-    // MARK: - Restoring
-
-    /// Takes a chunk of the record back.
-    ///
-    /// All chunks come before the first entry.
-    public mutating func restore(_ chunk: SnapshotChunk) throws(ChunkDamaged) {
-        precondition(phase == .restoring, "a record is read back before the node starts")
-        try state.restore(chunk)
-        restoredThrough[Int(chunk.number)] = chunk.index
-    }
-
-    /// Takes an entry of the log back.
-    ///
-    /// Entries come in the order of their indices, without gaps, and the first no later
-    /// than right behind the snapshot.
-    ///
-    /// - Throws: `EntryDamaged` also where one is missing. The node is of no use then.
-    public mutating func restore(entry bytes: [UInt8]) throws(EntryDamaged) {
-        precondition(phase == .restoring, "a record is read back before the node starts")
-        let header = try EntryHeader(bytes)
-        let isNext =
-            if let lastRestored { header.index == lastRestored &+ 1 } else { header.index <= state.index &+ 1 }
-        guard isNext, header.index > 0 else { throw EntryDamaged() }
-        lastRestored = header.index
-        state.begin(header, chain: EntryHeader.chain(bytes))
-        var cursor = UpdateCursor(header)
-        while let update = try cursor.next(bytes) {
-            let chunk = state.chunk(of: update)
-            guard chunk < restoredThrough.count else { throw EntryDamaged() }
-            if header.index > restoredThrough[chunk] { state.apply(update) }
-        }
     }
 
     // MARK: - The step
@@ -166,12 +154,18 @@ public struct TrackerNode: Sendable, Equatable {
         case .persisted(let token): persisted(token, now, &effects)
         case .persistFailed(let token, let failure): persistFailed(token, failure, now, &effects)
         case .deadlineReached: break
-        case .commandReceived(let command): obey(command, &effects)
-        case .messageReceived, .busConnected, .busLost: break
+        case .commandReceived(let command): obey(command, now, &effects)
+        case .messageReceived(let message): hear(message, now, &effects)
+        case .busConnected: connectBus(now, &effects)
+        case .busLost: loseBus(now, &effects)
         }
         attendToDeadlines(now, &effects)
-        proposeWhatIsGathered(now, &effects)
-        beginServing(&effects)
+        if isClustered {
+            attendToCluster(now, &effects)
+        } else {
+            proposeWhatIsGathered(now, &effects)
+        }
+        beginServing(now, &effects)
         finishDraining(&effects)
     }
 
@@ -180,11 +174,24 @@ public struct TrackerNode: Sendable, Equatable {
         switch phase {
         case .master:
             // While an entry is under way, its completion comes first.
-            earliest(earliest(sweep.deadline, snapshotter.deadline), replication.isIdle ? commandsResumeAt : nil)
-        case .candidate: standAgainAt
+            earliest(
+                earliest(earliest(sweep.deadline, snapshotDeadline), replication.isIdle ? commandsResumeAt : nil),
+                clusterDeadline)
+        case .candidate: earliest(standAgainAt, clusterDeadline)
+        case .following: earliest(snapshotDeadline, clusterDeadline)
         case .restoring, .draining, .failed, .stopped: nil
         }
     }
+
+    /// A snapshot must not run ahead of the log on the disk.
+    private var snapshotDeadline: Instant? { maySnapshot ? snapshotter.deadline : nil }
+
+    private var maySnapshot: Bool {
+        !isClustered || (log.durableThrough >= state.index && promise.isWhole && cluster.transfer == nil)
+    }
+
+    /// Whether it acts with others over a bus.
+    var isClustered: Bool { configuration.cluster != nil }
 
     /// Whether the entry that is gathering has room for a batch.
     ///
@@ -194,20 +201,27 @@ public struct TrackerNode: Sendable, Equatable {
 
     private mutating func start(_ now: ClockReading, _ effects: inout Effects) {
         precondition(phase == .restoring, "a node starts once")
-        phase = .candidate
+        settleLastRestored()
         restoredThrough = []
-        replication.adopt(decidedThrough: state.index)
-        stand(&effects)
+        if isClustered {
+            phase = .following
+            startInCluster(now, &effects)
+        } else {
+            phase = .candidate
+            stand(&effects)
+        }
     }
 
-    private mutating func stand(_ effects: inout Effects) {
-        promise.epoch = mastership.stand()
+    mutating func stand(_ effects: inout Effects) {
+        promise.epoch = Epoch(round: promise.epoch.round + 1, id: cluster.id)
+        election.stand(promise.epoch, givesUpAt: nil)
         persist(.promise(promise), .promise(promise.epoch), &effects)
     }
 
-    private mutating func becomeMaster(_ now: ClockReading, _ effects: inout Effects) {
+    mutating func becomeMaster(_ now: ClockReading) {
         phase = .master
-        replication.lead(mastership.epoch)
+        election.lead()
+        replication.reset()
         clock.start(from: state.time, now: now)
         sweep.start(now: now.monotonic)
         snapshotter.start(now: now.monotonic, hasEntries: state.index > 0)
@@ -215,10 +229,13 @@ public struct TrackerNode: Sendable, Equatable {
 
     /// Opens the doors of a new master: not before the access rules that its operator has given are in force, or what
     /// they forbid could slip in.
-    private mutating func beginServing(_ effects: inout Effects) {
+    private mutating func beginServing(_ now: ClockReading, _ effects: inout Effects) {
         guard phase == .master, !isServing, !isAccessChanging else { return }
+        guard !isClustered || state.index >= cluster.servesFrom else { return }
         isServing = true
-        effects.observations.append(.becameMaster(mastership.epoch))
+        effects.observations.append(.becameMaster(election.epoch))
+        // Those who have been waiting for a master are heard at once.
+        if isClustered { attendToCluster(now, &effects) }
     }
 
     // MARK: - Deadlines
@@ -228,7 +245,17 @@ public struct TrackerNode: Sendable, Equatable {
             standAgainAt = nil
             stand(&effects)
         }
-        guard phase == .master else { return }
+        if phase == .master { sweepWhenDue(now) }
+        guard phase == .master || phase == .following, maySnapshot else { return }
+        for chunk in snapshotter.helping(of: &state, now: now.monotonic) {
+            persist(.saveChunk(chunk), .chunk(Int(chunk.number)), &effects)
+        }
+        if let index = snapshotter.endRound(state, now: now.monotonic) {
+            persist(.trim(through: index), .trim, &effects)
+        }
+    }
+
+    private mutating func sweepWhenDue(_ now: ClockReading) {
         if let due = sweep.deadline, due <= now.monotonic {
             let time = clock.read(now).seconds
             intervals.adapt(peers: state.table.counts.peers, time: time)
@@ -240,43 +267,54 @@ public struct TrackerNode: Sendable, Equatable {
                 gathering.append(update)
             }
         }
-        for chunk in snapshotter.helping(of: &state, now: now.monotonic) {
-            persist(.saveChunk(chunk), .chunk(Int(chunk.number)), &effects)
-        }
-        if let index = snapshotter.endRound(state, now: now.monotonic) {
-            persist(.trim(through: index), .trim, &effects)
-        }
     }
 
     // MARK: - Agreement
 
-    private mutating func proposeWhatIsGathered(_ now: ClockReading, _ effects: inout Effects) {
-        guard phase == .master || phase == .draining, replication.isIdle else { return }
+    /// The entry under way on a node alone; nil where nothing is gathered, or one is under way already.
+    ///
+    /// - Parameter position: what comes before it, where that is not applied yet.
+    private mutating func proposeWhatIsGathered(
+        after position: Position? = nil, _ now: ClockReading, _ effects: inout Effects
+    ) {
+        guard phase == .master || phase == .draining,
+            let sealed = sealWhatIsGathered(after: position ?? state.position, now, &effects)
+        else { return }
+        persist(.append(index: sealed.header.index, entry: sealed.bytes), .entry(sealed.header.ballot), &effects)
+        proposal = sealed
+    }
+
+    /// Makes the next proposal of what was gathered, where none is under way.
+    mutating func sealWhatIsGathered(
+        after position: Position, _ now: ClockReading, _ effects: inout Effects
+    ) -> Proposal? {
+        guard replication.isIdle else { return nil }
         takeUpCommands(now, &effects)
         while gathering.updateCount < configuration.limits.updatesPerEntry, let update = backlog.popLast() {
             gathering.append(update)
         }
-        guard !gathering.isEmpty else { return }
-        let index = replication.propose()
-        let sealed = gathering.seal(
-            index: index, epoch: mastership.epoch, time: clock.read(now), spare: &spareWaiting)
-        persist(.append(index: index, entry: sealed.bytes), .entry(mastership.epoch, index: index), &effects)
-        proposal = sealed
+        guard !gathering.isEmpty else { return nil }
+        let ballot = replication.propose(election.epoch, index: position.index + 1)
+        return gathering.seal(ballot, time: clock.read(now), previous: position.chain, spare: &spareWaiting)
     }
 
-    private mutating func settle(_ decision: Replication.Decision, _ now: ClockReading, _ effects: inout Effects) {
-        switch decision {
+    /// Settles the entry under way on a node alone, by its one vote.
+    mutating func settle(_ now: ClockReading, _ effects: inout Effects) {
+        switch replication.decision(Electorate(voters: [cluster.id])) {
         case .open:
             break
         case .committed:
             guard let proposal = takeProposal() else { return }
+            replication.committed()
+            let position = Position(index: proposal.header.index, chain: EntryHeader.chain(proposal.bytes))
             // The next entry goes to the disk while this one is being answered.
-            if !isCommandDue { proposeWhatIsGathered(now, &effects) }
-            commit(proposal, &effects)
+            if !isCommandDue { proposeWhatIsGathered(after: position, now, &effects) }
+            commit(proposal, chain: position.chain, &effects)
             snapshotter.entryApplied(byteCount: proposal.bytes.count, now: now.monotonic)
             spareWaiting = proposal.waiting
-        case .aborted:
+        case .refused, .refusedByAll:
             guard let proposal = takeProposal() else { return }
+            replication.refused()
             for request in proposal.waiting { refuse(request, .notStored, now, &effects) }
             postponeCommand(now)
         }
@@ -285,80 +323,6 @@ public struct TrackerNode: Sendable, Equatable {
     private mutating func takeProposal() -> Proposal? {
         defer { proposal = nil }
         return proposal
-    }
-
-    // MARK: - Writes
-
-    mutating func persist(_ change: Persist.Change, _ kind: Write.Kind, _ effects: inout Effects) {
-        lastToken += 1
-        let token = PersistToken(lastToken)
-        writes.append(Write(token: token, kind: kind))
-        effects.persists.append(Persist(token: token, change: change))
-    }
-
-    private mutating func takeWrite(_ token: PersistToken) -> Write.Kind {
-        precondition(!writes.isEmpty && writes[0].token == token, "writes complete in the order they were asked for")
-        return writes.removeFirst().kind
-    }
-
-    private mutating func persisted(_ token: PersistToken, _ now: ClockReading, _ effects: inout Effects) {
-        let kind = takeWrite(token)
-        if isStorageFailing {
-            isStorageFailing = false
-            effects.observations.append(.storageRecovered)
-        }
-        switch kind {
-        case .promise(let epoch):
-            if phase == .candidate, mastership.promiseKept(epoch) { becomeMaster(now, &effects) }
-        case .entry(let epoch, let index):
-            settle(
-                replication.okReceived(from: configuration.id, epoch: epoch, index: index), now, &effects)
-        case .chunk: snapshotter.chunkCompleted(isSaved: true, now: now.monotonic)
-        case .trim: break
-        case .final: stop(&effects)
-        }
-    }
-
-    private mutating func persistFailed(
-        _ token: PersistToken, _ failure: StorageFailure, _ now: ClockReading, _ effects: inout Effects
-    ) {
-        let kind = takeWrite(token)
-        if failure == .broken { return fail(now, &effects) }
-        if !isStorageFailing {
-            isStorageFailing = true
-            let refused = if case .entry = kind { proposal?.waiting.count ?? 0 } else { 0 }
-            effects.observations.append(.storageFailed(failure, refused: refused))
-        }
-        switch kind {
-        case .promise:
-            // Without its promise it may not vote: it tries again, in an epoch that it has not named yet.
-            mastership = Mastership(id: configuration.id, voters: [configuration.id], promised: promise.epoch)
-            standAgainAt = now.monotonic + .seconds(1)
-        case .entry(let epoch, let index):
-            settle(
-                replication.errorReceived(from: configuration.id, epoch: epoch, index: index), now, &effects)
-        case .chunk(let number):
-            state.markChanged(chunk: number)
-            snapshotter.chunkCompleted(isSaved: false, now: now.monotonic)
-        case .trim: break
-        case .final: stop(&effects)
-        }
-    }
-
-    /// The disk is broken: nobody can say what is on it.
-    ///
-    /// The node falls silent rather than vote with holes.
-    private mutating func fail(_ now: ClockReading, _ effects: inout Effects) {
-        guard phase != .failed else { return }
-        let wasDraining = phase == .draining
-        phase = .failed
-        let waiting = (proposal?.waiting ?? []) + gathering.waiting
-        effects.observations.append(.storageFailed(.broken, refused: waiting.count))
-        for request in waiting { refuse(request, .storageFailed, now, &effects) }
-        proposal = nil
-        gathering = Gathering()
-        dropCommands(&effects)
-        if wasDraining { effects.observations.append(.drained) }
     }
 
     // MARK: - Stopping
@@ -374,27 +338,31 @@ public struct TrackerNode: Sendable, Equatable {
         }
     }
 
-    private mutating func stop(_ effects: inout Effects) {
+    mutating func stop(_ effects: inout Effects) {
         phase = .stopped
         effects.observations.append(.drained)
     }
+}
 
-    // MARK: - Telling
+extension ConnectionIDs {
+    /// The same on all trackers of a cluster.
+    init(secret: ClusterSecret) {
+        let keys = SipHash(key0: secret.w2, key1: secret.w3)
+        self.init(key0: keys.mac(Array("connection 0".utf8)), key1: keys.mac(Array("connection 1".utf8)))
+    }
+}
 
-    public var status: NodeStatus {
-        let role: Role =
-            switch phase {
-            case .restoring: .restoring
-            case .candidate: .candidate
-            case .master: .master
-            case .draining: .draining
-            case .failed: .failed
-            case .stopped: .stopped
-            }
-        return NodeStatus(
-            id: configuration.id, role: role, epoch: mastership.epoch, commitIndex: replication.commitIndex,
-            lastIndex: replication.lastIndex, digest: state.digest, accessMode: state.access.mode,
-            table: state.table.counts, registeredTorrents: state.registry.count, interval: intervals.interval,
-            waitingRequests: gathering.waiting.count + (proposal?.waiting.count ?? 0), counters: counters)
+extension ErrorLimiter {
+    init(secret: ClusterSecret, perSecond: Int) {
+        let keys = SipHash(key0: secret.w2, key1: secret.w3)
+        self.init(key: keys.mac(Array("errors".utf8)), perSecond: perSecond)
+    }
+}
+
+extension TrackerNode {
+    /// The cluster's secret has come with its welcome.
+    mutating func deriveKeys() {
+        connectionIDs = ConnectionIDs(secret: promise.secret)
+        errorLimiter = ErrorLimiter(secret: promise.secret, perSecond: configuration.limits.errorsPerSecond)
     }
 }

@@ -64,6 +64,7 @@ extension SwarmTable {
     /// Whether an expiry of this shard would take anything out.
     func hasSilent(inShard number: UInt32, seenBefore: UInt32, emptyBefore: UInt32) -> Bool {
         let shard = shards[Int(number)]
+        if let oldest = shard.mergeData?.tombstones.oldest, oldest < seenBefore { return true }
         for torrent in shard.torrents {
             if torrent.isEmpty {
                 if torrent.emptySince < emptyBefore { return true }

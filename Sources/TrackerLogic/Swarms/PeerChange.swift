@@ -42,11 +42,14 @@ extension PeerStore {
         let position = position(of: announce.endpoint, in: list, key: key)
         var change = PeerChange()
         var wasCounted = false
+        var lastSeen = time
         if let position {
             let before = peer(list, at: position)
             digest &-= before.fingerprint(torrent: torrent, key: key)
             change.before = .init(isSeeder: before.isSeeder)
             wasCounted = before.isCounted
+            // Later only where a merge has brought the peer from a tracker whose clock was ahead.
+            lastSeen = max(time, before.lastSeen)
             if announce.event == .stopped {
                 remove(at: position, from: &list, key: key)
                 return change
@@ -59,7 +62,7 @@ extension PeerStore {
         change.isNewlyCompleted =
             announce.event == .completed && announce.left == 0 && !wasCounted
         let after = Peer(
-            downloaded: announce.downloaded, left: announce.left, peerID: announce.peerID, lastSeen: time,
+            downloaded: announce.downloaded, left: announce.left, peerID: announce.peerID, lastSeen: lastSeen,
             endpoint: announce.endpoint, isCounted: (wasCounted && !isAnew) || change.isNewlyCompleted)
         digest &+= after.fingerprint(torrent: torrent, key: key)
         change.after = .init(isSeeder: after.isSeeder)

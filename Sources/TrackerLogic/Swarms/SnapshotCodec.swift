@@ -2,7 +2,10 @@
 ///
 ///     every chunk: version, "R" or "S", number, index, cluster time, chain, contents, checksum
 ///     chunk 0:     access mode, info hashes, users, torrents, members
-///     chunk s + 1: torrents with their peers
+///     chunk s + 1: torrents with their peers; counts of downloads by master; tombstones
+///
+/// A count names its torrent by its place in the chunk, from 0. Outside of survivor mode there are no counts by master,
+/// and no tombstones.
 ///
 /// Number and index stand under the checksum too, so that no chunk is taken for another. The time is that of the last
 /// entry: with the log cut, nothing else would tell a new life below which time it may not go.
@@ -55,7 +58,8 @@ extension SwarmTable {
     /// Writes one shard down, as it is.
     func encode(shard number: Int, into bytes: inout [UInt8]) {
         let shard = shards[number]
-        bytes.reserveCapacity(64 + shard.torrents.count * 36 + shard.peerCount * 60)
+        let extras = shard.mergeData.map { $0.counters.count * 12 + $0.tombstones.count * 46 } ?? 0
+        bytes.reserveCapacity(64 + shard.torrents.count * 36 + shard.peerCount * 60 + extras)
         bytes.append(bigEndian: UInt32(shard.torrents.count))
         for torrent in shard.torrents {
             bytes.append(torrent.infoHash.bytes)
@@ -70,11 +74,34 @@ extension SwarmTable {
                 shard.ipv6.peer(torrent.ipv6, at: position).encode(into: &bytes)
             }
         }
+        shard.encodeMergeData(into: &bytes)
     }
 }
 
 extension Shard {
     var peerCount: Int { torrents.reduce(0) { $0 + Int($1.ipv4.count) + Int($1.ipv6.count) } }
+
+    fileprivate func encodeMergeData(into bytes: inout [UInt8]) {
+        bytes.append(bigEndian: UInt32(mergeData?.counters.count ?? 0))
+        if let counters = mergeData?.counters {
+            for (place, torrent) in torrents.enumerated() where torrent.completed != 0 {
+                for held in counters.all(torrent.infoHash) {
+                    bytes.append(bigEndian: UInt32(place))
+                    bytes.append(bigEndian: held.origin)
+                    bytes.append(bigEndian: held.count)
+                }
+            }
+        }
+        let tombstones = mergeData?.tombstones.all ?? []
+        bytes.append(bigEndian: UInt32(tombstones.count))
+        for stop in tombstones {
+            bytes.append(stop.infoHash.bytes)
+            bytes.append(bigEndian: stop.address.high)
+            bytes.append(bigEndian: stop.address.low)
+            bytes.append(bigEndian: stop.address.port)
+            bytes.append(bigEndian: stop.time)
+        }
+    }
 }
 
 extension Peer {
@@ -92,39 +119,51 @@ extension SnapshotChunk {
     /// The cluster time of its last entry, where the chunk is known to be whole.
     var time: WallTime { WallTime(milliseconds: Int64(bitPattern: bytes.span.bytes.u64(at: 14))) }
 
+    /// Whether its bytes are what was written: a chunk comes from a disk, or from another tracker.
+    var isSound: Bool {
+        let mark = number == 0 ? SnapshotCodec.registryMark : SnapshotCodec.swarmsMark
+        return (try? SnapshotCodec.open(self, mark: mark)) != nil
+    }
+
     /// What the history up to its last entry comes to, where the chunk is known to be whole.
     var chain: UInt64 { bytes.span.bytes.u64(at: 22) }
 
     /// The swarms of a chunk other than 0.
-    public func swarms() throws(ChunkDamaged) -> [SwarmImage] { try timedSwarms().map(\.image) }
+    public func swarms() throws(ChunkDamaged) -> [SwarmImage] { try shard().swarms.map(\.image) }
 
-    func timedSwarms() throws(ChunkDamaged) -> [(image: SwarmImage, emptySince: UInt32)] {
+    /// All that a chunk other than 0 says.
+    func shard() throws(ChunkDamaged) -> ShardImage {
         var reader = try SnapshotCodec.open(self, mark: SnapshotCodec.swarmsMark)
         do {
-            return try SnapshotChunk.swarms(&reader)
+            var shard = ShardImage()
+            for _ in 0..<(try reader.u32()) { shard.swarms.append(try SnapshotChunk.swarm(&reader)) }
+            for _ in 0..<(try reader.u32()) {
+                let place = Int(try reader.u32())
+                guard place < shard.swarms.count else { throw OutOfBytes() }
+                shard.swarms[place].counts.append(
+                    CompletedCount(
+                        infoHash: shard.swarms[place].image.infoHash, origin: try reader.u32(),
+                        count: try reader.u32()))
+            }
+            for _ in 0..<(try reader.u32()) {
+                let infoHash = InfoHash(try reader.bytes20())
+                let address = SocketAddress(high: try reader.u64(), low: try reader.u64(), port: try reader.u16())
+                shard.tombstones.append(Tombstone(infoHash: infoHash, address: address, time: try reader.u32()))
+            }
+            return shard
         } catch {
             throw ChunkDamaged(number: number)
         }
     }
 
-    private static func swarms(
-        _ reader: inout ByteReader
-    ) throws(OutOfBytes) -> [(image: SwarmImage, emptySince: UInt32)] {
-        var swarms: [(image: SwarmImage, emptySince: UInt32)] = []
-        for _ in 0..<(try reader.u32()) {
-            var image = SwarmImage(infoHash: InfoHash(try reader.bytes20()), completed: try reader.u32(), peers: [])
-            let emptySince = try reader.u32()
-            let ipv4Count = try reader.u32()
-            let ipv6Count = try reader.u32()
-            for _ in 0..<ipv4Count {
-                image.peers.append(try peer(&reader, CompactIPv4.self))
-            }
-            for _ in 0..<ipv6Count {
-                image.peers.append(try peer(&reader, CompactIPv6.self))
-            }
-            swarms.append((image, emptySince))
-        }
-        return swarms
+    private static func swarm(_ reader: inout ByteReader) throws(OutOfBytes) -> TimedSwarm {
+        var image = SwarmImage(infoHash: InfoHash(try reader.bytes20()), completed: try reader.u32(), peers: [])
+        let emptySince = try reader.u32()
+        let ipv4Count = try reader.u32()
+        let ipv6Count = try reader.u32()
+        for _ in 0..<ipv4Count { image.peers.append(try peer(&reader, CompactIPv4.self)) }
+        for _ in 0..<ipv6Count { image.peers.append(try peer(&reader, CompactIPv6.self)) }
+        return TimedSwarm(image: image, emptySince: emptySince)
     }
 
     private static func peer<Endpoint: CompactEndpoint>(

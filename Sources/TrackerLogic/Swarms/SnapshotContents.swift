@@ -41,6 +41,31 @@ public struct PeerImage: Sendable, Equatable {
     }
 }
 
+/// One swarm with what only the table itself cares for.
+struct TimedSwarm: Sendable, Equatable {
+    var image: SwarmImage
+    /// Cluster time at which the last peer left, in seconds since 1970; 0 while there are peers.
+    var emptySince: UInt32
+    /// As far as it is known who has counted.
+    var counts: [CompletedCount] = []
+
+    /// The counts that add up to the total; what nobody is known to have counted is nobody's.
+    var countsByOrigin: [CompletedCount] {
+        let known = counts.reduce(0) { $0 &+ $1.count }
+        guard known < image.completed else { return counts }
+        return counts + [
+            CompletedCount(
+                infoHash: image.infoHash, origin: CompletedCounters.nobody, count: image.completed - known)
+        ]
+    }
+}
+
+/// A chunk other than 0, whole.
+struct ShardImage: Sendable, Equatable {
+    var swarms: [TimedSwarm] = []
+    var tombstones: [Tombstone] = []
+}
+
 /// All that is replicated but the swarms: chunk 0.
 public struct RegistryImage: Sendable, Equatable {
     public var access: AccessRules

@@ -15,6 +15,8 @@ import Wire
 public struct SwarmTable: Sendable {
     /// Hashes info hashes and endpoints.
     let key: UInt64
+    /// Whether stops and the masters' counts are remembered for a merge: survivor mode.
+    let keepsMergeData: Bool
     private let shardShift: UInt64
     var shards: [Shard]
     public private(set) var counts = TableCounts()
@@ -22,13 +24,16 @@ public struct SwarmTable: Sendable {
     /// - Parameters:
     ///   - key: secret; the same on all trackers of a cluster, for shards and digests to mean the same.
     ///   - shardCount: a power of two, at most 65,536.
-    public init(key: UInt64, shardCount: UInt32) {
+    ///   - keepsMergeData: whether to remember what a merge with another repository needs.
+    public init(key: UInt64, shardCount: UInt32, keepsMergeData: Bool = false) {
         precondition(
             shardCount > 0 && shardCount <= 65_536 && shardCount & (shardCount - 1) == 0,
             "the number of shards is a power of two, at most 65,536")
         self.key = key
+        self.keepsMergeData = keepsMergeData
         shardShift = UInt64(64 - shardCount.trailingZeroBitCount)
-        shards = Array(repeating: Shard(), count: Int(shardCount))
+        shards = Array(
+            repeating: Shard(mergeData: keepsMergeData ? MergeData(key: key) : nil), count: Int(shardCount))
     }
 
     /// The state's fingerprint, in no order of anything.
@@ -79,26 +84,34 @@ public struct SwarmTable: Sendable {
 
     /// Applies an announce.
     ///
-    /// - Parameter time: cluster time of its entry, in seconds since 1970.
-    mutating func apply(_ announce: AnnounceUpdate<CompactIPv4>, time: UInt32) -> Place {
-        apply(announce, time: time, isIPv4: true) { shard, announce, slot, hash, key in
-            shard.apply(announce, to: slot, hash: hash, time: time, key: key)
+    /// - Parameters:
+    ///   - time: cluster time of its entry, in seconds since 1970.
+    ///   - origin: the id of the master that made the entry.
+    mutating func apply(_ announce: AnnounceUpdate<CompactIPv4>, time: UInt32, origin: UInt32) -> Place {
+        apply(announce, time: time, isIPv4: true) { shard, announce, slot, hash, time, key in
+            shard.apply(announce, to: slot, hash: hash, time: time, origin: origin, key: key)
         }
     }
 
-    mutating func apply(_ announce: AnnounceUpdate<CompactIPv6>, time: UInt32) -> Place {
-        apply(announce, time: time, isIPv4: false) { shard, announce, slot, hash, key in
-            shard.apply(announce, to: slot, hash: hash, time: time, key: key)
+    mutating func apply(_ announce: AnnounceUpdate<CompactIPv6>, time: UInt32, origin: UInt32) -> Place {
+        apply(announce, time: time, isIPv4: false) { shard, announce, slot, hash, time, key in
+            shard.apply(announce, to: slot, hash: hash, time: time, origin: origin, key: key)
         }
     }
 
     @inline(__always)
     private mutating func apply<Endpoint>(
         _ announce: AnnounceUpdate<Endpoint>, time: UInt32, isIPv4: Bool,
-        _ body: (inout Shard, AnnounceUpdate<Endpoint>, Int, UInt64, UInt64) -> PeerChange
+        _ body: (inout Shard, AnnounceUpdate<Endpoint>, Int, UInt64, UInt32, UInt64) -> PeerChange
     ) -> Place {
         let hash = announce.infoHash.bytes.hash(key: key)
         let number = shard(hash)
+        var ordered = time
+        if keepsMergeData {
+            ordered = shards[number].order(
+                announce.infoHash, announce.endpoint.socketAddress, isStop: announce.event == .stopped, hash: hash,
+                time: time, key: key)
+        }
         var slot = shards[number].find(announce.infoHash, hash: hash)
         if slot == nil {
             guard announce.event != .stopped else {
@@ -108,7 +121,7 @@ public struct SwarmTable: Sendable {
             counts.torrents += 1
         }
         guard let slot else { preconditionFailure("a torrent was found or made") }
-        let change = body(&shards[number], announce, slot, hash, key)
+        let change = body(&shards[number], announce, slot, hash, ordered, key)
         count(change, isIPv4: isIPv4)
         if change.before != nil, change.after == nil, shards[number].settle(slot, time: time, key: key) {
             counts.torrents -= 1
@@ -139,15 +152,65 @@ public struct SwarmTable: Sendable {
         return expiry.ipv4 + expiry.ipv6
     }
 
+    // MARK: Merging
+
+    /// Applies what another repository knew of a peer; nothing where this one knows better.
+    mutating func merge(_ peer: MergedPeer) {
+        let hash = peer.infoHash.bytes.hash(key: key)
+        let number = shard(hash)
+        var peer = peer
+        peer.address = peer.address.withoutZone
+        guard shards[number].accepts(peer, hash: hash, key: key) else { return }
+        let slot = findOrInsert(peer.infoHash, number, hash)
+        count(shards[number].merge(peer, to: slot, hash: hash, key: key), isIPv4: peer.address.isIPv4)
+    }
+
+    /// Applies that a peer has stopped at another tracker; nothing where it was heard here since.
+    ///
+    /// - Parameter time: cluster time of the entry, in seconds since 1970.
+    mutating func mergeStop(_ infoHash: InfoHash, _ address: SocketAddress, at stopped: UInt32, time: UInt32) {
+        let hash = infoHash.bytes.hash(key: key)
+        let number = shard(hash)
+        let stop = Tombstone(infoHash: infoHash, address: address.withoutZone, time: stopped)
+        guard shards[number].accepts(stop, hash: hash, key: key) else { return }
+        let change = shards[number].merge(stop, hash: hash, key: key)
+        count(change, isIPv4: stop.address.isIPv4)
+        guard change.before != nil, let slot = shards[number].find(infoHash, hash: hash) else { return }
+        if shards[number].settle(slot, time: time, key: key) { counts.torrents -= 1 }
+    }
+
+    /// Applies what another master had counted of a torrent's downloads; nothing where counts are not kept apart, since
+    /// they cannot be told from this repository's own.
+    ///
+    /// - Parameter time: cluster time of the entry, in seconds since 1970.
+    mutating func mergeCompleted(_ held: CompletedCount, time: UInt32) {
+        guard keepsMergeData, held.count > 0 else { return }
+        let hash = held.infoHash.bytes.hash(key: key)
+        let number = shard(hash)
+        let slot = findOrInsert(held.infoHash, number, hash)
+        shards[number].merge(held, to: slot, hash: hash)
+        // A torrent that comes with nothing but its count has been without peers from now on.
+        if shards[number].torrents[slot].isEmpty, shards[number].torrents[slot].emptySince == 0 {
+            if shards[number].settle(slot, time: time, key: key) { counts.torrents -= 1 }
+        }
+    }
+
+    private mutating func findOrInsert(_ infoHash: InfoHash, _ number: Int, _ hash: UInt64) -> Int {
+        if let slot = shards[number].find(infoHash, hash: hash) { return slot }
+        counts.torrents += 1
+        return shards[number].insert(infoHash, hash: hash)
+    }
+
     // MARK: Restoring
 
-    /// Puts the swarms of a snapshot chunk into a shard that is empty.
-    mutating func restore(_ number: Int, _ swarms: [(image: SwarmImage, emptySince: UInt32)]) {
+    /// Puts a snapshot chunk into a shard that is empty.
+    mutating func restore(_ number: Int, _ image: ShardImage) {
         precondition(shards[number].torrents.isEmpty, "a chunk is restored into an empty shard")
-        for (image, emptySince) in swarms {
-            shards[number].restore(image, emptySince: emptySince, key: key)
+        shards[number].restore(image.tombstones, key: key)
+        for swarm in image.swarms {
+            shards[number].restore(swarm, key: key)
             counts.torrents += 1
-            for peer in image.peers {
+            for peer in swarm.image.peers {
                 if peer.address.isIPv4 { counts.peersIPv4 += 1 } else { counts.peersIPv6 += 1 }
                 if peer.left == 0 { counts.seeders += 1 }
             }

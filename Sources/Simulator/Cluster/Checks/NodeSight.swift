@@ -67,3 +67,15 @@ package struct ClusterStep: Sendable {
         self.table = table
     }
 }
+
+extension NodeSight {
+    init(_ machine: borrowing TrackerNode) {
+        let inspection = machine.inspection
+        self.init(
+            life: inspection.life, leads: inspection.leads, isServing: inspection.isServing,
+            position: inspection.position, digest: inspection.digest, time: machine.state.time,
+            pending: inspection.pending, isWhole: inspection.isWhole, isFenced: inspection.isFenced,
+            waitingRequests: inspection.waitingRequests, tailCount: inspection.tailCount,
+            tailByteCount: inspection.tailByteCount, voters: inspection.voters)
+    }
+}
