@@ -45,8 +45,7 @@ struct ModelledTable {
         index += 1
         EntryHeader(
             index: index, epoch: Epoch(round: 1, id: 1), time: WallTime(milliseconds: Int64(time) * 1000),
-            updateCount: updateCount,
-            previous: state.chain
+            updateCount: updateCount, previous: state.chain
         ).seal(&bytes)
         try state.apply(entry: bytes)
         EntryHeader.reserve(in: &bytes)
