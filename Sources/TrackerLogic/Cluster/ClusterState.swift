@@ -1,0 +1,116 @@
+/// What a node keeps in order to act with others: whom it has heard, whom it follows, and when to do what.
+
+import Primitives
+import Wire
+
+/// The master that a node has heard of last.
+struct Following: Sendable, Hashable {
+    var life: Life
+    var epoch: Epoch
+    var heardAt: Instant
+    /// When the node began to ask for its welcome.
+    var since: Instant
+    /// Whether the node was welcomed in this epoch.
+    var isInstalled = false
+    /// Earlier attempts are void.
+    var attempt: UInt32 = 0
+    /// When the node last asked for entries.
+    var fetchedAt: Instant?
+}
+
+struct ClusterState: Sendable, Equatable {
+    /// This tracker's number; 0 until it has one.
+    var id: UInt32
+    var isBusUp = false
+    var neighbours = Neighbours()
+    var book: RequestBook
+    var reads = ReadRounds()
+    var following: Following?
+    var transfer: StateTransfer?
+    /// The chunks that the transfer has brought.
+    var transferChunks: [SnapshotChunk?] = []
+    var merge: MergeWork?
+    /// Chains of repositories that were merged already, the latest last.
+    var mergedChains: [UInt64] = []
+    /// Draws pauses.
+    var random: RandomStream
+
+    /// The highest round that was heard of.
+    var highestRound: UInt64 = 0
+    /// The last master that was known, for the policy `next`.
+    var lastMaster: UInt32 = 0
+    /// Requests are answered by who has applied entries up to here: what earlier masters decided is known then.
+    var servesFrom: UInt64 = 0
+    /// A blank node is whole when it has applied entries up to here.
+    var wholeFrom: UInt64?
+    /// Whether the node had no memory when it started.
+    var isBlank: Bool
+    /// The candidate whose `election` waits for the promise to be durable.
+    var answerTo: Life?
+    /// When its bus came up or its last master was lost: silence counts from then.
+    var aloneSince = Instant(nanoseconds: 0)
+    /// Since when it misses the master.
+    var suspectingSince: Instant?
+    /// When to stand, unless somebody else does.
+    var standAt: Instant?
+    /// A claim to be master that never answered, and until when it is not heeded.
+    var ignored: (life: Life, until: Instant)? {
+        get { ignoredLife.map { ($0, ignoredUntil) } }
+        set {
+            ignoredLife = newValue?.life
+            ignoredUntil = newValue?.until ?? ignoredUntil
+        }
+    }
+    private var ignoredLife: Life?
+    private var ignoredUntil = Instant(nanoseconds: 0)
+
+    /// The next quarter of a keepalive.
+    var tickAt: Instant?
+    var keepaliveAt = Instant(nanoseconds: 0)
+    /// When the proposal under way, or what else was asked, was last sent.
+    var sentAt = Instant(nanoseconds: 0)
+    /// In a group: requests that were answered without an entry, in this step.
+    var settledKeys: [UInt64] = []
+    /// Whether the others have still to be told what was decided.
+    var owesCommit = false
+    /// Who wait for an entry that was refused, until that is decided.
+    var abortedTickets: Tickets?
+    /// Whom the master is making way for, and until when.
+    var handover: Handover?
+    /// When an orderly stop is to be over.
+    var leavesAt: Instant?
+    /// Whether it was refused, and has said so.
+    var refusal: JoinRefusal?
+    /// Since when a quorum has been following this master.
+    var heardQuorumAt = Instant(nanoseconds: 0)
+
+    /// Whether the entry under way was left by an earlier master, and so may have been decided: it is never given up.
+    var isInherited = false
+    /// When the entry under way was first proposed in its attempt.
+    var proposedAt = Instant(nanoseconds: 0)
+    /// The greatest index at which this node has accepted an entry on its disk.
+    var votedThrough: UInt64 = 0
+    /// Entries that a transfer has brought behind its chunks.
+    var transferTail: [[UInt8]] = []
+    /// Whether the state that was fetched is still on its way to the disk.
+    var isFinishingTransfer = false
+    /// Whether the mark that the record is whole is on its way to the disk.
+    var isBecomingWhole = false
+
+    /// While reading back: the last entry so far, which may not have been decided.
+    var lastRestored: LoggedEntry?
+    var isRecordUnreadable = false
+
+    struct Handover: Sendable, Hashable {
+        var to: Life
+        var until: Instant
+        var isAnnounced = false
+    }
+
+    init(id: UInt32, isKeyed: Bool, isBlank: Bool, seed: UInt64) {
+        self.id = id
+        self.isBlank = isBlank
+        book = RequestBook(isKeyed: isKeyed)
+        random = RandomStream(seed: seed, stream: 2)
+    }
+}

@@ -1,0 +1,52 @@
+/// Who votes, and what makes a quorum (design 3.3).
+///
+/// In quorum mode the voters are the committed members; in survivor mode they are the trackers that the master believes
+/// active. `needed` is the policy `all`: a majority, and everybody in it.
+///
+/// Invariant in quorum mode: any two quorums of one set of members have a voter in common, and so have any two quorums
+/// of sets that differ by one member.
+
+struct Electorate: Sendable, Hashable {
+    /// In rising order.
+    var voters: [UInt32]
+    /// Voters without whom there is no quorum.
+    var needed: [UInt32] = []
+
+    func includes(_ id: UInt32) -> Bool { voters.contains(id) }
+
+    /// Whether these ids, each named once, decide.
+    func isQuorum(_ ids: [UInt32]) -> Bool {
+        ids.count(where: includes) > voters.count / 2 && needed.allSatisfy(ids.contains)
+    }
+
+    /// Whether no quorum is left without these.
+    func isBlocked(by ids: [UInt32]) -> Bool {
+        voters.count - ids.count(where: includes) <= voters.count / 2 || needed.contains(where: ids.contains)
+    }
+
+    /// Whether these are all the voters there are.
+    func isUnanimous(_ ids: [UInt32]) -> Bool { voters.allSatisfy(ids.contains) }
+}
+
+extension ClusterConfiguration.Election {
+    /// The order in which trackers stand for master, the preferred one first.
+    ///
+    /// - Parameter last: the id of the last master; 0 where there was none.
+    func order(_ ids: [UInt32], after last: UInt32) -> [UInt32] {
+        switch self {
+        case .highest: ids.sorted(by: >)
+        case .lowest: ids.sorted()
+        case .next: ids.filter { $0 > last }.sorted() + ids.filter { $0 <= last }.sorted()
+        }
+    }
+
+    /// Whether a tracker is to have the role rather than the one that has it now.
+    func prefers(_ id: UInt32, to master: UInt32) -> Bool {
+        switch self {
+        case .highest: id > master
+        case .lowest: id < master
+        // The turn goes on when the master is lost, not before.
+        case .next: false
+        }
+    }
+}

@@ -1,0 +1,210 @@
+/// The log in memory: the entries that were decided lately, for those who lag behind, the one that is accepted and not
+/// decided, and how far the disk is.
+///
+///     … trimmed │ tail: decided, applied │ pending: accepted, its fate unknown
+///
+/// One entry at a time is under way, so at most one is pending. Writes of entries are made one after another, in order:
+/// a failed one leaves no gap, for nothing was written behind it.
+///
+/// Invariants: the tail ends at what is applied; the pending entry comes right behind; both within their bounds.
+
+import Primitives
+import Wire
+
+/// An entry with what is known of it.
+struct LoggedEntry: Sendable, Hashable {
+    var header: EntryHeader
+    var bytes: [UInt8]
+    /// What the history with it comes to.
+    var chain: UInt64
+
+    var position: Position { Position(index: header.index, chain: chain) }
+
+    init(_ bytes: [UInt8]) throws(EntryDamaged) {
+        header = try EntryHeader(bytes)
+        self.bytes = bytes
+        chain = EntryHeader.chain(bytes)
+    }
+
+    init(sealed bytes: [UInt8], _ header: EntryHeader) {
+        self.header = header
+        self.bytes = bytes
+        chain = EntryHeader.chain(bytes)
+    }
+}
+
+struct EntryLog: Sendable, Hashable {
+    /// Bytes of entries that are kept for those who lag behind; who lags further fetches the state.
+    static let maxTailByteCount = 16 << 20
+
+    private let maxTailCount: Int
+    private var tail: [[UInt8]] = []
+    /// The index of the first entry of the tail.
+    private(set) var tailStart: UInt64 = 1
+    private(set) var tailByteCount = 0
+    /// Accepted, and not known to be decided.
+    private(set) var pending: LoggedEntry?
+    /// What of that is on the disk: the same, or what it takes the place of.
+    private(set) var durablePending: LoggedEntry?
+    /// The last entry that is on the disk.
+    private(set) var durableThrough: UInt64 = 0
+    /// The entry whose write is under way.
+    private var writing: LoggedEntry?
+    /// Whether a write is under way, of an entry or of everything.
+    private(set) var isWriting = false
+    /// Whether the record on the disk is of no use, and all of the state has to be written.
+    private var needsEverything = false
+    /// When to go on after a failed write.
+    private(set) var writesResumeAt: Instant?
+
+    /// - Parameter maxTailCount: entries that are kept for those who lag behind.
+    init(maxTailCount: Int) { self.maxTailCount = maxTailCount }
+
+    var tailCount: Int { tail.count }
+    /// The last entry of the tail, or the one before its first.
+    var tailEnd: UInt64 { tailStart + UInt64(tail.count) - 1 }
+
+    func entry(_ index: UInt64) -> [UInt8]? {
+        guard index >= tailStart, index <= tailEnd else { return nil }
+        return tail[Int(index - tailStart)]
+    }
+
+    /// What the history up to an index comes to, where that can still be told.
+    func chain(at index: UInt64, applied: Position) -> UInt64? {
+        if index == applied.index { return applied.chain }
+        guard let next = entry(index + 1) else { return nil }
+        return next.span.bytes.u64(at: 32)
+    }
+
+    /// Whether a history is a beginning of this one; nil where that can no longer be told.
+    func contains(_ position: Position, applied: Position) -> Bool? {
+        if position.index == 0 { return true }
+        return chain(at: position.index, applied: applied).map { $0 == position.chain }
+    }
+
+    // MARK: - Changing
+
+    /// Begins anew behind a state.
+    mutating func reset(to position: Position) {
+        tail = []
+        tailByteCount = 0
+        tailStart = position.index + 1
+        pending = nil
+        durablePending = nil
+        durableThrough = position.index
+    }
+
+    mutating func accept(_ entry: LoggedEntry) { pending = entry }
+
+    /// As it was read back.
+    mutating func restorePending(_ entry: LoggedEntry) {
+        pending = entry
+        durablePending = entry
+        durableThrough = entry.header.index
+    }
+
+    mutating func restored(through index: UInt64) {
+        tailStart = index + 1
+        durableThrough = index
+    }
+
+    /// What was accepted is in no log, for certain.
+    mutating func dropPending() { pending = durablePending }
+
+    /// An entry was decided and applied.
+    mutating func append(decided bytes: [UInt8], at position: Position) {
+        if tail.isEmpty { tailStart = position.index }
+        tail.append(bytes)
+        tailByteCount += bytes.count
+        if let pending, pending.header.index <= position.index { self.pending = nil }
+        if let durable = durablePending, durable.header.index <= position.index {
+            // What was accepted here and is not what was decided has to be written over.
+            if durable.position != position { durableThrough = position.index - 1 }
+            durablePending = nil
+        }
+        trimTail()
+    }
+
+    private mutating func trimTail() {
+        guard tail.count > 1, tail.count > maxTailCount || tailByteCount > EntryLog.maxTailByteCount else { return }
+        // A quarter at once, so that the rest is not moved for every entry.
+        var surplus = min(max(tail.count - maxTailCount, maxTailCount / 4), tail.count - 1)
+        var freed = 0
+        for place in 0..<surplus { freed += tail[place].count }
+        while tailByteCount - freed > EntryLog.maxTailByteCount, surplus < tail.count - 1 {
+            freed += tail[surplus].count
+            surplus += 1
+        }
+        tail.removeFirst(surplus)
+        tailStart += UInt64(surplus)
+        tailByteCount -= freed
+    }
+
+    // MARK: - The disk
+
+    /// What to write next.
+    enum NextWrite: Sendable, Hashable {
+        case entry(LoggedEntry)
+        /// The disk is so far behind that the entries are no longer here: all of the state has to be written.
+        case everything
+    }
+
+    /// The next entry for the disk, where none is under way.
+    func nextWrite(now: Instant) -> NextWrite? {
+        guard !isWriting, writesResumeAt.map({ $0 <= now }) ?? true else { return nil }
+        if needsEverything { return .everything }
+        if let pending, pending.header.index <= durableThrough + 1, durablePending?.header != pending.header {
+            return .entry(pending)
+        }
+        guard durableThrough < tailEnd else { return nil }
+        guard let bytes = entry(durableThrough + 1), let next = try? LoggedEntry(bytes) else { return .everything }
+        return .entry(next)
+    }
+
+    mutating func beginWrite(_ entry: LoggedEntry?) {
+        writing = entry
+        isWriting = true
+        writesResumeAt = nil
+    }
+
+    /// The write under way is durable.
+    ///
+    /// - Returns: the entry, where it was one.
+    mutating func writeSucceeded() -> LoggedEntry? {
+        guard let entry = writing else {
+            preconditionFailure("an entry is told durable while one is being written")
+        }
+        writing = nil
+        isWriting = false
+        durableThrough = entry.header.index
+        if let decided = self.entry(entry.header.index) {
+            // Meanwhile another may have been decided in its place.
+            if EntryHeader.chain(decided) != entry.chain { durableThrough = entry.header.index - 1 }
+            durablePending = nil
+        } else {
+            durablePending = entry
+        }
+        return entry
+    }
+
+    /// The write under way was not made, for certain.
+    ///
+    /// - Parameter retryAt: when to try again.
+    mutating func writeFailed(retryAt: Instant) -> LoggedEntry? {
+        let entry = writing
+        writing = nil
+        isWriting = false
+        writesResumeAt = retryAt
+        if let entry, pending?.header == entry.header { pending = durablePending }
+        return entry
+    }
+
+    mutating func everythingNotWritten() { needsEverything = true }
+
+    mutating func wroteEverything(through index: UInt64) {
+        needsEverything = false
+        isWriting = false
+        durableThrough = max(index, durableThrough)
+        durablePending = nil
+    }
+}

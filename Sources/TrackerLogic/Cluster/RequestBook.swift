@@ -1,0 +1,154 @@
+/// Requests that this tracker has heard and that are not answered yet, each with a number (design 3.5).
+///
+///     heard ── taken (by this master), or sent on (to another) ──► its ticket applied, or answered: out
+///       ▲                                                  │
+///       └──────────── the master changes: all anew ────────┘
+///
+/// The tracker that heard a request answers it, whoever is master; what no master has decided is handed to the next.
+/// In a multicast group, all keep what they heard until they see it decided.
+///
+/// Invariants: at most `maxCount` requests; none older than `maxAge`, for by then its client has asked again.
+
+import Primitives
+import Wire
+
+struct BookedRequest: Sendable, Hashable {
+    /// Who is to be answered, and how.
+    var waiting: WaitingRequest
+    var content: ForwardedRequest.Content
+    /// In a group: what all trackers call it.
+    var key: UInt64
+    var heardAt: Instant
+    /// When it was last sent on, in the epoch of `handedIn`.
+    var handedAt: Instant
+    /// The epoch whose master has it.
+    var handedIn = Epoch.zero
+}
+
+struct RequestBook: Sendable, Equatable {
+    static let maxCount = 8192
+    /// BEP 15 has a client ask again after 15 s.
+    static let maxAge = Duration.seconds(15)
+
+    /// In the order of their numbers; nil where they are done.
+    private var requests: [BookedRequest?] = []
+    /// The number of the first of them.
+    private(set) var floor: UInt64 = 0
+    private(set) var count = 0
+    /// Below this place, all were handed to the master of `handedEpoch`.
+    private var handedCount = 0
+    private var handedEpoch = Epoch.zero
+    /// By key, for a group.
+    private var keys = SlotIndex()
+    private let isKeyed: Bool
+
+    init(isKeyed: Bool) { self.isKeyed = isKeyed }
+
+    var isEmpty: Bool { count == 0 }
+    var isFull: Bool { count >= RequestBook.maxCount || requests.count >= SeenWindow.width - 1 }
+
+    private func place(of number: UInt64) -> Int? {
+        guard number >= floor, number - floor < UInt64(requests.count) else { return nil }
+        return Int(number - floor)
+    }
+
+    subscript(number: UInt64) -> BookedRequest? { place(of: number).flatMap { requests[$0] } }
+
+    /// Books a request.
+    ///
+    /// - Returns: its number.
+    mutating func add(_ request: BookedRequest) -> UInt64 {
+        precondition(!isFull, "a full book takes nothing")
+        let number = floor + UInt64(requests.count)
+        requests.append(request)
+        count += 1
+        if isKeyed { keys.insert(UInt32(truncatingIfNeeded: request.key), slot: Int(number % UInt64(1 << 30))) }
+        return number
+    }
+
+    /// The oldest request of a key; retransmissions share theirs.
+    func find(key: UInt64) -> UInt64? {
+        guard isKeyed else { return nil }
+        let slot = keys.find(UInt32(truncatingIfNeeded: key)) { slot in
+            let base = floor % UInt64(1 << 30)
+            let offset = (UInt64(slot) + UInt64(1 << 30) - base) % UInt64(1 << 30)
+            return self[floor + offset]?.key == key
+        }
+        return slot.map { floor + (UInt64($0) + UInt64(1 << 30) - floor % UInt64(1 << 30)) % UInt64(1 << 30) }
+    }
+
+    /// Takes a request out.
+    @discardableResult
+    mutating func remove(_ number: UInt64) -> BookedRequest? {
+        guard let place = place(of: number), let request = requests[place] else { return nil }
+        requests[place] = nil
+        count -= 1
+        if isKeyed { keys.remove(UInt32(truncatingIfNeeded: request.key), slot: Int(number % UInt64(1 << 30))) }
+        compact()
+        return request
+    }
+
+    private mutating func compact() {
+        var gone = 0
+        while gone < requests.count, requests[gone] == nil { gone += 1 }
+        guard gone == requests.count || gone >= 256 else { return }
+        requests.removeFirst(gone)
+        floor += UInt64(gone)
+        handedCount = max(0, handedCount - gone)
+    }
+
+    /// The next request that the master of an epoch does not have yet.
+    mutating func nextUnhanded(_ epoch: Epoch) -> UInt64? {
+        if handedEpoch != epoch {
+            handedEpoch = epoch
+            handedCount = 0
+        }
+        while handedCount < requests.count {
+            if let request = requests[handedCount], request.handedIn != epoch { return floor + UInt64(handedCount) }
+            handedCount += 1
+        }
+        return nil
+    }
+
+    mutating func hand(_ number: UInt64, _ epoch: Epoch, now: Instant) {
+        guard let place = place(of: number) else { return }
+        requests[place]?.handedIn = epoch
+        requests[place]?.handedAt = now
+    }
+
+    /// Those that the master was sent before a time and has not settled: they may be lost.
+    mutating func unhand(sentBefore time: Instant, epoch: Epoch) {
+        for place in requests.indices {
+            guard let request = requests[place], request.handedIn == epoch, request.handedAt <= time else { continue }
+            requests[place]?.handedIn = .zero
+            handedCount = min(handedCount, place)
+        }
+    }
+
+    /// Takes out what is too old.
+    mutating func removeStale(now: Instant) -> [BookedRequest] {
+        var stale: [BookedRequest] = []
+        while let number = oldest, let request = self[number], now - request.heardAt >= RequestBook.maxAge {
+            remove(number)
+            stale.append(request)
+        }
+        return stale
+    }
+
+    private var oldest: UInt64? {
+        var place = 0
+        while place < requests.count, requests[place] == nil { place += 1 }
+        return place < requests.count ? floor + UInt64(place) : nil
+    }
+
+    /// Takes everything out.
+    mutating func removeAll() -> [BookedRequest] {
+        let all = requests.compactMap { $0 }
+        floor += UInt64(requests.count)
+        requests = []
+        count = 0
+        handedCount = 0
+        keys = SlotIndex()
+        return all
+    }
+}

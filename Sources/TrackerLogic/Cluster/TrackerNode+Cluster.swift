@@ -1,0 +1,251 @@
+/// A node on a bus: the door for messages, what time brings, and what goes out.
+
+import Primitives
+import Wire
+
+extension TrackerNode {
+    // MARK: - Itself
+
+    var life: Life { Life(id: cluster.id, incarnation: promise.incarnation) }
+
+    var policy: ClusterConfiguration {
+        guard let policy = configuration.cluster else { preconditionFailure("a node without a bus has no policy") }
+        return policy
+    }
+
+    var isQuorumMode: Bool { configuration.cluster?.mode == .quorum }
+
+    /// A pause between two tries of the same.
+    var retryPause: Duration { policy.keepalive / 4 }
+
+    // MARK: - The bus
+
+    mutating func startInCluster(_ now: ClockReading, _ effects: inout Effects) {
+        snapshotter.start(now: now.monotonic, hasEntries: state.index > 0)
+        effects.observations.append(.fenced)
+    }
+
+    mutating func connectBus(_ now: ClockReading, _ effects: inout Effects) {
+        guard isClustered, !cluster.isBusUp else { return }
+        cluster.isBusUp = true
+        cluster.aloneSince = now.monotonic
+        cluster.tickAt = now.monotonic
+        cluster.keepaliveAt = now.monotonic
+    }
+
+    /// Without its bus a node is blind: it answers nobody until it is back and caught up, for else a dead broker would
+    /// make every node a master.
+    mutating func loseBus(_ now: ClockReading, _ effects: inout Effects) {
+        guard isClustered, cluster.isBusUp else { return }
+        if phase == .master { stepDown(.busLost, now, &effects) }
+        if phase == .candidate { abandonElection(now) }
+        cluster.isBusUp = false
+        cluster.following = nil
+        cluster.transfer = nil
+        cluster.transferChunks = []
+        cluster.neighbours.forgetAll()
+        cluster.suspectingSince = nil
+        cluster.standAt = nil
+        cluster.tickAt = nil
+        effects.observations.append(.fenced)
+    }
+
+    func send(_ body: ClusterMessage.Body, to life: Life, epoch: Epoch? = nil, _ effects: inout Effects) {
+        effects.messages.append(
+            ClusterMessage(sender: self.life, destination: .one(life), epoch: epoch ?? promise.epoch, body: body))
+    }
+
+    func broadcast(_ body: ClusterMessage.Body, epoch: Epoch? = nil, _ effects: inout Effects) {
+        effects.messages.append(
+            ClusterMessage(sender: self.life, destination: .all, epoch: epoch ?? promise.epoch, body: body))
+    }
+
+    var keepalive: ClusterMessage.Body {
+        .keepalive(
+            Keepalive(role: clusterRole, position: state.position, digest: state.digest, isWhole: promise.isWhole))
+    }
+
+    var clusterRole: ClusterRole {
+        switch phase {
+        case .master: .master
+        case .candidate: .candidate
+        case .restoring, .following, .draining, .failed, .stopped:
+            cluster.following?.isInstalled == true && cluster.transfer == nil && promise.isWhole ? .slave : .newcomer
+        }
+    }
+
+    // MARK: - Hearing
+
+    mutating func hear(_ message: ClusterMessage, _ now: ClockReading, _ effects: inout Effects) {
+        guard isClustered, cluster.isBusUp, phase == .following || phase == .candidate || phase == .master else {
+            return
+        }
+        if case .one(let addressee) = message.destination, addressee != life { return }
+        let sender = message.sender
+        guard sender.incarnation != promise.incarnation else { return }
+        if sender.id == 0 {
+            // It has no number yet, and wants one.
+            if case .hello(let hello) = message.body { helloReceived(hello, sender, message.epoch, now, &effects) }
+            return
+        }
+        if sender.id == cluster.id { return namesakeHeard(message, now, &effects) }
+        let place: Int
+        switch cluster.neighbours.heard(sender, now: now.monotonic, detectionTime: policy.detectionTime) {
+        case .known(let known): place = known
+        case .appeared(let appeared):
+            place = appeared
+            effects.observations.append(.trackerUp(sender.id))
+            replication.forgetVotes(of: sender.id)
+            // Others are to know of this one soon.
+            cluster.keepaliveAt = min(cluster.keepaliveAt, now.monotonic)
+        case .taken:
+            if case .hello = message.body, phase == .master { send(.refused(.idTaken), to: sender, &effects) }
+            return
+        case .noRoom:
+            if case .hello = message.body, phase == .master { send(.refused(.clusterFull), to: sender, &effects) }
+            return
+        }
+        cluster.highestRound = max(cluster.highestRound, message.epoch.round)
+        cluster.neighbours[place].epoch = message.epoch
+        if message.destination != .all, cluster.following?.life == sender { cluster.following?.since = now.monotonic }
+        dispatch(message, place, now, &effects)
+    }
+
+    private mutating func dispatch(
+        _ message: ClusterMessage, _ place: Int, _ now: ClockReading, _ effects: inout Effects
+    ) {
+        let sender = message.sender
+        let epoch = message.epoch
+        switch message.body {
+        case .keepalive(let keepalive): keepaliveReceived(keepalive, place, epoch, now, &effects)
+        case .suspect(let position): suspectReceived(position, place, epoch, now, &effects)
+        case .election: electionReceived(sender, epoch, now, &effects)
+        case .answer(let answer): answerReceived(answer, sender, epoch, now, &effects)
+        case .coordinator(let position): masterHeard(sender, epoch, position, now, &effects)
+        case .prepare(let entry, let position): prepareReceived(entry, sender, epoch, position, now, &effects)
+        case .ok(let ballot): okReceived(ballot, place, now, &effects)
+        case .error(let ballot, let reason): errorReceived(ballot, reason, place, epoch, now, &effects)
+        case .commit(let position): masterHeard(sender, epoch, position, now, &effects)
+        case .confirm(let round): confirmReceived(round, sender, epoch, now, &effects)
+        case .confirmed(let round): confirmedReceived(round, place, epoch, now, &effects)
+        case .fetch(let position): fetchReceived(position, place, &effects)
+        case .entries(let entries, let position): entriesReceived(entries, sender, epoch, position, now, &effects)
+        case .hello(let hello): helloReceived(hello, sender, epoch, now, &effects)
+        case .welcome(let welcome): welcomeReceived(welcome, sender, epoch, now, &effects)
+        case .refused(let refusal): refusalReceived(refusal, sender, epoch, now, &effects)
+        case .fetchChunk(let number): chunkWanted(number, sender, now, &effects)
+        case .chunk(let number, let index, let bytes):
+            chunkReceived(SnapshotChunk(number: number, index: index, bytes: bytes), sender, now, &effects)
+        case .welcomeDone(let position, let digest): welcomeDone(place, position, digest, epoch, now, &effects)
+        case .forward(let requests, let floor): forwardReceived(requests, floor, place, epoch, now, &effects)
+        case .answered(let answers): answeredReceived(answers, sender, epoch, now, &effects)
+        case .handover: handoverReceived(sender, epoch, now, &effects)
+        case .leave: leaveReceived(place, now, &effects)
+        }
+    }
+
+    private mutating func keepaliveReceived(
+        _ keepalive: Keepalive, _ place: Int, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects
+    ) {
+        cluster.neighbours[place].role = keepalive.role
+        cluster.neighbours[place].position = keepalive.position
+        cluster.neighbours[place].isWhole = keepalive.isWhole
+        let sender = cluster.neighbours[place].life
+        if keepalive.role == .master {
+            masterHeard(sender, epoch, keepalive.position, now, &effects)
+            compareDigest(keepalive, sender, epoch, now, &effects)
+        } else {
+            noteStep(of: place, epoch, now)
+            if cluster.following?.life == sender { masterMadeWay(now) }
+            // A voter that has promised more than this master has will not hear it again.
+            if phase == .master, epoch > election.epoch, keepalive.isWhole, electorate.includes(sender.id) {
+                standAgain(above: epoch, now, &effects)
+            }
+        }
+    }
+
+    // MARK: - Time
+
+    /// What is due, and what the step has made possible.
+    mutating func attendToCluster(_ now: ClockReading, _ effects: inout Effects) {
+        guard phase == .following || phase == .candidate || phase == .master, cluster.isBusUp else {
+            if phase != .failed, phase != .stopped { writeLog(now, &effects) }
+            leaveWhenDone(now, &effects)
+            return
+        }
+        let gone = cluster.neighbours.markSilent(now: now.monotonic, detectionTime: policy.detectionTime)
+        for id in gone { effects.observations.append(.trackerDown(id)) }
+        attendToMaster(now, &effects)
+        if let due = cluster.tickAt, due <= now.monotonic { tick(now, &effects) }
+        pumpRequests(now, &effects)
+        switch phase {
+        case .master: lead(now, &effects)
+        case .candidate: attendToElection(now, &effects)
+        case .following: attendToSuspicion(now, &effects)
+        case .restoring, .draining, .failed, .stopped: break
+        }
+        writeLog(now, &effects)
+        tellSettled(&effects)
+        sayKeepalive(now, &effects)
+        leaveWhenDone(now, &effects)
+    }
+
+    private mutating func tick(_ now: ClockReading, _ effects: inout Effects) {
+        cluster.tickAt = now.monotonic + retryPause
+        for request in cluster.book.removeStale(now: now.monotonic) {
+            if let id = request.waiting.clientRequest {
+                effects.answers.append(Answer(id: id, content: .failure(.notServing)))
+            }
+        }
+        switch phase {
+        case .following:
+            askToJoin(now, &effects)
+            continueTransfer(now, &effects)
+            if let following = cluster.following, following.isInstalled {
+                cluster.book.unhand(sentBefore: now.monotonic + .zero - policy.keepalive, epoch: following.epoch)
+            }
+        case .master: continueMerge(now, &effects)
+        case .candidate, .restoring, .draining, .failed, .stopped: break
+        }
+    }
+
+    private mutating func sayKeepalive(_ now: ClockReading, _ effects: inout Effects) {
+        guard cluster.keepaliveAt <= now.monotonic else { return }
+        cluster.keepaliveAt = now.monotonic + policy.keepalive
+        if cluster.id != 0 { broadcast(keepalive, &effects) }
+    }
+
+    /// When a node on a bus wants to be woken.
+    var clusterDeadline: Instant? {
+        guard isClustered else { return nil }
+        var deadline = earliest(log.writesResumeAt, cluster.leavesAt)
+        guard cluster.isBusUp else { return deadline }
+        deadline = earliest(deadline, earliest(cluster.tickAt, cluster.keepaliveAt))
+        deadline = earliest(deadline, cluster.neighbours.silenceDeadline(policy.detectionTime))
+        switch phase {
+        case .following: deadline = earliest(deadline, earliest(cluster.standAt, masterDeadline))
+        case .candidate: deadline = earliest(deadline, election.givesUpAt)
+        case .master: deadline = earliest(deadline, cluster.handover?.until)
+        case .restoring, .draining, .failed, .stopped: break
+        }
+        return deadline
+    }
+
+    /// When the master will have been silent for too long.
+    private var masterDeadline: Instant? {
+        guard cluster.suspectingSince == nil else { return nil }
+        return (cluster.following?.heardAt ?? cluster.aloneSince) + policy.detectionTime
+    }
+
+    // MARK: - Failing
+
+    /// The disk is broken: nobody hears of this node again.
+    mutating func failInCluster(_ now: ClockReading, _ effects: inout Effects) {
+        if election.isLeading { effects.observations.append(.steppedDown(election.epoch, .busLost)) }
+        election.giveUp()
+        for request in cluster.book.removeAll() { refuse(request.waiting, .storageFailed, now, &effects) }
+        if cluster.isBusUp { broadcast(.leave, &effects) }
+        cluster.following = nil
+        cluster.reads.removeAll()
+    }
+}

@@ -1,0 +1,185 @@
+/// Standing for master, answering those who stand, and coming into the role or out of it.
+
+import Primitives
+import Wire
+
+extension TrackerNode {
+    // MARK: - Standing
+
+    mutating func standInCluster(_ now: ClockReading, _ effects: inout Effects) {
+        let round = max(promise.epoch.round, cluster.highestRound, election.epoch.round) + 1
+        let epoch = Epoch(round: round, id: cluster.id)
+        stopSuspecting()
+        cluster.following = nil
+        cluster.answerTo = nil
+        phase = .candidate
+        promise.epoch = epoch
+        election.stand(epoch, givesUpAt: now.monotonic + policy.detectionTime)
+        persist(.promise(promise), .promise(epoch), &effects)
+        effects.observations.append(.stands(epoch))
+    }
+
+    /// A promise is on the disk: what depends on it may go out.
+    mutating func promiseKept(_ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects) {
+        guard epoch == promise.epoch, cluster.isBusUp else { return }
+        if phase == .candidate, election.promiseKept(epoch) {
+            election.answerReceived(
+                life, VoterAnswer(position: state.position, pending: log.pending?.bytes ?? []), epoch: epoch)
+            cluster.sentAt = now.monotonic
+            broadcast(.election, &effects)
+            checkElected(now, &effects)
+        } else if let candidate = cluster.answerTo {
+            cluster.answerTo = nil
+            sendAnswer(to: candidate, &effects)
+        }
+    }
+
+    /// A promise could not be written: nothing that depends on it goes out.
+    mutating func promiseLost(_ now: ClockReading, _ effects: inout Effects) {
+        cluster.answerTo = nil
+        if phase == .candidate, !election.isLeading { abandonElection(now) }
+    }
+
+    private func sendAnswer(to candidate: Life, _ effects: inout Effects) {
+        send(
+            .answer(VoterAnswer(position: state.position, pending: log.pending?.bytes ?? [])), to: candidate,
+            &effects)
+    }
+
+    mutating func abandonElection(_ now: ClockReading) {
+        election.giveUp()
+        phase = .following
+        // A random pause, so that two who stood at once do not do so again.
+        let pause = cluster.random.between(.zero, policy.keepalive)
+        cluster.aloneSince = now.monotonic - policy.detectionTime + policy.keepalive / 2 + pause
+    }
+
+    mutating func attendToElection(_ now: ClockReading, _ effects: inout Effects) {
+        if let due = election.givesUpAt, due <= now.monotonic {
+            if election.phase == .recovering, !isQuorumMode { return takeOffice(now, &effects) }
+            return abandonElection(now)
+        }
+        guard election.phase == .asking || election.phase == .recovering else { return }
+        guard now.monotonic - cluster.sentAt >= retryPause else { return }
+        cluster.sentAt = now.monotonic
+        if election.phase == .asking {
+            broadcast(.election, &effects)
+            // In survivor mode those who voted may have gone since.
+            checkElected(now, &effects)
+        } else {
+            recover(now, &effects)
+        }
+    }
+
+    // MARK: - Voting
+
+    mutating func electionReceived(_ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects) {
+        guard mayVote else { return }
+        guard epoch >= promise.epoch, epoch.id == sender.id else { return send(keepalive, to: sender, &effects) }
+        if epoch == promise.epoch {
+            // Asked again: the promise stands.
+            if durableEpoch >= epoch, cluster.answerTo == nil { sendAnswer(to: sender, &effects) }
+            return
+        }
+        if !isQuorumMode, isContent(now), cluster.handover?.to != sender, cluster.following?.life != sender { return }
+        switch phase {
+        case .master: stepDown(.superseded(epoch), now, &effects)
+        case .candidate: abandonElection(now)
+        case .following: break
+        case .restoring, .draining, .failed, .stopped: return
+        }
+        cluster.following = nil
+        stopSuspecting()
+        cluster.aloneSince = now.monotonic
+        promise.epoch = epoch
+        cluster.answerTo = sender
+        persist(.promise(promise), .promise(epoch), &effects)
+    }
+
+    /// Whether this node is a master, or follows one that it hears.
+    private func isContent(_ now: ClockReading) -> Bool {
+        if phase == .master { return true }
+        guard let following = cluster.following, following.isInstalled else { return false }
+        return now.monotonic - following.heardAt < policy.detectionTime
+    }
+
+    mutating func answerReceived(
+        _ answer: VoterAnswer, _ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects
+    ) {
+        election.answerReceived(sender, answer, epoch: epoch)
+        if phase == .candidate { checkElected(now, &effects) }
+    }
+
+    // MARK: - Coming into office
+
+    private mutating func checkElected(_ now: ClockReading, _ effects: inout Effects) {
+        guard electorate.isQuorum(election.answeredIDs) else { return }
+        if election.phase == .asking { election.beginRecovery(givesUpAt: now.monotonic + policy.detectionTime) }
+        recover(now, &effects)
+    }
+
+    /// Fetches what a voter knows to be decided and this node does not; then leads.
+    mutating func recover(_ now: ClockReading, _ effects: inout Effects) {
+        guard election.phase == .recovering, electorate.isQuorum(election.answeredIDs) else { return }
+        if let most = election.mostAdvanced, most.position.index > state.index {
+            return send(.fetch(after: state.position), to: most.life, &effects)
+        }
+        takeOffice(now, &effects)
+    }
+
+    private mutating func takeOffice(_ now: ClockReading, _ effects: inout Effects) {
+        let inherited = election.inherited(at: state.index + 1, own: log.pending)
+        let voters = election.answers
+        becomeMaster(now)
+        cluster.lastMaster = cluster.id
+        cluster.heardQuorumAt = now.monotonic
+        cluster.handover = nil
+        cluster.abortedTickets = nil
+        cluster.owesCommit = false
+        cluster.isBlank = false
+        cluster.reads.removeAll()
+        cluster.servesFrom = state.index + (inherited == nil ? 0 : 1)
+        for place in cluster.neighbours.all.indices {
+            cluster.neighbours[place].installedIn = .zero
+            cluster.neighbours[place].inStepSince = nil
+            cluster.neighbours[place].seen = SeenWindow()
+            cluster.neighbours[place].isDropped = false
+            cluster.neighbours[place].voteAwaitedSince = nil
+        }
+        broadcast(.coordinator(at: state.position), &effects)
+        for voter in voters where voter.life != life { welcomeVoter(voter, now, &effects) }
+        if isQuorumMode, state.members.isEmpty {
+            gathering.append(.setMembers(policy.members))
+        }
+        if let inherited { propose(again: inherited, now, &effects) }
+    }
+
+    // MARK: - Leaving office
+
+    /// A voter has promised an epoch that nobody leads: this master needs a higher one to be heard by it.
+    mutating func standAgain(above epoch: Epoch, _ now: ClockReading, _ effects: inout Effects) {
+        stepDown(.superseded(epoch), now, &effects)
+        if mayVote { standInCluster(now, &effects) }
+    }
+
+    mutating func stepDown(_ reason: StepDownReason, _ now: ClockReading, _ effects: inout Effects) {
+        precondition(phase == .master, "who steps down was master")
+        effects.observations.append(.steppedDown(election.epoch, reason))
+        phase = .following
+        isServing = false
+        election.giveUp()
+        replication.reset()
+        // Those who wait are still in the books of who heard them.
+        gathering = Gathering()
+        backlog = []
+        cluster.reads.removeAll()
+        cluster.abortedTickets = nil
+        cluster.handover = nil
+        cluster.merge = nil
+        cluster.following = nil
+        cluster.servesFrom = .max
+        cluster.aloneSince = now.monotonic
+        dropCommands(&effects)
+        cluster.keepaliveAt = min(cluster.keepaliveAt, now.monotonic)
+    }
+}

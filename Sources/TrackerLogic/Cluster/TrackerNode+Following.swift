@@ -1,0 +1,195 @@
+/// The slave's side of an entry: accepted, written, OK'd, and applied when it is known to be decided.
+
+import Primitives
+import Wire
+
+extension TrackerNode {
+    // MARK: - Accepting
+
+    mutating func prepareReceived(
+        _ bytes: [UInt8], _ sender: Life, _ epoch: Epoch, _ position: Position, _ now: ClockReading,
+        _ effects: inout Effects
+    ) {
+        guard let entry = try? LoggedEntry(bytes), entry.header.epoch == epoch else { return }
+        let ballot = entry.header.ballot
+        if epoch < promise.epoch {
+            return send(.error(ballot, .staleEpoch), to: sender, &effects)
+        }
+        masterHeard(sender, epoch, position, now, &effects)
+        guard let following = cluster.following, following.life == sender, following.epoch == epoch,
+            following.isInstalled, promise.epoch == epoch, cluster.transfer == nil
+        else { return }
+        let index = entry.header.index
+        if index <= state.index {
+            // Decided here already: a new master has still to find out.
+            if log.durableThrough >= index, log.chain(at: index, applied: state.position) == entry.chain,
+                durableEpoch >= epoch
+            {
+                send(.ok(ballot), to: sender, &effects)
+            }
+            return
+        }
+        guard index == state.index + 1, entry.header.previous == state.chain else {
+            return fetch(now, &effects)
+        }
+        guard entry.header.attempt >= following.attempt else { return }
+        cluster.following?.attempt = entry.header.attempt
+        if log.pending?.header.ballot == ballot {
+            if log.durablePending?.header.ballot == ballot, mayAcknowledge(epoch) {
+                send(.ok(ballot), to: sender, &effects)
+            }
+            return
+        }
+        log.accept(entry)
+        writeLog(now, &effects)
+    }
+
+    /// An OK counts for the epoch that is promised on the disk, and no other.
+    private func mayAcknowledge(_ epoch: Epoch) -> Bool { durableEpoch >= epoch && promise.epoch == epoch }
+
+    // MARK: - Writing
+
+    /// Writes the next entry that the disk lacks.
+    mutating func writeLog(_ now: ClockReading, _ effects: inout Effects) {
+        guard isClustered, cluster.transfer == nil, !cluster.isFinishingTransfer,
+            let next = log.nextWrite(now: now.monotonic)
+        else { return }
+        switch next {
+        case .entry(let entry):
+            log.beginWrite(entry)
+            if phase == .master { replication.forgetErrors(of: cluster.id) }
+            persist(.append(index: entry.header.index, entry: entry.bytes), .entry(entry.header.ballot), &effects)
+        case .everything:
+            log.beginWrite(nil)
+            let chunks = (0..<state.chunkCount).map { state.takeChunk($0) }
+            persist(.replaceAll(chunks: chunks), .everything(index: state.index), &effects)
+        }
+    }
+
+    mutating func entryWritten(_ now: ClockReading, _ effects: inout Effects) {
+        guard let entry = log.writeSucceeded() else { return }
+        let ballot = entry.header.ballot
+        cluster.votedThrough = max(cluster.votedThrough, ballot.index)
+        if phase == .master {
+            if ballot.epoch == election.epoch { replication.okReceived(from: cluster.id, ballot) }
+        } else if let following = cluster.following, following.isInstalled, following.epoch == ballot.epoch,
+            mayAcknowledge(ballot.epoch), cluster.isBusUp
+        {
+            send(.ok(ballot), to: following.life, &effects)
+        }
+    }
+
+    mutating func entryNotWritten(_ now: ClockReading, _ effects: inout Effects) {
+        guard let entry = log.writeFailed(retryAt: now.monotonic + .seconds(1)) else { return }
+        let ballot = entry.header.ballot
+        if phase == .master {
+            if ballot.epoch == election.epoch { ownWriteFailed(entry, now, &effects) }
+        } else if let following = cluster.following, following.isInstalled, following.epoch == ballot.epoch,
+            mayAcknowledge(ballot.epoch), cluster.isBusUp
+        {
+            // It said that it will not have this one: so it does not take it if it comes again.
+            cluster.following?.attempt = max(following.attempt, ballot.attempt + 1)
+            send(.error(ballot, .cannotStore), to: following.life, &effects)
+        }
+    }
+
+    /// The master itself cannot store what it proposes: the others may still, and then it is decided.
+    private mutating func ownWriteFailed(_ entry: LoggedEntry, _ now: ClockReading, _ effects: inout Effects) {
+        guard replication.proposed == entry.header.ballot else { return }
+        // It stays what is voted on.
+        log.accept(entry)
+        replication.errorReceived(from: cluster.id, entry.header.ballot)
+    }
+
+    // MARK: - Applying
+
+    /// The master has decided all up to a position.
+    mutating func learn(_ position: Position, _ now: ClockReading, _ effects: inout Effects) {
+        guard let following = cluster.following, following.isInstalled, cluster.transfer == nil,
+            position.index > state.index
+        else { return }
+        if let pending = log.pending, pending.position == position, pending.header.previous == state.chain {
+            applyDecided(pending, now, &effects)
+        } else {
+            fetch(now, &effects)
+        }
+    }
+
+    /// Asks the master for the entries that are missing, not more often than answers can come.
+    mutating func fetch(_ now: ClockReading, _ effects: inout Effects) {
+        guard let following = cluster.following, following.isInstalled else { return }
+        if let asked = following.fetchedAt, now.monotonic - asked < retryPause { return }
+        cluster.following?.fetchedAt = now.monotonic
+        send(.fetch(after: state.position), to: following.life, &effects)
+    }
+
+    /// Bytes of entries in one message.
+    private var entriesByteCount: Int { 256 << 10 }
+
+    mutating func fetchReceived(_ position: Position, _ place: Int, _ effects: inout Effects) {
+        let sender = cluster.neighbours[place].life
+        // A transfer asks for what follows its chunks, whatever the history before.
+        let isKnown = position.chain == 0 || log.contains(position, applied: state.position) == true
+        var start = position.index + 1
+        if position.chain == 0, start < log.tailStart { start = log.tailStart }
+        guard isKnown, start >= log.tailStart, position.index <= state.index else {
+            if phase == .master { welcome(sender, needsTransfer: true, &effects) }
+            return
+        }
+        var entries: [[UInt8]] = []
+        var byteCount = 0
+        var index = start
+        while byteCount < entriesByteCount, let entry = log.entry(index) {
+            entries.append(entry)
+            byteCount += entry.count
+            index += 1
+        }
+        send(.entries(entries, at: state.position), to: sender, &effects)
+    }
+
+    mutating func entriesReceived(
+        _ entries: [[UInt8]], _ sender: Life, _ epoch: Epoch, _ position: Position, _ now: ClockReading,
+        _ effects: inout Effects
+    ) {
+        if cluster.transfer?.source == sender { return transferEntries(entries, position, now, &effects) }
+        let isOfMaster = cluster.following?.life == sender && cluster.following?.isInstalled == true
+        let isRecovering = phase == .candidate && election.phase == .recovering
+        guard isOfMaster || isRecovering, cluster.transfer == nil else { return }
+        let before = state.index
+        for bytes in entries {
+            guard let entry = try? LoggedEntry(bytes), entry.header.index == state.index + 1 else { continue }
+            guard entry.header.previous == state.chain else { break }
+            applyDecided(entry, now, &effects)
+        }
+        cluster.following?.fetchedAt = nil
+        if isRecovering { return recover(now, &effects) }
+        if state.index > before, position.index > state.index { fetch(now, &effects) }
+    }
+
+    /// Applies a decided entry, and answers those of its requests that were heard here.
+    mutating func applyDecided(_ entry: LoggedEntry, _ now: ClockReading, _ effects: inout Effects) {
+        precondition(entry.header.index == state.index + 1, "entries are applied one after another")
+        state.begin(entry.header, chain: entry.chain)
+        counters.entries += 1
+        counters.updates += UInt64(entry.header.updateCount)
+        let tickets = (try? Tickets(entry.bytes, entry.header)) ?? Tickets()
+        var cursor = UpdateCursor(entry.header)
+        var ordinal: UInt32 = 0
+        var next = 0
+        while let update = try? cursor.next(entry.bytes) {
+            let outcome = state.apply(update)
+            count(outcome)
+            if case .membersChanged = outcome { effects.observations.append(.membersChanged(state.members)) }
+            if next < tickets.count, tickets.tickets[next].ordinal == ordinal {
+                let ticket = tickets.tickets[next]
+                settle(ticket, of: tickets.life(of: ticket), update, outcome, &effects)
+                next += 1
+            }
+            ordinal &+= 1
+        }
+        log.append(decided: entry.bytes, at: entry.position)
+        snapshotter.entryApplied(byteCount: entry.bytes.count, now: now.monotonic)
+        becomeWholeWhenDone(now, &effects)
+        stepDownWhenRemoved(now, &effects)
+    }
+}

@@ -1,0 +1,299 @@
+/// Becoming part of a cluster, or of its new epoch: HELLO, WELCOME, numbers, and the forming of a cluster.
+///
+///     hello ──► master: is the number free? is its history a beginning of ours?
+///                 ├─ yes, and the log goes back so far ──► welcome: the log suffices
+///                 ├─ no memory, or too far behind ───────► welcome: fetch the state (`+Transfer`)
+///                 └─ another history (survivor mode) ────► what it knows is merged first (`+Merging`)
+///
+/// A node that lost its memory does not know what it has promised, so it has no vote until it holds the whole state
+/// (design 3.4, rule 9). A cluster of members that all have none is formed when each has heard all the others: had
+/// anything been decided, one of them would remember.
+
+import Primitives
+import Wire
+
+extension TrackerNode {
+    // MARK: - Asking
+
+    /// What this node has, for whoever is master.
+    private var hello: ClusterMessage.Body {
+        let isBlank = self.isBlank
+        var heard: [Life] = []
+        if isBlank {
+            for neighbour in cluster.neighbours.all where neighbour.isUp && neighbour.isBlank {
+                heard.append(neighbour.life)
+            }
+        }
+        return .hello(
+            Hello(
+                position: state.position, isWhole: promise.isWhole, isBlank: isBlank, heard: heard,
+                members: fingerprint(of: policy.members)))
+    }
+
+    /// Whether it remembers nothing: no promise, no entry.
+    private var isBlank: Bool { promise.epoch == .zero && state.index == 0 && log.pending == nil }
+
+    private func fingerprint(of members: [UInt32]) -> UInt64 {
+        members.reduce(UInt64(members.count)) { mixed($0 ^ UInt64($1)) }
+    }
+
+    mutating func sayHello(to life: Life, _ now: ClockReading, _ effects: inout Effects) {
+        send(hello, to: life, &effects)
+    }
+
+    /// Asks again who has not been welcomed yet.
+    mutating func askToJoin(_ now: ClockReading, _ effects: inout Effects) {
+        if let following = cluster.following {
+            if !following.isInstalled { sayHello(to: following.life, now, &effects) }
+        } else if cluster.id == 0 || isBlank || cluster.refusal != nil {
+            broadcast(hello, &effects)
+        }
+        if cluster.id == 0, now.monotonic - cluster.aloneSince >= policy.detectionTime * 2, cluster.following == nil {
+            // Nobody is there to give it a number.
+            cluster.id = 1
+            effects.observations.append(.idAssigned(1))
+        }
+    }
+
+    // MARK: - Answering
+
+    mutating func helloReceived(
+        _ hello: Hello, _ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects
+    ) {
+        if let place = cluster.neighbours.place(of: sender.id), cluster.neighbours[place].life == sender {
+            cluster.neighbours[place].isBlank = hello.isBlank && hello.members == fingerprint(of: policy.members)
+            cluster.neighbours[place].heardBlank = hello.heard
+            cluster.neighbours[place].position = hello.position
+            cluster.neighbours[place].isWhole = hello.isWhole
+            if !hello.isWhole { election.forgetAnswer(of: sender.id) }
+        }
+        guard phase == .master else { return formCluster(now, &effects) }
+        if sender.id == 0 {
+            guard let id = freeID else { return send(.refused(.clusterFull), to: sender, &effects) }
+            return welcome(sender, as: id, needsTransfer: false, &effects)
+        }
+        guard epoch <= election.epoch else {
+            // It cannot go back to an epoch below what it has promised.
+            if hello.isWhole, electorate.includes(sender.id) { standAgain(above: epoch, now, &effects) }
+            return
+        }
+        admit(sender, hello.position, isWhole: hello.isWhole, now, &effects)
+    }
+
+    private var freeID: UInt32? {
+        (1...UInt32(Neighbours.maxCount + 1)).first {
+            $0 != cluster.id && cluster.neighbours.place(of: $0) == nil && !members.contains($0)
+        }
+    }
+
+    /// A voter that has answered this master's election.
+    mutating func welcomeVoter(_ voter: Election.Ballots, _ now: ClockReading, _ effects: inout Effects) {
+        admit(voter.life, voter.answer.position, isWhole: true, now, &effects)
+    }
+
+    private mutating func admit(
+        _ sender: Life, _ position: Position, isWhole: Bool, _ now: ClockReading, _ effects: inout Effects
+    ) {
+        guard let place = cluster.neighbours.place(of: sender.id), cluster.neighbours[place].life == sender else {
+            return
+        }
+        let isOfOurHistory = isBeginning(position)
+        if !isQuorumMode, isWhole, position.index > 0, isOfOurHistory != true,
+            !cluster.mergedChains.contains(position.chain)
+        {
+            return beginMerge(sender, position, now, &effects)
+        }
+        let needsTransfer = !isWhole && position.index > 0 || isOfOurHistory != true
+            || position.index + 1 < log.tailStart
+        cluster.neighbours[place].installedIn = election.epoch
+        cluster.neighbours[place].isDropped = false
+        cluster.neighbours[place].isWhole = isWhole && !needsTransfer
+        welcome(sender, needsTransfer: needsTransfer, &effects)
+    }
+
+    /// Whether a history is a beginning of this master's; nil where that cannot be told.
+    private func isBeginning(_ position: Position) -> Bool? {
+        if position.index > state.index {
+            if let pending = log.pending, pending.position == position { return true }
+            // A voter may know of a decision that this master is still to find out; nobody else can be ahead.
+            return isQuorumMode
+        }
+        return log.contains(position, applied: state.position)
+    }
+
+    func welcome(_ life: Life, as id: UInt32? = nil, needsTransfer: Bool, _ effects: inout Effects) {
+        send(
+            .welcome(
+                Welcome(
+                    id: id ?? life.id, position: state.position, servesFrom: cluster.servesFrom,
+                    attempt: replication.attempt, needsTransfer: needsTransfer, secret: promise.secret,
+                    shardCount: promise.shardCount)),
+            to: life, epoch: election.epoch, &effects)
+    }
+
+    // MARK: - Being welcomed
+
+    mutating func welcomeReceived(
+        _ welcome: Welcome, _ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects
+    ) {
+        guard epoch >= promise.epoch, epoch.id == sender.id, welcome.shardCount > 0, welcome.shardCount <= 1 << 16
+        else { return }
+        switch phase {
+        case .master:
+            guard epoch > election.epoch else { return }
+            stepDown(.superseded(epoch), now, &effects)
+        case .candidate: abandonElection(now)
+        case .following: break
+        case .restoring, .draining, .failed, .stopped: return
+        }
+        if welcome.id != cluster.id {
+            guard configuration.id == 0, cluster.id == 0 else { return }
+            cluster.id = welcome.id
+            effects.observations.append(.idAssigned(welcome.id))
+            return sayHello(to: sender, now, &effects)
+        }
+        install(welcome, sender, epoch, now, &effects)
+    }
+
+    private mutating func install(
+        _ welcome: Welcome, _ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects
+    ) {
+        var following =
+            cluster.following.flatMap { $0.life == sender && $0.epoch == epoch ? $0 : nil }
+            ?? Following(life: sender, epoch: epoch, heardAt: now.monotonic, since: now.monotonic)
+        let wasInstalled = following.isInstalled
+        following.isInstalled = true
+        following.heardAt = now.monotonic
+        following.attempt = max(following.attempt, welcome.attempt)
+        cluster.following = following
+        cluster.lastMaster = sender.id
+        cluster.refusal = nil
+        stopSuspecting()
+        if promise.epoch < epoch {
+            promise.epoch = epoch
+            persistPromise(&effects)
+        }
+        if !wasInstalled {
+            cluster.servesFrom = welcome.servesFrom
+            effects.observations.append(.follows(master: sender.id, epoch))
+            // Commands are for the master.
+            if !commands.isEmpty || commandUnderWay != nil { dropCommands(&effects) }
+        }
+        let isOtherTable = welcome.secret != promise.secret || welcome.shardCount != promise.shardCount
+        if isOtherTable, state.index == 0 { adopt(welcome.secret, shardCount: welcome.shardCount, &effects) }
+        let isNeeded = welcome.needsTransfer || (isOtherTable && state.index > 0)
+        if isNeeded, cluster.transfer == nil {
+            // An old copy of this message may come when all is long done.
+            if promise.isWhole, wasInstalled, log.contains(welcome.position, applied: state.position) == true { return }
+            return beginTransfer(welcome, sender, now, &effects)
+        }
+        guard cluster.transfer == nil else { return }
+        if !promise.isWhole {
+            cluster.wholeFrom = max(welcome.servesFrom, welcome.position.index, cluster.votedThrough)
+            becomeWholeWhenDone(now, &effects)
+        }
+        learn(welcome.position, now, &effects)
+    }
+
+    /// Takes the cluster's secret: the keys of connection ids and of the swarm table derive from it.
+    mutating func adopt(_ secret: ClusterSecret, shardCount: UInt32, _ effects: inout Effects) {
+        promise.secret = secret
+        promise.shardCount = shardCount
+        state = emptyState
+        deriveKeys()
+        sweep = ExpirySweep(shardCount: shardCount)
+        persistPromise(&effects)
+    }
+
+    /// The state before the first entry.
+    var emptyState: ReplicatedState {
+        ReplicatedState(
+            secret: promise.secret, shardCount: promise.shardCount,
+            keepsMergeData: configuration.cluster?.mode == .survivor)
+    }
+
+    /// Writes the promise down as it is in memory.
+    mutating func persistPromise(_ effects: inout Effects) {
+        var written = promise
+        written.isWhole = promise.isWhole || cluster.isBecomingWhole
+        persist(.promise(written), .promise(promise.epoch), &effects)
+    }
+
+    mutating func refusalReceived(
+        _ refusal: JoinRefusal, _ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects
+    ) {
+        guard phase == .following, cluster.following?.isInstalled != true else { return }
+        if refusal == .idTaken, configuration.id == 0 {
+            cluster.id = 0
+            return
+        }
+        if cluster.refusal != refusal { effects.observations.append(.joinRefused(refusal)) }
+        cluster.refusal = refusal
+    }
+
+    /// Another life says that it has this number.
+    mutating func namesakeHeard(_ message: ClusterMessage, _ now: ClockReading, _ effects: inout Effects) {
+        switch message.body {
+        case .hello:
+            if phase == .master { send(.refused(.idTaken), to: message.sender, &effects) }
+        case .refused(let refusal):
+            refusalReceived(refusal, message.sender, message.epoch, now, &effects)
+        case .keepalive(let keepalive) where keepalive.role == .master && phase == .master:
+            // Two that were alone have taken one number, or one was given twice: the lower epoch makes way.
+            guard (election.epoch, promise.incarnation) < (message.epoch, message.sender.incarnation) else { return }
+            stepDown(.superseded(message.epoch), now, &effects)
+            if configuration.id == 0 {
+                cluster.id = 0
+            } else {
+                cluster.refusal = .idTaken
+                effects.observations.append(.joinRefused(.idTaken))
+            }
+        default: break
+        }
+    }
+
+    // MARK: - Forming
+
+    /// Gives a blank member its vote when all members are blank and have heard it.
+    private mutating func formCluster(_ now: ClockReading, _ effects: inout Effects) {
+        guard isQuorumMode, !promise.isWhole, !cluster.isBecomingWhole, isBlank,
+            policy.members.contains(cluster.id)
+        else { return }
+        for member in policy.members where member != cluster.id {
+            guard let neighbour = cluster.neighbours[id: member], neighbour.isUp, neighbour.isBlank,
+                neighbour.heardBlank.contains(life)
+            else { return }
+        }
+        becomeWhole(now, &effects)
+    }
+
+    // MARK: - Being whole
+
+    /// Marks the record whole, on the disk first.
+    mutating func becomeWhole(_ now: ClockReading, _ effects: inout Effects) {
+        cluster.isBecomingWhole = true
+        var written = promise
+        written.isWhole = true
+        persist(.promise(written), .whole, &effects)
+    }
+
+    mutating func becomeWholeWhenDone(_ now: ClockReading, _ effects: inout Effects) {
+        guard !promise.isWhole, !cluster.isBecomingWhole, !cluster.isFinishingTransfer, cluster.transfer == nil,
+            let from = cluster.wholeFrom, state.index >= from, log.durableThrough >= from
+        else { return }
+        becomeWhole(now, &effects)
+    }
+
+    mutating func wholeWritten(_ now: ClockReading, _ effects: inout Effects) {
+        guard cluster.isBecomingWhole else { return }
+        cluster.isBecomingWhole = false
+        promise.isWhole = true
+        cluster.wholeFrom = nil
+        if let following = cluster.following, following.isInstalled, cluster.isBusUp {
+            send(.welcomeDone(at: state.position, digest: state.digest), to: following.life, &effects)
+            effects.observations.append(.transferEnded(state.position))
+        }
+    }
+
+    mutating func wholeNotWritten(_ now: ClockReading) { cluster.isBecomingWhole = false }
+}

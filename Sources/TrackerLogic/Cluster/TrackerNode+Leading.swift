@@ -1,0 +1,298 @@
+/// The master's side of an entry: proposed, voted on, decided, told.
+
+import Primitives
+import Wire
+
+extension TrackerNode {
+    /// Those whose OK counts now: the voters, and with the policy `all` everybody among them who is in step.
+    private var votingElectorate: Electorate {
+        var electorate = electorate
+        switch policy.vote {
+        case .majority: break
+        case .allDropped, .allAskedAgain:
+            electorate.needed = [cluster.id]
+            for neighbour in cluster.neighbours.all
+            where neighbour.isUp && neighbour.installedIn == election.epoch && !neighbour.isDropped
+                && electorate.includes(neighbour.life.id)
+            {
+                electorate.needed.append(neighbour.life.id)
+            }
+        }
+        return electorate
+    }
+
+    /// What a master does in every step.
+    mutating func lead(_ now: ClockReading, _ effects: inout Effects) {
+        guard hasQuorum(now) else { return stepDown(.quorumLost, now, &effects) }
+        countVotes(now, &effects)
+        guard phase == .master else { return }
+        attendToHandover(now, &effects)
+        proposeInCluster(now, &effects)
+        if cluster.owesCommit {
+            cluster.owesCommit = false
+            broadcast(.commit(at: state.position), epoch: election.epoch, &effects)
+        }
+        if now.monotonic - cluster.sentAt >= retryPause { sendAgain(now, &effects) }
+        attendToReads(now, &effects)
+    }
+
+    /// Whether a quorum follows this master, as far as it has heard within the detection time.
+    ///
+    /// In survivor mode the voters are those that it hears, so it always does.
+    private mutating func hasQuorum(_ now: ClockReading) -> Bool {
+        guard isQuorumMode else { return true }
+        var following = [cluster.id]
+        for neighbour in cluster.neighbours.all
+        where neighbour.isUp && (neighbour.epoch == election.epoch || neighbour.installedIn == election.epoch) {
+            following.append(neighbour.life.id)
+        }
+        if electorate.isQuorum(following) { cluster.heardQuorumAt = now.monotonic }
+        return now.monotonic - cluster.heardQuorumAt < policy.detectionTime
+    }
+
+    /// Whether phase 1 holds for the voters as they are now: they may have changed since the election.
+    private var hasPhaseOne: Bool { !isQuorumMode || electorate.isQuorum(election.answeredIDs) }
+
+    // MARK: - Proposing
+
+    private mutating func proposeInCluster(_ now: ClockReading, _ effects: inout Effects) {
+        guard replication.isIdle, log.pending == nil, cluster.handover == nil, cluster.abortedTickets == nil else {
+            return
+        }
+        guard hasPhaseOne else {
+            if now.monotonic - cluster.sentAt >= retryPause {
+                cluster.sentAt = now.monotonic
+                broadcast(.election, epoch: election.epoch, &effects)
+            }
+            return
+        }
+        if isQuorumMode, state.members.isEmpty { gathering.append(.setMembers(policy.members)) }
+        guard let sealed = sealWhatIsGathered(after: state.position, now, &effects) else { return }
+        cluster.isInherited = false
+        propose(LoggedEntry(sealed: sealed.bytes, sealed.header), now, &effects)
+    }
+
+    /// Proposes an entry that an earlier master left undecided.
+    mutating func propose(again entry: LoggedEntry, _ now: ClockReading, _ effects: inout Effects) {
+        cluster.isInherited = true
+        let ballot = replication.propose(election.epoch, index: entry.header.index)
+        var bytes = entry.bytes
+        EntryHeader.restamp(&bytes, epoch: ballot.epoch, attempt: ballot.attempt)
+        var header = entry.header
+        header.epoch = ballot.epoch
+        header.attempt = ballot.attempt
+        propose(LoggedEntry(sealed: bytes, header), now, &effects)
+    }
+
+    private mutating func propose(_ entry: LoggedEntry, _ now: ClockReading, _ effects: inout Effects) {
+        log.accept(entry)
+        cluster.sentAt = now.monotonic
+        cluster.proposedAt = now.monotonic
+        cluster.owesCommit = false
+        broadcast(.prepare(entry: entry.bytes, at: state.position), epoch: election.epoch, &effects)
+        for place in cluster.neighbours.all.indices { cluster.neighbours[place].voteAwaitedSince = now.monotonic }
+        cluster.keepaliveAt = now.monotonic + policy.keepalive
+        writeLog(now, &effects)
+    }
+
+    /// Asks those again who have not voted, and those who have not confirmed.
+    private mutating func sendAgain(_ now: ClockReading, _ effects: inout Effects) {
+        cluster.sentAt = now.monotonic
+        if let pending = log.pending, replication.proposed == pending.header.ballot {
+            if replication.hasErrors, now.monotonic - cluster.proposedAt >= policy.keepalive {
+                // Not refused, and yet not decided: those who could not store it may now.
+                return tryAgain(pending, now, &effects)
+            }
+            for place in cluster.neighbours.all.indices {
+                let neighbour = cluster.neighbours[place]
+                guard neighbour.isUp, neighbour.installedIn == election.epoch,
+                    !replication.hasVoted(neighbour.life.id)
+                else { continue }
+                if attendToStraggler(place, now) { continue }
+                send(
+                    .prepare(entry: pending.bytes, at: state.position), to: neighbour.life, epoch: election.epoch,
+                    &effects)
+            }
+        }
+        if cluster.reads.isRoundUnderWay {
+            broadcast(.confirm(round: cluster.reads.round), epoch: election.epoch, &effects)
+        }
+    }
+
+    /// One that lives and does not vote.
+    ///
+    /// - Returns: whether it is not to be asked now.
+    private mutating func attendToStraggler(_ place: Int, _ now: ClockReading) -> Bool {
+        guard let since = cluster.neighbours[place].voteAwaitedSince else { return false }
+        let waited = now.monotonic - since
+        switch policy.vote {
+        case .majority: return false
+        case .allDropped(let after):
+            if waited >= after {
+                cluster.neighbours[place].isDropped = true
+                cluster.neighbours[place].installedIn = .zero
+                return true
+            }
+            return false
+        case .allAskedAgain(let every):
+            // The first seconds are for messages that were lost; then at the policy's pace.
+            guard waited >= policy.detectionTime else { return false }
+            return waited.nanoseconds % every.nanoseconds >= retryPause.nanoseconds
+        }
+    }
+
+    // MARK: - Votes
+
+    mutating func okReceived(_ ballot: Ballot, _ place: Int, _ now: ClockReading, _ effects: inout Effects) {
+        guard phase == .master, ballot.epoch == election.epoch,
+            cluster.neighbours[place].installedIn == election.epoch
+        else { return }
+        cluster.neighbours[place].voteAwaitedSince = nil
+        replication.okReceived(from: cluster.neighbours[place].life.id, ballot)
+    }
+
+    mutating func errorReceived(
+        _ ballot: Ballot, _ reason: RefusalReason, _ place: Int, _ epoch: Epoch, _ now: ClockReading,
+        _ effects: inout Effects
+    ) {
+        guard phase == .master else { return }
+        switch reason {
+        case .staleEpoch:
+            if epoch > election.epoch, electorate.includes(cluster.neighbours[place].life.id) {
+                standAgain(above: epoch, now, &effects)
+            }
+        case .gap: break
+        case .cannotStore:
+            guard ballot.epoch == election.epoch, cluster.neighbours[place].installedIn == election.epoch else {
+                return
+            }
+            cluster.neighbours[place].voteAwaitedSince = nil
+            replication.errorReceived(from: cluster.neighbours[place].life.id, ballot)
+        }
+    }
+
+    private mutating func countVotes(_ now: ClockReading, _ effects: inout Effects) {
+        switch replication.decision(votingElectorate) {
+        case .open: break
+        case .committed:
+            guard let entry = log.pending else { preconditionFailure("what is voted on is in the log") }
+            replication.committed()
+            cluster.owesCommit = true
+            applyDecided(entry, now, &effects)
+            tellAborted(now, &effects)
+        case .refused: entryRefused(isNowhere: false, now, &effects)
+        case .refusedByAll: entryRefused(isNowhere: true, now, &effects)
+        }
+    }
+
+    /// The vote has refused the entry under way (design 3.2, ABORT).
+    private mutating func entryRefused(isNowhere: Bool, _ now: ClockReading, _ effects: inout Effects) {
+        guard let entry = log.pending else { preconditionFailure("what is voted on is in the log") }
+        if cluster.isInherited || cluster.abortedTickets != nil {
+            // An inherited entry may be decided already, and an empty one is in the place of one that some may have:
+            // neither is given up. It is tried again, by and by.
+            guard now.monotonic - cluster.proposedAt >= policy.keepalive else { return }
+            return tryAgain(entry, now, &effects)
+        }
+        let tickets = (try? Tickets(entry.bytes, entry.header)) ?? Tickets()
+        replication.refused()
+        postponeCommand(now)
+        if isNowhere {
+            log.dropPending()
+            return refuseTickets(tickets, now, &effects)
+        }
+        // Some may have it: an empty entry is decided in its place before anybody is told.
+        cluster.abortedTickets = tickets
+        let ballot = replication.propose(election.epoch, index: entry.header.index)
+        var bytes: [UInt8] = []
+        EntryHeader.reserve(in: &bytes)
+        let header = EntryHeader(
+            index: ballot.index, epoch: ballot.epoch, attempt: ballot.attempt, time: entry.header.time,
+            updateCount: 0, ticketsOffset: UInt32(EntryHeader.byteCount), previous: state.chain)
+        header.seal(&bytes)
+        propose(LoggedEntry(sealed: bytes, header), now, &effects)
+    }
+
+    /// Proposes the same entry by a further attempt: who could not store it once is asked again.
+    private mutating func tryAgain(_ entry: LoggedEntry, _ now: ClockReading, _ effects: inout Effects) {
+        let isInherited = cluster.isInherited
+        replication.refused()
+        propose(again: entry, now, &effects)
+        cluster.isInherited = isInherited
+    }
+
+    /// The empty entry in the place of a refused one is decided: now it is certain that the other never will be.
+    private mutating func tellAborted(_ now: ClockReading, _ effects: inout Effects) {
+        guard let tickets = cluster.abortedTickets else { return }
+        refuseTickets(tickets, now, &effects)
+    }
+
+    private mutating func refuseTickets(_ tickets: Tickets?, _ now: ClockReading, _ effects: inout Effects) {
+        cluster.abortedTickets = nil
+        guard let tickets else { return }
+        for ticket in tickets.tickets {
+            refuse(number: ticket.number, of: tickets.life(of: ticket), .notStored, now, &effects)
+        }
+        effects.observations.append(.aborted(index: state.index, refused: tickets.count))
+    }
+
+    // MARK: - Handing over
+
+    /// Makes way for a tracker that the policy prefers, when that has been in step for some keepalives (design 3.4,
+    /// rule 6).
+    private mutating func attendToHandover(_ now: ClockReading, _ effects: inout Effects) {
+        if let handover = cluster.handover {
+            guard now.monotonic < handover.until else {
+                // It has not taken the role: this node keeps it, and does not offer it again for a while.
+                if let place = cluster.neighbours.place(of: handover.to.id) {
+                    cluster.neighbours[place].inStepSince = now.monotonic
+                }
+                cluster.handover = nil
+                return
+            }
+            if !handover.isAnnounced, replication.isIdle, log.pending == nil {
+                cluster.handover?.isAnnounced = true
+                send(.handover, to: handover.to, epoch: election.epoch, &effects)
+            }
+            return
+        }
+        guard isServing, cluster.merge == nil, cluster.leavesAt == nil else { return }
+        let stable = policy.keepalive * 4
+        for neighbour in cluster.neighbours.all where policy.election.prefers(neighbour.life.id, to: cluster.id) {
+            guard mayTakeOver(neighbour), let since = neighbour.inStepSince, now.monotonic - since >= stable else {
+                continue
+            }
+            return beginHandover(to: neighbour.life, now)
+        }
+    }
+
+    func mayTakeOver(_ neighbour: Neighbour) -> Bool {
+        neighbour.isUp && neighbour.isWhole && neighbour.installedIn == election.epoch && !neighbour.isDropped
+            && electorate.includes(neighbour.life.id)
+    }
+
+    mutating func beginHandover(to life: Life, _ now: ClockReading) {
+        cluster.handover = ClusterState.Handover(to: life, until: now.monotonic + policy.detectionTime)
+    }
+
+    mutating func handoverReceived(_ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects) {
+        guard phase == .following, mayVote, let following = cluster.following, following.life == sender,
+            following.epoch == epoch, following.isInstalled, log.pending == nil
+        else { return }
+        standInCluster(now, &effects)
+    }
+
+    /// Notes whether a slave is in step with this master.
+    mutating func noteStep(of place: Int, _ epoch: Epoch, _ now: ClockReading) {
+        guard phase == .master else { return }
+        let neighbour = cluster.neighbours[place]
+        let isInStep =
+            neighbour.installedIn == election.epoch && epoch == election.epoch && neighbour.isWhole
+            && neighbour.position.index + 8 >= state.index
+        if !isInStep {
+            cluster.neighbours[place].inStepSince = nil
+        } else if neighbour.inStepSince == nil {
+            cluster.neighbours[place].inStepSince = now.monotonic
+        }
+    }
+}

@@ -1,0 +1,90 @@
+/// After a partition, in survivor mode: two masters become one, and two repositories.
+///
+///     lower master ── hears of the higher: hello ──► higher master: another history? asks for a chunk
+///                  ◄── the chunk is asked of it, so it is heard: steps down
+///     its chunks ──► updates in the higher one's log ──► decided ──► welcome, with a state transfer
+///
+/// A master makes way only for one that answers it. One that can send and not receive claims to be master for ever and
+/// brings nobody down (design 3.4, rule 7).
+
+import Primitives
+import Wire
+
+extension TrackerNode {
+    /// A higher master is heard: it is asked whether it hears us.
+    mutating func probe(_ sender: Life, _ now: ClockReading, _ effects: inout Effects) {
+        sayHello(to: sender, now, &effects)
+    }
+
+    /// A lower master is heard: it is to know of this one.
+    func proposeMerge(_ sender: Life, _ effects: inout Effects) {
+        send(keepalive, to: sender, epoch: election.epoch, &effects)
+    }
+
+    mutating func beginMerge(_ sender: Life, _ position: Position, _ now: ClockReading, _ effects: inout Effects) {
+        if cluster.merge != nil {
+            // One after another; the others are told to wait.
+            return send(keepalive, to: sender, epoch: election.epoch, &effects)
+        }
+        cluster.merge = MergeWork(
+            source: sender, position: position, askedAt: now.monotonic, beganAt: now.monotonic)
+        send(.fetchChunk(0), to: sender, epoch: election.epoch, &effects)
+    }
+
+    /// A higher master wants a chunk of this one's state: it hears us, and is followed.
+    mutating func makeWay(for sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects) {
+        stepDown(.superseded(epoch), now, &effects)
+        cluster.following = Following(life: sender, epoch: epoch, heardAt: now.monotonic, since: now.monotonic)
+        cluster.lastMaster = sender.id
+    }
+
+    mutating func mergeChunk(
+        _ chunk: SnapshotChunk, _ sender: Life, _ now: ClockReading, _ effects: inout Effects
+    ) {
+        guard let merge = cluster.merge, merge.source == sender, merge.chunk == chunk.number, !merge.isComplete else {
+            return
+        }
+        if chunk.bytes.isEmpty {
+            cluster.merge?.isComplete = true
+        } else if let updates = try? state.mergeUpdates(from: chunk) {
+            cluster.merge?.updates = updates.reversed()
+            cluster.merge?.updateCount += updates.count
+            cluster.merge?.chunk += 1
+        }
+        continueMerge(now, &effects)
+    }
+
+    mutating func continueMerge(_ now: ClockReading, _ effects: inout Effects) {
+        guard phase == .master, let merge = cluster.merge else { return }
+        guard let place = cluster.neighbours.place(of: merge.source.id), cluster.neighbours[place].life == merge.source,
+            cluster.neighbours[place].isUp
+        else {
+            cluster.merge = nil
+            return
+        }
+        while gathering.updateCount < configuration.limits.updatesPerEntry / 2,
+            let update = cluster.merge?.updates.popLast()
+        {
+            gathering.append(update)
+            // It is in the next entry, or the one after that which is under way.
+            cluster.merge?.lastIndex = state.index + 2
+        }
+        guard cluster.merge?.updates.isEmpty == true else { return }
+        guard merge.isComplete || cluster.merge?.isComplete == true else {
+            if now.monotonic - merge.askedAt >= retryPause || merge.chunk != cluster.merge?.chunk {
+                cluster.merge?.askedAt = now.monotonic
+                send(.fetchChunk(cluster.merge?.chunk ?? 0), to: merge.source, epoch: election.epoch, &effects)
+            }
+            return
+        }
+        let isIdle = gathering.isEmpty && replication.isIdle
+        guard isIdle || state.index >= cluster.merge?.lastIndex ?? 0 else { return }
+        effects.observations.append(.merged(from: merge.source.id, updates: cluster.merge?.updateCount ?? 0))
+        if cluster.mergedChains.count >= Neighbours.maxCount { cluster.mergedChains.removeFirst() }
+        cluster.mergedChains.append(merge.position.chain)
+        cluster.merge = nil
+        cluster.neighbours[place].installedIn = election.epoch
+        cluster.neighbours[place].isWhole = false
+        welcome(merge.source, needsTransfer: true, &effects)
+    }
+}

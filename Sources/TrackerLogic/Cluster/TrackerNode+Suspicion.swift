@@ -1,0 +1,183 @@
+/// Missing the master: the pre-vote before an election, and who stands.
+///
+///     master heard ── silent for the detection time ──► suspects, says so ── a quorum suspects ──► the preferred one
+///         ▲                                                  │                  stands at once, the others by and by
+///         └────────────── a master is heard ─────────────────┘
+///
+/// A node that can send but not receive suspects alone, for ever, and harms nobody (design 3.4, rule 7).
+
+import Primitives
+import Wire
+
+extension TrackerNode {
+    /// The voters as this node sees them.
+    ///
+    /// In quorum mode: the members that are in the log, or were configured while there is none. In survivor mode: this
+    /// node and those it has heard within the detection time that hold the whole state.
+    var electorate: Electorate {
+        guard let policy = configuration.cluster else { return Electorate(voters: [cluster.id]) }
+        var active: [UInt32] = []
+        for neighbour in cluster.neighbours.all where neighbour.isUp && neighbour.isWhole && !neighbour.isDropped {
+            active.append(neighbour.life.id)
+        }
+        guard policy.mode == .quorum else {
+            let place = active.firstIndex { $0 > cluster.id } ?? active.count
+            active.insert(cluster.id, at: place)
+            return Electorate(voters: active)
+        }
+        return Electorate(voters: members)
+    }
+
+    /// The ids that vote in quorum mode.
+    var members: [UInt32] { state.members.isEmpty ? policy.members : state.members }
+
+    /// Whether this node may vote: a member that holds the whole state.
+    var mayVote: Bool {
+        guard promise.isWhole, cluster.transfer == nil, cluster.id != 0, cluster.refusal == nil else { return false }
+        return !isQuorumMode || members.contains(cluster.id)
+    }
+
+    // MARK: - The master
+
+    /// A node says that it is master in an epoch, at a position.
+    mutating func masterHeard(
+        _ sender: Life, _ epoch: Epoch, _ position: Position, _ now: ClockReading, _ effects: inout Effects
+    ) {
+        if epoch < promise.epoch {
+            // It is master no more, or of another part of what was one cluster: it is to hear of us.
+            if phase == .master { return proposeMerge(sender, &effects) }
+            return send(keepalive, to: sender, &effects)
+        }
+        switch phase {
+        case .master:
+            guard epoch > election.epoch else { return }
+            // In quorum mode a quorum has promised to follow it. In survivor mode it may be deaf: it has to answer.
+            if isQuorumMode { stepDown(.superseded(epoch), now, &effects) } else { probe(sender, now, &effects) }
+            if phase == .master { return }
+        case .candidate:
+            abandonElection(now)
+        case .following: break
+        case .restoring, .draining, .failed, .stopped: return
+        }
+        follow(sender, epoch, now, &effects)
+        guard cluster.following?.life == sender, cluster.following?.epoch == epoch else { return }
+        learn(position, now, &effects)
+    }
+
+    private mutating func follow(_ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects) {
+        if let known = cluster.following, known.life == sender, known.epoch == epoch {
+            cluster.following?.heardAt = now.monotonic
+            if known.isInstalled { stopSuspecting() }
+            return
+        }
+        if let ignored = cluster.ignored, ignored.life == sender, now.monotonic < ignored.until { return }
+        if let known = cluster.following, known.isInstalled, !isQuorumMode, known.life != sender,
+            now.monotonic - known.heardAt < policy.detectionTime
+        {
+            // Two masters after a partition settle it between them; who follows one goes with it.
+            return
+        }
+        let since = cluster.following.map { $0.isInstalled ? now.monotonic : $0.since } ?? now.monotonic
+        cluster.following = Following(life: sender, epoch: epoch, heardAt: now.monotonic, since: since)
+        cluster.lastMaster = sender.id
+        sayHello(to: sender, now, &effects)
+    }
+
+    /// The master says that it is master no more: nobody waits for its silence.
+    mutating func masterMadeWay(_ now: ClockReading) {
+        cluster.following = nil
+        cluster.transfer = nil
+        cluster.transferChunks = []
+        cluster.aloneSince = now.monotonic
+    }
+
+    mutating func leaveReceived(_ place: Int, _ now: ClockReading, _ effects: inout Effects) {
+        let life = cluster.neighbours[place].life
+        cluster.neighbours.markDown(place)
+        effects.observations.append(.trackerDown(life.id))
+        guard cluster.following?.life == life else { return }
+        masterMadeWay(now)
+        // It said so itself: there is nothing to wait for.
+        cluster.aloneSince = now.monotonic - policy.detectionTime
+    }
+
+    // MARK: - Suspicion
+
+    /// A master that was heard and never answered is heeded no more for a while.
+    mutating func attendToMaster(_ now: ClockReading, _ effects: inout Effects) {
+        guard let following = cluster.following, !following.isInstalled, phase == .following,
+            now.monotonic - following.since >= policy.detectionTime * 2
+        else { return }
+        cluster.ignored = (following.life, now.monotonic + policy.detectionTime * 10)
+        cluster.following = nil
+        cluster.aloneSince = now.monotonic - policy.detectionTime
+    }
+
+    mutating func attendToSuspicion(_ now: ClockReading, _ effects: inout Effects) {
+        let heardAt = cluster.following?.heardAt ?? cluster.aloneSince
+        guard now.monotonic - heardAt >= policy.detectionTime else { return stopSuspecting() }
+        if cluster.suspectingSince == nil {
+            cluster.suspectingSince = now.monotonic
+            cluster.sentAt = now.monotonic - policy.keepalive
+            cluster.transfer = nil
+            cluster.transferChunks = []
+            effects.observations.append(.suspects(promise.epoch))
+        }
+        guard mayVote else { return }
+        if now.monotonic - cluster.sentAt >= policy.keepalive / 2 {
+            cluster.sentAt = now.monotonic
+            broadcast(.suspect(at: state.position), &effects)
+        }
+        considerStanding(now, &effects)
+    }
+
+    mutating func stopSuspecting() {
+        cluster.suspectingSince = nil
+        cluster.standAt = nil
+    }
+
+    mutating func suspectReceived(
+        _ position: Position, _ place: Int, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects
+    ) {
+        cluster.neighbours[place].suspectedAt = now.monotonic
+        cluster.neighbours[place].suspectedEpoch = epoch
+        cluster.neighbours[place].position = position
+        cluster.neighbours[place].isWhole = true
+        // Who knows of a higher epoch says so.
+        if promise.epoch > epoch { send(keepalive, to: cluster.neighbours[place].life, &effects) }
+        if phase == .following, cluster.suspectingSince != nil { considerStanding(now, &effects) }
+    }
+
+    /// Stands when a quorum misses the master and it is this node's turn.
+    private mutating func considerStanding(_ now: ClockReading, _ effects: inout Effects) {
+        guard mayVote, phase == .following else { return }
+        var suspecters = [cluster.id]
+        var furthest = state.index
+        for neighbour in cluster.neighbours.all where neighbour.isUp {
+            guard let at = neighbour.suspectedAt, now.monotonic - at < policy.detectionTime else { continue }
+            suspecters.append(neighbour.life.id)
+            furthest = max(furthest, neighbour.position.index)
+        }
+        guard electorate.isQuorum(suspecters) else {
+            cluster.standAt = nil
+            return
+        }
+        if cluster.standAt == nil {
+            let rank = rank(among: suspecters, furthest: furthest)
+            var pause = policy.keepalive / 2 * rank
+            if rank > 0 { pause = pause + cluster.random.between(.zero, policy.keepalive / 4) }
+            cluster.standAt = now.monotonic + pause
+        }
+        if let due = cluster.standAt, due <= now.monotonic { standInCluster(now, &effects) }
+    }
+
+    /// This node's turn: by policy, but those who lack entries come after those who have them.
+    private func rank(among ids: [UInt32], furthest: UInt64) -> Int {
+        func lags(_ id: UInt32) -> Bool {
+            (id == cluster.id ? state.index : cluster.neighbours[id: id]?.position.index ?? 0) < furthest
+        }
+        let order = policy.election.order(ids, after: cluster.lastMaster)
+        let sorted = order.filter { !lags($0) } + order.filter(lags)
+        return sorted.firstIndex(of: cluster.id) ?? sorted.count
+    }
+}

@@ -1,0 +1,196 @@
+/// Fetching the whole state, and sending chunks of it to others.
+
+import Primitives
+import Wire
+
+extension TrackerNode {
+    // MARK: - Sending
+
+    /// Anybody may have a chunk: it is as it is now, and says at which index.
+    mutating func chunkWanted(
+        _ number: UInt32, _ sender: Life, _ now: ClockReading, _ effects: inout Effects
+    ) {
+        if phase == .master, let neighbour = cluster.neighbours[id: sender.id], neighbour.epoch > election.epoch {
+            // It answers a probe: whoever is above and hears us is followed.
+            makeWay(for: sender, neighbour.epoch, now, &effects)
+        }
+        guard Int(number) < state.chunkCount else {
+            // There are no more.
+            return send(.chunk(number: number, index: state.index, bytes: []), to: sender, &effects)
+        }
+        let chunk = state.chunk(Int(number))
+        send(.chunk(number: chunk.number, index: chunk.index, bytes: chunk.bytes), to: sender, &effects)
+    }
+
+    // MARK: - Fetching
+
+    mutating func beginTransfer(
+        _ welcome: Welcome, _ sender: Life, _ now: ClockReading, _ effects: inout Effects
+    ) {
+        // What this node has heard may be decided in entries that it will never see.
+        for request in cluster.book.removeAll() {
+            guard let id = request.waiting.clientRequest else { continue }
+            effects.answers.append(Answer(id: id, content: .failure(.notServing)))
+        }
+        promise.isWhole = false
+        cluster.isBecomingWhole = false
+        promise.secret = welcome.secret
+        promise.shardCount = welcome.shardCount
+        persistPromise(&effects)
+        cluster.wholeFrom = max(welcome.servesFrom, welcome.position.index, cluster.votedThrough)
+        cluster.transfer = StateTransfer(from: sender, chunkCount: Int(welcome.shardCount) + 1)
+        cluster.transferChunks = Array(repeating: nil, count: Int(welcome.shardCount) + 1)
+        cluster.transferTail = []
+        effects.observations.append(.transferBegan(from: sender.id))
+        continueTransfer(now, &effects)
+    }
+
+    mutating func continueTransfer(_ now: ClockReading, _ effects: inout Effects) {
+        if !promise.isWhole { becomeWholeWhenDone(now, &effects) }
+        guard let source = cluster.transfer?.source, cluster.following?.life == source else {
+            cluster.transfer = nil
+            return
+        }
+        if cluster.transfer?.hasAllChunks == true { return fetchTransferTail(&effects) }
+        let retryAfter = policy.keepalive
+        let wanted = cluster.transfer?.wanted(now: now.monotonic, retryAfter: retryAfter) ?? []
+        for number in wanted { send(.fetchChunk(number), to: source, &effects) }
+    }
+
+    private func fetchTransferTail(_ effects: inout Effects) {
+        guard let transfer = cluster.transfer else { return }
+        let behind = transfer.completeThrough + UInt64(cluster.transferTail.count)
+        send(.fetch(after: Position(index: behind, chain: 0)), to: transfer.source, &effects)
+    }
+
+    mutating func chunkReceived(
+        _ chunk: SnapshotChunk, _ sender: Life, _ now: ClockReading, _ effects: inout Effects
+    ) {
+        if phase == .master { return mergeChunk(chunk, sender, now, &effects) }
+        guard cluster.transfer?.source == sender, !chunk.bytes.isEmpty, chunk.isSound,
+            cluster.transfer?.received(chunk.number, index: chunk.index) == true
+        else { return }
+        cluster.transferChunks[Int(chunk.number)] = chunk
+        continueTransfer(now, &effects)
+    }
+
+    /// The log behind the chunks.
+    mutating func transferEntries(
+        _ entries: [[UInt8]], _ position: Position, _ now: ClockReading, _ effects: inout Effects
+    ) {
+        guard let transfer = cluster.transfer, transfer.hasAllChunks else { return }
+        var next = transfer.completeThrough + UInt64(cluster.transferTail.count) + 1
+        for bytes in entries {
+            guard let header = try? EntryHeader(bytes), header.index >= next else { continue }
+            guard header.index == next else {
+                // The log was cut meanwhile: what is older than it is fetched again.
+                for number in cluster.transfer?.forget(olderThan: header.index - 1) ?? [] {
+                    cluster.transferChunks[number] = nil
+                }
+                cluster.transferTail = []
+                return continueTransfer(now, &effects)
+            }
+            cluster.transferTail.append(bytes)
+            next += 1
+        }
+        let newest = transfer.heldThrough.reduce(0) { max($0, $1 ?? 0) }
+        guard next > newest else {
+            if !entries.isEmpty { fetchTransferTail(&effects) }
+            return
+        }
+        buildState(now, &effects)
+    }
+
+    /// Everything is here: one state out of chunks of several indices and the log behind them.
+    private mutating func buildState(_ now: ClockReading, _ effects: inout Effects) {
+        guard let transfer = cluster.transfer else { return }
+        var fresh = emptyState
+        var tail: [LoggedEntry] = []
+        do {
+            for case let chunk? in cluster.transferChunks { try fresh.restore(chunk) }
+            for bytes in cluster.transferTail {
+                let entry = try LoggedEntry(bytes)
+                tail.append(entry)
+                fresh.begin(entry.header, chain: entry.chain)
+                var cursor = UpdateCursor(entry.header)
+                while let update = try cursor.next(bytes) {
+                    let chunk = fresh.chunk(of: update)
+                    if entry.header.index > transfer.heldThrough[chunk] ?? 0 { fresh.apply(update) }
+                }
+            }
+        } catch {
+            // Something in it was damaged on its way: all anew.
+            cluster.following?.isInstalled = false
+            cluster.transfer = nil
+            return
+        }
+        let oldCount = state.chunkCount
+        state = fresh
+        deriveKeys()
+        if oldCount != state.chunkCount { sweep = ExpirySweep(shardCount: promise.shardCount) }
+        log.reset(to: Position(index: transfer.completeThrough, chain: 0))
+        for entry in tail { log.append(decided: entry.bytes, at: entry.position) }
+        log.wroteEverything(through: state.index)
+        cluster.transfer = nil
+        cluster.transferChunks = []
+        cluster.transferTail = []
+        snapshotter.restart(now: now.monotonic)
+        writeEverything(&effects)
+        fetch(now, &effects)
+    }
+
+    /// Writes all of the state in the place of what the record held.
+    private mutating func writeEverything(_ effects: inout Effects) {
+        cluster.isFinishingTransfer = true
+        log.beginWrite(nil)
+        let chunks = (0..<state.chunkCount).map { state.takeChunk($0) }
+        persist(.replaceAll(chunks: chunks), .everything(index: state.index), &effects)
+    }
+
+    mutating func everythingWritten(through index: UInt64, _ now: ClockReading, _ effects: inout Effects) {
+        log.wroteEverything(through: index)
+        cluster.isFinishingTransfer = false
+        becomeWholeWhenDone(now, &effects)
+    }
+
+    mutating func everythingNotWritten(_ now: ClockReading) {
+        _ = log.writeFailed(retryAt: now.monotonic + .seconds(1))
+        log.everythingNotWritten()
+        cluster.isFinishingTransfer = false
+        for number in 0..<state.chunkCount { state.markChanged(chunk: number) }
+    }
+
+    // MARK: - Proof
+
+    /// A newcomer says that it has everything; the digest has to agree.
+    mutating func welcomeDone(
+        _ place: Int, _ position: Position, _ digest: UInt64, _ epoch: Epoch, _ now: ClockReading,
+        _ effects: inout Effects
+    ) {
+        guard phase == .master, epoch == election.epoch else { return }
+        let newcomer = cluster.neighbours[place].life
+        if position == state.position, digest != state.digest {
+            cluster.neighbours[place].isWhole = false
+            return welcome(newcomer, needsTransfer: true, &effects)
+        }
+        cluster.neighbours[place].position = position
+        cluster.neighbours[place].isWhole = true
+        cluster.neighbours[place].installedIn = election.epoch
+    }
+
+    /// Two who have applied the same hold the same, or one of them is wrong: the slave fetches all anew.
+    mutating func compareDigest(
+        _ keepalive: Keepalive, _ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects
+    ) {
+        guard let following = cluster.following, following.life == sender, following.epoch == epoch,
+            following.isInstalled, cluster.transfer == nil, promise.isWhole, keepalive.position == state.position,
+            keepalive.digest != state.digest
+        else { return }
+        effects.observations.append(.diverged(state.position))
+        promise.isWhole = false
+        cluster.isBecomingWhole = false
+        persistPromise(&effects)
+        cluster.following?.isInstalled = false
+        sayHello(to: sender, now, &effects)
+    }
+}

@@ -1,0 +1,158 @@
+/// The node's record: reading it back, and what becomes of writes.
+
+import Primitives
+import Wire
+
+extension TrackerNode {
+    // MARK: - Restoring
+
+    /// Takes a chunk of the record back.
+    ///
+    /// All chunks come before the first entry.
+    public mutating func restore(_ chunk: SnapshotChunk) throws(ChunkDamaged) {
+        precondition(phase == .restoring, "a record is read back before the node starts")
+        try state.restore(chunk)
+        restoredThrough[Int(chunk.number)] = chunk.index
+    }
+
+    /// Takes an entry of the log back.
+    ///
+    /// Entries come in the order of their indices, without gaps, and the first no later
+    /// than right behind the snapshot.
+    ///
+    /// - Throws: `EntryDamaged` also where one is missing. The node is of no use then.
+    public mutating func restore(entry bytes: [UInt8]) throws(EntryDamaged) {
+        precondition(phase == .restoring, "a record is read back before the node starts")
+        let header = try EntryHeader(bytes)
+        let isNext =
+            if let lastRestored { header.index == lastRestored &+ 1 } else { header.index <= state.index &+ 1 }
+        guard isNext, header.index > 0 else { throw EntryDamaged() }
+        lastRestored = header.index
+        let entry = LoggedEntry(sealed: bytes, header)
+        if let last = cluster.lastRestored { try apply(restored: last) }
+        cluster.lastRestored = entry
+    }
+
+    /// Applies an entry that was read back: to the chunks that do not hold it yet.
+    private mutating func apply(restored entry: LoggedEntry) throws(EntryDamaged) {
+        guard entry.header.index <= state.index || entry.header.previous == state.chain else { throw EntryDamaged() }
+        state.begin(entry.header, chain: entry.chain)
+        var cursor = UpdateCursor(entry.header)
+        while let update = try cursor.next(entry.bytes) {
+            let chunk = state.chunk(of: update)
+            guard chunk < restoredThrough.count else { throw EntryDamaged() }
+            if entry.header.index > restoredThrough[chunk] { state.apply(update) }
+        }
+        if isClustered { log.append(decided: entry.bytes, at: entry.position) }
+    }
+
+    /// The last entry of the log may never have been decided.
+    ///
+    /// A node alone decides it by having it; in a cluster its fate is unknown, unless the snapshot holds it.
+    mutating func settleLastRestored() {
+        guard let last = cluster.lastRestored else { return log.restored(through: state.index) }
+        cluster.lastRestored = nil
+        cluster.votedThrough = last.header.index
+        if isClustered, last.header.index > state.index {
+            log.restored(through: state.index)
+            return log.restorePending(last)
+        }
+        do {
+            try apply(restored: last)
+            log.restored(through: state.index)
+        } catch {
+            // Its checksum is right, so it was made so.
+            cluster.isRecordUnreadable = true
+        }
+    }
+
+    // MARK: - Writes
+
+    mutating func persist(_ change: Persist.Change, _ kind: Write.Kind, _ effects: inout Effects) {
+        lastToken += 1
+        let token = PersistToken(lastToken)
+        writes.append(Write(token: token, kind: kind))
+        effects.persists.append(Persist(token: token, change: change))
+    }
+
+    mutating func takeWrite(_ token: PersistToken) -> Write.Kind {
+        precondition(!writes.isEmpty && writes[0].token == token, "writes complete in the order they were asked for")
+        return writes.removeFirst().kind
+    }
+
+    mutating func persisted(_ token: PersistToken, _ now: ClockReading, _ effects: inout Effects) {
+        let kind = takeWrite(token)
+        if isStorageFailing {
+            isStorageFailing = false
+            effects.observations.append(.storageRecovered)
+        }
+        switch kind {
+        case .promise(let epoch):
+            durableEpoch = max(durableEpoch, epoch)
+            if isClustered {
+                promiseKept(epoch, now, &effects)
+            } else if phase == .candidate, election.promiseKept(epoch) {
+                becomeMaster(now)
+            }
+        case .entry where isClustered: entryWritten(now, &effects)
+        case .entry(let ballot):
+            replication.okReceived(from: cluster.id, ballot)
+            settle(now, &effects)
+        case .everything(let index): everythingWritten(through: index, now, &effects)
+        case .whole: wholeWritten(now, &effects)
+        case .chunk: snapshotter.chunkCompleted(isSaved: true, now: now.monotonic)
+        case .trim: break
+        case .final: stop(&effects)
+        }
+    }
+
+    mutating func persistFailed(
+        _ token: PersistToken, _ failure: StorageFailure, _ now: ClockReading, _ effects: inout Effects
+    ) {
+        let kind = takeWrite(token)
+        if failure == .broken { return fail(now, &effects) }
+        if !isStorageFailing {
+            isStorageFailing = true
+            let refused = if case .entry = kind { proposal?.waiting.count ?? 0 } else { 0 }
+            effects.observations.append(.storageFailed(failure, refused: refused))
+        }
+        switch kind {
+        case .promise:
+            // Without its promise it may not vote: it tries again, in an epoch that it has not named yet.
+            if isClustered {
+                promiseLost(now, &effects)
+            } else {
+                election.giveUp()
+                standAgainAt = now.monotonic + .seconds(1)
+            }
+        case .entry where isClustered: entryNotWritten(now, &effects)
+        case .entry(let ballot):
+            replication.errorReceived(from: cluster.id, ballot)
+            settle(now, &effects)
+        case .everything: everythingNotWritten(now)
+        case .whole: wholeNotWritten(now)
+        case .chunk(let number):
+            if number < state.chunkCount { state.markChanged(chunk: number) }
+            snapshotter.chunkCompleted(isSaved: false, now: now.monotonic)
+        case .trim: break
+        case .final: stop(&effects)
+        }
+    }
+
+    /// The disk is broken: nobody can say what is on it.
+    ///
+    /// The node falls silent rather than vote with holes.
+    mutating func fail(_ now: ClockReading, _ effects: inout Effects) {
+        guard phase != .failed else { return }
+        let wasDraining = phase == .draining
+        phase = .failed
+        let waiting = (proposal?.waiting ?? []) + gathering.waiting
+        effects.observations.append(.storageFailed(.broken, refused: waiting.count))
+        for request in waiting { refuse(request, .storageFailed, now, &effects) }
+        proposal = nil
+        gathering = Gathering()
+        dropCommands(&effects)
+        if isClustered { failInCluster(now, &effects) }
+        if wasDraining { effects.observations.append(.drained) }
+    }
+}

@@ -1,0 +1,219 @@
+/// `tracker replay`
+
+import ArgumentParser
+import Foundation
+import Primitives
+import Simulator
+
+struct ReplayCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "replay",
+        abstract: "Run one simulated cluster again, and show what happens in it.",
+        discussion: """
+            The trace has one line a transition: seconds, one column for each tracker (role, epoch, last entry \
+            applied), and what happened. Roles are M master, m master not serving yet, S slave, s slave not in good \
+            standing, C candidate, N newcomer, F fenced, - down. It ends with the hash that the same run always has.
+
+            --shrink finds fewer faults, less time, fewer clients and trackers that still break the same promise, and \
+            shows that run instead.
+
+            Ends with 0 when no promise was broken, with 1 when one was.
+
+            JSON: command, options, seed, profile, violations (invariant, seconds, detail), events, simulated_seconds, \
+            trace_hash, trace (lines).
+            """)
+
+    @Argument(help: ArgumentHelp("The seed, as `tracker simulate` tells it.", valueName: "seed"))
+    var seed: UInt64
+
+    @OptionGroup var options: SimulationOptions
+
+    @Option(help: ArgumentHelp("Clients; drawn from the seed if not given.", valueName: "number"))
+    var clients: Int?
+
+    @Option(
+        help: ArgumentHelp("Carry out only these faults by the clock (\"none\" for none).", valueName: "numbers"))
+    var faults: String?
+
+    @Option(
+        help: ArgumentHelp("Carry out only these strikes at bad moments (\"none\" for none).", valueName: "numbers"))
+    var strikes: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Leave out troubles: network, bus, disks, clocks, polling, latecomers, strangers, scrapers.",
+            valueName: "names"))
+    var without: String?
+
+    @Flag(help: "Make a failing run as small as it can be.")
+    var shrink = false
+
+    @Option(help: ArgumentHelp("Draw a space-time diagram.", valueName: "file"))
+    var svg: String?
+
+    @Option(help: ArgumentHelp("The diagram begins at this second.", valueName: "number"))
+    var from: Double?
+
+    @Option(help: ArgumentHelp("The diagram ends at this second.", valueName: "number"))
+    var until: Double?
+
+    @Flag(help: "Draw keepalives, too.")
+    var keepalives = false
+
+    @Option(help: ArgumentHelp("Write what clients and trackers sent as a capture file.", valueName: "file"))
+    var pcap: String?
+
+    @Flag(help: "Do not print the trace.")
+    var quiet = false
+
+    @OptionGroup var report: ReportOptions
+
+    func validate() throws {
+        try check(clients, "--clients", within: ClusterRun.clientRange, "a simulated cluster", "clients")
+        for (flag, text) in [("--faults", faults), ("--strikes", strikes)] {
+            guard let text, ClusterRun.numbers(text) == nil else { continue }
+            throw ValidationError("\(flag) \"\(text)\" are no numbers of faults; write for example 3,7 or none")
+        }
+        _ = try noises()
+        for (flag, seconds) in [("--from", from), ("--until", until)] {
+            guard let seconds, !(0...Self.maxSeconds).contains(seconds) else { continue }
+            throw ValidationError("\(flag) \(seconds): a simulated world lasts 0 to \(Int(Self.maxSeconds)) seconds")
+        }
+        if svg == nil, from != nil || until != nil || keepalives {
+            throw ValidationError("--from, --until and --keepalives are for the diagram: add --svg FILE")
+        }
+        if let from, let until, from > until {
+            throw ValidationError("--from \(from) comes after --until \(until): exchange them")
+        }
+    }
+
+    private static let maxSeconds = 100_000.0
+
+    private func noises() throws -> [ClusterRun.Noise] {
+        guard let without, without != "none" else { return [] }
+        return try without.split(separator: ",", omittingEmptySubsequences: false).map { name in
+            guard let noise = ClusterRun.Noise(rawValue: String(name)) else {
+                let names = ClusterRun.Noise.allCases.map(\.rawValue).joined(separator: ", ")
+                throw ValidationError("there is no trouble \"\(name)\" to leave out; there are \(names)")
+            }
+            return noise
+        }
+    }
+
+    func run() async throws {
+        var run = options.run(seed: seed)
+        run.clients = clients
+        run.faults = faults.flatMap(ClusterRun.numbers)
+        run.strikes = strikes.flatMap(ClusterRun.numbers)
+        run.without = try noises()
+        let (asked, shrinks, isShown) = (run, shrink, !report.isJSON)
+        let (shown, result) = await onThread { () -> (ClusterRun, ClusterResult) in
+            let run = shrinks ? Self.shrunk(asked, isShown: isShown) : asked
+            return (run, run.scenario.run(recordsTrace: true, recordsHistory: true))
+        }
+        if report.isJSON {
+            try report.writeJSON(Document(shown, result, hasTrace: !quiet))
+        } else {
+            tell(shown, result)
+        }
+        try writeFiles(shown, result)
+        if !result.violations.isEmpty { throw Failure(.failed, nil) }
+    }
+
+    /// The smallest run that breaks the same promise first; the run as it is where none is broken.
+    private static func shrunk(_ run: ClusterRun, isShown: Bool) -> ClusterRun {
+        let result = run.scenario.run()
+        guard let violation = result.violations.first else { return run }
+        var shrinker = ClusterShrinker(run, breaking: violation.invariant)
+        var bar = ProgressBar("shrinking", isShown: isShown)
+        shrinker.shrink(result) { tries, run in
+            let left = (run.faults ?? []).count + (run.strikes ?? []).count
+            bar.update(
+                Double(tries) / Double(ClusterShrinker.maxTries),
+                note: "\(Figures.counted(tries, "run")), \(Figures.counted(left, "fault")) left")
+        }
+        return shrinker.run
+    }
+
+    private func tell(_ run: ClusterRun, _ result: ClusterResult) {
+        if !quiet {
+            // In pieces: a trace may have a hundred thousand lines.
+            for start in stride(from: 0, to: result.trace.count, by: 1000) {
+                let lines = result.trace[start..<min(start + 1000, result.trace.count)]
+                Terminal.output.write(lines.joined(separator: "\n") + "\n")
+            }
+        }
+        if result.violations.isEmpty {
+            let what = shrink ? "no promise broken, so nothing to shrink" : "no promise broken"
+            Terminal.errors.write("seed \(result.seed), profile \(result.profileName): \(what)\n")
+            return
+        }
+        Terminal.errors.write(result.failure(of: run))
+    }
+
+    private func writeFiles(_ run: ClusterRun, _ result: ClusterResult) throws(Failure) {
+        func time(_ seconds: Double?) -> Primitives.Instant? {
+            seconds.map { Primitives.Instant(nanoseconds: Int64($0 * 1e9)) }
+        }
+        if let svg {
+            let diagram = result.diagram(of: run, from: time(from), until: time(until), hasKeepalives: keepalives)
+            try Self.write(Data(diagram.svg().utf8), to: svg)
+        }
+        if let pcap { try Self.write(Data(result.capture.bytes), to: pcap) }
+    }
+
+    private static func write(_ data: Data, to path: String) throws(Failure) {
+        do {
+            try data.write(to: URL(filePath: path))
+        } catch {
+            throw Failure(
+                .system,
+                "\(path) cannot be written: \(error.localizedDescription); is its folder there, and writable?")
+        }
+    }
+
+    private struct Document: Encodable {
+        struct Broken: Encodable {
+            var invariant: String
+            var seconds: Double
+            var detail: String
+        }
+
+        var command: String
+        var options: String
+        var seed: UInt64
+        var profile: String
+        var violations: [Broken]
+        var events: Int
+        var simulatedSeconds: Int64
+        var traceHash: String
+        var trace: [String]?
+
+        private enum CodingKeys: String, CodingKey {
+            case command
+            case options
+            case seed
+            case profile
+            case violations
+            case events
+            case simulatedSeconds = "simulated_seconds"
+            case traceHash = "trace_hash"
+            case trace
+        }
+
+        init(_ run: ClusterRun, _ result: ClusterResult, hasTrace: Bool) {
+            command = run.command
+            options = run.scenario.options.summary
+            seed = result.seed
+            profile = result.profileName
+            violations = result.violations.map {
+                Broken(
+                    invariant: $0.invariant.rawValue, seconds: Double($0.time.nanoseconds) / 1e9, detail: $0.detail)
+            }
+            events = result.events
+            simulatedSeconds = result.simulatedSeconds
+            traceHash = SweepReport.text(hash: result.traceHash)
+            trace = hasTrace ? result.trace : nil
+        }
+    }
+}

@@ -1,0 +1,123 @@
+/// `tracker simulate`
+
+import ArgumentParser
+import Foundation
+import Simulator
+
+struct SimulateCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "simulate",
+        abstract: "Put simulated clusters through loss, crashes, partitions and skewed clocks.",
+        discussion: """
+            Each seed is one cluster with its clients, its faults and its checkers, and always the same one. It runs \
+            the logic of `tracker serve`, without sockets and with time of its own, on all processors. One scenario in \
+            50 is run twice and compared.
+
+            `tracker replay SEED` shows a failure step by step, and makes it smaller.
+
+            Ends with 0 when no promise was broken, with 1 when one was.
+
+            JSON: scenarios, failures (seed, invariant), simulated_seconds, wall_seconds, events, trace_hash: of all \
+            scenarios in the order of their seeds, the same on any number of processors.
+            """)
+
+    @Option(help: ArgumentHelp("One scenario.", valueName: "number"))
+    var seed: UInt64?
+
+    @Option(help: ArgumentHelp("Scenarios from one seed to another, both included.", valueName: "a..b"))
+    var seeds: String?
+
+    @Option(help: ArgumentHelp("So many scenarios, of the seeds from 1 on.", valueName: "number"))
+    var count: Int?
+
+    @OptionGroup var options: SimulationOptions
+
+    @OptionGroup var report: ReportOptions
+
+    /// Failures that are told at length; the others by seed only.
+    private static let failuresToldInFull = 10
+
+    func validate() throws {
+        let given = [seed != nil, seeds != nil, count != nil].count { $0 }
+        guard given == 1 else {
+            throw ValidationError(
+                given == 0
+                    ? "which scenarios? Write --count 1000, --seeds 1..1000 or --seed 17"
+                    : "--seed, --seeds and --count exclude each other: write one of them")
+        }
+        do {
+            _ = try range()
+        } catch {
+            throw ValidationError("\(error)")
+        }
+    }
+
+    private func range() throws(SeedRangeError) -> SeedRange {
+        if let seed { return SeedRange(seed: seed) }
+        if let seeds { return try SeedRange(seeds) }
+        return try SeedRange(count: count ?? 0)
+    }
+
+    func run() async throws {
+        let range = try range()
+        let (options, isShown) = (self.options, !report.isJSON)
+        let began = ContinuousClock.now
+        let tally = await onThread {
+            var bar = ProgressBar("simulating", isShown: isShown)
+            return SimulationSweep(range) { options.run(seed: $0) }.run { tally in
+                bar.update(
+                    Double(tally.scenarios) / Double(range.count),
+                    note: "\(Figures.grouped(tally.scenarios)) scenarios, "
+                        + Figures.counted(tally.failures.count, "failure"))
+            }
+        }
+        let wall = (ContinuousClock.now - began) / .seconds(1)
+        if report.isJSON {
+            try report.writeJSON(SweepReport(tally, wallSeconds: (wall * 1000).rounded() / 1000))
+        } else {
+            tell(tally, wall)
+        }
+        if !tally.failures.isEmpty { throw Failure(.failed, nil) }
+    }
+
+    private func tell(_ tally: SweepTally, _ wall: Double) {
+        for failure in tally.failures.prefix(Self.failuresToldInFull) {
+            Terminal.output.write(text(failure) + "\n")
+        }
+        let rest = tally.failures.dropFirst(Self.failuresToldInFull)
+        if !rest.isEmpty {
+            Terminal.output.write("More failures:\n")
+            for failure in rest {
+                Terminal.output.write(
+                    "  \(failure.invariant ?? ""): \(options.run(seed: failure.seed).command)\n")
+            }
+        }
+        let verdict =
+            tally.failures.isEmpty
+            ? Terminal.output.styled("no promise broken", .green)
+            : Terminal.output.styled(Figures.counted(tally.failures.count, "failure"), .bold, .red)
+        let pace = Figures.grouped(Int(Double(tally.scenarios) / max(wall, 0.001)))
+        Terminal.output.write(
+            """
+            \(Figures.counted(tally.scenarios, "scenario")): \(verdict)
+            \(Figures.span(seconds: Int(tally.simulatedSeconds))) simulated in \(Figures.decimal(wall, 1)) s \
+            (\(pace) scenarios a second), \(Figures.grouped(tally.events)) events
+            trace hash \(SweepReport.text(hash: tally.traceHash))
+
+            """)
+    }
+
+    /// A failure at length: its scenario runs once more, with its trace.
+    private func text(_ failure: SweepOutcome) -> String {
+        let run = options.run(seed: failure.seed)
+        if failure.invariant == SweepOutcome.isNotReproducible {
+            return """
+                seed \(failure.seed): two runs of this seed differ, so something in them does not come from the seed
+                  options:         \(run.scenario.options.summary)
+                  replay:          \(run.command)
+
+                """
+        }
+        return run.scenario.run(recordsTrace: true).failure(of: run)
+    }
+}

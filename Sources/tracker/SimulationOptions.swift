@@ -1,0 +1,41 @@
+/// The options that `tracker simulate` and `tracker replay` share.
+
+import ArgumentParser
+import Simulator
+
+struct SimulationOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "How trackers elect and vote: classic, rotating, lowest or paxos; all four in turn, by seed, if not given.",
+            valueName: "name"))
+    var profile: String?
+
+    @Option(help: ArgumentHelp("Trackers, 1 to 30; drawn from the seed if not given.", valueName: "number"))
+    var nodes: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            "Simulated seconds of faults, 1 to 3600; drawn from the seed if not given. A healed phase follows.",
+            valueName: "number"))
+    var seconds: Int?
+
+    func validate() throws {
+        if let profile, !ClusterRun.profileNames.contains(profile) {
+            let names = ClusterRun.profileNames.joined(separator: ", ")
+            throw ValidationError("there is no profile \"\(profile)\"; the profiles are \(names)")
+        }
+        try check(nodes, "--nodes", within: ClusterRun.nodeRange, "a simulated cluster", "trackers")
+        try check(seconds, "--seconds", within: ClusterRun.secondsRange, "a simulated cluster", "seconds of faults")
+    }
+
+    func run(seed: UInt64) -> ClusterRun {
+        ClusterRun(seed: seed, profileName: profile, nodes: nodes, seconds: seconds)
+    }
+}
+
+/// Refuses a number that is out of its range, and says what the range is.
+func check(_ value: Int?, _ flag: String, within range: ClosedRange<Int>, _ what: String, _ noun: String) throws {
+    guard let value, !range.contains(value) else { return }
+    throw ValidationError(
+        "\(flag) \(value): \(what) has \(range.lowerBound) to \(range.upperBound) \(noun); write a number between them")
+}

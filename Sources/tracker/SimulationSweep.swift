@@ -1,0 +1,68 @@
+/// Runs scenarios on all processors: each thread takes the next seed that nobody has.
+
+import Dispatch
+import Foundation
+import Simulator
+import Synchronization
+
+struct SimulationSweep: Sendable {
+    /// One scenario in so many is run twice, and its two hashes compared.
+    static let comparedOneIn: UInt64 = 50
+
+    private let range: SeedRange
+    private let run: @Sendable (UInt64) -> ClusterRun
+
+    /// - Parameter run: what a seed means.
+    init(_ range: SeedRange, run: @escaping @Sendable (UInt64) -> ClusterRun) {
+        self.range = range
+        self.run = run
+    }
+
+    /// What the threads share.
+    private final class Board: Sendable {
+        let next = Atomic<UInt64>(0)
+        let tally = Mutex(SweepTally())
+    }
+
+    /// Runs all scenarios.
+    ///
+    /// - Parameter progress: told ten times a second how far it is.
+    func run(progress: (SweepTally) -> Void) -> SweepTally {
+        let board = Board()
+        let threads = min(UInt64(ProcessInfo.processInfo.activeProcessorCount), range.count)
+        let ended = DispatchSemaphore(value: 0)
+        for _ in 0..<threads {
+            Thread.detachNewThread {
+                work(board)
+                ended.signal()
+            }
+        }
+        var running = threads
+        while running > 0 {
+            if ended.wait(timeout: .now() + .milliseconds(100)) == .success { running -= 1 }
+            progress(board.tally.withLock { $0 })
+        }
+        return board.tally.withLock { $0 }
+    }
+
+    private func work(_ board: Board) {
+        while true {
+            let place = board.next.wrappingAdd(1, ordering: .relaxed).oldValue
+            guard place < range.count else { return }
+            let outcome = outcome(at: place)
+            board.tally.withLock { $0.add(outcome, at: place) }
+        }
+    }
+
+    private func outcome(at place: UInt64) -> SweepOutcome {
+        let scenario = run(range[place]).scenario
+        let result = scenario.run()
+        var outcome = SweepOutcome(
+            seed: result.seed, traceHash: result.traceHash, events: result.events,
+            simulatedSeconds: result.simulatedSeconds, invariant: result.violations.first?.invariant.rawValue)
+        if place.isMultiple(of: Self.comparedOneIn), scenario.run().traceHash != result.traceHash {
+            outcome.invariant = SweepOutcome.isNotReproducible
+        }
+        return outcome
+    }
+}
