@@ -149,15 +149,15 @@ enum ClusterText {
     }
 
     /// A column of the trace.
-    static func column(_ standing: Standing) -> String {
+    static func column(_ inspection: Inspection) -> String {
         let letter =
-            switch standing.role {
-            case .master: standing.isServing ? "M" : "m"
-            case .slave: standing.isServing ? "S" : "s"
+            switch inspection.role {
+            case .master: inspection.isServing ? "M" : "m"
+            case .slave: inspection.isServing ? "S" : "s"
             case .candidate: "C"
             case .newcomer: "N"
             }
-        let pending = standing.isPending ? "+" : ""
-        return "\(standing.isFenced ? "F" : letter) \(standing.promised) \(standing.index)\(pending)"
+        let pending = inspection.pending == nil ? "" : "+"
+        return "\(inspection.isFenced ? "F" : letter) \(inspection.promised) \(inspection.position.index)\(pending)"
     }
 }

@@ -76,13 +76,13 @@ extension ClusterWorld {
     /// A disk may be lost while no other is lost, down or behind: what only it held would be gone for good, and that
     /// would be nobody's fault.
     private mutating func mayLoseMemory(_ victim: Int) -> Bool {
-        guard nodes.count > 1, mayTrouble(victim), let own = nodes[victim].standing, own.isServing, own.isWhole else {
+        guard nodes.count > 1, mayTrouble(victim), let own = nodes[victim].inspection, own.isServing, own.isWhole else {
             return false
         }
         for node in nodes.indices {
-            guard let standing = nodes[node].standing, standing.isServing, standing.isWhole, !standing.isFenced,
-                standing.role == .master || standing.role == .slave, standing.promised == own.promised,
-                standing.index == own.index
+            guard let other = nodes[node].inspection, other.isServing, other.isWhole, !other.isFenced,
+                other.role == .master || other.role == .slave, other.promised == own.promised,
+                other.position == own.position
             else { return false }
         }
         return true

@@ -4,35 +4,6 @@ import Primitives
 import TrackerLogic
 import Wire
 
-extension SimulatedNode {
-    /// Takes a step under the eyes of the checkers, and writes it into the trace.
-    ///
-    /// Here, for only `mutating` methods of a node look at its machine without copying all of it.
-    mutating func step(
-        _ event: Event, now: Instant, into effects: inout Effects, _ checks: inout ClusterChecks,
-        _ trace: inout ClusterTrace
-    ) {
-        guard isUp else { preconditionFailure("only the living take steps") }
-        checks.willStep(node: number, event: event, machine: machine!, at: now)
-        _ = step(event, .other, now: now, into: &effects)
-        checks.stepped(node: number, event: event, machine: machine!, effects: effects, at: now)
-        trace.absorb(now, 1, number)
-        trace.absorb(number, event, machine!.state.index, machine!.state.digest, effects)
-        if trace.isRecording {
-            trace.show(number, ClusterText.column(machine!.standing))
-            trace.line(now, "\(number): " + ClusterText.describe(event) + ClusterText.describe(effects))
-        }
-    }
-
-    /// A life begins under the eyes of the checkers.
-    mutating func live(_ machine: consuming TrackerNode, now: Instant, _ checks: inout ClusterChecks) {
-        live(machine)
-        checks.started(node: number, machine: self.machine!, record: disk.record, at: now)
-    }
-
-    var standing: Standing? { mutating get { machine?.standing } }
-}
-
 extension ClusterWorld {
     // MARK: - Datagrams in
 
@@ -57,7 +28,11 @@ extension ClusterWorld {
 
     mutating func step(_ node: Int, _ event: Event) {
         let life = nodes[node].life
+        let applied = keepsHistory ? nodes[node].machine?.state.index : nil
         nodes[node].step(event, now: now, into: &effects, &checks, &trace)
+        if keepsHistory, let index = nodes[node].machine?.state.index, index != applied {
+            mark(node, .committed, "entry \(index)")
+        }
         carryOut(node)
         guard nodes[node].life == life else { return }
         if let time = nodes[node].planWake(now: now) { queue.put(.nodeWakes(node, life: life), at: time) }

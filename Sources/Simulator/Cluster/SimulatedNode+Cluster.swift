@@ -1,0 +1,35 @@
+/// A node of a cluster under the eyes of the checkers.
+
+import Primitives
+import TrackerLogic
+import Wire
+
+extension SimulatedNode {
+    /// Takes a step under the eyes of the checkers, and writes it into the trace.
+    ///
+    /// Here, for only `mutating` methods of a node look at its machine without copying all of it.
+    mutating func step(
+        _ event: Event, now: Instant, into effects: inout Effects, _ checks: inout ClusterChecks,
+        _ trace: inout ClusterTrace
+    ) {
+        guard isUp else { preconditionFailure("only the living take steps") }
+        checks.willStep(node: number, event: event, machine: machine!, at: now)
+        _ = step(event, .other, now: now, into: &effects)
+        checks.stepped(node: number, event: event, machine: machine!, effects: effects, at: now)
+        trace.absorb(now, 1, number)
+        trace.absorb(number, event, machine!.state.index, machine!.state.digest, effects)
+        if trace.isRecording {
+            trace.show(number, ClusterText.column(machine!.inspection))
+            trace.line(now, "\(number): " + ClusterText.describe(event) + ClusterText.describe(effects))
+        }
+    }
+
+    /// A life begins under the eyes of the checkers.
+    mutating func live(_ machine: consuming TrackerNode, now: Instant, _ checks: inout ClusterChecks) {
+        live(machine)
+        checks.started(node: number, machine: self.machine!, record: disk.record, at: now)
+    }
+
+    /// nil while it is dead.
+    var inspection: Inspection? { mutating get { machine?.inspection } }
+}
