@@ -16,7 +16,7 @@ extension ClusterChecks {
             if reply.action <= 2 { checkSpeaker(step, before) }
             guard let client = client(at: reply.datagram.remote) else { continue }
             let places = books[client].places(reply.transactionID).filter {
-                books[client].asks[$0].heard[step.node] > 0
+                copies(books[client].asks[$0], step.node) > 0
             }
             guard !places.isEmpty else {
                 violate(
@@ -131,19 +131,23 @@ extension ClusterChecks {
             groupAnswers.append((witness.place, answerer))
         }
         let isOpen = places.contains { place in
-            let ask = books[client].asks[place]
-            return ask.answerers.count { $0.node == step.node } < ask.heard[step.node]
+            self.isOpen(books[client].asks[place], step.node)
         }
         if !isOpen {
             violate(
                 .answeredOnce, at: step.time,
                 "\(name(step.node)) answers a request of client \(client) more often than it has heard it")
         }
-        let place = places.first {
-            let ask = books[client].asks[$0]
-            return ask.answerers.count { $0.node == step.node } < ask.heard[step.node]
-        }
+        let place = places.first { self.isOpen(books[client].asks[$0], step.node) }
         books[client].answer(place ?? places[0], answerer)
+    }
+
+    /// Copies of a request that a tracker may know of: those that it heard; in a group, any that somebody heard.
+    private func copies(_ ask: Ask, _ node: Int) -> Int { isGroup ? ask.heard.max() ?? 0 : ask.heard[node] }
+
+    /// Whether a tracker may answer one more copy.
+    private func isOpen(_ ask: Ask, _ node: Int) -> Bool {
+        ask.answerers.count { $0.node == node } < copies(ask, node)
     }
 
     private mutating func checkDeposed(_ earlier: Ask.Answerer, _ client: Int, _ step: ClusterStep) {
@@ -171,8 +175,7 @@ extension ClusterChecks {
     ) {
         let place = places.first { place in
             guard case .connect? = books[client].asks[place].request else { return false }
-            let ask = books[client].asks[place]
-            return ask.answerers.count { $0.node == step.node } < ask.heard[step.node]
+            return isOpen(books[client].asks[place], step.node)
         }
         guard let place, reply.bytes.count == 16 else {
             return violate(
@@ -197,7 +200,7 @@ extension ClusterChecks {
             }
             isAsked = true
             ids.append(id)
-            guard ask.answerers.count(where: { $0.node == step.node }) < ask.heard[step.node] else { continue }
+            guard self.isOpen(ask, step.node) else { continue }
             isOpen = true
             let told = ClusterChecks.counts(ask.bytes, reply.bytes, hashCount)
             if isRight(told, since: ask.decidedBefore, step, before) {
