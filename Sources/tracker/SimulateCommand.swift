@@ -92,6 +92,11 @@ struct SimulateCommand: AsyncParsableCommand {
                     "  \(failure.invariant ?? ""): \(options.run(seed: failure.seed).command)\n")
             }
         }
+        if tally.failures.count > 1 {
+            var table = TextTable(.left, .right)
+            for (invariant, count) in tally.failuresByInvariant { table.add(invariant, Figures.grouped(count)) }
+            Terminal.output.write("\n" + table.text() + "\n")
+        }
         let verdict =
             tally.failures.isEmpty
             ? Terminal.output.styled("no promise broken", .green)

@@ -28,12 +28,13 @@ struct SimulationSweep: Sendable {
     ///
     /// - Parameter progress: told ten times a second how far it is.
     func run(progress: (SweepTally) -> Void) -> SweepTally {
+        TrapNotice.install()
         let board = Board()
         let threads = min(UInt64(ProcessInfo.processInfo.activeProcessorCount), range.count)
         let ended = DispatchSemaphore(value: 0)
-        for _ in 0..<threads {
+        for thread in 0..<Int(threads) {
             Thread.detachNewThread {
-                work(board)
+                work(board, thread)
                 ended.signal()
             }
         }
@@ -45,11 +46,13 @@ struct SimulationSweep: Sendable {
         return board.tally.withLock { $0 }
     }
 
-    private func work(_ board: Board) {
+    private func work(_ board: Board, _ thread: Int) {
         while true {
             let place = board.next.wrappingAdd(1, ordering: .relaxed).oldValue
             guard place < range.count else { return }
+            TrapNotice.begin(range[place], thread: thread)
             let outcome = outcome(at: place)
+            TrapNotice.end(thread: thread)
             board.tally.withLock { $0.add(outcome, at: place) }
         }
     }

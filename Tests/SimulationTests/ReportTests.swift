@@ -266,6 +266,15 @@ struct SweepTests {
         #expect(straight.failures.map(\.seed) == [30])
     }
 
+    @Test func `broken promises are counted, the most frequent first`() {
+        var tally = SweepTally()
+        for (place, invariant) in ["b", nil, "c", "a", "c"].enumerated() {
+            tally.add(outcome(UInt64(place), invariant), at: UInt64(place))
+        }
+        #expect(tally.failuresByInvariant.map(\.invariant) == ["c", "a", "b"])
+        #expect(tally.failuresByInvariant.map(\.count) == [2, 1, 1])
+    }
+
     @Test func `another run, or another order of seeds, is another hash`() {
         var (first, second, third) = (SweepTally(), SweepTally(), SweepTally())
         first.add(outcome(1), at: 0)

@@ -116,6 +116,16 @@ extension SpaceTimeDiagram {
         case .aborted: sign = .abort
         case .paused, .busLost, .busConnected, .transfer, .storageFailed, .other: sign = .note
         }
-        marks.append(Mark(time, lane: lane, sign, transition.text))
+        let verb =
+            switch transition.kind {
+            case .stands: "stands for "
+            case .steppedDown: "steps down from "
+            case .follows: "follows "
+            case .paused: "is held for "
+            case .started, .died, .stopped, .becameMaster, .committed, .aborted, .busLost, .busConnected, .transfer,
+                .storageFailed, .other:
+                ""
+            }
+        marks.append(Mark(time, lane: lane, sign, verb + transition.text))
     }
 }

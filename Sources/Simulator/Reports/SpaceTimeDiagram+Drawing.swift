@@ -28,6 +28,7 @@ extension SpaceTimeDiagram {
         drawTimes(plan, &out)
         drawLanes(plan, &out)
         for arrow in arrows { draw(arrow, plan, &out) }
+        drawNames(plan, &out)
         drawMarks(plan, &out)
         out.line("</svg>")
         return out.document
@@ -90,8 +91,8 @@ extension SpaceTimeDiagram {
 
     private func draw(_ arrow: Arrow, _ plan: Layout, _ out: inout Pen) {
         let (fromX, fromY) = (plan.x(arrow.from), plan.y(arrow.sentAt))
-        // A lost one ends half-way.
-        let toX = arrow.receivedAt == nil ? (fromX + plan.x(arrow.to)) / 2 : plan.x(arrow.to)
+        // A lost one ends between two lines, so that it does not seem to come anywhere.
+        let toX = arrow.receivedAt == nil ? fromX + Layout.lostWay(arrow.to - arrow.from) : plan.x(arrow.to)
         let toY = arrow.receivedAt.map(plan.y) ?? fromY + Layout.lostFall
         let line =
             "M\(Figure.coordinate(fromX)) \(Figure.coordinate(fromY))"
@@ -105,6 +106,17 @@ extension SpaceTimeDiagram {
             out.cross(toX, toY, "cross t-\(topic)")
         } else {
             out.path(line, "arrow t-\(topic)", "marker-end=\"url(#to-\(topic))\"", title: title)
+        }
+    }
+
+    /// Names of messages, left of who sends them; where there is no room, the pointer tells.
+    private func drawNames(_ plan: Layout, _ out: inout Pen) {
+        var lastName = Array(repeating: -Double.infinity, count: lanes.count)
+        for arrow in arrows {
+            let y = plan.y(arrow.sentAt)
+            guard y - lastName[arrow.from] >= Layout.nameHeight else { continue }
+            lastName[arrow.from] = y
+            out.text(arrow.name, x: plan.x(arrow.from) - 6, y: y + 3, "said f-\(arrow.topic.rawValue)")
         }
     }
 
@@ -145,6 +157,7 @@ extension SpaceTimeDiagram {
         .name{font-size:12px;font-weight:600;text-anchor:middle}.soft{fill:#59636e}\
         .time{fill:#59636e;text-anchor:end;font-variant-numeric:tabular-nums}\
         .label{font-size:10px;paint-order:stroke;stroke:#fff;stroke-width:3px}\
+        .said{font-size:8px;text-anchor:end;paint-order:stroke;stroke:#fff;stroke-width:2px}\
         .broken{fill:#b3161b;font-weight:600;paint-order:stroke;stroke:#fff;stroke-width:3px}\
         .paper{fill:#fff}path{fill:none}.grid{stroke:#eaedf0}\
         .lane{stroke:#8c959f;stroke-width:2}.lane.down{stroke-dasharray:1 6;stroke-width:1.5}\
@@ -162,7 +175,7 @@ extension SpaceTimeDiagram {
         .cross.crash{stroke:#cf222e;stroke-width:3}.cross.abort{stroke:#9a5700;stroke-width:2.5}\
         .violation{stroke:#cf222e;stroke-width:2;stroke-dasharray:8 3}\
         @media(prefers-color-scheme:dark){text{fill:#e6edf3}.soft,.time{fill:#9198a1}.paper{fill:#0d1117}\
-        .label,.broken{stroke:#0d1117}.broken{fill:#ff7b72}.grid{stroke:#1c222b}.lane{stroke:#6e7681}\
+        .label,.said,.broken{stroke:#0d1117}.broken{fill:#ff7b72}.grid{stroke:#1c222b}.lane{stroke:#6e7681}\
         .lane.candidate{stroke:#e3a34a}.lane.master{stroke:#58a6ff}\
         .t-vote{stroke:#58a6ff}.t-election{stroke:#e3a34a}.t-join{stroke:#bc8cff}\
         .t-request{stroke:#56d364}.t-life{stroke:#484f58}\
@@ -215,6 +228,7 @@ private struct Layout {
     static let laneGap = 190.0
     static let timeGap = 26.0
     static let labelHeight = 12.0
+    static let nameHeight = 10.0
     /// A label further from its mark would be taken for another's.
     static let maxLabelShift = 40.0
     static let maxLabelLength = 30
@@ -263,6 +277,12 @@ private struct Layout {
             if times[middle] < time { low = middle + 1 } else { high = middle }
         }
         return low < heights.count ? heights[low] : bottom
+    }
+
+    /// How far a lost message goes, which was meant for somebody so many lines away.
+    static func lostWay(_ lines: Int) -> Double {
+        let way = min(0.3 + 0.06 * Double(abs(lines)), 0.8) * laneGap
+        return lines < 0 ? -way : way
     }
 
     static func shortened(_ text: String) -> String {

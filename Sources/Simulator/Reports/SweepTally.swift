@@ -52,6 +52,20 @@ public struct SweepTally: Sendable {
         }
     }
 
+    /// How often each promise was broken, the most frequent first.
+    public var failuresByInvariant: [(invariant: String, count: Int)] {
+        var counts: [(invariant: String, count: Int)] = []
+        for failure in failures {
+            let invariant = failure.invariant ?? ""
+            if let place = counts.firstIndex(where: { $0.invariant == invariant }) {
+                counts[place].count += 1
+            } else {
+                counts.append((invariant, 1))
+            }
+        }
+        return counts.sorted { ($1.count, $0.invariant) < ($0.count, $1.invariant) }
+    }
+
     private mutating func take(_ outcome: SweepOutcome) {
         scenarios += 1
         events += outcome.events

@@ -52,7 +52,7 @@ struct VoterRecord: Sendable {
         case .saveChunk: break
         case .trim(let through):
             guard through >= firstIndex else { return }
-            log.removeFirst(Int(min(through, lastIndex) - firstIndex + 1))
+            log.removeFirst(Int(min(through, lastIndex) + 1 - firstIndex))
             firstIndex = through + 1
         case .replaceAll:
             firstIndex = lastIndex + 1
