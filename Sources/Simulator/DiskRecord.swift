@@ -72,13 +72,15 @@ extension TrackerNode {
     /// - Parameters:
     ///   - through: entries after this one are left out.
     ///   - configuration: shards are counted as the record says.
+    ///   - secret: the cluster's; drawn where there is none, or the record has one.
     static func recovered(
         from record: DiskRecord, through: UInt64 = .max, configuration: NodeConfiguration,
-        random: inout RandomStream
+        secret: ClusterSecret? = nil, random: inout RandomStream
     ) throws -> TrackerNode {
+        let incarnation = random.next()
+        let drawn = ClusterSecret(random.next(), random.next(), random.next(), random.next())
         var node = TrackerNode(
-            configuration: configuration, incarnation: random.next(),
-            secret: ClusterSecret(random.next(), random.next(), random.next(), random.next()),
+            configuration: configuration, incarnation: incarnation, secret: secret ?? drawn,
             record: record.promise, seed: random.next())
         for chunk in record.chunks { try node.restore(chunk) }
         for (offset, entry) in record.entries.enumerated() where record.firstIndex + UInt64(offset) <= through {

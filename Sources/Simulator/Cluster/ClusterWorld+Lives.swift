@@ -14,7 +14,8 @@ extension ClusterWorld {
         lives.append((peek.next(), node))
         do {
             let machine = try TrackerNode.recovered(
-                from: nodes[node].disk.record, configuration: nodes[node].configuration, random: &nodes[node].random)
+                from: nodes[node].disk.record, configuration: nodes[node].configuration, secret: secret,
+                random: &nodes[node].random)
             tally.starts += 1
             nodes[node].live(machine, now: now, &checks)
         } catch {

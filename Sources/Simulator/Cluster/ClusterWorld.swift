@@ -100,6 +100,8 @@ struct ClusterWorld: Sendable {
     var plan: ClusterFaultPlan
     var workload: Workload
     var strangers: RandomStream
+    /// What the operator gives to all trackers, so that connection ids are good at any of them.
+    let secret: ClusterSecret
     /// The ids that vote, as the operator believes.
     var members: [UInt32]
     var checks: ClusterChecks
@@ -126,6 +128,7 @@ struct ClusterWorld: Sendable {
         self.options = options
         self.keepsHistory = keepsHistory
         func stream(_ number: UInt64) -> RandomStream { RandomStream(seed: seed, stream: number) }
+        secret = ClusterSecret(mixed(seed &+ 1), mixed(seed &+ 2), mixed(seed &+ 3), mixed(seed &+ 4))
         network = SimulatedNetwork(options: options.network, random: stream(ClusterStreams.network))
         bus = SimulatedBus(count: options.nodeCount, options: options.bus, random: stream(ClusterStreams.bus))
         plan = ClusterFaultPlan(options: options.faults, random: stream(ClusterStreams.faults))

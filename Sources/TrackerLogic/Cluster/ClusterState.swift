@@ -71,6 +71,9 @@ struct ClusterState: Sendable, Equatable {
     var sentAt = Instant(nanoseconds: 0)
     /// In a group: requests that were answered without an entry, in this step.
     var settledKeys: [UInt64] = []
+    /// In a group: the last requests that were settled, so that what a slave hands on late is not answered again.
+    private var recentKeys: [UInt64] = []
+    private var nextRecent = 0
     /// Whether the others have still to be told what was decided.
     var owesCommit = false
     /// Who wait for an entry that was refused, until that is decided.
@@ -107,10 +110,24 @@ struct ClusterState: Sendable, Equatable {
         var isAnnounced = false
     }
 
-    init(id: UInt32, isKeyed: Bool, isBlank: Bool, seed: UInt64) {
+    /// Requests of a group that are remembered after they were settled.
+    private static let maxRecentKeys = 1024
+
+    mutating func rememberSettled(_ key: UInt64) {
+        if recentKeys.count < ClusterState.maxRecentKeys {
+            recentKeys.append(key)
+        } else {
+            recentKeys[nextRecent] = key
+            nextRecent = (nextRecent + 1) % ClusterState.maxRecentKeys
+        }
+    }
+
+    func wasSettled(_ key: UInt64) -> Bool { recentKeys.contains(key) }
+
+    init(id: UInt32, isKeyed: Bool, maxRequests: Int, isBlank: Bool, seed: UInt64) {
         self.id = id
         self.isBlank = isBlank
-        book = RequestBook(isKeyed: isKeyed)
+        book = RequestBook(isKeyed: isKeyed, maxCount: maxRequests)
         random = RandomStream(seed: seed, stream: 2)
     }
 }

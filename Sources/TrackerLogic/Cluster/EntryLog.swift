@@ -104,7 +104,7 @@ struct EntryLog: Sendable, Hashable {
     }
 
     mutating func restored(through index: UInt64) {
-        tailStart = index + 1
+        if tail.isEmpty { tailStart = index + 1 }
         durableThrough = index
     }
 
@@ -149,9 +149,14 @@ struct EntryLog: Sendable, Hashable {
         case everything
     }
 
+    /// Whether the pause after a failed write is over.
+    mutating func resume(now: Instant) {
+        if let due = writesResumeAt, due <= now { writesResumeAt = nil }
+    }
+
     /// The next entry for the disk, where none is under way.
-    func nextWrite(now: Instant) -> NextWrite? {
-        guard !isWriting, writesResumeAt.map({ $0 <= now }) ?? true else { return nil }
+    var nextWrite: NextWrite? {
+        guard !isWriting, writesResumeAt == nil else { return nil }
         if needsEverything { return .everything }
         if let pending, pending.header.index <= durableThrough + 1, durablePending?.header != pending.header {
             return .entry(pending)

@@ -7,7 +7,7 @@
 /// The tracker that heard a request answers it, whoever is master; what no master has decided is handed to the next.
 /// In a multicast group, all keep what they heard until they see it decided.
 ///
-/// Invariants: at most `maxCount` requests; none older than `maxAge`, for by then its client has asked again.
+/// Invariants: at most as many requests as configured; none older than `maxAge`, for by then its client has asked again.
 
 import Primitives
 import Wire
@@ -26,7 +26,6 @@ struct BookedRequest: Sendable, Hashable {
 }
 
 struct RequestBook: Sendable, Equatable {
-    static let maxCount = 8192
     /// BEP 15 has a client ask again after 15 s.
     static let maxAge = Duration.seconds(15)
 
@@ -42,10 +41,15 @@ struct RequestBook: Sendable, Equatable {
     private var keys = SlotIndex()
     private let isKeyed: Bool
 
-    init(isKeyed: Bool) { self.isKeyed = isKeyed }
+    private let maxCount: Int
+
+    init(isKeyed: Bool, maxCount: Int) {
+        self.isKeyed = isKeyed
+        self.maxCount = maxCount
+    }
 
     var isEmpty: Bool { count == 0 }
-    var isFull: Bool { count >= RequestBook.maxCount || requests.count >= SeenWindow.width - 1 }
+    var isFull: Bool { count >= maxCount || requests.count >= SeenWindow.width - 1 }
 
     private func place(of number: UInt64) -> Int? {
         guard number >= floor, number - floor < UInt64(requests.count) else { return nil }

@@ -200,7 +200,7 @@ extension TrackerNode {
             return
         }
         let key = requestKey(request.source, bytes)
-        guard cluster.book.find(key: key) == nil, !cluster.book.isFull,
+        guard !cluster.wasSettled(key), cluster.book.find(key: key) == nil, !cluster.book.isFull,
             let parsed = try? TrackerRequest(bytes.span.bytes)
         else { return }
         var waiting = WaitingRequest(
@@ -312,6 +312,7 @@ extension TrackerNode {
         _ effects: inout Effects
     ) {
         if owner == Tickets.group {
+            cluster.rememberSettled(ticket.number)
             guard let number = cluster.book.find(key: ticket.number),
                 let request = cluster.book.remove(number)
             else { return }
@@ -368,7 +369,9 @@ extension TrackerNode {
 
     /// In a group, the others keep what they heard until they know it answered.
     private mutating func noteSettled(_ key: UInt64) {
-        if isGroup { cluster.settledKeys.append(key) }
+        guard isGroup else { return }
+        cluster.settledKeys.append(key)
+        cluster.rememberSettled(key)
     }
 
     /// Tells the group what was answered without an entry.

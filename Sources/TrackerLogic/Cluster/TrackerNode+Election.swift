@@ -151,7 +151,10 @@ extension TrackerNode {
         if isQuorumMode, state.members.isEmpty {
             gathering.append(.setMembers(policy.members))
         }
-        if let inherited { propose(again: inherited, now, &effects) }
+        if let inherited {
+            clock.start(from: max(state.time, inherited.header.time), now: now)
+            propose(again: inherited, now, &effects)
+        }
     }
 
     // MARK: - Leaving office

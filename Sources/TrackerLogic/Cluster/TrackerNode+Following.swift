@@ -23,7 +23,7 @@ extension TrackerNode {
         if index <= state.index {
             // Decided here already: a new master has still to find out.
             if log.durableThrough >= index, log.chain(at: index, applied: state.position) == entry.chain,
-                durableEpoch >= epoch
+                mayAcknowledge(epoch)
             {
                 send(.ok(ballot), to: sender, &effects)
             }
@@ -32,7 +32,13 @@ extension TrackerNode {
         guard index == state.index + 1, entry.header.previous == state.chain else {
             return fetch(now, &effects)
         }
-        guard entry.header.attempt >= following.attempt else { return }
+        guard entry.header.attempt >= following.attempt else {
+            // It has said no to this one, or to all of its time; that may have been lost.
+            if log.durablePending?.header.ballot != ballot, mayAcknowledge(epoch) {
+                send(.error(ballot, .cannotStore), to: sender, &effects)
+            }
+            return
+        }
         cluster.following?.attempt = entry.header.attempt
         if log.pending?.header.ballot == ballot {
             if log.durablePending?.header.ballot == ballot, mayAcknowledge(epoch) {
@@ -45,15 +51,16 @@ extension TrackerNode {
     }
 
     /// An OK counts for the epoch that is promised on the disk, and no other.
-    private func mayAcknowledge(_ epoch: Epoch) -> Bool { durableEpoch >= epoch && promise.epoch == epoch }
+    private func mayAcknowledge(_ epoch: Epoch) -> Bool {
+        durableEpoch >= epoch && promise.epoch == epoch && mayVote
+    }
 
     // MARK: - Writing
 
     /// Writes the next entry that the disk lacks.
     mutating func writeLog(_ now: ClockReading, _ effects: inout Effects) {
-        guard isClustered, cluster.transfer == nil, !cluster.isFinishingTransfer,
-            let next = log.nextWrite(now: now.monotonic)
-        else { return }
+        log.resume(now: now.monotonic)
+        guard cluster.transfer == nil, !cluster.isFinishingTransfer, let next = log.nextWrite else { return }
         switch next {
         case .entry(let entry):
             log.beginWrite(entry)
@@ -73,7 +80,7 @@ extension TrackerNode {
         if phase == .master {
             if ballot.epoch == election.epoch { replication.okReceived(from: cluster.id, ballot) }
         } else if let following = cluster.following, following.isInstalled, following.epoch == ballot.epoch,
-            mayAcknowledge(ballot.epoch), cluster.isBusUp
+            mayAcknowledge(ballot.epoch), cluster.isBusUp, ballot.index > state.index
         {
             send(.ok(ballot), to: following.life, &effects)
         }

@@ -123,12 +123,24 @@ extension TrackerNode {
             cluster.transferChunks = []
             effects.observations.append(.suspects(promise.epoch))
         }
-        guard mayVote else { return }
+        guard mayVote else {
+            cluster.standAt = nil
+            return carryOnAlone(now, &effects)
+        }
         if now.monotonic - cluster.sentAt >= policy.keepalive / 2 {
             cluster.sentAt = now.monotonic
             broadcast(.suspect(at: state.position), &effects)
         }
         considerStanding(now, &effects)
+    }
+
+    /// In survivor mode, the last one left makes do with what it has.
+    private mutating func carryOnAlone(_ now: ClockReading, _ effects: inout Effects) {
+        guard !isQuorumMode, !promise.isWhole, !cluster.isBecomingWhole, !log.isWriting, cluster.id != 0,
+            let since = cluster.suspectingSince, now.monotonic - since >= policy.detectionTime,
+            !cluster.neighbours.all.contains(where: { $0.isUp && $0.isWhole })
+        else { return }
+        becomeWhole(now, &effects)
     }
 
     mutating func stopSuspecting() {

@@ -19,9 +19,9 @@ public struct Inspection: Sendable, Hashable {
     /// The entry that it has accepted and does not know decided.
     public var pending: Ballot?
     public var isWhole: Bool
-    /// Whether it is cut off from the bus, or has not caught up since.
+    /// Whether it is cut off from the bus, or has not been welcomed since.
     public var isFenced: Bool
-    /// Requests that wait here, its own clients' and others'.
+    /// Requests of its own clients that wait.
     public var waitingRequests: Int
     /// Entries and bytes that are kept for those who lag behind.
     public var tailCount: Int
@@ -57,9 +57,9 @@ extension TrackerNode {
         Inspection(
             life: life, role: clusterRole, leads: phase == .master ? election.epoch : nil, isServing: isInService,
             promised: promise.epoch, position: state.position, digest: state.digest,
-            pending: log.pending?.header.ballot, isWhole: promise.isWhole,
-            isFenced: !cluster.isBusUp || (phase == .following && !isInService),
-            waitingRequests: cluster.book.count + cluster.reads.count + gathering.updateCount,
+            pending: (log.pending ?? cluster.lastRestored)?.header.ballot, isWhole: promise.isWhole,
+            isFenced: !cluster.isBusUp || (phase == .following && cluster.following?.isInstalled != true),
+            waitingRequests: cluster.book.count,
             tailCount: log.tailCount, tailByteCount: log.tailByteCount, voters: electorate.voters)
     }
 

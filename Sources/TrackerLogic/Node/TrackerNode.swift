@@ -125,8 +125,8 @@ public struct TrackerNode: Sendable, Equatable {
         durableEpoch = promise.epoch
         log = EntryLog(maxTailCount: configuration.tailCount)
         cluster = ClusterState(
-            id: configuration.id, isKeyed: configuration.cluster?.entry == .group, isBlank: record == nil,
-            seed: seed ^ incarnation)
+            id: configuration.id, isKeyed: configuration.cluster?.entry == .group,
+            maxRequests: configuration.limits.waitingRequests, isBlank: record == nil, seed: seed ^ incarnation)
         connectionIDs = ConnectionIDs(secret: secret)
         errorLimiter = ErrorLimiter(secret: secret, perSecond: configuration.limits.errorsPerSecond)
         intervals = IntervalPolicy(
@@ -175,7 +175,7 @@ public struct TrackerNode: Sendable, Equatable {
         case .master:
             // While an entry is under way, its completion comes first.
             earliest(
-                earliest(earliest(sweep.deadline, snapshotDeadline), replication.isIdle ? commandsResumeAt : nil),
+                earliest(earliest(sweep.deadline, snapshotDeadline), commandDeadline),
                 clusterDeadline)
         case .candidate: earliest(standAgainAt, clusterDeadline)
         case .following: earliest(snapshotDeadline, clusterDeadline)
@@ -185,6 +185,9 @@ public struct TrackerNode: Sendable, Equatable {
 
     /// A snapshot must not run ahead of the log on the disk.
     private var snapshotDeadline: Instant? { maySnapshot ? snapshotter.deadline : nil }
+
+    /// On a bus, commands go on with the next tick.
+    private var commandDeadline: Instant? { replication.isIdle && !isClustered ? commandsResumeAt : nil }
 
     private var maySnapshot: Bool {
         !isClustered || (log.durableThrough >= state.index && promise.isWhole && cluster.transfer == nil)

@@ -13,7 +13,7 @@ extension ClusterChecks {
     mutating func checkReplies(_ replies: DatagramBatch, _ step: ClusterStep, _ before: NodeSight) {
         for number in replies.datagrams.indices {
             let reply = ReplyCursor.Reply(datagram: replies.datagrams[number], bytes: replies.payload(number))
-            if reply.action <= 2 { checkSpeaker(step, before) }
+            if reply.action <= 2 { checkSpeaker(step, before, isAnnounce: reply.action == 1) }
             guard let client = client(at: reply.datagram.remote) else { continue }
             let places = books[client].places(reply.transactionID).filter {
                 copies(books[client].asks[$0], step.node) > 0
@@ -37,10 +37,12 @@ extension ClusterChecks {
     // MARK: - Who speaks
 
     /// Whoever talks to clients must be in good standing.
-    private mutating func checkSpeaker(_ step: ClusterStep, _ before: NodeSight) {
+    ///
+    /// Who catches up after a welcome answers the announces that it finds decided.
+    private mutating func checkSpeaker(_ step: ClusterStep, _ before: NodeSight, isAnnounce: Bool) {
         let sight = step.sight
         func mayServe(_ sight: NodeSight) -> Bool {
-            sight.isServing && sight.isWhole && !sight.isFenced && (!isGroup || sight.leads != nil)
+            (sight.isServing || isAnnounce) && sight.isWhole && !sight.isFenced && (!isGroup || sight.leads != nil)
         }
         // With its last entry a tracker may lose its place, and answers those in it.
         let isLast = before.position.index < sight.position.index && mayServe(before)

@@ -235,9 +235,13 @@ extension ClusterChecks {
             return ask.decidedCount < copies
         }
         guard let place else {
+            let asks = books[client].asks.filter { ask in
+                ask.announce.map { announced.isAsked(by: $0, from: books[client].address) } ?? false
+            }
             return violate(
                 .updateIsAsked, at: step.time,
-                "the log has an announce of \(announced.address) more often than a tracker has heard it")
+                "the log has an announce of client \(client) more often than it was heard: "
+                    + "\(asks.map(\.decidedCount)) before, copies heard by each tracker \(asks.map(\.heard))")
         }
         books[client].decide(place)
     }

@@ -106,7 +106,7 @@ extension ClusterChecks {
             violate(.queuesAreBounded, at: step.time, "\(name(step.node)) sends \(effects.messages.count) messages")
         }
         let sight = step.sight
-        if sight.waitingRequests > 4 * limits.updatesPerEntry {
+        if sight.waitingRequests > limits.waitingRequests {
             violate(.queuesAreBounded, at: step.time, "\(sight.waitingRequests) requests wait at \(name(step.node))")
         }
     }
