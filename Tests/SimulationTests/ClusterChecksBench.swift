@@ -35,6 +35,7 @@ struct ClusterBench {
             sights.append(NodeSight(life: Life(id: id, incarnation: UInt64(id) * 11), isServing: true, voters: ids))
             checks.began(Int(id) - 1, sights[Int(id) - 1], DiskRecord(), at: now)
             promise(Int(id) - 1, ClusterBench.epoch)
+            step(Int(id) - 1, .started)
         }
         step(0) { $0.leads = ClusterBench.epoch }
     }

@@ -23,10 +23,12 @@ extension ClusterChecks {
 
     /// What a tracker holds in the end: what the model holds, and whoever was told that he is in it.
     package mutating func checkState(_ state: ReplicatedState, _ node: Int, at time: Instant) {
-        if promises.hasOneHistory, let difference = model.difference(from: state) {
+        // Who lags behind is another checker's affair.
+        let isUpToDate = promises.hasOneHistory && state.index == model.index
+        if isUpToDate, let difference = model.difference(from: state) {
             violate(.statesAgree, at: time, "\(name(node)): \(difference)")
         }
-        if promises.hasOneHistory, !state.members.isEmpty, state.members != members {
+        if isUpToDate, !state.members.isEmpty, state.members != members {
             violate(.statesAgree, at: time, "\(name(node)) has the voters \(state.members), decided are \(members)")
         }
         if let account = ledger.missing(in: state, knowsStops: promises.repliesAreLinear) {
@@ -47,7 +49,7 @@ extension ClusterChecks {
             if sight.isFenced { violate(.healedIsOne, at: time, "\(name(node)) is cut off") }
             if !sight.isWhole { violate(.healedIsOne, at: time, "\(name(node)) does not hold the whole state") }
             if !sight.isServing { violate(.healedIsOne, at: time, "\(name(node)) does not serve") }
-            if promises.hasOneHistory, sight.position.index < log.lastIndex {
+            if promises.hasOneHistory, sight.position.index < log.lastIndex, !mayLag(sight, node, at: time) {
                 violate(
                     .decidedIsForEver, at: time,
                     "\(name(node)) ends at entry \(sight.position.index), decided is \(log.lastIndex)")
@@ -55,11 +57,20 @@ extension ClusterChecks {
         }
         guard let (first, one) = masters.first ?? alive.first else { return }
         for (node, sight) in alive where sight.position != one.position || sight.digest != one.digest {
+            // The last entry may be on its way to the others just now.
+            if sight.position.index < one.position.index, mayLag(sight, node, at: time) { continue }
             violate(
                 .healedIsOne, at: time,
                 "\(name(node)) ends at entry \(sight.position.index), \(name(first)) at \(one.position.index)"
                     + (sight.position == one.position ? " with another state" : ""))
         }
+    }
+
+    /// Whether what a tracker lacks was decided too short a time ago for it to know.
+    private func mayLag(_ sight: NodeSight, _ node: Int, at time: Instant) -> Bool {
+        guard let decidedAt = log.decidedAt(sight.position.index + 1) else { return false }
+        let keepalive = nodes[node].configuration.cluster?.keepalive ?? .zero
+        return time - decidedAt <= keepalive * 2
     }
 
     /// Clients that nobody has answered though all was well.

@@ -23,7 +23,10 @@ extension ClusterChecks {
                 "\(name(node)) comes back with a log up to \(record.lastIndex), and had written \(known.lastIndex)")
         }
         nodes[node].disk.adopt(record)
-        nodes[node].begin(sight, at: time)
+        // Chunks may be ahead of the log that is read back after them: what it holds counts from its first step on.
+        var unsettled = sight
+        unsettled.isWhole = false
+        nodes[node].begin(unsettled, at: time)
         lives.append((sight.life, node))
         guard nodes[node].disk.isWhole, sight.isWhole else { return }
         // One entry at a time is under way, so all but the last are decided, and the last is pending.
@@ -32,13 +35,6 @@ extension ClusterChecks {
             violate(
                 .voteIsKept, at: time,
                 "\(name(node)) has entry \(record.lastIndex) on its disk, and goes on from \(last)")
-        }
-        if promises.hasOneHistory, !log.contains(sight.position) {
-            violate(
-                .decidedIsForEver, at: time,
-                "\(name(node)) goes on from entry \(sight.position.index) in a history that nobody has decided")
-        } else {
-            observe(sight, node, at: time)
         }
     }
 

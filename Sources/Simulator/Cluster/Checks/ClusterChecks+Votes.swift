@@ -27,9 +27,11 @@ extension ClusterChecks {
         }
     }
 
-    /// A tracker writes an entry of its own making: a proposal, if it leads.
+    /// A tracker writes an entry of its own making: a proposal, if it leads and has not applied it already.
     mutating func checkOwnAppend(_ entry: [UInt8], _ step: ClusterStep) {
-        guard let header = try? EntryHeader(entry), header.epoch == step.sight.leads else { return }
+        guard let header = try? EntryHeader(entry), header.epoch == step.sight.leads,
+            header.index > step.sight.position.index
+        else { return }
         propose(header, entry, step)
     }
 

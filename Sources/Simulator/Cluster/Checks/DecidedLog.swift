@@ -39,6 +39,12 @@ struct DecidedLog: Sendable {
     /// The first value that was seen at an index.
     func branch(_ index: UInt64) -> Branch? { index <= lastIndex ? places[Int(index)].branch : nil }
 
+    /// When an index was first applied in the history that was found last; nil where nobody has.
+    func decidedAt(_ index: UInt64) -> Instant? {
+        guard index <= lastIndex else { return nil }
+        return places[Int(index)].others.last?.time ?? places[Int(index)].branch?.time
+    }
+
     func contains(_ position: Position) -> Bool {
         guard position.index <= lastIndex else { return false }
         let place = places[Int(position.index)]
