@@ -76,8 +76,10 @@ struct ClusterState: Sendable, Equatable {
     private var nextRecent = 0
     /// Whether the others have still to be told what was decided.
     var owesCommit = false
-    /// Who wait for an entry that was refused, until that is decided.
-    var abortedTickets: Tickets?
+    /// Whether the entry under way is an empty one, in the place of one that was refused.
+    var isVoid = false
+    /// Answers that go to other trackers at the end of the step.
+    var outbox: [Outgoing] = []
     /// Whom the master is making way for, and until when.
     var handover: Handover?
     /// When an orderly stop is to be over.
@@ -103,6 +105,11 @@ struct ClusterState: Sendable, Equatable {
     /// While reading back: the last entry so far, which may not have been decided.
     var lastRestored: LoggedEntry?
     var isRecordUnreadable = false
+
+    struct Outgoing: Sendable, Hashable {
+        var life: Life
+        var answer: AnsweredRequest
+    }
 
     struct Handover: Sendable, Hashable {
         var to: Life

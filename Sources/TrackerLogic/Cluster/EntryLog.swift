@@ -50,8 +50,9 @@ struct EntryLog: Sendable, Hashable {
     private(set) var durableThrough: UInt64 = 0
     /// The entry whose write is under way.
     private var writing: LoggedEntry?
-    /// Whether a write is under way, of an entry or of everything.
-    private(set) var isWriting = false
+    /// Whether the entry's write was begun before all was begun anew: its outcome says nothing any more.
+    private var isWriteVoid = false
+    private var isWritingEverything = false
     /// Whether the record on the disk is of no use, and all of the state has to be written.
     private var needsEverything = false
     /// When to go on after a failed write.
@@ -61,6 +62,8 @@ struct EntryLog: Sendable, Hashable {
     init(maxTailCount: Int) { self.maxTailCount = maxTailCount }
 
     var tailCount: Int { tail.count }
+    /// Whether a write is under way, of an entry or of everything.
+    var isWriting: Bool { writing != nil || isWritingEverything }
     /// The last entry of the tail, or the one before its first.
     var tailEnd: UInt64 { tailStart + UInt64(tail.count) - 1 }
 
@@ -92,6 +95,7 @@ struct EntryLog: Sendable, Hashable {
         pending = nil
         durablePending = nil
         durableThrough = position.index
+        isWriteVoid = writing != nil
     }
 
     mutating func accept(_ entry: LoggedEntry) { pending = entry }
@@ -166,21 +170,26 @@ struct EntryLog: Sendable, Hashable {
         return .entry(next)
     }
 
-    mutating func beginWrite(_ entry: LoggedEntry?) {
+    mutating func beginWrite(_ entry: LoggedEntry) {
         writing = entry
-        isWriting = true
+        isWriteVoid = false
+        writesResumeAt = nil
+    }
+
+    mutating func beginWritingEverything() {
+        isWritingEverything = true
         writesResumeAt = nil
     }
 
     /// The write under way is durable.
     ///
-    /// - Returns: the entry, where it was one.
+    /// - Returns: the entry; nil where it is of no interest any more.
     mutating func writeSucceeded() -> LoggedEntry? {
         guard let entry = writing else {
             preconditionFailure("an entry is told durable while one is being written")
         }
         writing = nil
-        isWriting = false
+        guard !isWriteVoid else { return nil }
         durableThrough = entry.header.index
         if let decided = self.entry(entry.header.index) {
             // Meanwhile another may have been decided in its place.
@@ -198,17 +207,21 @@ struct EntryLog: Sendable, Hashable {
     mutating func writeFailed(retryAt: Instant) -> LoggedEntry? {
         let entry = writing
         writing = nil
-        isWriting = false
+        guard !isWriteVoid else { return nil }
         writesResumeAt = retryAt
         if let entry, pending?.header == entry.header { pending = durablePending }
         return entry
     }
 
-    mutating func everythingNotWritten() { needsEverything = true }
+    mutating func everythingNotWritten(retryAt: Instant) {
+        isWritingEverything = false
+        needsEverything = true
+        writesResumeAt = retryAt
+    }
 
     mutating func wroteEverything(through index: UInt64) {
         needsEverything = false
-        isWriting = false
+        isWritingEverything = false
         durableThrough = max(index, durableThrough)
         durablePending = nil
     }

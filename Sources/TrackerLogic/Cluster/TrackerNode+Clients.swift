@@ -325,6 +325,20 @@ extension TrackerNode {
         }
     }
 
+    /// A ticket's update was refused by the vote: its client is told, if it is this tracker's to tell.
+    mutating func settleRefused(
+        _ ticket: Ticket, of owner: Life, _ now: ClockReading, _ effects: inout Effects
+    ) {
+        let isGroups = owner == Tickets.group
+        if isGroups { cluster.rememberSettled(ticket.number) }
+        guard isGroups || owner == life,
+            let number = isGroups ? cluster.book.find(key: ticket.number) : ticket.number,
+            let request = cluster.book.remove(number)
+        else { return }
+        if isGroups, phase != .master, request.waiting.clientRequest == nil { return }
+        refuse(request.waiting, .notStored, now, &effects)
+    }
+
     /// Tells a request's tracker, or its client, that it is refused.
     mutating func refuse(
         number: UInt64, of owner: Life, _ refusal: Refusal, _ now: ClockReading, _ effects: inout Effects
@@ -348,7 +362,7 @@ extension TrackerNode {
                 // If this is lost, the request comes again.
                 cluster.neighbours[place].seen.remove(answer.number)
             }
-            send(.answered([answer]), to: owner, epoch: election.epoch, &effects)
+            cluster.outbox.append(ClusterState.Outgoing(life: owner, answer: answer))
         }
     }
 
@@ -372,6 +386,15 @@ extension TrackerNode {
         guard isGroup else { return }
         cluster.settledKeys.append(key)
         cluster.rememberSettled(key)
+    }
+
+    /// Sends answers to the trackers whose clients they are for, one message each.
+    mutating func sendOutbox(_ effects: inout Effects) {
+        while let first = cluster.outbox.first {
+            let answers = cluster.outbox.filter { $0.life == first.life }.map(\.answer)
+            cluster.outbox.removeAll { $0.life == first.life }
+            send(.answered(answers), to: first.life, epoch: election.epoch, &effects)
+        }
     }
 
     /// Tells the group what was answered without an entry.

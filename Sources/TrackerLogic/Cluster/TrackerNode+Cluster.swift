@@ -186,6 +186,7 @@ extension TrackerNode {
         }
         writeLog(now, &effects)
         tellSettled(&effects)
+        sendOutbox(&effects)
         sayKeepalive(now, &effects)
         leaveWhenDone(now, &effects)
     }

@@ -7,7 +7,10 @@ extension TrackerNode {
     // MARK: - Standing
 
     mutating func standInCluster(_ now: ClockReading, _ effects: inout Effects) {
-        let round = max(promise.epoch.round, cluster.highestRound, election.epoch.round) + 1
+        var round = max(promise.epoch.round, cluster.highestRound, election.epoch.round) + 1
+        // Who has no memory may have stood in an earlier life, and has nobody to ask in survivor mode: the dice see to
+        // it that no epoch is used twice.
+        if !isQuorumMode, cluster.isBlank { round += UInt64(cluster.random.below(1 << 20)) }
         let epoch = Epoch(round: round, id: cluster.id)
         stopSuspecting()
         cluster.following = nil
@@ -30,7 +33,7 @@ extension TrackerNode {
             checkElected(now, &effects)
         } else if let candidate = cluster.answerTo {
             cluster.answerTo = nil
-            sendAnswer(to: candidate, &effects)
+            if mayVote { sendAnswer(to: candidate, &effects) }
         }
     }
 
@@ -134,9 +137,8 @@ extension TrackerNode {
         cluster.lastMaster = cluster.id
         cluster.heardQuorumAt = now.monotonic
         cluster.handover = nil
-        cluster.abortedTickets = nil
+        cluster.isVoid = false
         cluster.owesCommit = false
-        cluster.isBlank = false
         cluster.reads.removeAll()
         cluster.servesFrom = state.index + (inherited == nil ? 0 : 1)
         for place in cluster.neighbours.all.indices {
@@ -176,7 +178,8 @@ extension TrackerNode {
         gathering = Gathering()
         backlog = []
         cluster.reads.removeAll()
-        cluster.abortedTickets = nil
+        cluster.isVoid = false
+        cluster.outbox = []
         cluster.handover = nil
         cluster.merge = nil
         cluster.following = nil

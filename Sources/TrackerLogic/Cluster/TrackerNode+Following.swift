@@ -67,7 +67,7 @@ extension TrackerNode {
             if phase == .master { replication.forgetErrors(of: cluster.id) }
             persist(.append(index: entry.header.index, entry: entry.bytes), .entry(entry.header.ballot), &effects)
         case .everything:
-            log.beginWrite(nil)
+            log.beginWritingEverything()
             let chunks = (0..<state.chunkCount).map { state.takeChunk($0) }
             persist(.replaceAll(chunks: chunks), .everything(index: state.index), &effects)
         }
@@ -193,6 +193,13 @@ extension TrackerNode {
                 next += 1
             }
             ordinal &+= 1
+        }
+        if entry.header.updateCount == 0, !tickets.isEmpty {
+            // It stands in the place of one that the vote refused.
+            effects.observations.append(.aborted(index: entry.header.index, refused: tickets.count))
+            for ticket in tickets.tickets {
+                settleRefused(ticket, of: tickets.life(of: ticket), now, &effects)
+            }
         }
         log.append(decided: entry.bytes, at: entry.position)
         snapshotter.entryApplied(byteCount: entry.bytes.count, now: now.monotonic)

@@ -10,12 +10,11 @@ extension TrackerNode {
         switch policy.vote {
         case .majority: break
         case .allDropped, .allAskedAgain:
-            electorate.needed = [cluster.id]
-            for neighbour in cluster.neighbours.all
-            where neighbour.isUp && neighbour.installedIn == election.epoch && !neighbour.isDropped
-                && electorate.includes(neighbour.life.id)
-            {
-                electorate.needed.append(neighbour.life.id)
+            electorate.needed = electorate.voters.filter { id in
+                id == cluster.id
+                    || cluster.neighbours[id: id].map {
+                        $0.isUp && $0.installedIn == election.epoch && !$0.isDropped
+                    } == true
             }
         }
         return electorate
@@ -56,7 +55,7 @@ extension TrackerNode {
     // MARK: - Proposing
 
     private mutating func proposeInCluster(_ now: ClockReading, _ effects: inout Effects) {
-        guard replication.isIdle, log.pending == nil, cluster.handover == nil, cluster.abortedTickets == nil else {
+        guard replication.isIdle, log.pending == nil, cluster.handover == nil else {
             return
         }
         guard hasPhaseOne else {
@@ -178,8 +177,8 @@ extension TrackerNode {
             guard let entry = log.pending else { preconditionFailure("what is voted on is in the log") }
             replication.committed()
             cluster.owesCommit = true
+            cluster.isVoid = false
             applyDecided(entry, now, &effects)
-            tellAborted(now, &effects)
         case .refused: entryRefused(isNowhere: false, now, &effects)
         case .refusedByAll: entryRefused(isNowhere: true, now, &effects)
         }
@@ -188,7 +187,7 @@ extension TrackerNode {
     /// The vote has refused the entry under way (design 3.2, ABORT).
     private mutating func entryRefused(isNowhere: Bool, _ now: ClockReading, _ effects: inout Effects) {
         guard let entry = log.pending else { preconditionFailure("what is voted on is in the log") }
-        if cluster.isInherited || cluster.abortedTickets != nil {
+        if cluster.isInherited || cluster.isVoid {
             // An inherited entry may be decided already, and an empty one is in the place of one that some may have:
             // neither is given up. It is tried again, by and by.
             guard now.monotonic - cluster.proposedAt >= policy.keepalive else { return }
@@ -197,15 +196,20 @@ extension TrackerNode {
         let tickets = (try? Tickets(entry.bytes, entry.header)) ?? Tickets()
         replication.refused()
         postponeCommand(now)
-        if isNowhere {
+        if isNowhere, !isGroup {
             log.dropPending()
-            return refuseTickets(tickets, now, &effects)
+            effects.observations.append(.aborted(index: entry.header.index, refused: tickets.count))
+            for ticket in tickets.tickets {
+                refuse(number: ticket.number, of: tickets.life(of: ticket), .notStored, now, &effects)
+            }
+            return
         }
-        // Some may have it: an empty entry is decided in its place before anybody is told.
-        cluster.abortedTickets = tickets
+        // Some may have it, or in a group want it anew: an empty entry is decided in its place before anybody is told.
+        cluster.isVoid = true
         let ballot = replication.propose(election.epoch, index: entry.header.index)
         var bytes: [UInt8] = []
         EntryHeader.reserve(in: &bytes)
+        tickets.encode(into: &bytes)
         let header = EntryHeader(
             index: ballot.index, epoch: ballot.epoch, attempt: ballot.attempt, time: entry.header.time,
             updateCount: 0, ticketsOffset: UInt32(EntryHeader.byteCount), previous: state.chain)
@@ -219,21 +223,6 @@ extension TrackerNode {
         replication.refused()
         propose(again: entry, now, &effects)
         cluster.isInherited = isInherited
-    }
-
-    /// The empty entry in the place of a refused one is decided: now it is certain that the other never will be.
-    private mutating func tellAborted(_ now: ClockReading, _ effects: inout Effects) {
-        guard let tickets = cluster.abortedTickets else { return }
-        refuseTickets(tickets, now, &effects)
-    }
-
-    private mutating func refuseTickets(_ tickets: Tickets?, _ now: ClockReading, _ effects: inout Effects) {
-        cluster.abortedTickets = nil
-        guard let tickets else { return }
-        for ticket in tickets.tickets {
-            refuse(number: ticket.number, of: tickets.life(of: ticket), .notStored, now, &effects)
-        }
-        effects.observations.append(.aborted(index: state.index, refused: tickets.count))
     }
 
     // MARK: - Handing over

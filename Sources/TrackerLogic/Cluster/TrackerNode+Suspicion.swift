@@ -13,11 +13,13 @@ extension TrackerNode {
     /// The voters as this node sees them.
     ///
     /// In quorum mode: the members that are in the log, or were configured while there is none. In survivor mode: this
-    /// node and those it has heard within the detection time that hold the whole state.
+    /// node and those it has heard within the detection time that hold the whole state; of a master, those that it has
+    /// welcomed, for who comes from another history cannot vote in this one.
     var electorate: Electorate {
         guard let policy = configuration.cluster else { return Electorate(voters: [cluster.id]) }
         var active: [UInt32] = []
         for neighbour in cluster.neighbours.all where neighbour.isUp && neighbour.isWhole && !neighbour.isDropped {
+            if phase == .master, neighbour.installedIn != election.epoch { continue }
             active.append(neighbour.life.id)
         }
         guard policy.mode == .quorum else {

@@ -142,7 +142,7 @@ extension TrackerNode {
     /// Writes all of the state in the place of what the record held.
     private mutating func writeEverything(_ effects: inout Effects) {
         cluster.isFinishingTransfer = true
-        log.beginWrite(nil)
+        log.beginWritingEverything()
         let chunks = (0..<state.chunkCount).map { state.takeChunk($0) }
         persist(.replaceAll(chunks: chunks), .everything(index: state.index), &effects)
     }
@@ -154,8 +154,7 @@ extension TrackerNode {
     }
 
     mutating func everythingNotWritten(_ now: ClockReading) {
-        _ = log.writeFailed(retryAt: now.monotonic + .seconds(1))
-        log.everythingNotWritten()
+        log.everythingNotWritten(retryAt: now.monotonic + .seconds(1))
         cluster.isFinishingTransfer = false
         for number in 0..<state.chunkCount { state.markChanged(chunk: number) }
     }

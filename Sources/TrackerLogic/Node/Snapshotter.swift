@@ -67,7 +67,7 @@ struct Snapshotter: Sendable, Hashable {
             deadline = now + maxAge
             return []
         }
-        if nextChunk == nil { beginRound(state) }
+        if nextChunk == nil { beginRound(&state) }
         var chunk = nextChunk ?? 0
         var chunks: [SnapshotChunk] = []
         var byteCount = 0
@@ -108,7 +108,9 @@ struct Snapshotter: Sendable, Hashable {
         return hasFailed ? nil : roundIndex
     }
 
-    private mutating func beginRound(_ state: ReplicatedState) {
+    private mutating func beginRound(_ state: inout ReplicatedState) {
+        // One chunk at least says how far the state was, for the last entries may have changed none.
+        state.markChanged(chunk: state.chunkCount - 1)
         roundIndex = state.index
         roundByteCount = 0
         logByteCount = 0

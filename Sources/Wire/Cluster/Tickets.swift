@@ -5,6 +5,9 @@
 /// A request belongs to the tracker that heard it. It alone answers, when it applies the entry; so whoever becomes
 /// master need not know who was promised what, and no reply crosses the bus. With a multicast group, where all heard
 /// the request, the life is `Tickets.group`, the number names the request, and the master of the moment answers.
+///
+/// An entry without updates stands in the place of one that the vote refused, and bears its tickets: whoever applies it
+/// tells those who wait that nothing came of it.
 
 import Primitives
 
@@ -94,7 +97,8 @@ public struct Tickets: Sendable, Hashable {
             var last: UInt32?
             for _ in 0..<count {
                 let ticket = Ticket(ordinal: try reader.u32(), life: try reader.u8(), number: try reader.u64())
-                guard Int(ticket.life) < lives.count, ticket.ordinal < header.updateCount,
+                guard Int(ticket.life) < lives.count,
+                    ticket.ordinal < header.updateCount || header.updateCount == 0,
                     last.map({ $0 < ticket.ordinal }) ?? true
                 else { throw EntryDamaged() }
                 last = ticket.ordinal
