@@ -11,7 +11,7 @@ import TrackerLogic
 import Wire
 
 struct ClusterTrace: Sendable {
-    private static let width = 12
+    private static let width = 16
     private var trace = Trace(isRecording: false)
     private(set) var lines: [String] = []
     let isRecording: Bool

@@ -145,9 +145,7 @@ extension ClusterWorld {
 
     private mutating func startAnew(_ place: Int, _ effects: inout Announcer.Effects) {
         let progress = clients[place].progress
-        var before = progress
-        if owesCompleted[place] { before.left = 1 }
-        clients[place].announcer.step(.downloadStarted(clients[place].subject, before), now: now, into: &effects)
+        clients[place].announcer.step(.downloadStarted(clients[place].subject, progress), now: now, into: &effects)
         if owesCompleted[place] {
             clients[place].announcer.step(.downloadCompleted(progress), now: now, into: &effects)
         }
@@ -186,6 +184,8 @@ extension ClusterWorld {
             clients[place].progress.downloaded += done
             stepClient(place, .downloadProgressed(clients[place].progress))
         case .complete:
+            // Nobody completes what he has.
+            guard clients[place].progress.left > 0 else { return }
             clients[place].progress.downloaded += clients[place].progress.left
             clients[place].progress.left = 0
             owesCompleted[place] = true

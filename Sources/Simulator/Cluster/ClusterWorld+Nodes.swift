@@ -28,9 +28,9 @@ extension ClusterWorld {
 
     mutating func step(_ node: Int, _ event: Event) {
         let life = nodes[node].life
-        let applied = keepsHistory ? nodes[node].machine?.state.index : nil
+        let applied = keepsHistory ? nodes[node].appliedIndex : nil
         nodes[node].step(event, now: now, into: &effects, &checks, &trace)
-        if keepsHistory, let index = nodes[node].machine?.state.index, index != applied {
+        if keepsHistory, let index = nodes[node].appliedIndex, index != applied {
             mark(node, .committed, "entry \(index)")
         }
         carryOut(node)

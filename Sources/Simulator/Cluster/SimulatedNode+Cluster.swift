@@ -30,6 +30,11 @@ extension SimulatedNode {
         checks.started(node: number, machine: self.machine!, record: disk.record, at: now)
     }
 
+    /// The last entry that it has applied; nil while it is dead.
+    var appliedIndex: UInt64? {
+        @inline(never) mutating get { machine?.state.index }
+    }
+
     /// nil while it is dead.
     var inspection: Inspection? { mutating get { machine?.inspection } }
 }
