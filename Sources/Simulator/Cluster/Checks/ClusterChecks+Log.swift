@@ -109,8 +109,9 @@ extension ClusterChecks {
     }
 
     private func holders(_ position: Position, among ids: [UInt32]) -> [UInt32] {
+        // In survivor mode, two may have been given one number, on the two sides of a partition.
         ids.filter { id in
-            node(withID: id).map { nodes[$0].disk.holds(position.index, chain: position.chain) } ?? false
+            nodes.contains { $0.id == id && $0.disk.holds(position.index, chain: position.chain) }
         }
     }
 

@@ -131,9 +131,10 @@ extension ClusterChecks {
             if written.chain == chain { return }
         }
         if let chain, disk.holds(ballot.index, chain: chain) { return }
-        // What is decided needs no vote; that it is the same value shows where it is applied.
-        if step.sight.position.index >= ballot.index, let chain {
-            if log.contains(Position(index: ballot.index, chain: chain)) || !promises.hasOneHistory { return }
+        // What is decided needs no vote, and an old message may ask for one. What was proposed so long ago nobody knows.
+        if step.sight.position.index >= ballot.index {
+            guard let chain, promises.hasOneHistory else { return }
+            if log.contains(Position(index: ballot.index, chain: chain)) { return }
         }
         violate(
             .voteIsKept, at: step.time,
