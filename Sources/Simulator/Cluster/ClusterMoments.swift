@@ -50,6 +50,9 @@ public enum ClusterMoment: Int, Sendable, CaseIterable {
     /// A master makes way for another.
     case handover
 
+    /// Transfers are rare.
+    var isOfTransfer: Bool { self == .chunkFetched || self == .chunkSent || self == .transferEnded }
+
     /// One bit each.
     var bit: UInt32 { 1 << UInt32(rawValue) }
 }

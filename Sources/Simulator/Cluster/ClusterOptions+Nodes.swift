@@ -31,6 +31,7 @@ extension ClusterOptions {
             configuration.keepsSwarms = keepsSwarms
             configuration.snapshotAge = snapshotAge
             configuration.snapshotLogByteCount = snapshotLogByteCount
+            configuration.tailCount = tailCount
             configuration.limits.torrents = maxTorrents
             configuration.limits.peers = maxPeers
             configuration.limits.updatesPerEntry = updatesPerEntry

@@ -45,6 +45,8 @@ public struct ClusterOptions: Sendable, Hashable {
     public var keepsSwarms = false
     public var snapshotAge = Duration.seconds(10)
     public var snapshotLogByteCount = 4000
+    /// Entries that trackers keep for those who lag behind; who lags further takes the whole state.
+    public var tailCount = 4096
 
     /// Between clients and trackers.
     public var network = NetworkOptions()
@@ -123,6 +125,7 @@ public struct ClusterOptions: Sendable, Hashable {
         keepsSwarms = random.oneIn(2)
         if random.oneIn(2) { snapshotAge = random.between(.seconds(1), .seconds(30)) }
         if random.oneIn(2) { snapshotLogByteCount = 300 + random.below(8000) }
+        if random.oneIn(2) { tailCount = 1 + random.below(20) }
     }
 
     private mutating func drawNetwork(_ random: inout RandomStream) {
@@ -174,12 +177,13 @@ public struct ClusterOptions: Sendable, Hashable {
     private mutating func drawMoments(_ random: inout RandomStream) {
         faults.hasPausesAtMoments = random.oneIn(3)
         faults.hasCutsAtMoments = random.oneIn(3)
-        for moment in ClusterMoment.allCases where random.oneIn(4) {
+        for moment in ClusterMoment.allCases where random.oneIn(moment.isOfTransfer ? 2 : 4) {
             // What is rare must strike often.
             faults.struckOneIn[moment.rawValue] =
                 switch moment {
-                case .promiseSubmitted, .promiseDurable, .electionSent, .answerSent, .becameMaster, .chunkFetched,
-                    .chunkSent, .transferEnded, .writeFailed, .restarted, .stopping, .handover:
+                case .chunkFetched, .chunkSent, .transferEnded, .stopping, .handover: 1 + random.below(4)
+                case .promiseSubmitted, .promiseDurable, .electionSent, .answerSent, .becameMaster, .writeFailed,
+                    .restarted:
                     2 + random.below(6)
                 case .snapshotUnderWay, .trimSubmitted: 4 + random.below(20)
                 case .entrySubmitted, .entryDurable, .prepareSent, .okSent, .commitSent, .replied, .forwarded,

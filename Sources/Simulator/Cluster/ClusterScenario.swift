@@ -73,6 +73,7 @@ public struct ClusterTally: Sendable, Hashable {
     public var starts = 0
     public var stops = 0
     public var deaths = 0
+    public var memoryLosses = 0
     /// Times that a node became master.
     public var masters = 0
     public var stepDowns = 0
@@ -103,6 +104,7 @@ public struct ClusterTally: Sendable, Hashable {
         left.starts += right.starts
         left.stops += right.stops
         left.deaths += right.deaths
+        left.memoryLosses += right.memoryLosses
         left.masters += right.masters
         left.stepDowns += right.stepDowns
         left.transfers += right.transfers

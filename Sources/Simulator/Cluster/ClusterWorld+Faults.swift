@@ -50,7 +50,7 @@ extension ClusterWorld {
         case .busLoss: if mayTrouble(node) { cutOff(node, fault.duration, "by the clock") }
         case .cleanStop: if mayTrouble(node) { stop(node) }
         case .brokenDisk: if mayTrouble(node), nodes[node].isUp { nodes[node].disk.failure = .broken }
-        case .memoryLoss: if mayLoseMemory(node) { loseMemory(node) }
+        case .memoryLoss: tryMemoryLoss(node, before: now + .seconds(5))
         case .diskFailure:
             nodes[node].disk.failure = plan.diskFailure()
             queue.put(.diskRecovers(node), at: now + fault.duration)
@@ -86,6 +86,13 @@ extension ClusterWorld {
             else { return false }
         }
         return true
+    }
+
+    /// Waits for a moment at which all are in step.
+    mutating func tryMemoryLoss(_ node: Int, before time: Instant) {
+        guard !isHealed, now < time else { return }
+        if mayLoseMemory(node) { return loseMemory(node) }
+        queue.put(.memoryIsLost(node, before: time), at: now + .milliseconds(100))
     }
 
     mutating func recoverDisk(_ node: Int) {

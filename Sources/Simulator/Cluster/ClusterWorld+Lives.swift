@@ -65,6 +65,7 @@ extension ClusterWorld {
         var options = options.disk
         options.maxDelay = nodes[node].disk.options.maxDelay
         nodes[node].disk = SimulatedDisk(options: options, random: nodes[node].disk.random)
+        tally.memoryLosses += 1
         checks.memoryLost(node: node, at: now)
     }
 

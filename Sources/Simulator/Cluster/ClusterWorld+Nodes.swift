@@ -46,8 +46,9 @@ extension ClusterWorld {
         let moments = isHealed ? 0 : effects.moments
         if !effects.replies.isEmpty { reply(node) }
         if !isHealed, !effects.messages.isEmpty || !effects.persists.isEmpty,
-            strikes(ClusterMoment.halfWay.bit) != nil
+            strikes(ClusterMoment.halfWay.bit) != nil, mayTrouble(node)
         {
+            tally.struck[ClusterMoment.halfWay.rawValue] += 1
             let rest = plan.random.below(effects.messages.count + 1)
             for place in 0..<rest { send(node, effects.messages[place]) }
             effects.removeAll()

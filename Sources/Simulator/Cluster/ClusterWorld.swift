@@ -48,6 +48,8 @@ struct ClusterWorld: Sendable {
         case strangerActs(Int)
         case fault
         case diskRecovers(Int)
+        /// A node is to lose its disk as soon as it may, if that is before a time.
+        case memoryIsLost(Int, before: Instant)
         case heals
         case nudge
         case reckoning
@@ -255,6 +257,7 @@ struct ClusterWorld: Sendable {
         case .strangerActs(let number): strangerActs(number)
         case .fault: nextFault()
         case .diskRecovers(let node): recoverDisk(node)
+        case .memoryIsLost(let node, let time): tryMemoryLoss(node, before: time)
         case .heals: heal()
         case .nudge: nudge()
         case .reckoning: reckon()
