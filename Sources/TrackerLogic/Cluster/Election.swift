@@ -103,13 +103,17 @@ struct Election: Sendable, Hashable {
         answers.max { $0.answer.position.index < $1.answer.position.index }.map { ($0.life, $0.answer.position) }
     }
 
-    /// The entry to propose again at an index: of those accepted there, the one of the greatest ballot.
+    /// The entry to propose again behind a position: of those accepted there, the one of the greatest ballot.
     ///
     /// - Parameter own: what this node itself has accepted.
-    func inherited(at index: UInt64, own: LoggedEntry?) -> LoggedEntry? {
-        var best = own.flatMap { $0.header.index == index ? $0 : nil }
+    func inherited(behind position: Position, own: LoggedEntry?) -> LoggedEntry? {
+        // In survivor mode, an answer may come from another history.
+        func follows(_ entry: LoggedEntry) -> Bool {
+            entry.header.index == position.index + 1 && entry.header.previous == position.chain
+        }
+        var best = own.flatMap { follows($0) ? $0 : nil }
         for ballots in answers where !ballots.answer.pending.isEmpty {
-            guard let entry = try? LoggedEntry(ballots.answer.pending), entry.header.index == index else { continue }
+            guard let entry = try? LoggedEntry(ballots.answer.pending), follows(entry) else { continue }
             if let known = best, !(known.header.ballot < entry.header.ballot) { continue }
             best = entry
         }

@@ -131,7 +131,7 @@ extension TrackerNode {
     }
 
     private mutating func takeOffice(_ now: ClockReading, _ effects: inout Effects) {
-        let inherited = election.inherited(at: state.index + 1, own: log.pending)
+        let inherited = election.inherited(behind: state.position, own: log.pending)
         let voters = election.answers
         becomeMaster(now)
         cluster.lastMaster = cluster.id
