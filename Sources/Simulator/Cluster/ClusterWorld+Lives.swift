@@ -182,6 +182,8 @@ extension ClusterWorld {
         // Nobody gets a new connection without having lost the old one.
         tellBusLoss(node, cut)
         guard nodes[node].isUp, seats[node].cut == cut else { return }
+        // What was still to be told of the cut is of no interest any more.
+        seats[node].cut += 1
         seats[node].isOnBus = true
         seats[node].isToldOnBus = true
         mark(node, .busConnected, "has its bus")
