@@ -14,7 +14,7 @@ extension ClusterOptions {
         return people
     }
 
-    /// Of all trackers, by their places; ids count from 1, and 0 is who has none yet.
+    /// Of all trackers, by their places; 0 is the id of who has none yet.
     func configurations(_ profile: ClusterProfile) -> [NodeConfiguration] {
         let memberCount = max(1, nodeCount - spareCount)
         let members = profile == .paxos ? (1...UInt32(memberCount)).map { $0 } : []
@@ -22,7 +22,9 @@ extension ClusterOptions {
         cluster.entry = entry
         return (0..<nodeCount).map { place in
             var configuration = NodeConfiguration()
-            configuration.id = place < nodeCount - unnumberedCount ? UInt32(place + 1) : 0
+            // Whoever is given a number, or takes one, must not take one that somebody else was configured with.
+            let number = UInt32(place + 1) + (unnumberedCount > 0 ? 100 : 0)
+            configuration.id = place < nodeCount - unnumberedCount ? number : 0
             configuration.cluster = cluster
             configuration.interval = interval
             configuration.minInterval = interval / 2

@@ -111,7 +111,7 @@ extension ClusterWorld {
         step(node, .commandReceived(command))
     }
 
-    private mutating func someID() -> UInt32 { UInt32(1 + plan.random.below(nodes.count)) }
+    private mutating func someID() -> UInt32 { max(1, nodes[plan.random.below(nodes.count)].configuration.id) }
 
     private mutating func register() {
         let torrents = workload.infoHashes.enumerated().map { number, infoHash in
