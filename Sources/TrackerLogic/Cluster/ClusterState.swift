@@ -72,8 +72,7 @@ struct ClusterState: Sendable, Equatable {
     /// In a group: requests that were answered without an entry, in this step.
     var settledKeys: [UInt64] = []
     /// In a group: the last requests that were settled, so that what a slave hands on late is not answered again.
-    private var recentKeys: [UInt64] = []
-    private var nextRecent = 0
+    private(set) var recentKeys = RecentKeys()
     /// Whether the others have still to be told what was decided.
     var owesCommit = false
     /// Whether the entry under way is an empty one, in the place of one that was refused.
@@ -117,19 +116,12 @@ struct ClusterState: Sendable, Equatable {
         var isAnnounced = false
     }
 
-    /// Requests of a group that are remembered after they were settled.
-    private static let maxRecentKeys = 1024
+    mutating func rememberSettled(_ key: UInt64, now: Instant) { recentKeys.insert(key, now: now) }
 
-    mutating func rememberSettled(_ key: UInt64) {
-        if recentKeys.count < ClusterState.maxRecentKeys {
-            recentKeys.append(key)
-        } else {
-            recentKeys[nextRecent] = key
-            nextRecent = (nextRecent + 1) % ClusterState.maxRecentKeys
-        }
+    /// Whether a request was settled so lately that no client has asked anew: what comes now is a late copy.
+    func wasSettled(_ key: UInt64, now: Instant) -> Bool {
+        recentKeys.insertedAt(key).map { now - $0 < RecentKeys.memory } ?? false
     }
-
-    func wasSettled(_ key: UInt64) -> Bool { recentKeys.contains(key) }
 
     init(id: UInt32, isKeyed: Bool, maxRequests: Int, isBlank: Bool, seed: UInt64) {
         self.id = id

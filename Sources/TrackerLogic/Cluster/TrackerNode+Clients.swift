@@ -52,6 +52,7 @@ extension TrackerNode {
             return
         }
         let key = isGroup ? requestKey(datagram.remote, bytes) : 0
+        if isGroup, cluster.wasSettled(key, now: now.monotonic) { return }
         _ = cluster.book.add(
             BookedRequest(
                 waiting: waiting, content: .datagram(bytes), key: key, heardAt: now.monotonic,
@@ -200,7 +201,7 @@ extension TrackerNode {
             return
         }
         let key = requestKey(request.source, bytes)
-        guard !cluster.wasSettled(key), cluster.book.find(key: key) == nil, !cluster.book.isFull,
+        guard !cluster.wasSettled(key, now: now.monotonic), cluster.book.find(key: key) == nil, !cluster.book.isFull,
             let parsed = try? TrackerRequest(bytes.span.bytes)
         else { return }
         var waiting = WaitingRequest(
@@ -231,7 +232,7 @@ extension TrackerNode {
             switch parsed {
             case .connect(let transactionID):
                 guard let booked, let known = cluster.book.remove(booked) else { return }
-                noteSettled(known.key)
+                noteSettled(known.key, now)
                 connect(transactionID, known.waiting, now, &effects)
             case .announce(let announce):
                 gather(announce, bytes, request, life, now, &effects)
@@ -309,10 +310,10 @@ extension TrackerNode {
     /// A ticket's update is applied: its request is answered, if it is this tracker's to answer.
     mutating func settle(
         _ ticket: Ticket, of owner: Life, _ update: Update, _ outcome: ReplicatedState.Outcome,
-        _ effects: inout Effects
+        _ now: ClockReading, _ effects: inout Effects
     ) {
         if owner == Tickets.group {
-            cluster.rememberSettled(ticket.number)
+            cluster.rememberSettled(ticket.number, now: now.monotonic)
             guard let number = cluster.book.find(key: ticket.number),
                 let request = cluster.book.remove(number)
             else { return }
@@ -330,7 +331,7 @@ extension TrackerNode {
         _ ticket: Ticket, of owner: Life, _ now: ClockReading, _ effects: inout Effects
     ) {
         let isGroups = owner == Tickets.group
-        if isGroups { cluster.rememberSettled(ticket.number) }
+        if isGroups { cluster.rememberSettled(ticket.number, now: now.monotonic) }
         guard isGroups || owner == life,
             let number = isGroups ? cluster.book.find(key: ticket.number) : ticket.number,
             let request = cluster.book.remove(number)
@@ -353,7 +354,7 @@ extension TrackerNode {
     ) {
         if owner == Tickets.group {
             guard let number = cluster.book.find(key: answer.number) else { return }
-            noteSettled(answer.number)
+            noteSettled(answer.number, now)
             settle(AnsweredRequest(number: number, content: answer.content), now, &effects)
         } else if owner == life {
             settle(answer, now, &effects)
@@ -373,6 +374,7 @@ extension TrackerNode {
         if isGroup, answers.first?.isSettledKey == true {
             // The master has answered these: nobody else is to.
             for answer in answers {
+                cluster.rememberSettled(answer.number, now: now.monotonic)
                 if let number = cluster.book.find(key: answer.number) { cluster.book.remove(number) }
             }
             return
@@ -382,10 +384,10 @@ extension TrackerNode {
     }
 
     /// In a group, the others keep what they heard until they know it answered.
-    private mutating func noteSettled(_ key: UInt64) {
+    private mutating func noteSettled(_ key: UInt64, _ now: ClockReading) {
         guard isGroup else { return }
         cluster.settledKeys.append(key)
-        cluster.rememberSettled(key)
+        cluster.rememberSettled(key, now: now.monotonic)
     }
 
     /// Sends answers to the trackers whose clients they are for, one message each.

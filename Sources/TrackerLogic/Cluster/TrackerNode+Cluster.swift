@@ -158,7 +158,7 @@ extension TrackerNode {
             noteStep(of: place, epoch, now)
             if cluster.following?.life == sender { masterMadeWay(now) }
             // A voter that has promised more than this master has will not hear it again.
-            if phase == .master, epoch > election.epoch, keepalive.isWhole, electorate.includes(sender.id) {
+            if phase == .master, epoch > election.epoch, keepalive.isWhole, mayJoin(sender) {
                 standAgain(above: epoch, now, &effects)
             }
         }
@@ -193,6 +193,10 @@ extension TrackerNode {
 
     private mutating func tick(_ now: ClockReading, _ effects: inout Effects) {
         cluster.tickAt = now.monotonic + retryPause
+        if durableEpoch < promise.epoch, !writes.contains(where: \.isPromise), phase == .following {
+            // It could not be written when it was made; without, there is no vote.
+            persistPromise(&effects)
+        }
         for request in cluster.book.removeStale(now: now.monotonic) {
             if let id = request.waiting.clientRequest {
                 effects.answers.append(Answer(id: id, content: .failure(.notServing)))

@@ -189,7 +189,7 @@ extension TrackerNode {
             if case .membersChanged = outcome { effects.observations.append(.membersChanged(state.members)) }
             if next < tickets.count, tickets.tickets[next].ordinal == ordinal {
                 let ticket = tickets.tickets[next]
-                settle(ticket, of: tickets.life(of: ticket), update, outcome, &effects)
+                settle(ticket, of: tickets.life(of: ticket), update, outcome, now, &effects)
                 next += 1
             }
             ordinal &+= 1
@@ -202,6 +202,8 @@ extension TrackerNode {
             }
         }
         log.append(decided: entry.bytes, at: entry.position)
+        // Attempts are counted for one index.
+        cluster.following?.attempt = 0
         snapshotter.entryApplied(byteCount: entry.bytes.count, now: now.monotonic)
         becomeWholeWhenDone(now, &effects)
         stepDownWhenRemoved(now, &effects)

@@ -74,11 +74,14 @@ extension TrackerNode {
         }
         guard epoch <= election.epoch else {
             // It cannot go back to an epoch below what it has promised.
-            if hello.isWhole, electorate.includes(sender.id) { standAgain(above: epoch, now, &effects) }
+            if mayJoin(sender) { standAgain(above: epoch, now, &effects) }
             return
         }
         admit(sender, hello.position, isWhole: hello.isWhole, now, &effects)
     }
+
+    /// Whether what a tracker has promised matters to this master: a member has a vote, and in survivor mode everybody.
+    func mayJoin(_ other: Life) -> Bool { !isQuorumMode || members.contains(other.id) }
 
     private var freeID: UInt32? {
         (1...UInt32(Neighbours.maxCount + 1)).first {
@@ -164,7 +167,7 @@ extension TrackerNode {
         let wasInstalled = following.isInstalled
         following.isInstalled = true
         following.heardAt = now.monotonic
-        following.attempt = max(following.attempt, welcome.attempt)
+        if welcome.position.index == state.index { following.attempt = max(following.attempt, welcome.attempt) }
         cluster.following = following
         cluster.lastMaster = sender.id
         cluster.refusal = nil

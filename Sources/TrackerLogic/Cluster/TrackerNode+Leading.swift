@@ -157,7 +157,7 @@ extension TrackerNode {
         guard phase == .master else { return }
         switch reason {
         case .staleEpoch:
-            if epoch > election.epoch, electorate.includes(cluster.neighbours[place].life.id) {
+            if epoch > election.epoch, mayJoin(cluster.neighbours[place].life) {
                 standAgain(above: epoch, now, &effects)
             }
         case .gap: break

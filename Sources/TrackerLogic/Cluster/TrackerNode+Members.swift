@@ -63,7 +63,8 @@ extension TrackerNode {
         case .master: isDone = cluster.handover == nil && replication.isIdle && gathering.isEmpty
         default: isDone = cluster.book.isEmpty && !log.isWriting
         }
-        guard isDone || due <= now.monotonic else { return }
+        // Not in the step that answers the last of them.
+        guard isDone && effects.replies.isEmpty || due <= now.monotonic else { return }
         if phase == .master { stepDown(.removed, now, &effects) }
         for request in cluster.book.removeAll() {
             guard let id = request.waiting.clientRequest else { continue }

@@ -91,6 +91,8 @@ public struct TrackerNode: Sendable, Equatable {
         var token: PersistToken
         var kind: Kind
 
+        var isPromise: Bool { if case .promise = kind { true } else { false } }
+
         enum Kind: Sendable, Hashable {
             case promise(Epoch)
             case entry(Ballot)

@@ -1,0 +1,183 @@
+/// Mistakes that are planted into the logic to see whether the simulator finds them: test-only switches.
+///
+/// `has` is false, and costs nothing, unless the logic is compiled with `PLANTED_BUGS`; only the package in
+/// Tests/PlantedBugs does that, and prints how many seeds it takes to find each. Each comment says which rule the
+/// mistake breaks, the numbers being those of design 3.4.
+
+import Primitives
+import Wire
+
+/// One mistake.
+public enum PlantedBug: String, CaseIterable, Sendable {
+    // Election: who is master.
+
+    /// Two trackers stand for one epoch, for it bears nobody's id (rule 1).
+    case epochShared
+    /// An epoch is stood for again after a restart, for it is counted from memory alone (rule 9).
+    case epochFromMemory
+    /// The voters are those that are heard just now (rule 1).
+    case quorumOfTheLive
+    /// Half of the voters are enough to be elected (rule 1).
+    case electedByHalf
+    /// The new master goes on with the entry that it has itself, though others have accepted a later one.
+    case ownEntryInherited
+    /// The new master goes on with the longest entry, not with that of the greatest ballot.
+    case longestEntryInherited
+    /// The new master forgets an entry that may have been decided.
+    case inheritedNotProposed
+    /// The new master does not fetch what others know to be decided.
+    case recoverySkipped
+    /// A voter that is asked for a promise does not tell what it has accepted.
+    case answerWithoutPending
+    /// A message of a master of the past brings a voter back into its epoch (rule 1).
+    case staleMasterAccepted
+    /// A voter goes on following its old master after it has promised another (rule 1).
+    case prepareAfterPromise
+    /// A restart forgets the promise (rule 9).
+    case promiseForgotten
+    /// A node that lost its disk votes at once (rule 9).
+    case amnesiacVotes
+    /// A promise is told before it is durable (rule 9).
+    case answerBeforeDurable
+    /// A candidate asks for votes before its own promise is durable (rule 9).
+    case electionBeforeDurable
+    /// Who misses the master stands alone, without a quorum that misses it too (rule 7).
+    case noPreVote
+    /// A preferred id that comes back stands at once (rule 6).
+    case preferredStandsAtOnce
+    /// A master without a quorum stays (rule 7).
+    case minorityStays
+
+    // Entries: what is decided.
+
+    /// The master counts votes for entries of other epochs and attempts.
+    case oksOfAnotherEpoch
+    /// The master decides by its own vote.
+    case commitBeforeQuorum
+    /// The master tells that an entry is decided when it proposes it.
+    case commitSentEarly
+    /// The master counts its own vote before its write is durable.
+    case ownVoteBeforeDurable
+    /// A slave applies an entry when it is proposed.
+    case appliedOnPrepare
+    /// A slave that knows an index to be decided applies what it has there, whatever that is.
+    case learnedByIndex
+    /// A voter says OK to an entry though it lacks the one before.
+    case gapAccepted
+    /// A voter says OK before its write is durable.
+    case okBeforeDurable
+    /// A voter says OK in an epoch whose promise is not durable yet.
+    case okBeforePromise
+    /// An entry that takes long is told to be refused (rule 2).
+    case abortOnTimeout
+    /// Clients are told of a refusal before that is decided.
+    case abortToldEarly
+    /// An entry that only some have refused is taken for nowhere: a later master finds it (design 3.2, ABORT).
+    case abortedRevived
+    /// A voter that has refused an entry takes it when it comes again.
+    case attemptIgnored
+    /// An entry that an earlier master may have decided is given up when it cannot be stored.
+    case inheritedGivenUp
+    /// A vote is said once; if it is lost, nobody says it again.
+    case voteSaidOnce
+    /// A proposal is sent once; if it is lost, nobody sends it again.
+    case proposalSentOnce
+    /// A slave that lacks entries waits for them to come by themselves.
+    case gapsNotFetched
+    /// A slave tells time by its own clock when it applies (rule 4).
+    case unequalTime
+    /// Entries bear the time of the master's wall clock as it is (rule 4).
+    case wallClockStamps
+    /// A slave takes silent peers out by its own clock (rule 4).
+    case localExpiry
+    /// Peers are taken out before their time.
+    case impatientExpiry
+
+    // Voters.
+
+    /// One voter takes another's place in one entry, so that majorities may not overlap.
+    case membersSwapped
+    /// A master takes the vote of who is silent.
+    case membersBySight
+
+    // State transfer and records.
+
+    /// A newcomer takes itself for whole before it has all.
+    case wholeTooEarly
+    /// A snapshot is taken without the log behind it.
+    case transferWithoutTail
+    /// A part of the old state stays in the new one.
+    case transferMixed
+    /// The log behind a snapshot is applied to chunks that hold it already.
+    case chunkAppliedTwice
+    /// Chunks are saved that are ahead of the log on the disk.
+    case snapshotAheadOfLog
+    /// The log in memory is not cut while anybody lacks the state.
+    case newcomerBlocksTrimming
+
+    // Clients.
+
+    /// In a group, slaves answer as well.
+    case twoRepliers
+    /// In a group, slaves give connection ids as well.
+    case twoConnectors
+    /// In a group, a slave hands on what was answered, and it is taken for new.
+    case settledForgotten
+    /// A scrape is answered without asking whether one is still master (rule 5).
+    case scrapeUnconfirmed
+    /// A scrape is confirmed by answers to an earlier question (rule 5).
+    case staleConfirmation
+    /// A scrape is answered as long as a quorum was heard lately: a lease that nobody grants (rule 5).
+    case leaseByHearing
+    /// A slave answers scrapes from what it holds (rule 5).
+    case slaveScrapes
+    /// A master that is deposed answers what it was asked before (rule 3).
+    case deposedAnswers
+    /// A node without its bus goes on answering (design 3.3).
+    case fencedAnswers
+    /// A forwarded request that comes again is taken again (rule 11).
+    case redeliveredTwice
+    /// Requests go to a new master before what the old one did with them is known (rule 11).
+    case forwardedTooEarly
+    /// `completed` counts again when it is heard again (rule 11).
+    case completedCountedTwice
+    /// A connection id is known to the tracker that gave it only (design 3.5).
+    case connectionIDOfOne
+    /// A slave forgets what it has heard when the master changes (design 3.5).
+    case requestsDropped
+    /// There is no bound on the requests that wait (design 2).
+    case unboundedBook
+
+    // Survivor mode.
+
+    /// The master gives a number to two trackers (rule 10).
+    case idGivenTwice
+    /// After a partition, peers of the other side are not taken over (rule 12).
+    case mergeForgetsPeers
+    /// After a partition, the older of two records of a peer wins (rule 12).
+    case mergeKeepsOlder
+    /// After a partition, who has stopped on the other side comes back (rule 12).
+    case tombstoneIgnored
+    /// After a partition, counts of downloads add up each time (rule 12).
+    case mergeSumsCounters
+    /// After a partition, the lower master stays (rule 12).
+    case lowerMasterStays
+}
+
+extension TrackerNode {
+    /// Whether a mistake is planted; never, in what is delivered.
+    @inline(__always)
+    func has(_ bug: PlantedBug) -> Bool { configuration.has(bug) }
+}
+
+extension NodeConfiguration {
+    /// Whether a mistake is planted; never, in what is delivered.
+    @inline(__always)
+    func has(_ bug: PlantedBug) -> Bool {
+        #if PLANTED_BUGS
+            plantedBug == bug
+        #else
+            false
+        #endif
+    }
+}
