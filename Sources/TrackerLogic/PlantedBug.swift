@@ -17,8 +17,8 @@ public enum PlantedBug: String, CaseIterable, Sendable {
     case epochFromMemory
     /// The voters are those that are heard just now (rule 1).
     case quorumOfTheLive
-    /// Half of the voters are enough to be elected (rule 1).
-    case electedByHalf
+    /// One voter less than a quorum is enough to be elected (rule 1).
+    case electedByMinority
     /// The new master goes on with the entry that it has itself, though others have accepted a later one.
     case ownEntryInherited
     /// The new master goes on with the longest entry, not with that of the greatest ballot.
@@ -164,12 +164,6 @@ public enum PlantedBug: String, CaseIterable, Sendable {
     case lowerMasterStays
 }
 
-extension TrackerNode {
-    /// Whether a mistake is planted; never, in what is delivered.
-    @inline(__always)
-    func has(_ bug: PlantedBug) -> Bool { configuration.has(bug) }
-}
-
 extension NodeConfiguration {
     /// Whether a mistake is planted; never, in what is delivered.
     @inline(__always)
@@ -181,3 +175,37 @@ extension NodeConfiguration {
         #endif
     }
 }
+
+extension TrackerNode {
+    /// Whether a mistake is planted; never, in what is delivered.
+    @inline(__always)
+    func has(_ bug: PlantedBug) -> Bool { configuration.has(bug) }
+}
+
+#if !PLANTED_BUGS
+
+    // What the planted mistakes do that are too long for one line: nothing.
+    extension TrackerNode {
+        @inline(__always)
+        func planted(inherited entry: LoggedEntry?) -> LoggedEntry? { entry }
+
+        @inline(__always)
+        func planted(applied header: EntryHeader, _ now: ClockReading) -> EntryHeader { header }
+
+        @inline(__always)
+        func planted(merged updates: [Update], from chunk: SnapshotChunk) -> [Update] { updates }
+
+        @inline(__always)
+        func hasLease(_ now: ClockReading) -> Bool { false }
+
+        @inline(__always)
+        func tellRefused(_ entry: LoggedEntry, _ now: ClockReading, _ effects: inout Effects) {}
+
+        @inline(__always)
+        func expireAlone(_ now: ClockReading) {}
+
+        @inline(__always)
+        func dropSilentMember() {}
+    }
+
+#endif

@@ -116,7 +116,9 @@ struct EntryLog: Sendable, Hashable {
     mutating func dropPending() { pending = durablePending }
 
     /// An entry was decided and applied.
-    mutating func append(decided bytes: [UInt8], at position: Position) {
+    ///
+    /// - Parameter isCut: whether old entries may go.
+    mutating func append(decided bytes: [UInt8], at position: Position, isCut: Bool = true) {
         if tail.isEmpty { tailStart = position.index }
         tail.append(bytes)
         tailByteCount += bytes.count
@@ -126,7 +128,7 @@ struct EntryLog: Sendable, Hashable {
             if durable.position != position { durableThrough = position.index - 1 }
             durablePending = nil
         }
-        trimTail()
+        if isCut { trimTail() }
     }
 
     private mutating func trimTail() {

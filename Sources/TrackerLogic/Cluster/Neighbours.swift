@@ -30,10 +30,22 @@ struct Neighbour: Sendable, Hashable {
     var heardBlank: [Life] = []
     /// Requests of it that this master has seen, in its epoch.
     var seen = SeenWindow()
+    /// The last of them that were refused, for when the answer was lost.
+    var refused: [AnsweredRequest] = []
     /// Since when a vote has been awaited from it.
     var voteAwaitedSince: Instant?
     /// Whether it was dropped from the active list for not voting; until it says hello anew.
     var isDropped = false
+}
+
+extension Neighbour {
+    /// Refusals that are remembered.
+    private static let maxRefused = 256
+
+    mutating func remember(_ refusal: AnsweredRequest) {
+        if refused.count >= Neighbour.maxRefused { refused.removeFirst(Neighbour.maxRefused / 2) }
+        refused.append(refusal)
+    }
 }
 
 struct Neighbours: Sendable, Hashable {

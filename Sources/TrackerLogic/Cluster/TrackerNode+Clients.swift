@@ -8,7 +8,9 @@ extension TrackerNode {
 
     /// Books what came from peers; what can be answered is answered at the end of the step.
     mutating func book(_ batch: DatagramBatch, _ now: ClockReading, _ effects: inout Effects) {
-        guard phase == .following || phase == .candidate || phase == .master, cluster.isBusUp else {
+        guard phase == .following || phase == .candidate || phase == .master,
+            cluster.isBusUp || has(.fencedAnswers)
+        else {
             counters.ignored += UInt64(batch.datagrams.count)
             return
         }
@@ -34,7 +36,9 @@ extension TrackerNode {
             numWant: 0, ordinal: 0)
         do {
             switch try TrackerRequest(bytes.span.bytes) {
-            case .connect(let transactionID): waiting.transactionID = transactionID
+            case .connect(let transactionID):
+                waiting.transactionID = transactionID
+                if has(.fencedAnswers), !cluster.isBusUp { return connect(transactionID, waiting, now, &effects) }
             case .announce(let request):
                 waiting.transactionID = request.transactionID
                 waiting.numWant = numWant(request.numWant, isIPv4: datagram.remote.isIPv4)
@@ -52,7 +56,8 @@ extension TrackerNode {
             return
         }
         let key = isGroup ? requestKey(datagram.remote, bytes) : 0
-        if isGroup, cluster.wasSettled(key, now: now.monotonic) { return }
+        // A copy of what waits already, or of what was settled just now.
+        if isGroup, cluster.book.find(key: key) != nil || cluster.wasSettled(key, now: now.monotonic) { return }
         _ = cluster.book.add(
             BookedRequest(
                 waiting: waiting, content: .datagram(bytes), key: key, heardAt: now.monotonic,
@@ -115,7 +120,7 @@ extension TrackerNode {
         if phase == .master { return isServing }
         guard phase == .following, cluster.isBusUp, cluster.transfer == nil, promise.isWhole,
             let following = cluster.following, following.isInstalled, following.epoch == promise.epoch,
-            cluster.suspectingSince == nil, state.index >= cluster.servesFrom
+            cluster.suspectingSince == nil, state.index >= cluster.servesFrom || has(.forwardedTooEarly)
         else { return false }
         return true
     }
@@ -155,14 +160,20 @@ extension TrackerNode {
                 break
             }
             cluster.book.hand(number, following.epoch, now: now.monotonic)
-            if isGroup, request.isRead { continue }
-            if !isGroup, case .datagram(let bytes) = request.content,
+            if isGroup, request.isRead, !has(.twoConnectors) { continue }
+            if !isGroup || has(.twoConnectors), case .datagram(let bytes) = request.content,
                 case .connect(let transactionID)? = try? TrackerRequest(bytes.span.bytes)
             {
                 cluster.book.remove(number)
                 connect(transactionID, request.waiting, now, &effects)
                 continue
             }
+            #if PLANTED_BUGS
+                if has(.slaveScrapes), let answer = scrapedAlone(request, number) {
+                    settle(answer, now, &effects)
+                    continue
+                }
+            #endif
             requests.append(
                 ForwardedRequest(number: number, source: request.waiting.remote, content: request.content))
             if requests.count == forwardCount { break }
@@ -186,7 +197,13 @@ extension TrackerNode {
                 continue
             }
             guard gathering.updateCount < configuration.limits.updatesPerEntry else { return }
-            guard cluster.neighbours[place].seen.insert(request.number) else { continue }
+            guard cluster.neighbours[place].seen.insert(request.number) || has(.redeliveredTwice) else {
+                // It is under way, or an old copy; or it was refused, and the answer was lost.
+                if let refusal = cluster.neighbours[place].refused.first(where: { $0.number == request.number }) {
+                    cluster.outbox.append(ClusterState.Outgoing(life: sender, answer: refusal))
+                }
+                continue
+            }
             take(request, of: sender, booked: nil, now, &effects)
         }
     }
@@ -201,7 +218,8 @@ extension TrackerNode {
             return
         }
         let key = requestKey(request.source, bytes)
-        guard !cluster.wasSettled(key, now: now.monotonic), cluster.book.find(key: key) == nil, !cluster.book.isFull,
+        guard !cluster.wasSettled(key, now: now.monotonic) || has(.settledForgotten),
+            cluster.book.find(key: key) == nil, !cluster.book.isFull,
             let parsed = try? TrackerRequest(bytes.span.bytes)
         else { return }
         var waiting = WaitingRequest(
@@ -318,7 +336,7 @@ extension TrackerNode {
                 let request = cluster.book.remove(number)
             else { return }
             // All hear; the master answers. The entry is its own, or one that it found undecided.
-            if phase == .master || request.waiting.clientRequest != nil {
+            if phase == .master || request.waiting.clientRequest != nil || has(.twoRepliers) {
                 answer(request.waiting, update, outcome, &effects)
             }
         } else if owner == life, let request = cluster.book.remove(ticket.number) {
@@ -360,8 +378,11 @@ extension TrackerNode {
             settle(answer, now, &effects)
         } else {
             if let place = cluster.neighbours.place(of: owner.id), cluster.neighbours[place].life == owner {
-                // If this is lost, the request comes again.
-                cluster.neighbours[place].seen.remove(answer.number)
+                switch answer.content {
+                // If this is lost, the read comes again.
+                case .counts: cluster.neighbours[place].seen.remove(answer.number)
+                case .refusal: cluster.neighbours[place].remember(answer)
+                }
             }
             cluster.outbox.append(ClusterState.Outgoing(life: owner, answer: answer))
         }
@@ -473,6 +494,11 @@ extension TrackerNode {
             cluster.sentAt = now.monotonic
             broadcast(.confirm(round: cluster.reads.round), epoch: election.epoch, &effects)
         }
+        answerReads(now, by: hasLease(now) ? Electorate(voters: [cluster.id]) : electorate, &effects)
+    }
+
+    /// Answers what a quorum has confirmed.
+    mutating func answerReads(_ now: ClockReading, by electorate: Electorate, _ effects: inout Effects) {
         for read in cluster.reads.take(electorate) {
             let counts = read.infoHashes.map { infoHash in
                 let counts = state.table.counts(of: infoHash)
@@ -498,7 +524,8 @@ extension TrackerNode {
         guard phase == .master, epoch == election.epoch, cluster.neighbours[place].installedIn == election.epoch else {
             return
         }
-        cluster.reads.confirmed(by: cluster.neighbours[place].life.id, round: round)
+        let counted = has(.staleConfirmation) ? cluster.reads.round : round
+        cluster.reads.confirmed(by: cluster.neighbours[place].life.id, round: counted)
     }
 }
 

@@ -41,8 +41,7 @@ extension TrackerNode {
         if phase == .candidate { abandonElection(now) }
         cluster.isBusUp = false
         cluster.following = nil
-        cluster.transfer = nil
-        cluster.transferChunks = []
+        cancelTransfer()
         cluster.neighbours.forgetAll()
         cluster.suspectingSince = nil
         cluster.standAt = nil
@@ -62,7 +61,8 @@ extension TrackerNode {
 
     var keepalive: ClusterMessage.Body {
         .keepalive(
-            Keepalive(role: clusterRole, position: state.position, digest: state.digest, isWhole: promise.isWhole))
+            Keepalive(role: clusterRole, position: state.position, digest: state.digest,
+                isWhole: promise.isWhole && cluster.transfer == nil))
     }
 
     var clusterRole: ClusterRole {

@@ -7,11 +7,11 @@ extension TrackerNode {
     // MARK: - Standing
 
     mutating func standInCluster(_ now: ClockReading, _ effects: inout Effects) {
-        var round = max(promise.epoch.round, cluster.highestRound, election.epoch.round) + 1
+        var round = max(has(.epochFromMemory) ? 0 : promise.epoch.round, cluster.highestRound, election.epoch.round) + 1
         // Who has no memory may have stood in an earlier life, and has nobody to ask in survivor mode: the dice see to
         // it that no epoch is used twice.
         if !isQuorumMode, cluster.isBlank { round += UInt64(cluster.random.below(1 << 20)) }
-        let epoch = Epoch(round: round, id: cluster.id)
+        let epoch = Epoch(round: round, id: has(.epochShared) ? 1 : cluster.id)
         stopSuspecting()
         cluster.following = nil
         cluster.answerTo = nil
@@ -19,6 +19,7 @@ extension TrackerNode {
         promise.epoch = epoch
         election.stand(epoch, givesUpAt: now.monotonic + policy.detectionTime)
         persist(.promise(promise), .promise(epoch), &effects)
+        if has(.electionBeforeDurable) { broadcast(.election, &effects) }
         effects.observations.append(.stands(epoch))
     }
 
@@ -44,9 +45,8 @@ extension TrackerNode {
     }
 
     private func sendAnswer(to candidate: Life, _ effects: inout Effects) {
-        send(
-            .answer(VoterAnswer(position: state.position, pending: log.pending?.bytes ?? [])), to: candidate,
-            &effects)
+        let pending = has(.answerWithoutPending) ? nil : log.pending
+        send(.answer(VoterAnswer(position: state.position, pending: pending?.bytes ?? [])), to: candidate, &effects)
     }
 
     mutating func abandonElection(_ now: ClockReading) {
@@ -78,7 +78,9 @@ extension TrackerNode {
 
     mutating func electionReceived(_ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects) {
         guard mayVote else { return }
-        guard epoch >= promise.epoch, epoch.id == sender.id else { return send(keepalive, to: sender, &effects) }
+        guard epoch >= promise.epoch, epoch.id == sender.id || has(.epochShared) else {
+            return send(keepalive, to: sender, &effects)
+        }
         if epoch == promise.epoch {
             // Asked again: the promise stands.
             if durableEpoch >= epoch, cluster.answerTo == nil { sendAnswer(to: sender, &effects) }
@@ -91,12 +93,14 @@ extension TrackerNode {
         case .following: break
         case .restoring, .draining, .failed, .stopped: return
         }
-        cluster.following = nil
+        if !has(.prepareAfterPromise) { cluster.following = nil }
+        cancelTransfer()
         stopSuspecting()
         cluster.aloneSince = now.monotonic
         promise.epoch = epoch
         cluster.answerTo = sender
         persist(.promise(promise), .promise(epoch), &effects)
+        if has(.answerBeforeDurable) { sendAnswer(to: sender, &effects) }
     }
 
     /// Whether this node is a master, or follows one that it hears.
@@ -115,23 +119,29 @@ extension TrackerNode {
 
     // MARK: - Coming into office
 
+    /// Whether a quorum of the voters, as they are now, has promised to follow.
+    var isElected: Bool {
+        electorate.isQuorum(election.answeredIDs)
+            || has(.electedByMinority) && election.answers.count * 2 + 1 >= electorate.voters.count
+    }
+
     private mutating func checkElected(_ now: ClockReading, _ effects: inout Effects) {
-        guard electorate.isQuorum(election.answeredIDs) else { return }
+        guard isElected else { return }
         if election.phase == .asking { election.beginRecovery(givesUpAt: now.monotonic + policy.detectionTime) }
         recover(now, &effects)
     }
 
     /// Fetches what a voter knows to be decided and this node does not; then leads.
     mutating func recover(_ now: ClockReading, _ effects: inout Effects) {
-        guard election.phase == .recovering, electorate.isQuorum(election.answeredIDs) else { return }
-        if let most = election.mostAdvanced, most.position.index > state.index {
+        guard election.phase == .recovering, isElected else { return }
+        if let most = election.mostAdvanced, most.position.index > state.index, !has(.recoverySkipped) {
             return send(.fetch(after: state.position), to: most.life, &effects)
         }
         takeOffice(now, &effects)
     }
 
     private mutating func takeOffice(_ now: ClockReading, _ effects: inout Effects) {
-        let inherited = election.inherited(behind: state.position, own: log.pending)
+        let inherited = planted(inherited: election.inherited(behind: state.position, own: log.pending))
         let voters = election.answers
         becomeMaster(now)
         cluster.lastMaster = cluster.id
@@ -145,6 +155,7 @@ extension TrackerNode {
             cluster.neighbours[place].installedIn = .zero
             cluster.neighbours[place].inStepSince = nil
             cluster.neighbours[place].seen = SeenWindow()
+            cluster.neighbours[place].refused = []
             cluster.neighbours[place].isDropped = false
             cluster.neighbours[place].voteAwaitedSince = nil
         }
@@ -170,6 +181,7 @@ extension TrackerNode {
     mutating func stepDown(_ reason: StepDownReason, _ now: ClockReading, _ effects: inout Effects) {
         precondition(phase == .master, "who steps down was master")
         effects.observations.append(.steppedDown(election.epoch, reason))
+        if has(.deposedAnswers) { answerReads(now, by: Electorate(voters: [cluster.id]), &effects) }
         phase = .following
         isServing = false
         election.giveUp()

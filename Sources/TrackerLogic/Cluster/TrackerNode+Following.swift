@@ -12,12 +12,12 @@ extension TrackerNode {
     ) {
         guard let entry = try? LoggedEntry(bytes), entry.header.epoch == epoch else { return }
         let ballot = entry.header.ballot
-        if epoch < promise.epoch {
+        if epoch < promise.epoch, !has(.prepareAfterPromise) {
             return send(.error(ballot, .staleEpoch), to: sender, &effects)
         }
-        masterHeard(sender, epoch, position, now, &effects)
+        if epoch >= promise.epoch { masterHeard(sender, epoch, position, now, &effects) }
         guard let following = cluster.following, following.life == sender, following.epoch == epoch,
-            following.isInstalled, promise.epoch == epoch, cluster.transfer == nil
+            following.isInstalled, promise.epoch == epoch || has(.prepareAfterPromise), cluster.transfer == nil
         else { return }
         let index = entry.header.index
         if index <= state.index {
@@ -30,9 +30,10 @@ extension TrackerNode {
             return
         }
         guard index == state.index + 1, entry.header.previous == state.chain else {
+            if has(.gapAccepted), mayAcknowledge(epoch) { send(.ok(ballot), to: sender, &effects) }
             return fetch(now, &effects)
         }
-        guard entry.header.attempt >= following.attempt else {
+        guard entry.header.attempt >= following.attempt || has(.attemptIgnored) else {
             // It has said no to this one, or to all of its time; that may have been lost.
             if log.durablePending?.header.ballot != ballot, mayAcknowledge(epoch) {
                 send(.error(ballot, .cannotStore), to: sender, &effects)
@@ -41,18 +42,21 @@ extension TrackerNode {
         }
         cluster.following?.attempt = entry.header.attempt
         if log.pending?.header.ballot == ballot {
-            if log.durablePending?.header.ballot == ballot, mayAcknowledge(epoch) {
+            if log.durablePending?.header.ballot == ballot, mayAcknowledge(epoch), !has(.voteSaidOnce) {
                 send(.ok(ballot), to: sender, &effects)
             }
             return
         }
         log.accept(entry)
+        if has(.okBeforeDurable), mayAcknowledge(epoch) { send(.ok(ballot), to: sender, &effects) }
+        if has(.appliedOnPrepare) { applyDecided(entry, now, &effects) }
         writeLog(now, &effects)
     }
 
     /// An OK counts for the epoch that is promised on the disk, and no other.
     private func mayAcknowledge(_ epoch: Epoch) -> Bool {
-        durableEpoch >= epoch && promise.epoch == epoch && mayVote
+        (durableEpoch >= epoch || has(.okBeforePromise))
+            && (promise.epoch == epoch || has(.prepareAfterPromise)) && mayVote
     }
 
     // MARK: - Writing
@@ -115,7 +119,9 @@ extension TrackerNode {
         guard let following = cluster.following, following.isInstalled, cluster.transfer == nil,
             position.index > state.index
         else { return }
-        if let pending = log.pending, pending.position == position, pending.header.previous == state.chain {
+        if let pending = log.pending, pending.header.previous == state.chain,
+            pending.position == position || has(.learnedByIndex) && pending.header.index == position.index
+        {
             applyDecided(pending, now, &effects)
         } else {
             fetch(now, &effects)
@@ -124,7 +130,7 @@ extension TrackerNode {
 
     /// Asks the master for the entries that are missing, not more often than answers can come.
     mutating func fetch(_ now: ClockReading, _ effects: inout Effects) {
-        guard let following = cluster.following, following.isInstalled else { return }
+        guard let following = cluster.following, following.isInstalled, !has(.gapsNotFetched) else { return }
         if let asked = following.fetchedAt, now.monotonic - asked < retryPause { return }
         cluster.following?.fetchedAt = now.monotonic
         send(.fetch(after: state.position), to: following.life, &effects)
@@ -176,7 +182,7 @@ extension TrackerNode {
     /// Applies a decided entry, and answers those of its requests that were heard here.
     mutating func applyDecided(_ entry: LoggedEntry, _ now: ClockReading, _ effects: inout Effects) {
         precondition(entry.header.index == state.index + 1, "entries are applied one after another")
-        state.begin(entry.header, chain: entry.chain)
+        state.begin(planted(applied: entry.header, now), chain: entry.chain)
         counters.entries += 1
         counters.updates += UInt64(entry.header.updateCount)
         let tickets = (try? Tickets(entry.bytes, entry.header)) ?? Tickets()
@@ -184,6 +190,9 @@ extension TrackerNode {
         var ordinal: UInt32 = 0
         var next = 0
         while let update = try? cursor.next(entry.bytes) {
+            #if PLANTED_BUGS
+                if has(.completedCountedTwice), let anew = update.begunAnew { state.apply(anew) }
+            #endif
             let outcome = state.apply(update)
             count(outcome)
             if case .membersChanged = outcome { effects.observations.append(.membersChanged(state.members)) }
@@ -201,7 +210,8 @@ extension TrackerNode {
                 settleRefused(ticket, of: tickets.life(of: ticket), now, &effects)
             }
         }
-        log.append(decided: entry.bytes, at: entry.position)
+        let isHeldUp = has(.newcomerBlocksTrimming) && cluster.neighbours.all.contains { !$0.isWhole }
+        log.append(decided: entry.bytes, at: entry.position, isCut: !isHeldUp)
         // Attempts are counted for one index.
         cluster.following?.attempt = 0
         snapshotter.entryApplied(byteCount: entry.bytes.count, now: now.monotonic)

@@ -85,7 +85,7 @@ extension TrackerNode {
 
     private var freeID: UInt32? {
         (1...UInt32(Neighbours.maxCount + 1)).first {
-            $0 != cluster.id && cluster.neighbours.place(of: $0) == nil && !members.contains($0)
+            $0 != cluster.id && (cluster.neighbours.place(of: $0) == nil || has(.idGivenTwice)) && !members.contains($0)
         }
     }
 
@@ -139,7 +139,8 @@ extension TrackerNode {
     mutating func welcomeReceived(
         _ welcome: Welcome, _ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects
     ) {
-        guard epoch >= promise.epoch, epoch.id == sender.id, welcome.shardCount > 0, welcome.shardCount <= 1 << 16
+        guard epoch >= promise.epoch, epoch.id == sender.id || has(.epochShared), welcome.shardCount > 0,
+            welcome.shardCount <= 1 << 16
         else { return }
         switch phase {
         case .master:
@@ -186,6 +187,8 @@ extension TrackerNode {
         if isOtherTable, state.index == 0 { adopt(welcome.secret, shardCount: welcome.shardCount, &effects) }
         let isNeeded = welcome.needsTransfer || (isOtherTable && state.index > 0)
         if isNeeded, cluster.transfer == nil {
+            // Its own table would be of no use under another secret, nor its vote in another history.
+            if isOtherTable || !isQuorumMode { promise.isWhole = false }
             // An old copy of this message may come when all is long done.
             if promise.isWhole, wasInstalled, log.contains(welcome.position, applied: state.position) == true { return }
             return beginTransfer(welcome, sender, now, &effects)
@@ -282,7 +285,7 @@ extension TrackerNode {
 
     mutating func becomeWholeWhenDone(_ now: ClockReading, _ effects: inout Effects) {
         guard !promise.isWhole, !cluster.isBecomingWhole, !cluster.isFinishingTransfer, cluster.transfer == nil,
-            let from = cluster.wholeFrom, state.index >= from, log.durableThrough >= from
+            let from = cluster.wholeFrom, state.index >= from && log.durableThrough >= from || has(.wholeTooEarly)
         else { return }
         becomeWhole(now, &effects)
     }
@@ -292,10 +295,7 @@ extension TrackerNode {
         cluster.isBecomingWhole = false
         promise.isWhole = true
         cluster.wholeFrom = nil
-        if let following = cluster.following, following.isInstalled, cluster.isBusUp {
-            send(.welcomeDone(at: state.position, digest: state.digest), to: following.life, &effects)
-            effects.observations.append(.transferEnded(state.position))
-        }
+        tellTransferEnded(&effects)
     }
 
     mutating func wholeNotWritten(_ now: ClockReading) { cluster.isBecomingWhole = false }

@@ -25,6 +25,7 @@ extension TrackerNode {
         guard hasQuorum(now) else { return stepDown(.quorumLost, now, &effects) }
         countVotes(now, &effects)
         guard phase == .master else { return }
+        if has(.membersBySight) { dropSilentMember() }
         attendToHandover(now, &effects)
         proposeInCluster(now, &effects)
         if cluster.owesCommit {
@@ -39,7 +40,7 @@ extension TrackerNode {
     ///
     /// In survivor mode the voters are those that it hears, so it always does.
     private mutating func hasQuorum(_ now: ClockReading) -> Bool {
-        guard isQuorumMode else { return true }
+        guard isQuorumMode, !has(.minorityStays) else { return true }
         var following = [cluster.id]
         for neighbour in cluster.neighbours.all
         where neighbour.isUp && (neighbour.epoch == election.epoch || neighbour.installedIn == election.epoch) {
@@ -50,7 +51,7 @@ extension TrackerNode {
     }
 
     /// Whether phase 1 holds for the voters as they are now: they may have changed since the election.
-    private var hasPhaseOne: Bool { !isQuorumMode || electorate.isQuorum(election.answeredIDs) }
+    private var hasPhaseOne: Bool { !isQuorumMode || isElected }
 
     // MARK: - Proposing
 
@@ -65,7 +66,7 @@ extension TrackerNode {
             }
             return
         }
-        if isQuorumMode, state.members.isEmpty { gathering.append(.setMembers(policy.members)) }
+        if isQuorumMode, state.members.isEmpty, gathering.updateCount < configuration.limits.updatesPerEntry { gathering.append(.setMembers(policy.members)) }
         guard let sealed = sealWhatIsGathered(after: state.position, now, &effects) else { return }
         cluster.isInherited = false
         propose(LoggedEntry(sealed: sealed.bytes, sealed.header), now, &effects)
@@ -88,10 +89,12 @@ extension TrackerNode {
         cluster.sentAt = now.monotonic
         cluster.proposedAt = now.monotonic
         cluster.owesCommit = false
-        broadcast(.prepare(entry: entry.bytes, at: state.position), epoch: election.epoch, &effects)
+        let decided = has(.commitSentEarly) ? entry.position : state.position
+        broadcast(.prepare(entry: entry.bytes, at: decided), epoch: election.epoch, &effects)
         for place in cluster.neighbours.all.indices { cluster.neighbours[place].voteAwaitedSince = now.monotonic }
         cluster.keepaliveAt = now.monotonic + policy.keepalive
         writeLog(now, &effects)
+        if has(.ownVoteBeforeDurable) { replication.okReceived(from: cluster.id, entry.header.ballot) }
     }
 
     /// Asks those again who have not voted, and those who have not confirmed.
@@ -102,10 +105,11 @@ extension TrackerNode {
                 // Not refused, and yet not decided: those who could not store it may now.
                 return tryAgain(pending, now, &effects)
             }
+            if has(.abortOnTimeout) { tellRefused(pending, now, &effects) }
             for place in cluster.neighbours.all.indices {
                 let neighbour = cluster.neighbours[place]
                 guard neighbour.isUp, neighbour.installedIn == election.epoch,
-                    !replication.hasVoted(neighbour.life.id)
+                    !replication.hasVoted(neighbour.life.id), !has(.proposalSentOnce)
                 else { continue }
                 if attendToStraggler(place, now) { continue }
                 send(
@@ -143,11 +147,13 @@ extension TrackerNode {
     // MARK: - Votes
 
     mutating func okReceived(_ ballot: Ballot, _ place: Int, _ now: ClockReading, _ effects: inout Effects) {
-        guard phase == .master, ballot.epoch == election.epoch,
+        let isAnyTaken = has(.oksOfAnotherEpoch) && replication.proposed?.index == ballot.index
+        guard phase == .master, ballot.epoch == election.epoch || isAnyTaken,
             cluster.neighbours[place].installedIn == election.epoch
         else { return }
         cluster.neighbours[place].voteAwaitedSince = nil
-        replication.okReceived(from: cluster.neighbours[place].life.id, ballot)
+        let counted = isAnyTaken ? replication.proposed ?? ballot : ballot
+        replication.okReceived(from: cluster.neighbours[place].life.id, counted)
     }
 
     mutating func errorReceived(
@@ -171,7 +177,7 @@ extension TrackerNode {
     }
 
     private mutating func countVotes(_ now: ClockReading, _ effects: inout Effects) {
-        switch replication.decision(votingElectorate) {
+        switch replication.decision(has(.commitBeforeQuorum) ? Electorate(voters: [cluster.id]) : votingElectorate) {
         case .open: break
         case .committed:
             guard let entry = log.pending else { preconditionFailure("what is voted on is in the log") }
@@ -187,7 +193,7 @@ extension TrackerNode {
     /// The vote has refused the entry under way (design 3.2, ABORT).
     private mutating func entryRefused(isNowhere: Bool, _ now: ClockReading, _ effects: inout Effects) {
         guard let entry = log.pending else { preconditionFailure("what is voted on is in the log") }
-        if cluster.isInherited || cluster.isVoid {
+        if cluster.isInherited && !has(.inheritedGivenUp) || cluster.isVoid {
             // An inherited entry may be decided already, and an empty one is in the place of one that some may have:
             // neither is given up. It is tried again, by and by.
             guard now.monotonic - cluster.proposedAt >= policy.keepalive else { return }
@@ -196,7 +202,8 @@ extension TrackerNode {
         let tickets = (try? Tickets(entry.bytes, entry.header)) ?? Tickets()
         replication.refused()
         postponeCommand(now)
-        if isNowhere, !isGroup {
+        if has(.abortToldEarly) { tellRefused(entry, now, &effects) }
+        if isNowhere && !isGroup || has(.abortedRevived) {
             log.dropPending()
             effects.observations.append(.aborted(index: entry.header.index, refused: tickets.count))
             for ticket in tickets.tickets {

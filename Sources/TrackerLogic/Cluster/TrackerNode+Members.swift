@@ -24,7 +24,7 @@ extension TrackerNode {
             }
             members.append(added)
             members.sort()
-            updates.append(.setMembers(members))
+            if !has(.membersSwapped) || change.removed == nil { updates.append(.setMembers(members)) }
         }
         if let removed = change.removed, members.contains(removed) {
             guard members.count > 1 else { return .failure(Impossible("the last member stays")) }

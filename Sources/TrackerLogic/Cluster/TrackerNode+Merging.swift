@@ -46,7 +46,7 @@ extension TrackerNode {
         }
         if chunk.bytes.isEmpty {
             cluster.merge?.isComplete = true
-        } else if let updates = try? state.mergeUpdates(from: chunk) {
+        } else if let updates = try? planted(merged: state.mergeUpdates(from: chunk), from: chunk) {
             cluster.merge?.updates = updates.reversed()
             cluster.merge?.updateCount += updates.count
             cluster.merge?.chunk += 1

@@ -22,7 +22,7 @@ extension TrackerNode {
             if phase == .master, neighbour.installedIn != election.epoch { continue }
             active.append(neighbour.life.id)
         }
-        guard policy.mode == .quorum else {
+        guard policy.mode == .quorum, !has(.quorumOfTheLive) else {
             let place = active.firstIndex { $0 > cluster.id } ?? active.count
             active.insert(cluster.id, at: place)
             return Electorate(voters: active)
@@ -35,7 +35,7 @@ extension TrackerNode {
 
     /// Whether this node may vote: a member that holds the whole state.
     var mayVote: Bool {
-        guard promise.isWhole, cluster.transfer == nil, cluster.id != 0, cluster.refusal == nil else { return false }
+        guard promise.isWhole, cluster.id != 0, cluster.refusal == nil else { return false }
         return !isQuorumMode || members.contains(cluster.id)
     }
 
@@ -45,6 +45,10 @@ extension TrackerNode {
     mutating func masterHeard(
         _ sender: Life, _ epoch: Epoch, _ position: Position, _ now: ClockReading, _ effects: inout Effects
     ) {
+        if has(.staleMasterAccepted), epoch < promise.epoch, phase == .following {
+            promise.epoch = epoch
+            persistPromise(&effects)
+        }
         if epoch < promise.epoch {
             // It is master no more, or of another part of what was one cluster: it is to hear of us.
             if phase == .master { return proposeMerge(sender, &effects) }
@@ -73,6 +77,9 @@ extension TrackerNode {
             return
         }
         if let ignored = cluster.ignored, ignored.life == sender, now.monotonic < ignored.until { return }
+        if has(.preferredStandsAtOnce), mayVote, policy.election.prefers(cluster.id, to: sender.id) {
+            return standInCluster(now, &effects)
+        }
         if let known = cluster.following, known.isInstalled, !isQuorumMode, known.life != sender,
             now.monotonic - known.heardAt < policy.detectionTime
         {
@@ -80,6 +87,7 @@ extension TrackerNode {
             return
         }
         let since = cluster.following.map { $0.isInstalled ? now.monotonic : $0.since } ?? now.monotonic
+        if has(.requestsDropped) { _ = cluster.book.removeAll() }
         cluster.following = Following(life: sender, epoch: epoch, heardAt: now.monotonic, since: since)
         cluster.lastMaster = sender.id
         sayHello(to: sender, now, &effects)
@@ -88,8 +96,7 @@ extension TrackerNode {
     /// The master says that it is master no more: nobody waits for its silence.
     mutating func masterMadeWay(_ now: ClockReading) {
         cluster.following = nil
-        cluster.transfer = nil
-        cluster.transferChunks = []
+        cancelTransfer()
         cluster.aloneSince = now.monotonic
     }
 
@@ -121,8 +128,7 @@ extension TrackerNode {
         if cluster.suspectingSince == nil {
             cluster.suspectingSince = now.monotonic
             cluster.sentAt = now.monotonic - policy.keepalive
-            cluster.transfer = nil
-            cluster.transferChunks = []
+            cancelTransfer()
             effects.observations.append(.suspects(promise.epoch))
         }
         guard mayVote else {
@@ -172,7 +178,7 @@ extension TrackerNode {
             suspecters.append(neighbour.life.id)
             furthest = max(furthest, neighbour.position.index)
         }
-        guard electorate.isQuorum(suspecters) else {
+        guard electorate.isQuorum(suspecters) || has(.noPreVote) else {
             cluster.standAt = nil
             return
         }

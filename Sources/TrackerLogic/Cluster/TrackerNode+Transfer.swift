@@ -10,7 +10,9 @@ extension TrackerNode {
     mutating func chunkWanted(
         _ number: UInt32, _ sender: Life, _ now: ClockReading, _ effects: inout Effects
     ) {
-        if phase == .master, let neighbour = cluster.neighbours[id: sender.id], neighbour.epoch > election.epoch {
+        if phase == .master, let neighbour = cluster.neighbours[id: sender.id], neighbour.epoch > election.epoch,
+            !has(.lowerMasterStays)
+        {
             // It answers a probe: whoever is above and hears us is followed.
             makeWay(for: sender, neighbour.epoch, now, &effects)
         }
@@ -32,11 +34,12 @@ extension TrackerNode {
             guard let id = request.waiting.clientRequest else { continue }
             effects.answers.append(Answer(id: id, content: .failure(.notServing)))
         }
-        promise.isWhole = false
-        cluster.isBecomingWhole = false
-        promise.secret = welcome.secret
-        promise.shardCount = welcome.shardCount
-        persistPromise(&effects)
+        if !promise.isWhole {
+            cluster.isBecomingWhole = false
+            promise.secret = welcome.secret
+            promise.shardCount = welcome.shardCount
+            persistPromise(&effects)
+        }
         cluster.wholeFrom = max(welcome.servesFrom, welcome.position.index, cluster.votedThrough)
         cluster.transfer = StateTransfer(from: sender, chunkCount: Int(welcome.shardCount) + 1)
         cluster.transferChunks = Array(repeating: nil, count: Int(welcome.shardCount) + 1)
@@ -48,13 +51,21 @@ extension TrackerNode {
     mutating func continueTransfer(_ now: ClockReading, _ effects: inout Effects) {
         if !promise.isWhole { becomeWholeWhenDone(now, &effects) }
         guard let source = cluster.transfer?.source, cluster.following?.life == source else {
-            cluster.transfer = nil
-            return
+            return cancelTransfer()
         }
-        if cluster.transfer?.hasAllChunks == true { return fetchTransferTail(&effects) }
+        if cluster.transfer?.hasAllChunks == true {
+            return has(.transferWithoutTail) ? buildState(now, &effects) : fetchTransferTail(&effects)
+        }
         let retryAfter = policy.keepalive
         let wanted = cluster.transfer?.wanted(now: now.monotonic, retryAfter: retryAfter) ?? []
         for number in wanted { send(.fetchChunk(number), to: source, &effects) }
+    }
+
+    /// Whoever had a whole state has it still, and its vote: the old one is kept until the new one is complete.
+    mutating func cancelTransfer() {
+        cluster.transfer = nil
+        cluster.transferChunks = []
+        cluster.transferTail = []
     }
 
     private func fetchTransferTail(_ effects: inout Effects) {
@@ -93,8 +104,10 @@ extension TrackerNode {
             cluster.transferTail.append(bytes)
             next += 1
         }
-        let newest = transfer.heldThrough.reduce(0) { max($0, $1 ?? 0) }
+        // What this node has voted for must not be lost: it is in what was decided by then, or void.
+        let newest = transfer.heldThrough.reduce(cluster.wholeFrom ?? 0) { max($0, $1 ?? 0) }
         guard next > newest else {
+            // Decided entries come with the next tick where there are none yet.
             if !entries.isEmpty { fetchTransferTail(&effects) }
             return
         }
@@ -107,7 +120,9 @@ extension TrackerNode {
         var fresh = emptyState
         var tail: [LoggedEntry] = []
         do {
-            for case let chunk? in cluster.transferChunks { try fresh.restore(chunk) }
+            for case let chunk? in cluster.transferChunks {
+                try fresh.restore(has(.transferMixed) && chunk.number == 1 && state.index > 0 ? state.chunk(1) : chunk)
+            }
             for bytes in cluster.transferTail {
                 let entry = try LoggedEntry(bytes)
                 tail.append(entry)
@@ -115,14 +130,14 @@ extension TrackerNode {
                 var cursor = UpdateCursor(entry.header)
                 while let update = try cursor.next(bytes) {
                     let chunk = fresh.chunk(of: update)
-                    if entry.header.index > transfer.heldThrough[chunk] ?? 0 { fresh.apply(update) }
+                    let isNew = entry.header.index > transfer.heldThrough[chunk] ?? 0
+                    if isNew || has(.chunkAppliedTwice) { fresh.apply(update) }
                 }
             }
         } catch {
             // Something in it was damaged on its way: all anew.
             cluster.following?.isInstalled = false
-            cluster.transfer = nil
-            return
+            return cancelTransfer()
         }
         let oldCount = state.chunkCount
         state = fresh
@@ -131,9 +146,7 @@ extension TrackerNode {
         log.reset(to: Position(index: transfer.completeThrough, chain: 0))
         for entry in tail { log.append(decided: entry.bytes, at: entry.position) }
         log.wroteEverything(through: state.index)
-        cluster.transfer = nil
-        cluster.transferChunks = []
-        cluster.transferTail = []
+        cancelTransfer()
         snapshotter.restart(now: now.monotonic)
         writeEverything(&effects)
         fetch(now, &effects)
@@ -149,8 +162,16 @@ extension TrackerNode {
 
     mutating func everythingWritten(through index: UInt64, _ now: ClockReading, _ effects: inout Effects) {
         log.wroteEverything(through: index)
+        if cluster.isFinishingTransfer, promise.isWhole { tellTransferEnded(&effects) }
         cluster.isFinishingTransfer = false
         becomeWholeWhenDone(now, &effects)
+    }
+
+    /// Tells the master that this node holds everything.
+    func tellTransferEnded(_ effects: inout Effects) {
+        guard let following = cluster.following, following.isInstalled, cluster.isBusUp else { return }
+        send(.welcomeDone(at: state.position, digest: state.digest), to: following.life, &effects)
+        effects.observations.append(.transferEnded(state.position))
     }
 
     mutating func everythingNotWritten(_ now: ClockReading) {

@@ -39,6 +39,11 @@ public struct NodeConfiguration: Sendable, Equatable {
     /// Entries that are kept in memory for trackers that lag behind; who lags further fetches the state.
     public var tailCount = 4096
 
+    #if PLANTED_BUGS
+        /// A mistake in the logic that is to be found.
+        public var plantedBug: PlantedBug?
+    #endif
+
     public init() {}
 }
 

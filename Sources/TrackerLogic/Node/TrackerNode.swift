@@ -118,9 +118,9 @@ public struct TrackerNode: Sendable, Equatable {
         let secret = record?.secret ?? secret
         let shardCount = record?.shardCount ?? configuration.shardCount
         // A member without memory does not know what it has sworn: it has no vote until it has the whole state.
-        let isWhole = record?.isWhole ?? (configuration.cluster?.mode != .quorum)
+        let isWhole = record?.isWhole ?? (configuration.cluster?.mode != .quorum || configuration.has(.amnesiacVotes))
         promise = Promise(
-            epoch: record?.epoch ?? .zero, incarnation: incarnation, secret: secret, shardCount: shardCount,
+            epoch: configuration.has(.promiseForgotten) ? .zero : record?.epoch ?? .zero, incarnation: incarnation, secret: secret, shardCount: shardCount,
             isWhole: isWhole)
         state = ReplicatedState(
             secret: secret, shardCount: shardCount, keepsMergeData: configuration.cluster?.mode == .survivor)
@@ -128,8 +128,10 @@ public struct TrackerNode: Sendable, Equatable {
         log = EntryLog(maxTailCount: configuration.tailCount)
         cluster = ClusterState(
             id: configuration.id, isKeyed: configuration.cluster?.entry == .group,
-            maxRequests: configuration.limits.waitingRequests, isBlank: record == nil, seed: seed ^ incarnation)
-        connectionIDs = ConnectionIDs(secret: secret)
+            maxRequests: configuration.has(.unboundedBook) ? .max : configuration.limits.waitingRequests,
+            isBlank: record == nil, seed: seed ^ incarnation)
+        connectionIDs = ConnectionIDs(
+            secret: configuration.has(.connectionIDOfOne) ? ClusterSecret(0, 0, 0, incarnation) : secret)
         errorLimiter = ErrorLimiter(secret: secret, perSecond: configuration.limits.errorsPerSecond)
         intervals = IntervalPolicy(
             base: configuration.interval, jitter: configuration.intervalJitter, targetRate: configuration.targetRate,
@@ -192,7 +194,7 @@ public struct TrackerNode: Sendable, Equatable {
     private var commandDeadline: Instant? { replication.isIdle && !isClustered ? commandsResumeAt : nil }
 
     private var maySnapshot: Bool {
-        !isClustered || (log.durableThrough >= state.index && promise.isWhole && cluster.transfer == nil)
+        !isClustered || ((log.durableThrough >= state.index || has(.snapshotAheadOfLog)) && promise.isWhole && cluster.transfer == nil)
     }
 
     /// Whether it acts with others over a bus.
@@ -236,7 +238,7 @@ public struct TrackerNode: Sendable, Equatable {
     /// they forbid could slip in.
     private mutating func beginServing(_ now: ClockReading, _ effects: inout Effects) {
         guard phase == .master, !isServing, !isAccessChanging else { return }
-        guard !isClustered || state.index >= cluster.servesFrom else { return }
+        guard !isClustered || state.index >= cluster.servesFrom || has(.forwardedTooEarly) else { return }
         isServing = true
         effects.observations.append(.becameMaster(election.epoch))
         // Those who have been waiting for a master are heard at once.
@@ -251,6 +253,7 @@ public struct TrackerNode: Sendable, Equatable {
             stand(&effects)
         }
         if phase == .master { sweepWhenDue(now) }
+        if has(.localExpiry), phase == .following { expireAlone(now) }
         guard phase == .master || phase == .following, maySnapshot else { return }
         for chunk in snapshotter.helping(of: &state, now: now.monotonic) {
             persist(.saveChunk(chunk), .chunk(Int(chunk.number)), &effects)
@@ -265,7 +268,7 @@ public struct TrackerNode: Sendable, Equatable {
             let time = clock.read(now).seconds
             intervals.adapt(peers: state.table.counts.peers, time: time)
             let updates = sweep.step(
-                state.table, now: now.monotonic, time: time, lifetime: intervals.lifetime,
+                state.table, now: now.monotonic, time: time, lifetime: intervals.lifetime / (has(.impatientExpiry) ? 2 : 1),
                 isNearlyFull: state.table.counts.torrents > configuration.limits.torrents / 4 * 3)
             // What finds no room is found again in the next round.
             for update in updates where gathering.updateCount < configuration.limits.updatesPerEntry {
@@ -300,7 +303,8 @@ public struct TrackerNode: Sendable, Equatable {
         }
         guard !gathering.isEmpty else { return nil }
         let ballot = replication.propose(election.epoch, index: position.index + 1)
-        return gathering.seal(ballot, time: clock.read(now), previous: position.chain, spare: &spareWaiting)
+        return gathering.seal(
+            ballot, time: has(.wallClockStamps) ? now.wall : clock.read(now), previous: position.chain, spare: &spareWaiting)
     }
 
     /// Settles the entry under way on a node alone, by its one vote.
@@ -367,7 +371,7 @@ extension ErrorLimiter {
 extension TrackerNode {
     /// The cluster's secret has come with its welcome.
     mutating func deriveKeys() {
-        connectionIDs = ConnectionIDs(secret: promise.secret)
+        if !has(.connectionIDOfOne) { connectionIDs = ConnectionIDs(secret: promise.secret) }
         errorLimiter = ErrorLimiter(secret: promise.secret, perSecond: configuration.limits.errorsPerSecond)
     }
 }

@@ -1,0 +1,301 @@
+/// What a node is, in 128 bits, for whoever walks over the states that it can reach (the explorer).
+///
+/// Two nodes of one fingerprint behave alike from here on, but for *when*: of times only what they have come to is in
+/// it (whether somebody is up, silent, suspected; whether a pause is over), never a reading of a clock. The explorer
+/// lets time pass in leaps that make all of it stale at once, so that nothing more can be seen of it.
+///
+/// Left out, and why:
+/// - counters, the room of buffers, the streams of random numbers: nothing that is agreed on depends on them;
+/// - snapshots and expiry: they are due after seconds, and the explorer's time is over in a millisecond;
+/// - the order of answers and votes, and what neighbours said of their role, epoch and position: this chooses only
+///   whom a node asks first, and how soon it stands (design 3.4, rule 1);
+/// - the tail of the log: the chain stands for it.
+
+import Primitives
+import Wire
+
+/// A hash of 128 bits that is the same in every process.
+public struct Fingerprint: Sendable, Hashable {
+    public private(set) var high: UInt64 = 0x6A09_E667_F3BC_C908
+    public private(set) var low: UInt64 = 0xBB67_AE85_84CA_A73B
+
+    public init() {}
+
+    @inline(__always)
+    public mutating func absorb(_ number: UInt64) {
+        high = mixed(high ^ number)
+        low = mixed((low &+ number) &* 0x9E37_79B9_7F4A_7C15)
+    }
+
+    public mutating func absorb(_ number: Int) { absorb(UInt64(truncatingIfNeeded: number)) }
+    public mutating func absorb(_ number: UInt32) { absorb(UInt64(number)) }
+    public mutating func absorb(_ flag: Bool) { absorb(flag ? 1 : 0 as UInt64) }
+
+    public mutating func absorb(_ bytes: [UInt8]) {
+        absorb(bytes.count)
+        var offset = 0
+        let span = bytes.span.bytes
+        while offset + 8 <= bytes.count {
+            absorb(span.u64(at: offset))
+            offset += 8
+        }
+        while offset < bytes.count {
+            absorb(UInt64(span.u8(at: offset)))
+            offset += 1
+        }
+    }
+
+    public mutating func absorb(_ life: Life) {
+        absorb(life.id)
+        absorb(life.incarnation)
+    }
+
+    public mutating func absorb(_ epoch: Epoch) {
+        absorb(epoch.round)
+        absorb(epoch.id)
+    }
+
+    public mutating func absorb(_ ballot: Ballot) {
+        absorb(ballot.epoch)
+        absorb(ballot.attempt)
+        absorb(ballot.index)
+    }
+
+    public mutating func absorb(_ position: Position) {
+        absorb(position.index)
+        absorb(position.chain)
+    }
+
+    /// Something that may be missing.
+    mutating func absorb<Value>(_ value: Value?, _ absorb: (inout Fingerprint, Value) -> Void) {
+        self.absorb(value != nil)
+        if let value { absorb(&self, value) }
+    }
+
+    /// Things whose order says nothing.
+    mutating func absorb<Value>(unordered values: [Value], _ absorb: (inout Fingerprint, Value) -> Void) {
+        var (highs, lows): (UInt64, UInt64) = (0, 0)
+        for value in values {
+            var part = Fingerprint()
+            absorb(&part, value)
+            highs &+= part.high
+            lows &+= part.low
+        }
+        self.absorb(values.count)
+        self.absorb(highs)
+        self.absorb(lows)
+    }
+}
+
+extension TrackerNode {
+    /// Walks over all of a node that its further behaviour depends on.
+    ///
+    /// - Parameter now: the node's monotonic clock.
+    public func absorb(into print: inout Fingerprint, now: Instant) {
+        print.absorb(phaseNumber)
+        print.absorb(isServing)
+        print.absorb(promise.epoch)
+        print.absorb(promise.incarnation)
+        print.absorb(promise.secret.w0)
+        print.absorb(promise.isWhole)
+        print.absorb(durableEpoch)
+        print.absorb(state.position)
+        print.absorb(state.digest)
+        print.absorb(state.time.milliseconds == 0)
+        print.absorb(isStorageFailing)
+        print.absorb(commands.count)
+        print.absorb(backlog.count)
+        absorbElection(&print)
+        absorbLog(&print)
+        absorbGathering(&print)
+        absorbCluster(&print, now)
+        absorbFollowing(&print, now)
+        absorbNeighbours(&print, now)
+        absorbBook(&print, now)
+        absorbReads(&print)
+        print.absorb(writes.count)
+        for write in writes { absorb(write.kind, &print) }
+    }
+
+    private var phaseNumber: UInt64 {
+        switch phase {
+        case .restoring: 0
+        case .following: 1
+        case .candidate: 2
+        case .master: 3
+        case .draining: 4
+        case .failed: 5
+        case .stopped: 6
+        }
+    }
+
+    private func absorbElection(_ print: inout Fingerprint) {
+        switch election.phase {
+        case .idle: print.absorb(0)
+        case .promising: print.absorb(1)
+        case .asking: print.absorb(2)
+        case .recovering: print.absorb(3)
+        case .leading: print.absorb(4)
+        }
+        print.absorb(election.epoch)
+        print.absorb(unordered: election.answers) { print, ballots in
+            print.absorb(ballots.life)
+            print.absorb(ballots.answer.position)
+            print.absorb(ballots.answer.pending)
+        }
+        print.absorb(replication.proposed) { $0.absorb($1) }
+        print.absorb(replication.attempt)
+        print.absorb(unordered: replication.supporters) { $0.absorb($1) }
+        let others = cluster.neighbours.all.map(\.life.id) + [cluster.id]
+        let opponents = others.filter { replication.hasVoted($0) && !replication.supporters.contains($0) }
+        print.absorb(unordered: opponents) { $0.absorb($1) }
+    }
+
+    private func absorbLog(_ print: inout Fingerprint) {
+        for entry in [log.pending, log.durablePending] {
+            print.absorb(entry) { print, entry in
+                print.absorb(entry.header.ballot)
+                print.absorb(entry.chain)
+            }
+        }
+        print.absorb(log.durableThrough)
+        print.absorb(log.tailStart)
+        print.absorb(log.tailCount)
+        print.absorb(log.isWriting)
+        print.absorb(log.writesResumeAt != nil)
+    }
+
+    private func absorbGathering(_ print: inout Fingerprint) {
+        print.absorb(gathering.updateCount)
+        print.absorb(gathering.bytes)
+        for ticket in gathering.tickets.tickets {
+            print.absorb(gathering.tickets.life(of: ticket))
+            print.absorb(ticket.ordinal)
+            print.absorb(ticket.number)
+        }
+    }
+
+    private func absorbCluster(_ print: inout Fingerprint, _ now: Instant) {
+        print.absorb(cluster.id)
+        print.absorb(cluster.isBusUp)
+        print.absorb(cluster.isBlank)
+        print.absorb(cluster.highestRound)
+        print.absorb(cluster.lastMaster)
+        print.absorb(cluster.servesFrom)
+        print.absorb(cluster.wholeFrom) { $0.absorb($1) }
+        print.absorb(cluster.answerTo) { $0.absorb($1) }
+        print.absorb(now - cluster.aloneSince >= policy.detectionTime)
+        print.absorb(now - cluster.heardQuorumAt >= policy.detectionTime)
+        print.absorb(now - cluster.sentAt >= retryPause)
+        print.absorb(now - cluster.proposedAt >= policy.keepalive)
+        print.absorb(cluster.suspectingSince != nil)
+        print.absorb(cluster.standAt != nil)
+        print.absorb(cluster.ignored.flatMap { now < $0.until ? $0.life : nil }) { $0.absorb($1) }
+        print.absorb(cluster.owesCommit)
+        print.absorb(cluster.isVoid)
+        print.absorb(cluster.isInherited)
+        print.absorb(cluster.votedThrough)
+        print.absorb(cluster.isFinishingTransfer)
+        print.absorb(cluster.isBecomingWhole)
+        print.absorb(cluster.refusal) { $0.absorb(UInt64($1.rawValue)) }
+        print.absorb(cluster.handover) { print, handover in
+            print.absorb(handover.to)
+            print.absorb(handover.isAnnounced)
+        }
+        print.absorb(cluster.outbox.count)
+        print.absorb(cluster.leavesAt != nil)
+        print.absorb(cluster.mergedChains.count)
+        print.absorb(cluster.merge != nil)
+    }
+
+    private func absorbFollowing(_ print: inout Fingerprint, _ now: Instant) {
+        print.absorb(cluster.following) { print, following in
+            print.absorb(following.life)
+            print.absorb(following.epoch)
+            print.absorb(following.isInstalled)
+            print.absorb(following.attempt)
+            print.absorb(now - following.heardAt >= policy.detectionTime)
+            print.absorb(following.fetchedAt.map { now - $0 < retryPause } ?? false)
+        }
+        print.absorb(cluster.transfer) { print, transfer in
+            print.absorb(transfer.source)
+            for held in transfer.heldThrough { print.absorb(held) { $0.absorb($1) } }
+        }
+        for chunk in cluster.transferChunks { print.absorb(chunk) { $0.absorb($1.bytes) } }
+        for bytes in cluster.transferTail { print.absorb(bytes) }
+    }
+
+    private func absorbNeighbours(_ print: inout Fingerprint, _ now: Instant) {
+        for neighbour in cluster.neighbours.all {
+            print.absorb(neighbour.life)
+            print.absorb(neighbour.isUp)
+            print.absorb(neighbour.isWhole)
+            print.absorb(neighbour.installedIn)
+            print.absorb(neighbour.suspectedAt.map { now - $0 < policy.detectionTime } ?? false)
+            print.absorb(neighbour.isBlank)
+            print.absorb(unordered: neighbour.heardBlank) { $0.absorb($1) }
+            print.absorb(neighbour.isDropped)
+            // Only the first numbers of a life are ever used where states are walked over.
+            var window = neighbour.seen
+            guard window != SeenWindow() else { continue }
+            for number in 0..<(8 as UInt64) { print.absorb(window.insert(number)) }
+        }
+    }
+
+    private func absorbBook(_ print: inout Fingerprint, _ now: Instant) {
+        let floor = cluster.book.floor
+        var number = floor
+        var left = cluster.book.count
+        print.absorb(floor)
+        while left > 0 {
+            if let request = cluster.book[number] {
+                left -= 1
+                print.absorb(number)
+                print.absorb(request.waiting.clientRequest) { $0.absorb($1) }
+                print.absorb(UInt64(request.waiting.transactionID.rawValue))
+                print.absorb(request.handedIn)
+                print.absorb(now - request.handedAt >= policy.keepalive)
+            }
+            number += 1
+        }
+        // The number that the next request gets.
+        guard number > floor, let last = cluster.book[number - 1], !cluster.book.isFull else { return }
+        var book = cluster.book
+        print.absorb(book.add(last))
+    }
+
+    private func absorbReads(_ print: inout Fingerprint) {
+        print.absorb(cluster.reads.count)
+        guard cluster.reads.count > 0 else { return print.absorb(cluster.reads.round) }
+        print.absorb(cluster.reads.round)
+        let others = cluster.neighbours.all.map(\.life.id)
+        for id in others + [cluster.id] {
+            var reads = cluster.reads
+            for read in reads.take(Electorate(voters: [id])) {
+                print.absorb(read.life)
+                print.absorb(read.number)
+            }
+            print.absorb(reads.count)
+        }
+    }
+
+    private func absorb(_ kind: Write.Kind, _ print: inout Fingerprint) {
+        switch kind {
+        case .promise(let epoch):
+            print.absorb(1)
+            print.absorb(epoch)
+        case .entry(let ballot):
+            print.absorb(2)
+            print.absorb(ballot)
+        case .everything(let index):
+            print.absorb(3)
+            print.absorb(index)
+        case .whole: print.absorb(4)
+        case .chunk(let number):
+            print.absorb(5)
+            print.absorb(number)
+        case .trim: print.absorb(6)
+        case .final: print.absorb(7)
+        }
+    }
+}
