@@ -29,11 +29,7 @@ extension TrackerNode {
     mutating func beginTransfer(
         _ welcome: Welcome, _ sender: Life, _ now: ClockReading, _ effects: inout Effects
     ) {
-        // What this node has heard may be decided in entries that it will never see.
-        for request in cluster.book.removeAll() {
-            guard let id = request.waiting.clientRequest else { continue }
-            effects.answers.append(Answer(id: id, content: .failure(.notServing)))
-        }
+        forgetRequests(&effects)
         if !promise.isWhole {
             cluster.isBecomingWhole = false
             promise.secret = welcome.secret
@@ -59,6 +55,14 @@ extension TrackerNode {
         let retryAfter = policy.keepalive
         let wanted = cluster.transfer?.wanted(now: now.monotonic, retryAfter: retryAfter) ?? []
         for number in wanted { send(.fetchChunk(number), to: source, &effects) }
+    }
+
+    /// What this node has heard may be decided in entries that it will never see.
+    private mutating func forgetRequests(_ effects: inout Effects) {
+        for request in cluster.book.removeAll() {
+            guard let id = request.waiting.clientRequest else { continue }
+            effects.answers.append(Answer(id: id, content: .failure(.notServing)))
+        }
     }
 
     /// Whoever had a whole state has it still, and its vote: the old one is kept until the new one is complete.
@@ -147,6 +151,8 @@ extension TrackerNode {
         for entry in tail { log.append(decided: entry.bytes, at: entry.position) }
         log.wroteEverything(through: state.index)
         cancelTransfer()
+        // In a group, the master has heard the same all the while.
+        if isGroup { forgetRequests(&effects) }
         snapshotter.restart(now: now.monotonic)
         writeEverything(&effects)
         fetch(now, &effects)

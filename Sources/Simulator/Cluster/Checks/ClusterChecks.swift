@@ -184,7 +184,7 @@ package struct ClusterChecks: Sendable {
 
     /// A node has lost its disk with all that was on it; the next life begins blank.
     package mutating func memoryLost(node: Int, at time: Instant) {
-        nodes[node].disk.lose(remembersVote: !promises.votersRemember)
+        nodes[node].disk.lose(remembersVote: true)
         nodes[node].decidedAtLoss = log.lastIndex
         if !promises.epochsOutliveMemory { epochs.forget(id: nodes[node].id) }
     }
