@@ -1,0 +1,83 @@
+/// Plants one mistake after another into the logic of the trackers, and counts the seeds until the simulator finds it.
+///
+///     planted-bugs [--bug NAME]… [--budget SEEDS] [--starts NUMBER] [--control SEEDS] [--markdown] [--verbose]
+///
+/// Ends with 1 where a mistake is not found within its budget, and where the logic without any mistake alarms: then
+/// the alarm is false, or the mistake is nobody's plan.
+
+import Foundation
+import Simulator
+import TrackerLogic
+
+func stop(_ text: String) -> Never {
+    FileHandle.standardError.write(Data((text + "\n").utf8))
+    exit(64)
+}
+
+struct Options {
+    var sweep = Sweep(plants: [], starts: 3, budget: nil)
+    /// Scenarios without a mistake.
+    var controlCount = 300
+    var isMarkdown = false
+    var isVerbose = false
+
+    init(_ words: ArraySlice<String>) {
+        var words = words
+        func value(of flag: String) -> String {
+            guard let value = words.popFirst() else { stop("\(flag) needs a value") }
+            return value
+        }
+        func number(of flag: String) -> Int {
+            let text = value(of: flag)
+            guard let number = Int(text), number >= 0 else { stop("\(flag) \(text): a whole number, please") }
+            return number
+        }
+        while let flag = words.popFirst() {
+            switch flag {
+            case "--bug":
+                let name = value(of: flag)
+                guard let plant = Plant.find(name) else { stop("there is no mistake named \(name)") }
+                sweep.plants.append(plant)
+            case "--budget": sweep.budget = max(1, number(of: flag))
+            case "--starts": sweep.starts = max(1, number(of: flag))
+            case "--control": controlCount = number(of: flag)
+            case "--markdown": isMarkdown = true
+            case "--verbose": isVerbose = true
+            default: stop("unknown option \(flag)")
+            }
+        }
+        if sweep.plants.isEmpty { sweep.plants = Plant.all }
+    }
+}
+
+let arguments = CommandLine.arguments.dropFirst()
+
+if arguments.first == "--worker" {
+    let words = Array(arguments)
+    guard words.count == 5, let plant = Plant.find(words[1]), let from = UInt64(words[3]), let count = Int(words[4])
+    else { stop("--worker is for the program itself") }
+    Worker.run(plant, isPlanted: words[2] == "planted", from: from, count: count)
+    exit(0)
+}
+
+let options = Options(arguments)
+let sweep = options.sweep
+let unplanted = PlantedBug.allCases.filter { Plant.find($0.rawValue) == nil }
+guard unplanted.isEmpty else { stop("nobody looks for \(unplanted.map(\.rawValue))") }
+
+let began = ContinuousClock.now
+let isVerbose = options.isVerbose
+let finds = sweep.run { line in if isVerbose { print(line) } }
+let table = Table(sweep, finds)
+print(options.isMarkdown ? table.markdown : table.text)
+var alarms = finds.joined().flatMap(\.falseAlarms)
+if options.controlCount > 0 { alarms += sweep.control(options.controlCount) }
+if alarms.isEmpty {
+    print("without a mistake: no alarm")
+} else {
+    print("without a mistake: \(alarms.count) alarms")
+    for alarm in alarms.prefix(20) { print("  \(alarm)") }
+}
+let seconds = (ContinuousClock.now - began) / .seconds(1)
+print("\(sweep.plants.count - table.missed) of \(sweep.plants.count) mistakes found in \(Int(seconds.rounded())) s")
+exit(table.missed == 0 && alarms.isEmpty ? 0 : 1)
