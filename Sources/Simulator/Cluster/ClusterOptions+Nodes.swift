@@ -38,6 +38,9 @@ extension ClusterOptions {
             configuration.limits.peers = maxPeers
             configuration.limits.updatesPerEntry = updatesPerEntry
             configuration.limits.errorsPerSecond = 1000
+            #if PLANTED_BUGS
+                configuration.plantedBug = plantedBug
+            #endif
             return configuration
         }
     }

@@ -61,6 +61,11 @@ public struct ClusterOptions: Sendable, Hashable {
     /// How long datagrams wait for a node to look, at most.
     public var maxPollDelay = Duration.microseconds(200)
 
+    #if PLANTED_BUGS
+        /// A mistake in the logic of all trackers.
+        public var plantedBug: PlantedBug?
+    #endif
+
     public init() {}
 
     /// What this seed means for this profile.
