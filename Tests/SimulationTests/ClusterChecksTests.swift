@@ -290,7 +290,7 @@ struct ClusterLogCheckTests {
     @Test
     func `an aborted entry that comes back is seen`() {
         var bench = ClusterBench()
-        let entry = bench.entry(second: 1)
+        let entry = bench.entry([.setAccessMode(0)], second: 1)
         bench.send(0, .prepare(entry: entry, at: .start))
         bench.observe(0, .aborted(index: 1, refused: 0))
         bench.store([0, 1], entry)

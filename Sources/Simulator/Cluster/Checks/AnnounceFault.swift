@@ -5,6 +5,22 @@ import TrackerLogic
 import Wire
 
 enum AnnounceFault {
+    /// - Parameter requests: copies of the request that the reply may be to; they may differ in how many they want.
+    /// - Returns: nil where it is right as a reply to any of them.
+    static func find(
+        in bytes: [UInt8], to witness: Witness, asked requests: [AnnounceRequest], from address: SocketAddress,
+        _ configuration: NodeConfiguration
+    ) -> String? {
+        var first: String?
+        for request in requests where witness.announced.isAsked(by: request, from: address) {
+            let fault = find(
+                in: bytes, to: witness.announced, of: witness.swarm, wanted: Int(request.numWant), configuration)
+            guard let fault else { return nil }
+            first = first ?? fault
+        }
+        return first ?? "an announce that is none of its client's"
+    }
+
     /// - Parameters:
     ///   - swarm: nil where nobody knows what it was like; then only the form can be wrong.
     ///   - wanted: peers, as the request says.

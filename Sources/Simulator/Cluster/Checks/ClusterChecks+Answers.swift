@@ -10,10 +10,13 @@ extension ClusterChecks {
     /// Answers of a group that are remembered.
     private static let groupAnswerCount = 1024
 
-    mutating func checkReplies(_ replies: DatagramBatch, _ step: ClusterStep, _ before: NodeSight) {
+    mutating func checkReplies(_ effects: Effects, _ step: ClusterStep, _ before: NodeSight) {
+        let replies = effects.replies
+        // What a tracker is within a step nobody sees: one that stops has answered before.
+        let stops = effects.observations.contains(.drained)
         for number in replies.datagrams.indices {
             let reply = ReplyCursor.Reply(datagram: replies.datagrams[number], bytes: replies.payload(number))
-            if reply.action <= 2 { checkSpeaker(step, before, isAnnounce: reply.action == 1) }
+            if reply.action <= 2, !stops { checkSpeaker(step, before, isAnnounce: reply.action == 1) }
             guard let client = client(at: reply.datagram.remote) else { continue }
             let places = books[client].places(reply.transactionID).filter {
                 copies(books[client].asks[$0], step.node) > 0
@@ -83,39 +86,42 @@ extension ClusterChecks {
         }
         // Requests of one client may be alike: the one meant was sent before it was decided.
         let sentAt = asked.map { books[client].asks[$0.place].sentAt }.min() ?? step.time
-        func find(after index: UInt64) -> Int? {
-            nodes[step.node].witnesses.firstIndex { witness in
-                witness.place.index > index && witness.place.index <= step.sight.position.index
+        func open(after index: UInt64) -> [Int] {
+            nodes[step.node].witnesses.indices.filter { place in
+                let witness = nodes[step.node].witnesses[place]
+                return witness.place.index > index && witness.place.index <= step.sight.position.index
                     && !witness.isAnswered && witness.decidedAt >= sentAt && belongs(witness)
             }
         }
         // Mostly it is in an entry that was applied in this step; in a group, a new master may answer for an old one.
-        guard let found = find(after: before.position.index) ?? find(after: 0) else {
+        var candidates = open(after: before.position.index)
+        if candidates.isEmpty { candidates = open(after: 0) }
+        guard let first = candidates.first else {
             let why = whyNoAnswer(nodes[step.node].witnesses.filter(belongs), sentAt)
             return violate(
                 .answeredOnce, at: step.time, "\(name(step.node)) answers an announce of client \(client) \(why)")
         }
-        nodes[step.node].witnesses[found].isAnswered = true
-        let witness = nodes[step.node].witnesses[found]
+        let requests = asked.map(\.request)
+        let configuration = nodes[step.node].configuration
+        let found = candidates.first {
+            AnnounceFault.find(
+                in: reply.bytes, to: nodes[step.node].witnesses[$0], asked: requests, from: address, configuration)
+                == nil
+        }
+        let witness = nodes[step.node].witnesses[found ?? first]
+        nodes[step.node].witnesses[found ?? first].isAnswered = true
         noteAnswer(witness, client, asked.map(\.place), step)
-        checkProof(asked.map(\.request.connectionID), client, step)
+        checkProof(requests.map(\.connectionID), client, step)
         let told = reply.bytes.count >= 20 ? reply.bytes.span.bytes.u32(at: 8) : 0
         ledger.answered(
             witness.announced, client: client, index: witness.place.index, told: told, time: witness.time)
-        // Copies may differ in what they want; the reply may be to any.
-        let configuration = nodes[step.node].configuration
-        var first: String?
-        for (_, request) in asked where witness.announced.isAsked(by: request, from: address) {
+        guard found == nil,
             let fault = AnnounceFault.find(
-                in: reply.bytes, to: witness.announced, of: witness.swarm, wanted: Int(request.numWant),
-                configuration)
-            guard let fault else { return }
-            first = first ?? fault
-        }
-        guard let first else { return }
+                in: reply.bytes, to: witness, asked: requests, from: address, configuration)
+        else { return }
         violate(
             .replyIsRight, at: step.time,
-            "\(name(step.node)) to client \(client), entry \(witness.place.index): \(first)")
+            "\(name(step.node)) to client \(client), entry \(witness.place.index): \(fault)")
     }
 
     /// What is wrong with a reply to which no update belongs.
@@ -152,16 +158,19 @@ extension ClusterChecks {
     }
 
     /// Copies of a request that a tracker may know of: those that it heard; in a group, any that somebody heard.
-    private func copies(_ ask: Ask, _ node: Int) -> Int { isGroup ? ask.heard.max() ?? 0 : ask.heard[node] }
+    private func copies(_ ask: Ask, _ node: Int) -> Int { isGroup ? ask.groupCopies : ask.heard[node] }
 
     /// Whether a tracker may answer one more copy.
     private func isOpen(_ ask: Ask, _ node: Int) -> Bool {
         ask.answerers.count { $0.node == node } < copies(ask, node)
     }
 
+    /// A master is deposed once another leads a higher epoch, told or not. (Survivor mode: on the other side of a
+    /// partition it may go on.)
     private mutating func checkDeposed(_ earlier: Ask.Answerer, _ client: Int, _ step: ClusterStep) {
-        guard earlier.life != step.sight.life, let sight = nodes[earlier.node].sight, sight.life == earlier.life,
-            earlier.epoch != nil, sight.leads == earlier.epoch
+        guard promises.hasOneHistory, earlier.life != step.sight.life else { return }
+        guard let sight = nodes[earlier.node].sight, sight.life == earlier.life, let epoch = earlier.epoch,
+            sight.leads == epoch, step.sight.leads.map({ $0 <= epoch }) ?? true
         else { return }
         violate(
             .answeredOnce, at: step.time,

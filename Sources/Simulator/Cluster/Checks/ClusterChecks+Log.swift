@@ -16,6 +16,8 @@ extension ClusterChecks {
                 .decidedIsForEver, at: step.time,
                 "\(name(step.node)) goes back from entry \(before.position.index) to \(sight.position.index)")
         }
+        // In survivor mode a tracker may give its history up for another, which need not be later.
+        guard continues(step, before) else { return observe(sight, step.node, at: step.time) }
         if sight.position.index > before.position.index, sight.time < before.time {
             violate(
                 .timeNeverRunsBack, at: step.time,
@@ -23,6 +25,13 @@ extension ClusterChecks {
         }
         follow(step, before)
         observe(sight, step.node, at: step.time)
+    }
+
+    /// Whether a tracker goes on in the history that it had.
+    private func continues(_ step: ClusterStep, _ before: NodeSight) -> Bool {
+        guard !promises.hasOneHistory else { return true }
+        guard let entry = step.applied.first, let header = try? EntryHeader(entry) else { return false }
+        return header.index == before.position.index + 1 && header.previous == before.position.chain
     }
 
     /// The entries that a tracker has applied in this step, one after another.
@@ -66,7 +75,7 @@ extension ClusterChecks {
     ) {
         checkQuorum(position, step, before)
         let tickets = (try? Tickets(entry, header)) ?? Tickets()
-        checkAborted(position, tickets, step)
+        checkAborted(position, tickets, isVoid: header.updateCount == 0, step)
         guard promises.hasOneHistory else { return }
         if let first = log.branch(position.index), first.chain != position.chain {
             return violate(
@@ -232,7 +241,7 @@ extension ClusterChecks {
             guard let request = ask.announce, announced.isAsked(by: request, from: books[client].address) else {
                 return false
             }
-            let copies = hearer.map { ask.heard[$0] } ?? (isGroup ? ask.heard.max() ?? 0 : ask.heard.reduce(0, +))
+            let copies = hearer.map { ask.heard[$0] } ?? (isGroup ? ask.groupCopies : ask.heard.reduce(0, +))
             return ask.decidedCount < copies
         }
         guard let place else {

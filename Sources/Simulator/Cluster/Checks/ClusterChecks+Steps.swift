@@ -55,7 +55,7 @@ extension ClusterChecks {
             if case .append(_, let entry) = persist.change { checkOwnAppend(entry, step) }
         }
         for message in effects.messages { check(message, step, before) }
-        if !effects.replies.isEmpty { checkReplies(effects.replies, step, before) }
+        if !effects.replies.isEmpty { checkReplies(effects, step, before) }
         forgetWitnesses(step)
         checkBounds(step, effects)
         nodes[step.node].sight = step.sight

@@ -102,7 +102,7 @@ extension ClusterChecks {
 
     /// Phase 1b.
     private mutating func votes(_ epoch: Epoch, _ answer: VoterAnswer, _ step: ClusterStep) {
-        guard mayVote(epoch, "answers the candidate of", step) else { return }
+        guard mayVote(epoch, "answers the candidate of", step), promises.votersRemember else { return }
         let disk = nodes[step.node].disk
         guard let last = disk.log.last, last.ballot.index > answer.position.index else { return }
         let isTold = !answer.pending.isEmpty && EntryHeader.chain(answer.pending) == last.chain
@@ -131,7 +131,7 @@ extension ClusterChecks {
             if written.chain == chain { return }
         }
         if let chain, disk.holds(ballot.index, chain: chain) { return }
-        // What is decided needs no vote, and an old message may ask for one. What was proposed so long ago nobody knows.
+        // What is decided needs no vote, but an old message may ask for one; what was in it nobody may know any more.
         if step.sight.position.index >= ballot.index {
             guard let chain, promises.hasOneHistory else { return }
             if log.contains(Position(index: ballot.index, chain: chain)) { return }
@@ -203,12 +203,27 @@ extension ClusterChecks {
 
     // MARK: - Aborts
 
-    /// A master says that an entry is aborted: whatever it proposed at this index, and is not decided, is void.
+    /// A tracker says that an entry is aborted: whatever was proposed with these tickets at this index, and is not
+    /// decided, is void. Where a vote refused it, an empty entry with its tickets is decided in its place.
     mutating func aborted(_ index: UInt64, _ step: ClusterStep) {
-        guard let latest = nodes[step.node].proposals.last(where: { $0.ballot.index == index }) else { return }
-        for proposed in nodes[step.node].proposals
-        where proposed.ballot.index == index && proposed.ballot.epoch == latest.ballot.epoch {
+        if let latest = nodes[step.node].proposals.last(where: { $0.ballot.index == index }) {
+            noteAborted(index, by: step.node) { $0.ballot.epoch == latest.ballot.epoch }
+        }
+        guard let void = step.applied.first(where: { (try? EntryHeader($0))?.index == index }),
+            let header = try? EntryHeader(void), header.updateCount == 0, let tickets = try? Tickets(void, header)
+        else { return }
+        for node in nodes.indices {
+            noteAborted(index, by: node) { proposed in
+                let other = (try? EntryHeader(proposed.bytes)).flatMap { try? Tickets(proposed.bytes, $0) }
+                return other == tickets
+            }
+        }
+    }
+
+    private mutating func noteAborted(_ index: UInt64, by node: Int, where isMeant: (NodeRecord.Proposed) -> Bool) {
+        for proposed in nodes[node].proposals where proposed.ballot.index == index && isMeant(proposed) {
             guard !log.contains(Position(index: index, chain: proposed.chain)) else { continue }
+            if let header = try? EntryHeader(proposed.bytes), header.updateCount == 0 { continue }
             if !abortedChains.contains(proposed.chain) { abortedChains.append(proposed.chain) }
             noteRefused(proposed.bytes)
         }
@@ -225,20 +240,28 @@ extension ClusterChecks {
             guard ticket.ordinal == ordinal else { continue }
             next += 1
             guard let announced = Announced(update) else { continue }
-            refused.append(RefusedTicket(life: tickets.life(of: ticket), number: ticket.number, announced: announced))
+            let life = tickets.life(of: ticket)
+            // Everybody who applies the empty entry says so.
+            let isKnown = { (known: RefusedTicket) in known.life == life && known.number == ticket.number }
+            // In a group a request that is sent once more has the same name.
+            if refused.contains(where: isKnown) || (life != Tickets.group && dead.contains(where: isKnown)) { continue }
+            refused.append(RefusedTicket(life: life, number: ticket.number, announced: announced))
         }
         // Far more than can wait to be told at one time.
         if refused.count > 4096 { refused.removeFirst(refused.count - 4096) }
     }
 
     /// An entry is decided: it must not be one that was aborted, nor hold what a client was told is not stored.
-    mutating func checkAborted(_ position: Position, _ tickets: Tickets, _ step: ClusterStep) {
+    mutating func checkAborted(
+        _ position: Position, _ tickets: Tickets, isVoid: Bool, _ step: ClusterStep
+    ) {
         if abortedChains.contains(position.chain) {
             violate(
                 .abortedStaysAborted, at: step.time,
                 "entry \(position.index) was aborted, and is applied by \(name(step.node))")
         }
-        guard !dead.isEmpty else { return }
+        // An empty entry says who is refused.
+        guard !dead.isEmpty, !isVoid else { return }
         for ticket in tickets.tickets {
             let life = tickets.life(of: ticket)
             guard let told = dead.first(where: { $0.life == life && $0.number == ticket.number }) else { continue }

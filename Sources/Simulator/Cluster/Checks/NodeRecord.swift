@@ -51,6 +51,8 @@ struct NodeRecord: Sendable {
     }
 
     mutating func propose(_ proposed: Proposed) {
+        // The same value by a further attempt takes no room from others.
+        proposals.removeAll { $0.ballot.index == proposed.ballot.index && $0.chain == proposed.chain }
         if proposals.count == NodeRecord.proposalCount { proposals.removeFirst() }
         proposals.append(proposed)
     }

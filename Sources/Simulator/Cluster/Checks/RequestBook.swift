@@ -21,6 +21,8 @@ struct Ask: Sendable {
     let sentAt: Instant
     /// The last entry that was decided then.
     let decidedBefore: UInt64
+    /// How often it was sent; a copy that a bit on the way has changed was not.
+    var sentCount = 1
     /// How many copies each tracker has heard.
     var heard: [Int]
     var lastHeardAt: Instant
@@ -42,6 +44,9 @@ struct Ask: Sendable {
     static func transactionID(_ bytes: RawSpan) -> TransactionID {
         TransactionID(bytes.byteCount >= 16 ? bytes.u32(at: 12) : 0)
     }
+
+    /// Copies that a group may have heard: of those that were sent, each tracker may have missed another.
+    var groupCopies: Int { max(heard.max() ?? 0, min(sentCount, heard.reduce(0, +))) }
 
     func isCopy(of other: RawSpan) -> Bool {
         guard bytes.count == other.byteCount else { return false }
@@ -67,7 +72,11 @@ struct RequestBook: Sendable {
 
     /// A request is sent, perhaps once more.
     mutating func send(_ ask: @autoclosure () -> Ask, _ bytes: [UInt8]) {
-        if place(of: bytes.span.bytes) == nil { put(ask()) }
+        if let place = place(of: bytes.span.bytes) {
+            asks[place].sentCount += 1
+        } else {
+            put(ask())
+        }
     }
 
     private mutating func put(_ ask: Ask) {
