@@ -77,6 +77,8 @@ struct ClusterState: Sendable, Equatable {
     var owesCommit = false
     /// Whether the entry under way is an empty one, in the place of one that was refused.
     var isVoid = false
+    /// Requests of other trackers' clients that the next entry is to take up.
+    var overflow: [Forwarded] = []
     /// Answers that go to other trackers at the end of the step.
     var outbox: [Outgoing] = []
     /// Whom the master is making way for, and until when.
@@ -104,6 +106,11 @@ struct ClusterState: Sendable, Equatable {
     /// While reading back: the last entry so far, which may not have been decided.
     var lastRestored: LoggedEntry?
     var isRecordUnreadable = false
+
+    struct Forwarded: Sendable, Hashable {
+        var life: Life
+        var request: ForwardedRequest
+    }
 
     struct Outgoing: Sendable, Hashable {
         var life: Life

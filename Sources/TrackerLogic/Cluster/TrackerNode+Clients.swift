@@ -130,7 +130,9 @@ extension TrackerNode {
 
     /// Takes up what is booked, as master; sends it on, as slave.
     mutating func pumpRequests(_ now: ClockReading, _ effects: inout Effects) {
-        guard !cluster.book.isEmpty, isInService else { return }
+        guard isInService else { return }
+        if phase == .master, !cluster.overflow.isEmpty { takeUpOverflow(now, &effects) }
+        guard !cluster.book.isEmpty else { return }
         if phase == .master { takeUpBooked(now, &effects) } else { sendOnBooked(now, &effects) }
     }
 
@@ -196,7 +198,7 @@ extension TrackerNode {
                 takeForGroup(request, from: sender, now, &effects)
                 continue
             }
-            guard gathering.updateCount < configuration.limits.updatesPerEntry else { return }
+            guard cluster.overflow.count < configuration.limits.waitingRequests else { return }
             guard cluster.neighbours[place].seen.insert(request.number) || has(.redeliveredTwice) else {
                 // It is under way, or an old copy; or it was refused, and the answer was lost.
                 if let refusal = cluster.neighbours[place].refused.first(where: { $0.number == request.number }) {
@@ -204,8 +206,23 @@ extension TrackerNode {
                 }
                 continue
             }
-            take(request, of: sender, booked: nil, now, &effects)
+            if gathering.updateCount < configuration.limits.updatesPerEntry, cluster.overflow.isEmpty {
+                take(request, of: sender, booked: nil, now, &effects)
+            } else {
+                cluster.overflow.append(ClusterState.Forwarded(life: sender, request: request))
+            }
         }
+    }
+
+    /// Those that the last entry had no room for.
+    private mutating func takeUpOverflow(_ now: ClockReading, _ effects: inout Effects) {
+        var taken = 0
+        while taken < cluster.overflow.count, gathering.updateCount < configuration.limits.updatesPerEntry {
+            let next = cluster.overflow[taken]
+            taken += 1
+            take(next.request, of: next.life, booked: nil, now, &effects)
+        }
+        cluster.overflow.removeFirst(taken)
     }
 
     /// A request of the group that this master has not heard: it is booked as if it had.

@@ -177,7 +177,7 @@ extension TrackerNode {
         for id in gone { effects.observations.append(.trackerDown(id)) }
         attendToMaster(now, &effects)
         if let due = cluster.tickAt, due <= now.monotonic { tick(now, &effects) }
-        pumpRequests(now, &effects)
+        if phase == .following { pumpRequests(now, &effects) }
         switch phase {
         case .master: lead(now, &effects)
         case .candidate: attendToElection(now, &effects)

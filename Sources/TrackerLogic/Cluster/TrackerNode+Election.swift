@@ -8,9 +8,9 @@ extension TrackerNode {
 
     mutating func standInCluster(_ now: ClockReading, _ effects: inout Effects) {
         var round = max(has(.epochFromMemory) ? 0 : promise.epoch.round, cluster.highestRound, election.epoch.round) + 1
-        // Who has no memory may have stood in an earlier life, and has nobody to ask in survivor mode: the dice see to
-        // it that no epoch is used twice.
-        if !isQuorumMode, cluster.isBlank { round += UInt64(cluster.random.below(1 << 20)) }
+        // Who has no memory may have stood in an earlier life, and who took a number by itself may share it, and there
+        // is nobody to ask in survivor mode: the dice see to it that no epoch is used twice.
+        if !isQuorumMode, cluster.isBlank || configuration.id == 0 { round += UInt64(cluster.random.below(1 << 20)) }
         let epoch = Epoch(round: round, id: has(.epochShared) ? 1 : cluster.id)
         stopSuspecting()
         cluster.following = nil
@@ -192,6 +192,7 @@ extension TrackerNode {
         cluster.reads.removeAll()
         cluster.isVoid = false
         cluster.outbox = []
+        cluster.overflow = []
         cluster.handover = nil
         cluster.merge = nil
         cluster.following = nil

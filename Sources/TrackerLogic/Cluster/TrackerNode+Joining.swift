@@ -195,7 +195,7 @@ extension TrackerNode {
         }
         guard cluster.transfer == nil else { return }
         if !promise.isWhole {
-            cluster.wholeFrom = max(welcome.servesFrom, welcome.position.index, cluster.votedThrough)
+            cluster.wholeFrom = wholeFrom(welcome)
             becomeWholeWhenDone(now, &effects)
         }
         learn(welcome.position, now, &effects)
@@ -254,6 +254,11 @@ extension TrackerNode {
                 cluster.refusal = .idTaken
                 effects.observations.append(.joinRefused(.idTaken))
             }
+        case .keepalive(let keepalive) where phase == .following && cluster.following?.isInstalled != true:
+            // The other one is part of the cluster, or as good as this one.
+            let isOlder = keepalive.role == .slave || keepalive.role == .master
+            guard isOlder || promise.incarnation < message.sender.incarnation else { return }
+            refusalReceived(.idTaken, message.sender, message.epoch, now, &effects)
         default: break
         }
     }

@@ -26,6 +26,7 @@ extension TrackerNode {
         countVotes(now, &effects)
         guard phase == .master else { return }
         if has(.membersBySight) { dropSilentMember() }
+        pumpRequests(now, &effects)
         attendToHandover(now, &effects)
         proposeInCluster(now, &effects)
         if cluster.owesCommit {

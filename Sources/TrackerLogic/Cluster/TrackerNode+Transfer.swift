@@ -36,7 +36,7 @@ extension TrackerNode {
             promise.shardCount = welcome.shardCount
             persistPromise(&effects)
         }
-        cluster.wholeFrom = max(welcome.servesFrom, welcome.position.index, cluster.votedThrough)
+        cluster.wholeFrom = wholeFrom(welcome)
         cluster.transfer = StateTransfer(from: sender, chunkCount: Int(welcome.shardCount) + 1)
         cluster.transferChunks = Array(repeating: nil, count: Int(welcome.shardCount) + 1)
         cluster.transferTail = []
@@ -63,6 +63,13 @@ extension TrackerNode {
             guard let id = request.waiting.clientRequest else { continue }
             effects.answers.append(Answer(id: id, content: .failure(.notServing)))
         }
+    }
+
+    /// From which index on a newcomer may vote: what was decided before its welcome is there, and what it voted for
+    /// itself, or void. In survivor mode it voted in another history, and that was merged.
+    func wholeFrom(_ welcome: Welcome) -> UInt64 {
+        let from = max(welcome.servesFrom, welcome.position.index)
+        return isQuorumMode ? max(from, cluster.votedThrough) : from
     }
 
     /// Whoever had a whole state has it still, and its vote: the old one is kept until the new one is complete.
