@@ -79,6 +79,8 @@ extension ClusterWorld {
         guard nodes.count > 1, mayTrouble(victim), let own = nodes[victim].inspection, own.isServing, own.isWhole else {
             return false
         }
+        // Who is left must be a majority without it, or nobody could take it in again.
+        if profile == .paxos, own.voters.contains(own.life.id), own.voters.count < 3 { return false }
         for node in nodes.indices {
             guard let other = nodes[node].inspection, other.isServing, other.isWhole, !other.isFenced,
                 other.role == .master || other.role == .slave, other.promised == own.promised,

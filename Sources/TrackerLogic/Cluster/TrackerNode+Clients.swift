@@ -235,8 +235,12 @@ extension TrackerNode {
             return
         }
         let key = requestKey(request.source, bytes)
-        guard !cluster.wasSettled(key, now: now.monotonic) || has(.settledForgotten),
-            cluster.book.find(key: key) == nil, !cluster.book.isFull,
+        if cluster.wasSettled(key, now: now.monotonic), !has(.settledForgotten) {
+            // The sender has missed that.
+            let note = AnsweredRequest(number: key, content: .counts([]))
+            return cluster.outbox.append(ClusterState.Outgoing(life: sender, answer: note))
+        }
+        guard cluster.book.find(key: key) == nil, !cluster.book.isFull,
             let parsed = try? TrackerRequest(bytes.span.bytes)
         else { return }
         var waiting = WaitingRequest(

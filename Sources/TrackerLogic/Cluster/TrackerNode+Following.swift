@@ -175,7 +175,8 @@ extension TrackerNode {
             applyDecided(entry, now, &effects)
         }
         cluster.following?.fetchedAt = nil
-        if isRecovering { return recover(now, &effects) }
+        // Where nothing fits, it is asked for again with the next tick, not at once.
+        if isRecovering, state.index > before { return recover(now, &effects) }
         if state.index > before, position.index > state.index { fetch(now, &effects) }
     }
 
