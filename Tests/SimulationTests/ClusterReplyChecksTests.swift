@@ -306,6 +306,7 @@ struct ClusterReplyCheckTests {
             #expect(promises.hasOneHistory == isQuorum)
             #expect(promises.membersDecide == isQuorum)
             #expect(promises.repliesAreLinear == isQuorum)
+            #expect(promises.abortsAreFinal == isQuorum)
             let vote = profile.configuration(members: []).vote
             #expect(promises.allDecide == (vote != .majority))
         }

@@ -75,7 +75,7 @@ extension ClusterChecks {
     ) {
         checkQuorum(position, step, before)
         let tickets = (try? Tickets(entry, header)) ?? Tickets()
-        checkAborted(position, tickets, isVoid: header.updateCount == 0, step)
+        checkAborted(position, header, tickets, step)
         guard promises.hasOneHistory else { return }
         if let first = log.branch(position.index), first.chain != position.chain {
             return violate(
@@ -107,7 +107,8 @@ extension ClusterChecks {
         // Who counts may have changed in this very step.
         let isDecided = [before.voters, step.sight.voters].contains { voters in
             let holders = holders(position, among: voters)
-            return promises.allDecide ? holders.count == voters.count : holders.count > voters.count / 2
+            guard holders.count > voters.count / 2 else { return false }
+            return !promises.allDecide || voters.allSatisfy { holders.contains($0) || !isHeard($0, by: step) }
         }
         if !isDecided {
             violate(
@@ -115,6 +116,12 @@ extension ClusterChecks {
                 "\(name(step.node)) applies entry \(position.index), which is on the disks of "
                     + "\(holders(position, among: step.sight.voters)) of the active \(step.sight.voters)")
         }
+    }
+
+    /// Whether a tracker has been heard within the detection time, by a clock that may be fast.
+    private func isHeard(_ id: UInt32, by step: ClusterStep) -> Bool {
+        guard let node = node(withID: id), let cluster = nodes[step.node].configuration.cluster else { return false }
+        return node == step.node || step.time - nodes[step.node].heardAt[node] < cluster.detectionTime * 3 / 4
     }
 
     private func holders(_ position: Position, among ids: [UInt32]) -> [UInt32] {

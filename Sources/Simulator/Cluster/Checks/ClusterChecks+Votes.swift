@@ -224,12 +224,13 @@ extension ClusterChecks {
         for proposed in nodes[node].proposals where proposed.ballot.index == index && isMeant(proposed) {
             guard !log.contains(Position(index: index, chain: proposed.chain)) else { continue }
             if let header = try? EntryHeader(proposed.bytes), header.updateCount == 0 { continue }
-            if !abortedChains.contains(proposed.chain) { abortedChains.append(proposed.chain) }
-            noteRefused(proposed.bytes)
+            let aborted = AbortedValue(chain: proposed.chain, epoch: proposed.ballot.epoch)
+            if !abortedValues.contains(aborted) { abortedValues.append(aborted) }
+            noteRefused(proposed.bytes, proposed.ballot.epoch)
         }
     }
 
-    private mutating func noteRefused(_ entry: [UInt8]) {
+    private mutating func noteRefused(_ entry: [UInt8], _ epoch: Epoch) {
         guard let header = try? EntryHeader(entry), let tickets = try? Tickets(entry, header) else { return }
         var cursor = UpdateCursor(header)
         var ordinal: UInt32 = 0
@@ -245,7 +246,7 @@ extension ClusterChecks {
             let isKnown = { (known: RefusedTicket) in known.life == life && known.number == ticket.number }
             // In a group a request that is sent once more has the same name.
             if refused.contains(where: isKnown) || (life != Tickets.group && dead.contains(where: isKnown)) { continue }
-            refused.append(RefusedTicket(life: life, number: ticket.number, announced: announced))
+            refused.append(RefusedTicket(life: life, number: ticket.number, epoch: epoch, announced: announced))
         }
         // Far more than can wait to be told at one time.
         if refused.count > 4096 { refused.removeFirst(refused.count - 4096) }
@@ -253,18 +254,21 @@ extension ClusterChecks {
 
     /// An entry is decided: it must not be one that was aborted, nor hold what a client was told is not stored.
     mutating func checkAborted(
-        _ position: Position, _ tickets: Tickets, isVoid: Bool, _ step: ClusterStep
+        _ position: Position, _ header: EntryHeader, _ tickets: Tickets, _ step: ClusterStep
     ) {
-        if abortedChains.contains(position.chain) {
+        // In survivor mode, whoever stored the entry may have found itself master on the other side of a partition.
+        func isVoid(in epoch: Epoch) -> Bool { promises.abortsAreFinal || header.epoch == epoch }
+        if abortedValues.contains(where: { $0.chain == position.chain && isVoid(in: $0.epoch) }) {
             violate(
                 .abortedStaysAborted, at: step.time,
                 "entry \(position.index) was aborted, and is applied by \(name(step.node))")
         }
         // An empty entry says who is refused.
-        guard !dead.isEmpty, !isVoid else { return }
+        guard !dead.isEmpty, header.updateCount > 0 else { return }
         for ticket in tickets.tickets {
             let life = tickets.life(of: ticket)
-            guard let told = dead.first(where: { $0.life == life && $0.number == ticket.number }) else { continue }
+            let told = dead.first { $0.life == life && $0.number == ticket.number && isVoid(in: $0.epoch) }
+            guard let told else { continue }
             // A copy of the request that came afterwards is a request of its own.
             let isHeardAgain = books[told.client].asks.contains {
                 $0.transactionID == told.transactionID && $0.lastHeardAt > told.toldAt

@@ -55,7 +55,7 @@ package struct ClusterChecks: Sendable {
     var groupAnswers: [(place: Witness.Place, answerer: Ask.Answerer)] = []
 
     /// Values that were aborted.
-    var abortedChains: [UInt64] = []
+    var abortedValues: [AbortedValue] = []
     /// Requests in aborted entries whose clients have not been told.
     var refused: [RefusedTicket] = []
     /// Those whose clients have.
@@ -187,6 +187,8 @@ package struct ClusterChecks: Sendable {
         nodes[node].disk.lose(remembersVote: true)
         nodes[node].decidedAtLoss = log.lastIndex
         if !promises.epochsOutliveMemory { epochs.forget(id: nodes[node].id) }
+        // A lone survivor's memory is all there is.
+        if !promises.membersDecide { ledger.close() }
     }
 
     /// The faults are over: from here on all works.

@@ -32,7 +32,11 @@ package struct ClusterPromises: Sendable, Hashable {
     ///
     /// Survivor mode: a tracker that is alone and remembers nothing cannot know what it has used.
     package var epochsOutliveMemory: Bool
-    /// Everybody who is active has stored what is decided (`--vote all`).
+    /// An update whose client is told that it is not stored never is.
+    ///
+    /// Survivor mode: not in the epoch in which it was aborted. The other side of a partition may have stored it.
+    package var abortsAreFinal: Bool
+    /// Everybody who is active has stored what is decided (`--vote all`): whoever the master has heard lately.
     package var allDecide: Bool
 
     package init(_ profile: ClusterProfile) {
@@ -47,6 +51,7 @@ package struct ClusterPromises: Sendable, Hashable {
         repliesAreLinear = hasQuorum
         minorityIsSilent = hasQuorum
         epochsOutliveMemory = hasQuorum
+        abortsAreFinal = hasQuorum
         allDecide =
             switch profile {
             case .rotating, .lowest: true

@@ -91,10 +91,18 @@ struct Witness: Sendable {
     var isAnswered = false
 }
 
+/// What was aborted, and in whose epoch.
+struct AbortedValue: Sendable, Hashable {
+    var chain: UInt64
+    var epoch: Epoch
+}
+
 /// A request in an entry that was aborted.
 struct RefusedTicket: Sendable {
     var life: Life
     var number: UInt64
+    /// In which the entry was aborted.
+    var epoch: Epoch
     var announced: Announced
     /// Where the client was told: whose request, and when.
     var client = 0

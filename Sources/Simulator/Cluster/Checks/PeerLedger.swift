@@ -96,6 +96,13 @@ struct PeerLedger: Sendable {
         }
     }
 
+    /// What was promised is lost, and nobody can be blamed.
+    mutating func close() {
+        for client in accounts.indices {
+            for place in accounts[client].indices { accounts[client][place].answeredAt = 0 }
+        }
+    }
+
     /// The first peer that a state must hold and does not.
     ///
     /// - Parameter knowsStops: whether it is known which `stopped` have been carried out (quorum mode).
