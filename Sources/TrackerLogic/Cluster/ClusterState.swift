@@ -87,6 +87,7 @@ struct ClusterState: Sendable, Equatable {
     var leavesAt: Instant?
     /// Whether it was refused, and has said so.
     var refusal: JoinRefusal?
+    var refusedAt = Instant(nanoseconds: 0)
     /// Since when a quorum has been following this master.
     var heardQuorumAt = Instant(nanoseconds: 0)
 
@@ -129,6 +130,9 @@ struct ClusterState: Sendable, Equatable {
     func wasSettled(_ key: UInt64, now: Instant) -> Bool {
         recentKeys.insertedAt(key).map { now - $0 < RecentKeys.memory } ?? false
     }
+
+    /// What was read back counts from the start of this life.
+    mutating func restartMemory(now: Instant) { recentKeys.restart(now: now) }
 
     init(id: UInt32, isKeyed: Bool, maxRequests: Int, isBlank: Bool, seed: UInt64) {
         self.id = id

@@ -22,6 +22,7 @@ extension TrackerNode {
 
     mutating func startInCluster(_ now: ClockReading, _ effects: inout Effects) {
         snapshotter.start(now: now.monotonic, hasEntries: state.index > 0)
+        cluster.restartMemory(now: now.monotonic)
         effects.observations.append(.fenced)
     }
 
@@ -201,6 +202,10 @@ extension TrackerNode {
             if let id = request.waiting.clientRequest {
                 effects.answers.append(Answer(id: id, content: .failure(.notServing)))
             }
+        }
+        if cluster.refusal != nil, now.monotonic - cluster.refusedAt >= policy.detectionTime * 2 {
+            // Whoever said so is gone, or it was an old message.
+            cluster.refusal = nil
         }
         switch phase {
         case .following:

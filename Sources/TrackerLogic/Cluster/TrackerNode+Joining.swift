@@ -69,6 +69,7 @@ extension TrackerNode {
         }
         guard phase == .master else { return formCluster(now, &effects) }
         if sender.id == 0 {
+            if !isQuorumMode, epoch > election.epoch { return standAgain(above: epoch, now, &effects) }
             guard let id = freeID else { return send(.refused(.clusterFull), to: sender, &effects) }
             return welcome(sender, as: id, needsTransfer: false, &effects)
         }
@@ -235,6 +236,7 @@ extension TrackerNode {
         }
         if cluster.refusal != refusal { effects.observations.append(.joinRefused(refusal)) }
         cluster.refusal = refusal
+        cluster.refusedAt = now.monotonic
     }
 
     /// Another life says that it has this number.
@@ -252,10 +254,13 @@ extension TrackerNode {
                 cluster.id = 0
             } else {
                 cluster.refusal = .idTaken
+                cluster.refusedAt = now.monotonic
                 effects.observations.append(.joinRefused(.idTaken))
             }
-        case .keepalive(let keepalive) where phase == .following && cluster.following?.isInstalled != true:
-            // The other one is part of the cluster, or as good as this one.
+        case .keepalive(let keepalive)
+        where configuration.id == 0 && phase == .following && cluster.following?.isInstalled != true:
+            // The other one is part of the cluster, or as good as this one; or it is an old message of this tracker's
+            // last life, and then another number does no harm.
             let isOlder = keepalive.role == .slave || keepalive.role == .master
             guard isOlder || promise.incarnation < message.sender.incarnation else { return }
             refusalReceived(.idTaken, message.sender, message.epoch, now, &effects)

@@ -137,6 +137,7 @@ extension TrackerNode {
             for bytes in cluster.transferTail {
                 let entry = try LoggedEntry(bytes)
                 tail.append(entry)
+                noteSettledTickets(of: entry, now: now.monotonic)
                 fresh.begin(entry.header, chain: entry.chain)
                 var cursor = UpdateCursor(entry.header)
                 while let update = try cursor.next(bytes) {

@@ -8,7 +8,9 @@
 /// - counters, the room of buffers, the streams of random numbers: nothing that is agreed on depends on them;
 /// - snapshots and expiry: they are due after seconds, and the explorer's time is over in a millisecond;
 /// - the order of answers and votes, and what neighbours said of their role, epoch and position: this chooses only
-///   whom a node asks first, and how soon it stands (design 3.4, rule 1);
+///   whom a node asks first, how soon it stands, and whom a master makes way for (design 3.4, rule 1); who has answered
+///   a master beyond a quorum;
+/// - what is looked at in one phase only, and begins anew with it, in every other;
 /// - the tail of the log: the chain stands for it.
 
 import Primitives
@@ -101,7 +103,6 @@ extension TrackerNode {
         print.absorb(durableEpoch)
         print.absorb(state.position)
         print.absorb(state.digest)
-        print.absorb(state.time.milliseconds == 0)
         print.absorb(isStorageFailing)
         print.absorb(commands.count)
         print.absorb(backlog.count)
@@ -138,10 +139,15 @@ extension TrackerNode {
         case .leading: print.absorb(4)
         }
         print.absorb(election.epoch)
-        print.absorb(unordered: election.answers) { print, ballots in
-            print.absorb(ballots.life)
-            print.absorb(ballots.answer.position)
-            print.absorb(ballots.answer.pending)
+        if election.isLeading, electorate.isQuorum(election.answeredIDs) {
+            // Who else answers makes no difference while the voters stay the same.
+            print.absorb(1)
+        } else {
+            print.absorb(unordered: election.answers) { print, ballots in
+                print.absorb(ballots.life)
+                print.absorb(ballots.answer.position)
+                print.absorb(ballots.answer.pending)
+            }
         }
         print.absorb(replication.proposed) { $0.absorb($1) }
         print.absorb(replication.attempt)
@@ -179,15 +185,18 @@ extension TrackerNode {
         print.absorb(cluster.id)
         print.absorb(cluster.isBusUp)
         print.absorb(cluster.isBlank)
-        print.absorb(cluster.highestRound)
-        print.absorb(cluster.lastMaster)
+        print.absorb(max(cluster.highestRound, promise.epoch.round, election.epoch.round))
+        if policy.election == .next { print.absorb(cluster.lastMaster) }
         print.absorb(cluster.servesFrom)
         print.absorb(cluster.wholeFrom) { $0.absorb($1) }
         print.absorb(cluster.answerTo) { $0.absorb($1) }
-        print.absorb(now - cluster.aloneSince >= policy.detectionTime)
-        print.absorb(now - cluster.heardQuorumAt >= policy.detectionTime)
-        print.absorb(now - cluster.sentAt >= retryPause)
-        print.absorb(now - cluster.proposedAt >= policy.keepalive)
+        // Each pause is looked at in some phases only, and begins anew with them.
+        print.absorb(cluster.following == nil && now - cluster.aloneSince >= policy.detectionTime)
+        if phase == .master {
+            print.absorb(now - cluster.heardQuorumAt >= policy.detectionTime)
+            print.absorb(now - cluster.sentAt >= retryPause)
+            print.absorb(log.pending != nil && now - cluster.proposedAt >= policy.keepalive)
+        }
         print.absorb(cluster.suspectingSince != nil)
         print.absorb(cluster.standAt != nil)
         print.absorb(cluster.ignored.flatMap { now < $0.until ? $0.life : nil }) { $0.absorb($1) }
@@ -229,11 +238,15 @@ extension TrackerNode {
         for neighbour in cluster.neighbours.all {
             print.absorb(neighbour.life)
             print.absorb(neighbour.isUp)
-            print.absorb(neighbour.isWhole)
-            print.absorb(neighbour.installedIn)
             print.absorb(neighbour.suspectedAt.map { now - $0 < policy.detectionTime } ?? false)
-            print.absorb(neighbour.isBlank)
-            print.absorb(unordered: neighbour.heardBlank) { $0.absorb($1) }
+            if !promise.isWhole {
+                print.absorb(neighbour.isBlank)
+                print.absorb(unordered: neighbour.heardBlank) { $0.absorb($1) }
+            }
+            if !isQuorumMode { print.absorb(neighbour.isWhole) }
+            // The rest is a master's, and begins anew with each.
+            guard phase == .master else { continue }
+            print.absorb(neighbour.installedIn == election.epoch)
             print.absorb(neighbour.isDropped)
             // Only the first numbers of a life are ever used where states are walked over.
             var window = neighbour.seen
@@ -253,8 +266,9 @@ extension TrackerNode {
                 print.absorb(number)
                 print.absorb(request.waiting.clientRequest) { $0.absorb($1) }
                 print.absorb(UInt64(request.waiting.transactionID.rawValue))
-                print.absorb(request.handedIn)
-                print.absorb(now - request.handedAt >= policy.keepalive)
+                let isHanded = request.handedIn == promise.epoch
+                print.absorb(isHanded)
+                print.absorb(isHanded && now - request.handedAt >= policy.keepalive)
             }
             number += 1
         }

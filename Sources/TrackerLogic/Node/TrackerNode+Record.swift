@@ -29,6 +29,8 @@ extension TrackerNode {
         guard isNext, header.index > 0 else { throw EntryDamaged() }
         lastRestored = header.index
         let entry = LoggedEntry(sealed: bytes, header)
+        // A node alone has decided what it has, and says now whether it can be read.
+        guard isClustered else { return try apply(restored: entry) }
         if let last = cluster.lastRestored { try apply(restored: last) }
         cluster.lastRestored = entry
     }
@@ -43,7 +45,10 @@ extension TrackerNode {
             guard chunk < restoredThrough.count else { throw EntryDamaged() }
             if entry.header.index > restoredThrough[chunk] { state.apply(update) }
         }
-        if isClustered { log.append(decided: entry.bytes, at: entry.position) }
+        if isClustered {
+            log.append(decided: entry.bytes, at: entry.position)
+            noteSettledTickets(of: entry, now: Instant(nanoseconds: 0))
+        }
     }
 
     /// The last entry of the log may never have been decided.
