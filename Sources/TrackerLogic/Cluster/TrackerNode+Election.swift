@@ -34,7 +34,7 @@ extension TrackerNode {
             checkElected(now, &effects)
         } else if let candidate = cluster.answerTo {
             cluster.answerTo = nil
-            if mayVote { sendAnswer(to: candidate, &effects) }
+            if mayAnswer { sendAnswer(to: candidate, &effects) }
         }
     }
 
@@ -77,7 +77,7 @@ extension TrackerNode {
     // MARK: - Voting
 
     mutating func electionReceived(_ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects) {
-        guard mayVote else { return }
+        guard mayAnswer else { return }
         guard epoch >= promise.epoch, epoch.id == sender.id || has(.epochShared) else {
             return send(keepalive, to: sender, &effects)
         }

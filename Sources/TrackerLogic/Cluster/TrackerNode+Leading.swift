@@ -27,6 +27,7 @@ extension TrackerNode {
         guard phase == .master else { return }
         if has(.membersBySight) { dropSilentMember() }
         pumpRequests(now, &effects)
+        if has(.membersBySight) { dropSilentMember() }
         attendToHandover(now, &effects)
         proposeInCluster(now, &effects)
         if cluster.owesCommit {
@@ -67,7 +68,7 @@ extension TrackerNode {
             }
             return
         }
-        if isQuorumMode, state.members.isEmpty, gathering.updateCount < configuration.limits.updatesPerEntry { gathering.append(.setMembers(policy.members)) }
+        if isForming, gathering.updateCount < configuration.limits.updatesPerEntry { gathering.append(.setMembers(policy.members)) }
         guard let sealed = sealWhatIsGathered(after: state.position, now, &effects) else { return }
         cluster.isInherited = false
         propose(LoggedEntry(sealed: sealed.bytes, sealed.header), now, &effects)

@@ -34,10 +34,13 @@ extension TrackerNode {
     var members: [UInt32] { state.members.isEmpty ? policy.members : state.members }
 
     /// Whether this node may vote: a member that holds the whole state.
-    var mayVote: Bool {
-        guard promise.isWhole, cluster.id != 0, cluster.refusal == nil else { return false }
-        return !isQuorumMode || members.contains(cluster.id)
-    }
+    var mayVote: Bool { mayAnswer && (!isQuorumMode || members.contains(cluster.id)) }
+
+    /// Whether it may tell a candidate what it has, and that it misses the master.
+    ///
+    /// Who counts as a voter is for the candidate to say: one that was removed may be the only one to know it yet, and
+    /// what it knows lets the others go on.
+    var mayAnswer: Bool { promise.isWhole && cluster.id != 0 && cluster.refusal == nil }
 
     // MARK: - The master
 
@@ -131,7 +134,7 @@ extension TrackerNode {
             cancelTransfer()
             effects.observations.append(.suspects(promise.epoch))
         }
-        guard mayVote else {
+        guard mayAnswer else {
             cluster.standAt = nil
             return carryOnAlone(now, &effects)
         }
@@ -170,7 +173,10 @@ extension TrackerNode {
 
     /// Stands when a quorum misses the master and it is this node's turn.
     private mutating func considerStanding(_ now: ClockReading, _ effects: inout Effects) {
-        guard mayVote, phase == .following else { return }
+        guard mayVote, phase == .following else {
+            cluster.standAt = nil
+            return
+        }
         var suspecters = [cluster.id]
         var furthest = state.index
         for neighbour in cluster.neighbours.all where neighbour.isUp {

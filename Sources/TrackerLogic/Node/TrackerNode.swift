@@ -292,14 +292,19 @@ public struct TrackerNode: Sendable, Equatable {
         proposal = sealed
     }
 
+    /// Whether the members are still to come into the log.
+    var isForming: Bool { isQuorumMode && state.members.isEmpty }
+
     /// Makes the next proposal of what was gathered, where none is under way.
     mutating func sealWhatIsGathered(
         after position: Position, _ now: ClockReading, _ effects: inout Effects
     ) -> Proposal? {
         guard replication.isIdle else { return nil }
-        takeUpCommands(now, &effects)
+        if !isForming { takeUpCommands(now, &effects) }
         while gathering.updateCount < configuration.limits.updatesPerEntry, let update = backlog.popLast() {
             gathering.append(update)
+            // The voters change by one with an entry, so that majorities always overlap.
+            if case .setMembers = update { break }
         }
         guard !gathering.isEmpty else { return nil }
         let ballot = replication.propose(election.epoch, index: position.index + 1)
