@@ -81,6 +81,14 @@ public enum Invariant: String, Sendable, Hashable, CaseIterable {
     case completedCountsOnce
     /// When all is well again there is one master, and all trackers hold the same.
     case healedIsOne
+    /// Nobody stands for master before a quorum misses the one that there is.
+    case electionsAreNeeded
+    /// Voters change one at a time, and at the operator's word.
+    case votersAreChosen
+    /// A tracker keeps what it was asked until it is answered, whoever is master.
+    case requestsAreKept
+    /// After a partition the latest word on each peer counts, and no download more often than it was told.
+    case mergeTakesTheLatest
 }
 
 /// A promise that was not kept.

@@ -37,6 +37,7 @@ extension ClusterOptions {
             configuration.limits.torrents = maxTorrents
             configuration.limits.peers = maxPeers
             configuration.limits.updatesPerEntry = updatesPerEntry
+            configuration.limits.waitingRequests = waitingRequests
             configuration.limits.errorsPerSecond = 1000
             #if PLANTED_BUGS
                 configuration.plantedBug = plantedBug

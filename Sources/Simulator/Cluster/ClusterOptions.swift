@@ -42,6 +42,8 @@ public struct ClusterOptions: Sendable, Hashable {
     public var maxTorrents = 1000
     public var maxPeers = 1000
     public var updatesPerEntry = 64
+    /// Requests that a tracker keeps until they are answered.
+    public var waitingRequests = 8192
     public var keepsSwarms = false
     public var snapshotAge = Duration.seconds(10)
     public var snapshotLogByteCount = 4000
@@ -68,6 +70,11 @@ public struct ClusterOptions: Sendable, Hashable {
 
     public init() {}
 
+    /// Whether wall clocks stay within 30 s of each other (design 3.5).
+    var hasGoodClocks: Bool {
+        maxWallError <= 2000 && maxDrift <= 2000 && (faults.meanGap == nil || !faults.kinds.contains(.clockStep))
+    }
+
     /// What this seed means for this profile.
     ///
     /// - Parameter nodes: trackers; drawn where nil.
@@ -93,6 +100,10 @@ public struct ClusterOptions: Sendable, Hashable {
         if random.oneIn(20) { options.maxDrift = 150_000 }
         if random.oneIn(4) { options.maxWallError = 3_600_000 }
         if random.oneIn(4) { options.maxPollDelay = .milliseconds(20) }
+        // Room for all, but not for all their copies.
+        if random.oneIn(4) {
+            options.waitingRequests = 3 * (options.clientCount + options.scraperCount + options.strangerCount)
+        }
         return options
     }
 

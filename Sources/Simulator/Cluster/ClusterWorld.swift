@@ -151,6 +151,7 @@ struct ClusterWorld: Sendable {
         let configurations = options.configurations(profile)
         members = configurations[0].cluster?.members ?? []
         checks = ClusterChecks(profile: profile, configurations: configurations, clientAddresses: addresses)
+        if options.hasGoodClocks { checks.clocksAreGood() }
         nodes = configurations.indices.map { ClusterWorld.node($0, options, configurations[$0], seed: seed) }
         seats = nodes.map { _ in Seat() }
         trace.absorb(seed)

@@ -165,12 +165,13 @@ extension ClusterChecks {
         ask.answerers.count { $0.node == node } < copies(ask, node)
     }
 
-    /// A master is deposed once another leads a higher epoch, told or not. (Survivor mode: on the other side of a
-    /// partition it may go on.)
+    /// Of two masters one is deposed, told or not: the one of the lower epoch, whose last votes may be on their way. So a
+    /// second reply is wrong where no other epoch has given it. (Survivor mode: on the other side of a partition a master
+    /// may go on.)
     private mutating func checkDeposed(_ earlier: Ask.Answerer, _ client: Int, _ step: ClusterStep) {
         guard promises.hasOneHistory, earlier.life != step.sight.life else { return }
         guard let sight = nodes[earlier.node].sight, sight.life == earlier.life, let epoch = earlier.epoch,
-            sight.leads == epoch, step.sight.leads.map({ $0 <= epoch }) ?? true
+            sight.leads == epoch, step.sight.leads.map({ $0 == epoch }) ?? true
         else { return }
         violate(
             .answeredOnce, at: step.time,
@@ -285,6 +286,7 @@ extension ClusterChecks {
         guard let refusal else {
             return violate(.replyIsRight, at: step.time, "\(name(step.node)) sends an error with an unknown text")
         }
+        if refusal == .connectionIDExpired { checkExpired(client, places, step) }
         if refusal == .notStored, !toldRefused(client, reply.transactionID, step) {
             violate(
                 .refusalIsJustified, at: step.time,

@@ -74,6 +74,7 @@ extension ClusterChecks {
         _ position: Position, _ header: EntryHeader, _ entry: [UInt8], _ step: ClusterStep, _ before: NodeSight
     ) {
         checkQuorum(position, step, before)
+        noteWords(header, entry, step)
         let tickets = (try? Tickets(entry, header)) ?? Tickets()
         checkAborted(position, header, tickets, step)
         guard promises.hasOneHistory else { return }
@@ -153,6 +154,7 @@ extension ClusterChecks {
                     let place = Witness.Place(index: position.index, ordinal: ordinal, chain: position.chain)
                     carryOver(announced, update, table, place, life, number, step)
                 } else if case .setMembers(let ids) = update {
+                    checkMembers(ids, step)
                     members = ids
                 } else if case .expire = update {
                     expire(update, table, step)

@@ -56,6 +56,7 @@ extension ClusterChecks {
         }
         for message in effects.messages { check(message, step, before) }
         if !effects.replies.isEmpty { checkReplies(effects, step, before) }
+        checkRules(step, before, event, effects)
         forgetWitnesses(step)
         checkBounds(step, effects)
         nodes[step.node].sight = step.sight

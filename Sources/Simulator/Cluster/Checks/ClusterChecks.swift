@@ -46,6 +46,7 @@ package struct ClusterChecks: Sendable {
 
     var books: [RequestBook]
     var ledger: PeerLedger
+    var rules: RuleRecord
     /// The client that sends from, and that listens on, a port; -1 for none.
     private var clientsByPort: [Int16]
     private var peersByPort: [Int16]
@@ -68,6 +69,7 @@ package struct ClusterChecks: Sendable {
         members = configurations.first?.cluster?.members ?? []
         books = clientAddresses.map(RequestBook.init(address:))
         ledger = PeerLedger(clientCount: clientAddresses.count)
+        rules = RuleRecord(nodeCount: configurations.count)
         clientsByPort = Array(repeating: -1, count: 1 << 16)
         peersByPort = clientsByPort
         for (client, address) in clientAddresses.enumerated() {
@@ -174,6 +176,10 @@ package struct ClusterChecks: Sendable {
     package mutating func wrote(node: Int, change: Persist.Change, at time: Instant) {
         checkWrite(node, change, at: time)
         nodes[node].disk.apply(change)
+        // Until then the tracker could be of no quorum that does not know of that vote.
+        if promises.votersRemember, case .promise(let promise) = change, promise.isWhole {
+            nodes[node].disk.forgetLost()
+        }
     }
 
     /// A life of a node has ended.
@@ -186,10 +192,14 @@ package struct ClusterChecks: Sendable {
     package mutating func memoryLost(node: Int, at time: Instant) {
         nodes[node].disk.lose(remembersVote: true)
         nodes[node].decidedAtLoss = log.lastIndex
+        rules.hasLostDisks = true
         if !promises.epochsOutliveMemory { epochs.forget(id: nodes[node].id) }
         // A lone survivor's memory is all there is.
         if !promises.membersDecide { ledger.close() }
     }
+
+    /// Wall clocks differ so little that no connection id goes bad before its time.
+    package mutating func clocksAreGood() { rules.hasGoodClocks = true }
 
     /// The faults are over: from here on all works.
     package mutating func healed(at time: Instant) {
