@@ -205,6 +205,20 @@ struct ClusterLogCheckTests {
         #expect(bench.invariants == [.quorumDecides])
     }
 
+    @Test(arguments: [false, true])
+    func `the vote of a lost disk counts until its tracker votes again`(_ isWholeAgain: Bool) {
+        var bench = ClusterBench()
+        let entry = bench.entry()
+        bench.store([0, 1], entry)
+        bench.checks.died(node: 1, at: bench.now)
+        bench.checks.memoryLost(node: 1, at: bench.now)
+        bench.sights[1].isWhole = false
+        bench.checks.began(1, bench.sights[1], DiskRecord(), at: bench.now)
+        bench.promise(1, ClusterBench.epoch, isWhole: isWholeAgain)
+        bench.apply(0, entry)
+        #expect(bench.invariants == (isWholeAgain ? [.quorumDecides] : []))
+    }
+
     @Test(arguments: [ClusterProfile.classic, .rotating, .lowest])
     func `in survivor mode the active decide, a majority or all of them`(_ profile: ClusterProfile) {
         var bench = ClusterBench(profile)

@@ -165,9 +165,9 @@ extension ClusterChecks {
         ask.answerers.count { $0.node == node } < copies(ask, node)
     }
 
-    /// Of two masters one is deposed, told or not: the one of the lower epoch, whose last votes may be on their way. So a
-    /// second reply is wrong where no other epoch has given it. (Survivor mode: on the other side of a partition a master
-    /// may go on.)
+    /// Of two masters one is deposed, told or not: the one of the lower epoch, whose last votes may be on their way. A
+    /// second reply is wrong where no other epoch has given it. In survivor mode, on the other side of a partition a
+    /// master may go on.
     private mutating func checkDeposed(_ earlier: Ask.Answerer, _ client: Int, _ step: ClusterStep) {
         guard promises.hasOneHistory, earlier.life != step.sight.life else { return }
         guard let sight = nodes[earlier.node].sight, sight.life == earlier.life, let epoch = earlier.epoch,

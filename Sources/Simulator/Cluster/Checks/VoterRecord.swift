@@ -23,7 +23,7 @@ struct VoterRecord: Sendable {
     private(set) var log: [Written] = []
     /// The index of the first of `log`.
     private(set) var firstIndex: UInt64 = 1
-    /// The last entry of a disk that was lost; where lost votes count on (survivor mode).
+    /// The last entry of a disk that was lost: its vote counts on until the tracker votes again.
     private var lost: Written?
 
     var lastIndex: UInt64 { firstIndex + UInt64(log.count) - 1 }
@@ -91,6 +91,9 @@ struct VoterRecord: Sendable {
     mutating func lose(remembersVote: Bool) {
         self = VoterRecord(lost: remembersVote ? log.last : nil)
     }
+
+    /// The tracker holds the whole state again, and votes: not for what it has forgotten.
+    mutating func forgetLost() { lost = nil }
 
     // MARK: Promises under way
 
