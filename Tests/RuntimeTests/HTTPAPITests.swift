@@ -110,7 +110,8 @@ struct HTTPAPITests {
     @Test(
         "it is healthy while it answers announces",
         arguments: [
-            (Role.restoring, 503), (.candidate, 503), (.master, 200), (.draining, 503), (.failed, 503), (.stopped, 503),
+            (Role.restoring, 503), (.newcomer, 503), (.slave, 200), (.candidate, 503), (.master, 200), (.draining, 503),
+            (.failed, 503), (.stopped, 503),
         ])
     func health(role: Role, code: Int) async throws {
         let service = try await server(Status(value: MetricsNodeTests.status(role: role)), token: "secret")

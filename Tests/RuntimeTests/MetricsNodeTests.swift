@@ -35,6 +35,7 @@ struct MetricsNodeTests {
                 "swarmkeeper_peers{family=\"ipv6\"} 13", "swarmkeeper_seeders 14",
                 "swarmkeeper_registered_torrents 15", "swarmkeeper_interval_seconds 1800",
                 "swarmkeeper_waiting_requests 16", "swarmkeeper_id 7", "swarmkeeper_role{role=\"restoring\"} 0",
+                "swarmkeeper_role{role=\"newcomer\"} 0", "swarmkeeper_role{role=\"slave\"} 0",
                 "swarmkeeper_role{role=\"candidate\"} 0", "swarmkeeper_role{role=\"master\"} 1",
                 "swarmkeeper_role{role=\"draining\"} 0", "swarmkeeper_role{role=\"failed\"} 0",
                 "swarmkeeper_role{role=\"stopped\"} 0",

@@ -2,6 +2,7 @@
 
 import Foundation
 import GRDB
+import Logging
 import Primitives
 import Runtime
 import Testing
@@ -127,31 +128,45 @@ import Wire
         }
     }
 
-    /// Version 1 as it was: the record alone, without tables for people.
-    @Test func anEarlierVersionIsBroughtUpToDate() throws {
+    /// Versions 1 and 2 had other promises, entries and chunks.
+    @Test(arguments: [1, 2])
+    func anEarlierVersionIsRefusedAndLeftAlone(_ version: Int) throws {
         try StorageTest.inDirectory { directory in
             let other = try StorageTest.otherProgram(directory)
-            try other.write { db in
+            try other.writeWithoutTransaction { db in
                 try db.execute(
                     sql: """
                         CREATE TABLE meta (key TEXT NOT NULL PRIMARY KEY, value ANY NOT NULL) STRICT, WITHOUT ROWID;
-                        CREATE TABLE log (idx INTEGER PRIMARY KEY, checksum INTEGER NOT NULL, entry BLOB NOT NULL) STRICT;
-                        CREATE TABLE snapshot (
-                            number INTEGER PRIMARY KEY, idx INTEGER NOT NULL, checksum INTEGER NOT NULL,
-                            body BLOB NOT NULL
-                        ) STRICT;
-                        INSERT INTO log (idx, checksum, entry) VALUES (4, -548586938756665553, X'0102');
                         PRAGMA application_id = 0x53776D6B;
-                        PRAGMA user_version = 1;
+                        PRAGMA user_version = \(version);
                         """)
             }
             try other.close()
-            let store = try OpenStore(directory)
-            #expect(store.store.foundVersion == 1)
-            #expect(try StorageTest.query(store.store, "PRAGMA user_version") == ["\(Store.version)"])
-            #expect(try StorageTest.query(store.store, "SELECT count(*) FROM SWARM") == ["0"])
-            store.close()
-            #expect(try Recovered.from(directory).entries == [4: [1, 2]])
+            let path = directory + "/tracker.sqlite"
+            let before = try Data(contentsOf: URL(fileURLWithPath: path))
+            #expect(error(directory) == .earlierVersion(path: path, found: version, supported: 3))
+            #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == before)
+        }
+    }
+
+    @Test func aTrackerWithoutABusDoesNotServeAPartOfTheState() async throws {
+        let parent = try TemporaryDirectory()
+        let store = try OpenStore(parent.path("data"))
+        store.write(
+            .promise(
+                Promise(
+                    epoch: Epoch(round: 7, id: 2), incarnation: 1, secret: ClusterSecret(1, 2, 3, 4), shardCount: 2,
+                    isWhole: false)))
+        store.close()
+        var configuration = ServerConfiguration()
+        configuration.dataDirectory = parent.path("data")
+        configuration.udp = []
+        configuration.console = nil
+        let server = TrackerServer(
+            configuration: configuration, version: "1", logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+            reload: { ServerConfiguration() })
+        await #expect(throws: StoreError.notWhole(path: parent.path("data") + "/tracker.sqlite")) {
+            try await server.run()
         }
     }
 
@@ -229,6 +244,9 @@ import Wire
         ("UPDATE snapshot SET number = 3 WHERE number = 2", "chunk 3 of the snapshot is not what was written"),
         ("UPDATE meta SET value = 8 WHERE key = 'epoch_round'", "the promise is not what was written"),
         ("DELETE FROM meta WHERE key = 'secret'", "the promise is not what was written"),
+        ("UPDATE meta SET value = 0 WHERE key = 'is_whole'", "the promise is not what was written"),
+        ("UPDATE meta SET value = 2 WHERE key = 'is_whole'", "the promise is not what was written"),
+        ("DELETE FROM meta WHERE key = 'is_whole'", "the promise is not what was written"),
     ])
     func aPieceThatIsMissingOrAnotherIsNoticed(sql: String, detail: String) throws {
         try StorageTest.inDirectory { directory in
@@ -266,7 +284,8 @@ import Wire
             .parentMissing(directory: "/d"), .notADirectory(path: "/d"), .noPermission(path: "/d"),
             .readOnly(path: "/d"), .inUse(directory: "/d", processID: nil), .locked(path: "/d"), .full(path: "/d"),
             .damaged(path: "/d", detail: "x"), .notADatabase(path: "/d"), .foreign(path: "/d"),
-            .laterVersion(path: "/d", found: 9, supported: 2), .failed(path: "/d", reason: "x"),
+            .earlierVersion(path: "/d", found: 2, supported: 3), .laterVersion(path: "/d", found: 9, supported: 3),
+            .notWhole(path: "/d"), .failed(path: "/d", reason: "x"),
         ]
         for error in errors {
             let sentences = error.description.split(separator: ". ")

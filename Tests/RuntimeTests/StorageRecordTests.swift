@@ -25,8 +25,8 @@ import Wire
         }
     }
 
-    @Test(arguments: StoreOptions.Durability.allCases)
-    func whatWasPersistedIsRecoveredInOrder(_ durability: StoreOptions.Durability) throws {
+    @Test(arguments: Durability.allCases)
+    func whatWasPersistedIsRecoveredInOrder(_ durability: Durability) throws {
         try StorageTest.inDirectory { directory in
             var options = StoreOptions()
             options.durability = durability
@@ -112,6 +112,72 @@ import Wire
         }
     }
 
+    @Test func anEntryTakesThePlaceOfAllFromItsIndexOn() throws {
+        try StorageTest.inDirectory { directory in
+            let store = try OpenStore(directory)
+            store.write((1...50).map { entry($0) })
+            // In a later transaction, and within one; the last of all is the same index once more.
+            store.write(entry(40, bytes: [4]))
+            store.write(entry(41), entry(42), entry(41, bytes: [5]), entry(42, bytes: [6]), entry(42, bytes: [7]))
+            store.close()
+            let found = try Recovered.from(directory)
+            #expect(found.indices == Array(1...42))
+            #expect((39...42).map { found.entries[$0] } == [Array("entry 39".utf8), [4], [5], [7]])
+
+            // What an earlier life has written is replaced as well.
+            let again = try OpenStore(directory)
+            again.write(entry(2, bytes: [2]), entry(3))
+            again.close()
+            #expect(try Recovered.from(directory).indices == [1, 2, 3])
+        }
+    }
+
+    @Test func anEntryInTheTrimmedPartTakesThePlaceOfAllThatIsLeft() throws {
+        try StorageTest.inDirectory { directory in
+            let store = try OpenStore(directory)
+            store.write((1...500).map { entry($0) })
+            store.write(.trim(through: 450), entry(20, bytes: [2]), entry(21))
+            store.close()
+            #expect(try Recovered.from(directory).indices == [20, 21])
+        }
+    }
+
+    @Test func anEmptyLogMayBeginAnywhere() throws {
+        try StorageTest.inDirectory { directory in
+            let store = try OpenStore(directory)
+            store.write(entry(7), entry(8))
+            store.write(.trim(through: 8), entry(20), entry(21))
+            store.close()
+            #expect(try Recovered.from(directory).indices == [20, 21])
+
+            let again = try OpenStore(directory)
+            again.write(.replaceAll(chunks: []), entry(5), entry(6), .trim(through: 90))
+            again.close()
+            #expect(try Recovered.from(directory).indices == [])
+
+            let third = try OpenStore(directory)
+            // A log that was cut before its first entry is empty, too.
+            third.write(entry(900), .truncate(from: 900), entry(1_000))
+            third.close()
+            #expect(try Recovered.from(directory).indices == [1_000])
+        }
+    }
+
+    @Test func aRecordRemembersThatItIsNotWhole() throws {
+        try StorageTest.inDirectory { directory in
+            var partial = promise
+            partial.isWhole = false
+            let store = try OpenStore(directory)
+            store.write(.promise(promise), .promise(partial))
+            store.close()
+            #expect(try Recovered.from(directory).promise == partial)
+            let again = try OpenStore(directory)
+            again.write(.promise(promise))
+            again.close()
+            #expect(try Recovered.from(directory).promise == promise)
+        }
+    }
+
     @Test func anOrderlyStopLeavesOnlyTheGivenChunks() throws {
         try StorageTest.inDirectory { directory in
             let store = try OpenStore(directory)
@@ -177,6 +243,7 @@ import Wire
         case 0:
             var next = promise
             next.epoch.round = random.next()
+            next.isWhole = random.oneIn(2)
             model.promise = next
             return .promise(next)
         case 1...3:
@@ -200,7 +267,14 @@ import Wire
             model.drop { _ in true }
             return .replaceAll(chunks: [])
         default:
-            last += 1
+            if let first = model.indices.first, random.oneIn(6) {
+                last = first + UInt64(random.below(Int(last + 1 - first)))
+                model.drop { $0 >= last }
+            } else if model.indices.isEmpty {
+                last += 1 + UInt64(random.below(3) * random.below(20))
+            } else {
+                last += 1
+            }
             model.entries[last] = bytes
             model.indices.append(last)
             return .append(index: last, entry: bytes)

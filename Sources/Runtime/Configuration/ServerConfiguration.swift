@@ -39,14 +39,6 @@ public struct ServerConfiguration: Sendable, Equatable {
     public init() {}
 }
 
-/// What an answered update survives.
-public enum Durability: String, Sendable, Hashable, CaseIterable {
-    /// The death of the process and of the machine: the disk has it before the client is answered.
-    case disk
-    /// The death of the process; the machine may lose the last updates. Faster.
-    case process
-}
-
 /// How a line of the log looks.
 public enum LogFormat: String, Sendable, Hashable, CaseIterable {
     /// For people.

@@ -98,7 +98,14 @@ public struct APIServer: Sendable {
         guard let status = await nodeStatus() else {
             return .text("the tracker's logic does not answer\n", status: .serviceUnavailable)
         }
-        return .text("\(status.role.rawValue)\n", status: status.role == .master ? .ok : .serviceUnavailable)
+        return .text("\(status.role.rawValue)\n", status: answersClients(status.role) ? .ok : .serviceUnavailable)
+    }
+
+    private func answersClients(_ role: Role) -> Bool {
+        switch role {
+        case .master, .slave: true
+        case .restoring, .newcomer, .candidate, .draining, .failed, .stopped: false
+        }
     }
 
     private func metricsPage() async -> Response {

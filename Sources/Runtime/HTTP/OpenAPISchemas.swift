@@ -57,7 +57,7 @@ extension OpenAPIDocument {
                   description: This tracker's number.
                 role:
                   type: string
-                  enum: [restoring, candidate, master, draining, failed, stopped]
+                  enum: [restoring, newcomer, slave, candidate, master, draining, failed, stopped]
                 epoch:
                   $ref: "#/components/schemas/Epoch"
                 commitIndex:

@@ -56,8 +56,8 @@ public enum NodeMetrics {
     /// All there are; the switch makes sure of it.
     private static let roles: [Role] =
         switch Role.master {
-        case .restoring, .candidate, .master, .draining, .failed, .stopped:
-            [.restoring, .candidate, .master, .draining, .failed, .stopped]
+        case .restoring, .newcomer, .slave, .candidate, .master, .draining, .failed, .stopped:
+            [.restoring, .newcomer, .slave, .candidate, .master, .draining, .failed, .stopped]
         }
 
     private static func cluster(_ status: NodeStatus, into text: inout PrometheusText) {

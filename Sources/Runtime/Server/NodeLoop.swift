@@ -88,6 +88,7 @@ final class NodeLoop {
     }
 
     private func carryOut() {
+        precondition(effects.messages.isEmpty, "a tracker without a bus has nobody to send messages to")
         // The disk first: it works while the replies go out.
         if !effects.persists.isEmpty { outlets.submit(effects.persists) }
         if !effects.replies.isEmpty { sockets.send(effects.replies) }
@@ -96,8 +97,9 @@ final class NodeLoop {
             for observation in effects.observations {
                 switch observation {
                 case .drained, .storageFailed(.broken, _): isDone = true
-                case .becameMaster, .storageFailed, .storageRecovered, .accessChanged, .registryChanged,
-                    .commandRefused:
+                case .becameMaster, .steppedDown, .follows, .suspects, .stands, .fenced, .joinRefused, .idAssigned,
+                    .trackerUp, .trackerDown, .transferBegan, .transferEnded, .merged, .aborted, .membersChanged,
+                    .diverged, .storageFailed, .storageRecovered, .accessChanged, .registryChanged, .commandRefused:
                     break
                 }
             }

@@ -107,27 +107,8 @@ final class NodeService: Service, Sendable {
     }
 
     private func log(_ observation: Observation) {
-        switch observation {
-        case .becameMaster(let epoch):
-            logger.notice("serving", metadata: ["role": "master", "epoch": "\(epoch)"])
-        case .storageFailed(_, let refused):
-            // The store itself has told the reason.
-            logger.error(
-                "announces are refused until they can be stored",
-                metadata: ["waiting": "\(refused)", "data": "\(directory)"])
-        case .storageRecovered:
-            logger.notice("announces are stored and answered again")
-        case .drained:
-            logger.info("all requests are answered; stopping")
-        case .accessChanged(let mode, let infoHashes, let users):
-            logger.notice(
-                "access rules are in force",
-                metadata: ["mode": "\(mode)", "info-hashes": "\(infoHashes)", "users": "\(users)"])
-        case .registryChanged(let torrents):
-            logger.notice("torrents are registered", metadata: ["torrents": "\(torrents)"])
-        case .commandRefused(let reason):
-            logger.error("a command was refused: \(reason)")
-        }
+        let line = ObservationLine(observation, directory: directory)
+        logger.log(level: line.level, "\(line.message)", metadata: line.metadata)
     }
 }
 

@@ -33,7 +33,11 @@ struct RecordReader {
         try store.recover { record in
             do {
                 switch record {
-                case .promise(let promise): restoring(promise) { _ in }
+                case .promise(let promise):
+                    guard promise.isWhole || configuration.node.cluster != nil else {
+                        throw StoreError.notWhole(path: store.path)
+                    }
+                    restoring(promise) { _ in }
                 case .chunk(let chunk): try restoring(nil) { node in try node.restore(chunk) }
                 case .entry(_, let bytes):
                     try restoring(nil) { node in try node.restore(entry: bytes) }

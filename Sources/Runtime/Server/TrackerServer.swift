@@ -81,7 +81,7 @@ public struct TrackerServer: Sendable {
 
     private var storeOptions: StoreOptions {
         var options = StoreOptions()
-        options.durability = configuration.durability == .disk ? .disk : .process
+        options.durability = configuration.durability
         return options
     }
 

@@ -39,6 +39,8 @@ enum MetaKey {
     static let incarnation = "incarnation"
     static let secret = "secret"
     static let shardCount = "shard_count"
+    /// 1 where the record holds the whole state; 0 while one is being fetched from other trackers.
+    static let isWhole = "is_whole"
     static let promiseChecksum = "promise_checksum"
     /// Entries up to this index are out of the log, even where their rows are still there.
     static let trimmedThrough = "trimmed_through"
@@ -59,6 +61,7 @@ extension Promise {
             (MetaKey.incarnation, .integer(Int64(bitPattern: incarnation))),
             (MetaKey.secret, .blob(secret.bytes)),
             (MetaKey.shardCount, .integer(Int64(shardCount))),
+            (MetaKey.isWhole, .integer(isWhole ? 1 : 0)),
             (MetaKey.promiseChecksum, .integer(checksum)),
         ]
     }
@@ -72,12 +75,13 @@ extension Promise {
             let id = numbers[MetaKey.epochID].flatMap({ UInt32(exactly: $0) }),
             let incarnation = numbers[MetaKey.incarnation],
             let shardCount = numbers[MetaKey.shardCount].flatMap({ UInt32(exactly: $0) }),
+            let isWhole = numbers[MetaKey.isWhole], 0...1 ~= isWhole,
             let sum = numbers[MetaKey.promiseChecksum],
             let secret = ClusterSecret(bytes: secret)
         else { return nil }
         self.init(
             epoch: Epoch(round: UInt64(bitPattern: round), id: id), incarnation: UInt64(bitPattern: incarnation),
-            secret: secret, shardCount: shardCount)
+            secret: secret, shardCount: shardCount, isWhole: isWhole == 1)
         guard checksum == sum else { return nil }
     }
 
@@ -88,6 +92,7 @@ extension Promise {
         bytes.append(bigEndian: incarnation)
         bytes += secret.bytes
         bytes.append(bigEndian: shardCount)
+        bytes.append(isWhole ? 1 : 0)
         return Runtime.checksum(bytes, seed: 0)
     }
 }

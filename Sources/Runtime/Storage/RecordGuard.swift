@@ -4,7 +4,8 @@
 /// already be on their way, even in later transactions:
 ///
 /// - entries behind one that was not appended, until that one is appended or the log is cut before it;
-/// - entries where the log was to be cut and was not, until it is;
+/// - entries behind the place where the log was to be cut and was not, until it is, if only by an entry at that place,
+///   which takes the place of all that was there;
 /// - a trim of the log after a chunk that was not saved, until it is: the snapshot might not hold what is trimmed.
 ///
 /// Invariant: entries in the log follow each other without a gap.
@@ -19,7 +20,7 @@ struct RecordGuard: Sendable, Equatable {
 
     /// The first entry that is missing: those after it may not be appended.
     private var missing: Gap?
-    /// The first entry that should be gone and is not: neither it nor those after it may be appended.
+    /// The first entry that should be gone and is not: those after it may not be appended.
     private var uncut: Gap?
     /// Chunks whose last save failed, and why the first of them did.
     private var unsaved: Set<UInt32> = []
@@ -32,7 +33,7 @@ struct RecordGuard: Sendable, Equatable {
         switch change {
         case .append(let index, _):
             if let missing, index > missing.index { return missing.failure }
-            if let uncut, index >= uncut.index { return uncut.failure }
+            if let uncut, index > uncut.index { return uncut.failure }
             return nil
         case .trim:
             return unsaved.isEmpty ? nil : unsavedFailure
@@ -45,6 +46,7 @@ struct RecordGuard: Sendable, Equatable {
         switch change {
         case .append(let index, _):
             if let gap = missing, index == gap.index { missing = nil }
+            if let gap = uncut, index <= gap.index { uncut = nil }
         case .truncate(let index):
             if let gap = missing, index <= gap.index { missing = nil }
             if let gap = uncut, index <= gap.index { uncut = nil }

@@ -34,6 +34,8 @@ final class RecordWriter {
     private struct State {
         var holes = RecordGuard()
         var trimmedThrough: Int64
+        /// The last entry whose row is there; 0 where there is none.
+        var lastIndex: Int64
         /// The sum of the checksums of all chunks.
         var snapshotSum: Int64
     }
@@ -43,22 +45,27 @@ final class RecordWriter {
         let append: PreparedStatement
         let truncate: PreparedStatement
         let oldest: PreparedStatement
+        let newest: PreparedStatement
         let deleteRange: PreparedStatement
         let oldChecksum: PreparedStatement
         let saveChunk: PreparedStatement
         let markStale: PreparedStatement
     }
 
+    private static let newestEntry = "SELECT max(idx) FROM log"
+
     init(_ db: Database) throws {
         self.db = db
         state = State(
             trimmedThrough: try StoreRecovery.trimmedThrough(db),
+            lastIndex: try PreparedStatement(db, RecordWriter.newestEntry).integer() ?? 0,
             snapshotSum: try StoreRecovery.snapshotSum(db) ?? 0)
         statements = try Statements(
             setMeta: PreparedStatement(db, "REPLACE INTO meta (key, value) VALUES (?, ?)"),
             append: PreparedStatement(db, "INSERT INTO log (idx, checksum, entry) VALUES (?, ?, ?)"),
             truncate: PreparedStatement(db, "DELETE FROM log WHERE idx >= ?"),
             oldest: PreparedStatement(db, "SELECT min(idx) FROM log"),
+            newest: PreparedStatement(db, RecordWriter.newestEntry),
             deleteRange: PreparedStatement(db, "DELETE FROM log WHERE idx <= ?"),
             oldChecksum: PreparedStatement(db, "SELECT checksum FROM snapshot WHERE number = ?"),
             saveChunk: PreparedStatement(
@@ -195,9 +202,7 @@ extension RecordWriter {
         case .append(let index, let entry):
             try append(Int64(clamping: index), entry, &state)
         case .truncate(let index):
-            let index = Int64(clamping: index)
-            try statements.truncate.run([.integer(index)])
-            if index <= state.trimmedThrough { try setTrimmed(index - 1, &state) }
+            try cut(from: Int64(clamping: index), &state)
         case .saveChunk(let chunk):
             try save(chunk, &state)
         case .trim(let index):
@@ -205,6 +210,7 @@ extension RecordWriter {
             if index > state.trimmedThrough { try setTrimmed(index, &state) }
         case .replaceAll(let chunks):
             try db.execute(sql: "DELETE FROM log")
+            state.lastIndex = 0
             try setTrimmed(0, &state)
             try deleteRows(except: Set(chunks.map(\.number)))
             try db.execute(sql: "DELETE FROM tabled; DELETE FROM snapshot")
@@ -215,13 +221,24 @@ extension RecordWriter {
     }
 
     private func append(_ index: Int64, _ entry: [UInt8], _ state: inout State) throws {
-        if index <= state.trimmedThrough {
-            // The log begins anew below the mark: without this, the entry would be taken for a trimmed one.
-            try statements.deleteRange.run([.integer(state.trimmedThrough)])
-            try setTrimmed(index - 1, &state)
-        }
+        precondition(
+            index - 1 <= state.lastIndex || state.lastIndex <= state.trimmedThrough,
+            "entries are appended without a gap, or to an empty log")
+        try cut(from: index, &state)
+        state.lastIndex = index
         let sum = checksum(entry, seed: UInt64(bitPattern: index))
         try statements.append.run([.integer(index), .integer(sum)], body: entry)
+    }
+
+    /// Takes the entries from an index on out of the log.
+    private func cut(from index: Int64, _ state: inout State) throws {
+        // Almost always an entry comes behind all others, and costs no look at what is there.
+        if index <= state.lastIndex {
+            try statements.truncate.run([.integer(index)])
+            state.lastIndex = try statements.newest.integer() ?? 0
+        }
+        // The log begins anew below the mark: what comes here now is not trimmed, and what is before it is.
+        if index <= state.trimmedThrough { try setTrimmed(index - 1, &state) }
     }
 
     private func save(_ chunk: SnapshotChunk, _ state: inout State) throws {

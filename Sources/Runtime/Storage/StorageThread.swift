@@ -16,13 +16,13 @@ final class StorageThread: Sendable {
     private let inbox: StoreInbox
     private let keeper: StoreKeeper
     private let statistics: StatisticsBox
-    private let durability: StoreOptions.Durability
+    private let durability: Durability
     private let onCompletion: Completion
     private let onObservation: @Sendable (StoreObservation) -> Void
 
     init(
         database: DatabaseQueue, inbox: StoreInbox, keeper: StoreKeeper, statistics: StatisticsBox,
-        durability: StoreOptions.Durability, onCompletion: @escaping Completion,
+        durability: Durability, onCompletion: @escaping Completion,
         onObservation: @escaping @Sendable (StoreObservation) -> Void
     ) {
         self.database = database

@@ -20,7 +20,11 @@ public enum StoreError: Error, Sendable, Equatable {
     case notADatabase(path: String)
     /// An SQLite database that some other application made.
     case foreign(path: String)
+    /// Written by a tracker whose records are no longer read.
+    case earlierVersion(path: String, found: Int, supported: Int)
     case laterVersion(path: String, found: Int, supported: Int)
+    /// A tracker stopped while it fetched the state from others: what it has is neither the old nor the new.
+    case notWhole(path: String)
     /// Anything else that the system or SQLite had to say.
     case failed(path: String, reason: String)
 }
@@ -53,9 +57,17 @@ extension StoreError: CustomStringConvertible {
             "\(path) is not an SQLite database. Move that file away, or name another directory."
         case .foreign(let path):
             "\(path) is the database of another application. Move that file away, or name another directory."
+        case .earlierVersion(let path, let found, let supported):
+            "The database \(path) has version \(found), and this tracker reads none before \(supported), because entries "
+                + "and promises are written down in another way since. "
+                + "Use the tracker that wrote it, or move the database away and begin with an empty record."
         case .laterVersion(let path, let found, let supported):
             "The database \(path) has version \(found), and this tracker knows versions up to \(supported). "
                 + "Use the tracker that wrote it or a later one, or name another directory."
+        case .notWhole(let path):
+            "The database \(path) holds a part of the state only, because its tracker stopped while it was fetching the "
+                + "rest from others, and without a bus there is nobody to fetch it from. "
+                + "Start the tracker with its bus, or move the database away and begin with an empty record."
         case .failed(let path, let reason):
             "The database \(path) cannot be used: \(reason). Put that right and start the tracker again."
         }

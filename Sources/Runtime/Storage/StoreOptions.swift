@@ -3,15 +3,15 @@
 import Primitives
 import TrackerLogic
 
-public struct StoreOptions: Sendable {
-    /// Against what a write that was reported as persisted is safe.
-    public enum Durability: String, Sendable, CaseIterable {
-        /// Loss of power: each transaction waits for the disk.
-        case disk
-        /// The end of the process, however sudden (`kill -9`); a loss of power may take the last seconds back.
-        case process
-    }
+/// What a write survives that was reported as persisted, and so an announce that was answered.
+public enum Durability: String, Sendable, Hashable, CaseIterable {
+    /// The death of the process and loss of power: each transaction waits for the disk.
+    case disk
+    /// The end of the process, however sudden (`kill -9`); a loss of power may take the last seconds back. Faster.
+    case process
+}
 
+public struct StoreOptions: Sendable {
     public var durability = Durability.disk
     /// How long a write waits while another program holds the database.
     ///

@@ -1,8 +1,9 @@
 /// What the database looks like, version by version.
 ///
-/// Version 1 is the record: what a node must find again. Version 2 adds the tables and views for people, which are
-/// copies of what the snapshot says, kept up to date in the background (`TableKeeper`). The comments inside the SQL
-/// are kept by SQLite: `.schema` shows them.
+/// Version 3 is the first that is read: it has the record, which is what a node must find again, and the tables and
+/// views for people, which are copies of what the snapshot says, kept up to date in the background (`TableKeeper`).
+/// Versions 1 and 2 were never released; their entries, chunks and promises lack what a cluster needs. The comments
+/// inside the SQL are kept by SQLite: `.schema` shows them.
 
 import GRDB
 
@@ -10,11 +11,14 @@ enum StoreSchema {
     /// Marks the file as ours ("Swmk"): `file` and other programs show it.
     static let applicationID = 0x5377_6D6B
 
-    /// The version that this program writes: the number of steps.
-    static var version: Int { steps.count }
+    /// The earliest version that this program reads.
+    static let firstVersion = 3
 
-    /// What makes each version out of the one before.
-    static let steps = [record, tables]
+    /// The version that this program writes.
+    static var version: Int { firstVersion + steps.count - 1 }
+
+    /// What makes each version out of the one before; the first out of nothing.
+    private static let steps = [record + tables]
 
     /// Looks at a database that was just opened and brings it to this version.
     ///
@@ -29,6 +33,9 @@ enum StoreSchema {
             throw StoreError.laterVersion(path: path, found: found, supported: version)
         }
         guard isEmpty || found > 0 else { throw StoreError.damaged(path: path, detail: "it names no version") }
+        guard isEmpty || found >= firstVersion else {
+            throw StoreError.earlierVersion(path: path, found: found, supported: firstVersion)
+        }
         if isEmpty {
             // Only now, and outside of a transaction: neither can be changed later.
             try db.execute(sql: "PRAGMA page_size = 4096; PRAGMA auto_vacuum = NONE")
@@ -39,7 +46,7 @@ enum StoreSchema {
         guard found < version else { return found }
         // One transaction: whoever is killed here finds the old version again.
         try db.inTransaction(.immediate) {
-            for step in steps[found...] { try db.execute(sql: step) }
+            for step in steps[(isEmpty ? 0 : found - firstVersion + 1)...] { try db.execute(sql: step) }
             try db.execute(sql: "PRAGMA application_id = \(applicationID); PRAGMA user_version = \(version)")
             return .commit
         }
@@ -68,6 +75,7 @@ enum StoreSchema {
             checksum INTEGER NOT NULL,
             body BLOB NOT NULL
         ) STRICT;
+
         """
 
     private static let tables = """

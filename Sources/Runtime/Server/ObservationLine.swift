@@ -1,0 +1,99 @@
+/// What a node observes, as lines of the log in an operator's words.
+
+import Logging
+import TrackerLogic
+import Wire
+
+public struct ObservationLine: Sendable {
+    public let level: Logger.Level
+    public let message: String
+    public let metadata: Logger.Metadata
+
+    /// - Parameter directory: where the node's record is kept.
+    public init(_ observation: Observation, directory: String) {
+        level = observation.level
+        message = observation.message
+        metadata = observation.metadata(directory: directory)
+    }
+}
+
+extension Observation {
+    fileprivate var level: Logger.Level {
+        switch self {
+        case .fenced, .joinRefused, .aborted, .diverged, .storageFailed, .commandRefused: .error
+        case .steppedDown, .suspects, .trackerDown: .warning
+        case .becameMaster, .follows, .stands, .idAssigned, .trackerUp, .transferBegan, .transferEnded, .merged,
+            .membersChanged, .storageRecovered, .accessChanged, .registryChanged:
+            .notice
+        case .drained: .info
+        }
+    }
+
+    fileprivate var message: String {
+        switch self {
+        case .becameMaster: "serving"
+        case .steppedDown(_, let reason): "no longer master: \(reason.words)"
+        case .follows: "following a master"
+        case .suspects: "the master is not heard any more"
+        case .stands: "standing for master"
+        case .fenced: "the bus is lost: clients get no answer until it is back and this tracker has caught up"
+        case .joinRefused(let refusal): "this tracker may not join: \(refusal.words)"
+        case .idAssigned: "the master has given this tracker its number"
+        case .trackerUp: "another tracker is there"
+        case .trackerDown: "another tracker has left, or is not heard any more"
+        case .transferBegan: "fetching the whole state from another tracker"
+        case .transferEnded: "the whole state is here"
+        case .merged: "what the other side of a partition knew is taken in"
+        case .aborted: "announces are refused: too few trackers can store them"
+        case .membersChanged: "the members that vote are set"
+        case .diverged: "this tracker holds something else than the master, and fetches the state anew"
+        // The store itself has told the reason.
+        case .storageFailed: "announces are refused until they can be stored"
+        case .storageRecovered: "announces are stored and answered again"
+        case .drained: "all requests are answered; stopping"
+        case .accessChanged: "access rules are in force"
+        case .registryChanged: "torrents are registered"
+        case .commandRefused(let reason): "a command was refused: \(reason)"
+        }
+    }
+
+    fileprivate func metadata(directory: String) -> Logger.Metadata {
+        switch self {
+        case .becameMaster(let epoch): ["role": "master", "epoch": "\(epoch)"]
+        case .steppedDown(let epoch, _), .suspects(let epoch), .stands(let epoch): ["epoch": "\(epoch)"]
+        case .follows(let master, let epoch): ["role": "slave", "master": "\(master)", "epoch": "\(epoch)"]
+        case .idAssigned(let id): ["id": "\(id)"]
+        case .trackerUp(let id), .trackerDown(let id), .transferBegan(let id): ["tracker": "\(id)"]
+        case .transferEnded(let position), .diverged(let position): ["index": "\(position.index)"]
+        case .merged(let id, let updates): ["tracker": "\(id)", "updates": "\(updates)"]
+        case .aborted(let index, let refused): ["index": "\(index)", "refused": "\(refused)"]
+        case .membersChanged(let members): ["members": "\(members.map(String.init).joined(separator: ","))"]
+        case .storageFailed(_, let refused): ["waiting": "\(refused)", "data": "\(directory)"]
+        case .accessChanged(let mode, let infoHashes, let users):
+            ["mode": "\(mode)", "info-hashes": "\(infoHashes)", "users": "\(users)"]
+        case .registryChanged(let torrents): ["torrents": "\(torrents)"]
+        case .fenced, .joinRefused, .storageRecovered, .drained, .commandRefused: [:]
+        }
+    }
+}
+
+extension StepDownReason {
+    fileprivate var words: String {
+        switch self {
+        case .superseded(let epoch): "tracker \(epoch.id) stands in a higher epoch (\(epoch))"
+        case .quorumLost: "too few of the voters are heard"
+        case .busLost: "the bus is lost"
+        case .removed: "it has no vote any more"
+        }
+    }
+}
+
+extension JoinRefusal {
+    fileprivate var words: String {
+        switch self {
+        case .idTaken: "another one has its id; give each tracker an id of its own"
+        case .clusterFull: "the cluster has as many trackers as it can take; stop one first"
+        case .otherMembers: "it was told of other members than the cluster has; name the same to all"
+        }
+    }
+}
