@@ -58,7 +58,9 @@ import Wire
 
         /// Takes the vote of one who is silent.
         mutating func dropSilentMember() {
-            guard isQuorumMode, isServing, replication.isIdle, gathering.isEmpty, state.members.count > 1 else { return }
+            guard isQuorumMode, isServing, replication.isIdle, gathering.isEmpty, state.members.count > 1 else {
+                return
+            }
             let silent = state.members.first { id in
                 id != cluster.id && cluster.neighbours[id: id]?.isUp == false
             }

@@ -541,6 +541,7 @@ extension TrackerNode {
     func confirmReceived(
         _ round: UInt64, _ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects
     ) {
+        if has(.confirmedByAnybody) { send(.confirmed(round: round), to: sender, epoch: epoch, &effects) }
         guard phase == .following, let following = cluster.following, following.life == sender,
             following.epoch == epoch, following.isInstalled, promise.epoch == epoch, mayVote
         else { return }
@@ -553,8 +554,7 @@ extension TrackerNode {
         guard phase == .master, epoch == election.epoch, cluster.neighbours[place].installedIn == election.epoch else {
             return
         }
-        let counted = has(.staleConfirmation) ? cluster.reads.round : round
-        cluster.reads.confirmed(by: cluster.neighbours[place].life.id, round: counted)
+        cluster.reads.confirmed(by: cluster.neighbours[place].life.id, round: round)
     }
 }
 

@@ -157,6 +157,10 @@ extension TrackerNode {
             compareDigest(keepalive, sender, epoch, now, &effects)
         } else {
             noteStep(of: place, epoch, now)
+            if phase == .master, epoch == election.epoch, cluster.neighbours[place].installedIn != epoch {
+                // It was dropped for its silence, or its welcome was forgotten: it follows, and is heard again.
+                admit(sender, keepalive.position, isWhole: keepalive.isWhole, now, &effects)
+            }
             if cluster.following?.life == sender { masterMadeWay(now) }
             // A voter that has promised more than this master has will not hear it again.
             if phase == .master, epoch > election.epoch, keepalive.isWhole, mayJoin(sender) {

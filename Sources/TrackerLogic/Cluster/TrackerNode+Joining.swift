@@ -95,7 +95,7 @@ extension TrackerNode {
         admit(voter.life, voter.answer.position, isWhole: true, now, &effects)
     }
 
-    private mutating func admit(
+    mutating func admit(
         _ sender: Life, _ position: Position, isWhole: Bool, _ now: ClockReading, _ effects: inout Effects
     ) {
         guard let place = cluster.neighbours.place(of: sender.id), cluster.neighbours[place].life == sender else {
@@ -145,7 +145,7 @@ extension TrackerNode {
         else { return }
         switch phase {
         case .master:
-            guard epoch > election.epoch else { return }
+            guard epoch > election.epoch, !has(.lowerMasterStays) else { return }
             stepDown(.superseded(epoch), now, &effects)
         case .candidate: abandonElection(now)
         case .following: break
@@ -257,6 +257,11 @@ extension TrackerNode {
                 cluster.refusedAt = now.monotonic
                 effects.observations.append(.joinRefused(.idTaken))
             }
+        case .keepalive(let keepalive)
+        where configuration.id == 0 && phase == .master && keepalive.role == .slave:
+            // That one was given the number by a master; this one took it when it was alone.
+            stepDown(.superseded(message.epoch), now, &effects)
+            cluster.id = 0
         case .keepalive(let keepalive)
         where configuration.id == 0 && phase == .following && cluster.following?.isInstalled != true:
             // The other one is part of the cluster, or as good as this one; or it is an old message of this tracker's

@@ -64,7 +64,7 @@ extension TrackerNode {
         default: isDone = cluster.book.isEmpty && !log.isWriting
         }
         // Not in the step that answers the last of them.
-        guard isDone && effects.replies.isEmpty || due <= now.monotonic else { return }
+        guard isDone || due <= now.monotonic, effects.replies.isEmpty else { return }
         if phase == .master { stepDown(.removed, now, &effects) }
         for request in cluster.book.removeAll() {
             guard let id = request.waiting.clientRequest else { continue }

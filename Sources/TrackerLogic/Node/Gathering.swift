@@ -69,9 +69,9 @@ struct Gathering: Sendable, Hashable {
         let header = EntryHeader(
             index: ballot.index, epoch: ballot.epoch, attempt: ballot.attempt, time: time,
             updateCount: UInt32(updateCount), ticketsOffset: updatesEnd, previous: previous)
-        header.seal(&bytes)
+        let chain = header.seal(&bytes)
         let size = bytes.count
-        let proposal = Proposal(header: header, bytes: bytes, waiting: waiting)
+        let proposal = Proposal(header: header, bytes: bytes, chain: chain, waiting: waiting)
         // The sealed bytes go to the disk and stay shared; the next entry will be about as long.
         bytes = []
         bytes.reserveCapacity(size + size / 4)
@@ -88,5 +88,7 @@ struct Gathering: Sendable, Hashable {
 struct Proposal: Sendable, Hashable {
     var header: EntryHeader
     var bytes: [UInt8]
+    /// What the history with it comes to.
+    var chain: UInt64
     var waiting: [WaitingRequest]
 }

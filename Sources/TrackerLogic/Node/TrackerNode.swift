@@ -320,7 +320,7 @@ public struct TrackerNode: Sendable, Equatable {
         case .committed:
             guard let proposal = takeProposal() else { return }
             replication.committed()
-            let position = Position(index: proposal.header.index, chain: EntryHeader.chain(proposal.bytes))
+            let position = Position(index: proposal.header.index, chain: proposal.chain)
             // The next entry goes to the disk while this one is being answered.
             if !isCommandDue { proposeWhatIsGathered(after: position, now, &effects) }
             commit(proposal, chain: position.chain, &effects)
