@@ -63,7 +63,10 @@ public struct EntryHeader: Sendable, Hashable {
     /// Writes the header into its place before the updates.
     ///
     /// A `ticketsOffset` of 0 becomes the entry's length: no tickets.
-    public func seal(_ bytes: inout [UInt8]) {
+    ///
+    /// - Returns: what the history with it comes to, as `chain` tells.
+    @discardableResult
+    public func seal(_ bytes: inout [UInt8]) -> UInt64 {
         let length = UInt32(bytes.count)
         bytes.withUnsafeMutableBytes { room in
             func put<Number: FixedWidthInteger>(_ value: Number, at offset: Int) {
@@ -80,8 +83,10 @@ public struct EntryHeader: Sendable, Hashable {
             put(epoch.id, at: 48)
             put(attempt, at: 52)
         }
-        let sum = EntryHeader.checksum(bytes, epoch, attempt)
+        let value = Primitives.checksum(bytes.span.bytes, skipping: EntryHeader.hole)
+        let sum = EntryHeader.checksum(ofValue: value, epoch, attempt)
         bytes.withUnsafeMutableBytes { $0.storeBytes(of: sum.bigEndian, toByteOffset: 56, as: UInt64.self) }
+        return EntryHeader.chain(ofValue: value)
     }
 
     /// Makes a sealed entry a proposal of another ballot; its value stays.
@@ -116,13 +121,18 @@ public struct EntryHeader: Sendable, Hashable {
 
     /// What the history up to and including a sealed entry comes to; never 0.
     public static func chain(_ bytes: [UInt8]) -> UInt64 {
-        mixed(Primitives.checksum(bytes.span.bytes, skipping: hole)) | 1
+        chain(ofValue: Primitives.checksum(bytes.span.bytes, skipping: hole))
     }
+
+    private static func chain(ofValue value: UInt64) -> UInt64 { mixed(value) | 1 }
 
     /// All bytes but the checksum's own.
     private static func checksum(_ bytes: [UInt8], _ epoch: Epoch, _ attempt: UInt32) -> UInt64 {
-        let value = Primitives.checksum(bytes.span.bytes, skipping: hole)
-        return mixed(value ^ mixed(epoch.round ^ mixed(UInt64(epoch.id) << 32 | UInt64(attempt))))
+        checksum(ofValue: Primitives.checksum(bytes.span.bytes, skipping: hole), epoch, attempt)
+    }
+
+    private static func checksum(ofValue value: UInt64, _ epoch: Epoch, _ attempt: UInt32) -> UInt64 {
+        mixed(value ^ mixed(epoch.round ^ mixed(UInt64(epoch.id) << 32 | UInt64(attempt))))
     }
 }
 
