@@ -24,6 +24,7 @@ struct DiskImage: Sendable, Equatable {
         switch change {
         case .promise(let promise): self.promise = promise
         case .append(let index, let entry):
+            entries.removeAll { $0.index >= index }
             #expect(entries.last.map { $0.index + 1 == index } ?? true, "entry \(index) leaves a gap in the log")
             entries.append(LoggedEntry(index: index, bytes: entry))
         case .truncate(let index): entries.removeAll { $0.index >= index }

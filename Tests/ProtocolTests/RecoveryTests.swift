@@ -153,7 +153,8 @@ struct RecoveryTests {
         #expect(harness.disk.chunks.isEmpty)
         harness.run(.seconds(700))
         #expect(harness.disk.entries.isEmpty)
-        #expect(harness.disk.chunks.count == 1)
+        // The one that has changed, and the last, which says how far the state was.
+        #expect(harness.disk.chunks.count == 2)
         #expect(try harness.disk.restored().state == harness.node.state)
     }
 
@@ -207,6 +208,7 @@ struct RecoveryTests {
         try #require(entry.count > 200)
         var header = try EntryHeader(entry)
         header.index = 1
+        header.previous = 0
         header.seal(&entry)
         #expect(refusal(of: entry) == nil)
         var accepted: [Int] = []
@@ -266,6 +268,19 @@ struct RecoveryTests {
         #expect(refusal(of: entries[0].bytes) == EntryDamaged())
     }
 
+    @Test func `an entry of another history is refused, though it is the last`() throws {
+        let entries = Self.sample.entries
+        var node = Self.fresh
+        for chunk in Self.sample.chunks { try node.restore(chunk) }
+        for entry in entries.dropLast() { try node.restore(entry: entry.bytes) }
+        var last = try #require(entries.last).bytes
+        #expect(refusal(of: last, by: node) == nil)
+        var header = try EntryHeader(last)
+        header.previous ^= 2
+        header.seal(&last)
+        #expect(refusal(of: last, by: node) == EntryDamaged())
+    }
+
     /// Bytes mutated, but with a checksum that holds: what a bug or a liar could write.
     @Test func `no entry traps, even when its checksum is right`() throws {
         var random = RandomStream(seed: 21)
@@ -284,6 +299,7 @@ struct RecoveryTests {
             }
             var header = try EntryHeader(entry.bytes)
             header.index = 1
+            header.previous = 0
             header.seal(&bytes)
             do {
                 var node = Self.fresh
