@@ -1,0 +1,79 @@
+/// What comes before the walk: the cluster is formed, and perhaps its first master elected, in one order only.
+
+import Primitives
+import TrackerLogic
+import Wire
+
+struct ExplorerPrologue {
+    private let options: ExplorerOptions
+    private(set) var states: [LocalState]
+    private(set) var fault: ExplorerFault?
+    private var letters: [(message: ClusterMessage, receiver: Int)] = []
+    /// Ticks of a quarter of a keepalive after which something is wrong.
+    private static let maxTicks = 200
+
+    init(_ options: ExplorerOptions) {
+        self.options = options
+        states = (0..<options.nodes).map { LocalState.blank($0, options) }
+    }
+
+    mutating func run() {
+        for node in states.indices {
+            step(node, .started)
+            step(node, .busConnected)
+        }
+        for _ in 0..<ExplorerPrologue.maxTicks {
+            carryAll()
+            if isDone { return }
+            for node in states.indices {
+                states[node].now = states[node].now + ExplorerOptions.keepalive / 4
+                step(node, .deadlineReached)
+            }
+        }
+        fault = fault ?? ExplorerFault(.healedIsOne, "the cluster does not come to its \(options.start) start")
+    }
+
+    private var isDone: Bool {
+        let sights = states.map(\.machine.inspection)
+        switch options.start {
+        case .formed: return sights.allSatisfy { $0.isWhole && $0.promised == .zero }
+        case .led:
+            return sights.count { $0.leads != nil } == 1
+                && sights.allSatisfy { $0.isServing && $0.position.index > 0 && $0.position == sights[0].position }
+        }
+    }
+
+    private mutating func step(_ node: Int, _ event: Event) {
+        var run = LocalRun(states[node])
+        run.step(event)
+        run.completeAllWrites()
+        states[node] = run.state
+        fault = fault ?? run.fault
+        for message in run.messages {
+            for receiver in states.indices where receiver != node { letters.append((message, receiver)) }
+        }
+    }
+
+    private mutating func carryAll() {
+        var place = 0
+        while place < letters.count {
+            step(letters[place].receiver, .messageReceived(letters[place].message))
+            place += 1
+        }
+        letters = []
+    }
+
+    /// What a node has come to, for the history.
+    func facts(of node: Int) -> LocalFacts {
+        var facts = LocalFacts()
+        let machine = states[node].machine
+        let position = machine.state.position
+        guard position.index > 0 else { return facts }
+        for index in 1...position.index {
+            guard let entry = machine.committedEntry(at: index) else { continue }
+            facts.applied.append(Position(index: index, chain: EntryHeader.chain(entry)))
+        }
+        if let epoch = machine.inspection.leads { facts.claims.append(epoch) }
+        return facts
+    }
+}
