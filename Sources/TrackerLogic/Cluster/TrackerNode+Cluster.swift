@@ -108,6 +108,7 @@ extension TrackerNode {
         }
         cluster.highestRound = max(cluster.highestRound, message.epoch.round)
         cluster.neighbours[place].epoch = message.epoch
+        if has(.lowerMasterStays), phase == .master, message.epoch > election.epoch { return }
         if message.destination != .all, cluster.following?.life == sender { cluster.following?.since = now.monotonic }
         dispatch(message, place, now, &effects)
     }

@@ -145,7 +145,7 @@ extension TrackerNode {
         else { return }
         switch phase {
         case .master:
-            guard epoch > election.epoch, !has(.lowerMasterStays) else { return }
+            guard epoch > election.epoch else { return }
             stepDown(.superseded(epoch), now, &effects)
         case .candidate: abandonElection(now)
         case .following: break

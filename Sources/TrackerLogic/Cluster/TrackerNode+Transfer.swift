@@ -10,9 +10,7 @@ extension TrackerNode {
     mutating func chunkWanted(
         _ number: UInt32, _ sender: Life, _ now: ClockReading, _ effects: inout Effects
     ) {
-        if phase == .master, let neighbour = cluster.neighbours[id: sender.id], neighbour.epoch > election.epoch,
-            !has(.lowerMasterStays)
-        {
+        if phase == .master, let neighbour = cluster.neighbours[id: sender.id], neighbour.epoch > election.epoch {
             // It answers a probe: whoever is above and hears us is followed.
             makeWay(for: sender, neighbour.epoch, now, &effects)
         }

@@ -31,7 +31,6 @@ extension ClusterChecks {
         if isUpToDate, !state.members.isEmpty, state.members != members {
             violate(.statesAgree, at: time, "\(name(node)) has the voters \(state.members), decided are \(members)")
         }
-        checkStopped(state, node, at: time)
         if let account = ledger.missing(in: state, knowsStops: promises.repliesAreLinear) {
             violate(
                 .answeredSurvives, at: time,

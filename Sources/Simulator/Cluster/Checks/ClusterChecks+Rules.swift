@@ -15,16 +15,17 @@ struct RuleRecord: Sendable {
     var namedByOperator: [UInt32] = []
     /// Whether wall clocks differ by less than the life of a connection id allows.
     var hasGoodClocks = false
-    /// Whether a disk was lost or broken: what only it knew is gone.
-    var hasLostDisks = false
     /// What has been said of peers, in any history (survivor mode).
     var words: [PeerWords] = []
+    /// For each tracker, the stops that it has applied since it last took a state over (survivor mode).
+    var stops: [[PeerWords]]
     /// Completed downloads in the entries of each master, in any history (survivor mode).
     var completed: [CompletedInLog] = []
 
     init(nodeCount: Int) {
         suspicionHeardAt = Array(repeating: Array(repeating: nil, count: nodeCount), count: nodeCount)
         waitingSince = Array(repeating: nil, count: nodeCount)
+        stops = Array(repeating: [], count: nodeCount)
     }
 }
 
@@ -45,6 +46,8 @@ struct CompletedInLog: Sendable {
 extension ClusterChecks {
     /// Peers are told by whole seconds, and one that stops and comes back moves on by one each time.
     private static let mergeSlack: UInt32 = 8
+    /// Seconds by which two masters' clocks may differ, and two for what is told by whole seconds.
+    private static let stopSlack: UInt32 = 6
     /// Requests may be dropped when they are 15 s old (BEP 15); by a fast clock, earlier.
     private static let keptFor = Duration.seconds(12)
 
@@ -52,8 +55,10 @@ extension ClusterChecks {
         noteSuspicion(event, step)
         for observation in effects.observations {
             if case .stands(let epoch) = observation { checkStands(epoch, step, before, event) }
-            if case .storageFailed(.broken, _) = observation { rules.hasLostDisks = true }
+            if case .transferBegan = observation { rules.stops[step.node] = [] }
+            if case .merged(let id, _) = observation, let source = node(withID: id) { checkMerged(source, step) }
         }
+        if !promises.hasOneHistory { noteStops(step) }
         checkKept(step, before, effects)
         let configuration = nodes[step.node].configuration
         if step.sight.tailCount > max(1, configuration.tailCount) {
@@ -72,6 +77,7 @@ extension ClusterChecks {
             rules.suspicionHeardAt[step.node][sender] = step.time
         case .started:
             for node in nodes.indices { rules.suspicionHeardAt[step.node][node] = nil }
+            rules.stops[step.node] = []
         case .commandReceived(.addMember(let id)), .commandReceived(.removeMember(let id)):
             rules.namedByOperator.append(id)
         case .commandReceived(.replaceMember(let id, let other)): rules.namedByOperator += [id, other]
@@ -218,16 +224,35 @@ extension ClusterChecks {
         }
     }
 
-    /// In the end, nobody is there whose latest word was that he leaves.
-    mutating func checkStopped(_ state: ReplicatedState, _ node: Int, at time: Instant) {
-        guard !promises.hasOneHistory, !rules.hasLostDisks, rules.hasGoodClocks else { return }
-        for word in rules.words where word.stoppedAt > word.announcedAt + ClusterChecks.mergeSlack {
-            guard state.time.seconds < word.announcedAt + nodes[node].configuration.interval,
-                state.table.contains(word.infoHash, word.address)
+    private mutating func noteStops(_ step: ClusterStep) {
+        for entry in step.applied {
+            guard let header = try? EntryHeader(entry) else { continue }
+            var cursor = UpdateCursor(header)
+            while let update = try? cursor.next(entry) {
+                guard let announced = Announced(update), announced.event == .stopped else { continue }
+                let stop = PeerWords(
+                    infoHash: announced.infoHash, address: announced.address, stoppedAt: header.time.seconds)
+                rules.stops[step.node].append(stop)
+            }
+        }
+    }
+
+    /// Whether a merge has come to its end in a step.
+    static func isMerged(_ effects: borrowing Effects) -> Bool {
+        effects.observations.contains { if case .merged = $0 { true } else { false } }
+    }
+
+    /// Who has stopped on the other side, and has not been heard since, is not brought back by a merge.
+    private mutating func checkMerged(_ source: Int, _ step: ClusterStep) {
+        guard rules.hasGoodClocks, let table = step.table else { return }
+        let interval = nodes[step.node].configuration.interval
+        for stop in rules.stops[source] where stop.stoppedAt + interval > step.sight.time.seconds {
+            let announcedAt = rules.words[place(stop.infoHash, stop.address)].announcedAt
+            guard stop.stoppedAt > announcedAt + ClusterChecks.stopSlack, table.contains(stop.infoHash, stop.address)
             else { continue }
             violate(
-                .mergeTakesTheLatest, at: time,
-                "peer \(word.address) has stopped, and is at \(name(node)) again")
+                .mergeTakesTheLatest, at: step.time,
+                "peer \(stop.address) has stopped at \(name(source)), and after the merge is at \(name(step.node)) again")
         }
     }
 }

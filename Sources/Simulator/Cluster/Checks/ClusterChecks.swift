@@ -166,7 +166,7 @@ package struct ClusterChecks: Sendable {
                 if let entry = machine.committedEntry(at: index) { step.applied.append(entry) }
             }
             step.table = machine.state.table
-        } else if !effects.replies.isEmpty {
+        } else if !effects.replies.isEmpty || ClusterChecks.isMerged(effects) {
             step.table = machine.state.table
         }
         watch(step, event, copy effects)
@@ -192,7 +192,6 @@ package struct ClusterChecks: Sendable {
     package mutating func memoryLost(node: Int, at time: Instant) {
         nodes[node].disk.lose(remembersVote: true)
         nodes[node].decidedAtLoss = log.lastIndex
-        rules.hasLostDisks = true
         if !promises.epochsOutliveMemory { epochs.forget(id: nodes[node].id) }
         // A lone survivor's memory is all there is.
         if !promises.membersDecide { ledger.close() }

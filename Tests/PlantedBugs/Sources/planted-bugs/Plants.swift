@@ -7,9 +7,11 @@ import Primitives
 import Simulator
 import TrackerLogic
 
-/// A mistake and its hunting ground.
+/// A mistake, who is to find it, and its hunting ground.
 struct Plant: Sendable {
     var bug: PlantedBug
+    /// What it may break; other alarms count for nothing.
+    var checkers: [Invariant]
     /// In turn, by seed.
     var profiles: [ClusterProfile]
     /// Seeds from each starting point, at most.
@@ -18,10 +20,11 @@ struct Plant: Sendable {
     var adjust: @Sendable (inout ClusterOptions) -> Void
 
     init(
-        _ bug: PlantedBug, _ profiles: [ClusterProfile] = [.paxos], within budget: Int = 500,
+        _ bug: PlantedBug, _ checkers: Invariant..., within budget: Int = 500, in profiles: [ClusterProfile] = [.paxos],
         on adjust: @escaping @Sendable (inout ClusterOptions) -> Void = { _ in }
     ) {
         self.bug = bug
+        self.checkers = checkers
         self.profiles = profiles
         self.budget = budget
         self.adjust = adjust
@@ -51,19 +54,38 @@ struct Plant: Sendable {
     private static func partitions(_ options: inout ClusterOptions) {
         options.faults.kinds = [.partition, .partition, .oneWayPartition]
         options.faults.meanGap = .seconds(10)
+        options.stay = .seconds(8)
+        (options.maxWallError, options.maxDrift) = (1000, 0)
+    }
+
+    /// Masters die with entries half way, one after another.
+    @Sendable
+    private static func crashes(_ options: inout ClusterOptions) {
+        (options.nodeCount, options.spareCount) = (3, 0)
+        options.faults.maxBlows = 30
+        options.faults.maxDown = 2
+        options.faults.struckOneIn[ClusterMoment.halfWay.rawValue] = 60
+        options.faults.struckOneIn[ClusterMoment.prepareSent.rawValue] = 15
+        options.faults.struckOneIn[ClusterMoment.entryDurable.rawValue] = 40
+        options.faults.struckOneIn[ClusterMoment.commitSent.rawValue] = 15
+        options.bus.lossPerMille = 100
     }
 
     /// Disks refuse what they are to write.
     @Sendable
     private static func refusals(_ options: inout ClusterOptions) { options.disk.failPerMille = 200 }
 
+    @Sendable
+    private static func crashesAndRefusals(_ options: inout ClusterOptions) {
+        crashes(&options)
+        refusals(&options)
+    }
+
     /// Members come and go, by command.
     @Sendable
     private static func memberChanges(_ options: inout ClusterOptions) {
-        options.nodeCount = 5
-        options.spareCount = 2
-        options.faults.kinds.append(.memberChange)
-        options.faults.kinds.append(.memberChange)
+        (options.nodeCount, options.spareCount) = (5, 2)
+        options.faults.kinds = [.memberChange]
         options.faults.meanGap = .seconds(3)
     }
 
@@ -76,90 +98,123 @@ struct Plant: Sendable {
         options.tailCount = 4
     }
 
-    /// Somebody asks for counts all the time.
+    /// The same, and transfers take their time.
+    @Sendable
+    private static func slowAmnesia(_ options: inout ClusterOptions) {
+        amnesia(&options)
+        options.tailCount = 20
+        options.shardCount = 4
+        options.bus.maxDelay = .milliseconds(300)
+        options.bus.lossPerMille = 100
+        options.stay = .seconds(5)
+        options.updatesPerEntry = 4
+    }
+
+    /// Snapshots all the time, on disks that fail.
+    @Sendable
+    private static func snapshots(_ options: inout ClusterOptions) {
+        options.snapshotAge = .seconds(1)
+        options.snapshotLogByteCount = 300
+        options.disk.failPerMille = 100
+        options.faults.maxBlows = 20
+        options.faults.struckOneIn[ClusterMoment.snapshotUnderWay.rawValue] = 6
+        options.faults.struckOneIn[ClusterMoment.trimSubmitted.rawValue] = 6
+    }
+
+    /// Somebody asks for counts all the time, and masters do not notice that they are deposed.
     @Sendable
     private static func scrapes(_ options: inout ClusterOptions) {
-        options.scraperCount = 4
+        options.scraperCount = 8
         options.stay = .seconds(5)
-        options.faults.kinds += [.pause, .oneWayPartition, .deafLinks, .partition]
+        options.faults.kinds = [.pause, .oneWayPartition, .deafLinks, .partition, .slowPair]
+        options.faults.meanGap = .seconds(3)
+        options.faults.hasPausesAtMoments = true
+    }
+
+    /// Few requests may wait, and there is often no master.
+    @Sendable
+    private static func crowds(_ options: inout ClusterOptions) {
+        options.waitingRequests = options.clientCount + options.scraperCount + options.strangerCount
+        (options.clientWait, options.clientRetransmissions) = (.seconds(2), 2)
+        options.faults.kinds = [.partition, .deafLinks, .crash]
         options.faults.meanGap = .seconds(4)
     }
 
     // MARK: - The table
 
     static let all: [Plant] = [
-        Plant(.epochShared),
-        Plant(.epochFromMemory),
-        Plant(.quorumOfTheLive),
-        Plant(.electedByMinority),
-        Plant(.ownEntryInherited),
-        Plant(.longestEntryInherited),
-        Plant(.inheritedNotProposed),
-        Plant(.recoverySkipped),
-        Plant(.answerWithoutPending),
-        Plant(.staleMasterAccepted),
-        Plant(.prepareAfterPromise),
-        Plant(.promiseForgotten),
-        Plant(.amnesiacVotes, on: amnesia),
-        Plant(.answerBeforeDurable),
-        Plant(.electionBeforeDurable),
-        Plant(.noPreVote),
-        Plant(.preferredStandsAtOnce),
-        Plant(.minorityStays),
+        Plant(.epochShared, .oneMasterPerEpoch),
+        Plant(.epochFromMemory, .oneMasterPerEpoch, .promiseIsKept, on: crashes),
+        Plant(.quorumOfTheLive, .quorumDecides),
+        Plant(.electedByMinority, .decidedIsForEver, .voteIsKept, .quorumDecides, .readsAreFresh, on: crashes),
+        Plant(.ownEntryInherited, .decidedIsForEver, within: 3000, on: crashes),
+        Plant(.longestEntryInherited, .decidedIsForEver, within: 3000, on: crashes),
+        Plant(.inheritedNotProposed, .healedIsAnswered, .decidedIsForEver),
+        Plant(.recoverySkipped, .healedIsAnswered, .decidedIsForEver, .readsAreFresh),
+        Plant(.answerWithoutPending, .voteIsKept),
+        Plant(.staleMasterAccepted, .promiseIsKept),
+        Plant(.prepareAfterPromise, .promiseIsKept),
+        Plant(.promiseForgotten, .oneMasterPerEpoch, .promiseIsKept),
+        Plant(.amnesiacVotes, .votersAreWhole, on: amnesia),
+        Plant(.answerBeforeDurable, .promiseIsKept),
+        Plant(.electionBeforeDurable, .promiseIsKept),
+        Plant(.noPreVote, .electionsAreNeeded),
+        Plant(.preferredStandsAtOnce, .electionsAreNeeded),
+        Plant(.minorityStays, .silentUnlessServing),
 
-        Plant(.oksOfAnotherEpoch),
-        Plant(.commitBeforeQuorum),
-        Plant(.commitSentEarly),
-        Plant(.ownVoteBeforeDurable),
-        Plant(.appliedOnPrepare),
-        Plant(.learnedByIndex),
-        Plant(.gapAccepted),
-        Plant(.okBeforeDurable),
-        Plant(.okBeforePromise),
-        Plant(.abortOnTimeout, on: any),
-        Plant(.abortToldEarly, on: refusals),
-        Plant(.abortedRevived, on: refusals),
-        Plant(.attemptIgnored, on: refusals),
-        Plant(.inheritedGivenUp, on: refusals),
-        Plant(.voteSaidOnce),
-        Plant(.proposalSentOnce),
-        Plant(.gapsNotFetched),
-        Plant(.unequalTime),
-        Plant(.wallClockStamps),
-        Plant(.localExpiry),
-        Plant(.impatientExpiry),
+        Plant(.oksOfAnotherEpoch, .quorumDecides, on: crashesAndRefusals),
+        Plant(.commitBeforeQuorum, .quorumDecides),
+        Plant(.commitSentEarly, .decidedIsDecided),
+        Plant(.ownVoteBeforeDurable, .quorumDecides),
+        Plant(.appliedOnPrepare, .quorumDecides),
+        Plant(.learnedByIndex, .quorumDecides, .decidedIsForEver, on: crashes),
+        Plant(.gapAccepted, .voteIsKept),
+        Plant(.okBeforeDurable, .voteIsKept),
+        Plant(.okBeforePromise, .promiseIsKept, on: crashesAndRefusals),
+        Plant(.abortOnTimeout, .refusalIsJustified, on: any),
+        Plant(.abortToldEarly, .refusalIsJustified, on: refusals),
+        Plant(.abortedRevived, .abortedStaysAborted, on: refusals),
+        Plant(.attemptIgnored, .quorumDecides, .voteIsKept, .abortedStaysAborted, on: refusals),
+        Plant(.inheritedGivenUp, .voteIsKept, .decidedIsForEver, within: 3000, on: crashesAndRefusals),
+        Plant(.voteSaidOnce, .healedIsAnswered, .healedIsOne),
+        Plant(.proposalSentOnce, .healedIsAnswered),
+        Plant(.gapsNotFetched, .healedIsAnswered, .healedIsOne),
+        Plant(.unequalTime, .statesAgree),
+        Plant(.wallClockStamps, .timeNeverRunsBack),
+        Plant(.localExpiry, .statesAgree),
+        Plant(.impatientExpiry, .expiryIsPatient),
 
-        Plant(.membersSwapped, on: memberChanges),
-        Plant(.membersBySight),
+        Plant(.membersSwapped, .votersAreChosen, on: memberChanges),
+        Plant(.membersBySight, .votersAreChosen),
 
-        Plant(.wholeTooEarly, on: amnesia),
-        Plant(.transferWithoutTail, on: amnesia),
-        Plant(.transferMixed, on: amnesia),
-        Plant(.chunkAppliedTwice, on: amnesia),
-        Plant(.snapshotAheadOfLog),
-        Plant(.newcomerBlocksTrimming, on: amnesia),
+        Plant(.wholeTooEarly, .votersAreWhole, on: amnesia),
+        Plant(.transferWithoutTail, .statesAgree, on: amnesia),
+        Plant(.transferMixed, .statesAgree, on: amnesia),
+        Plant(.chunkAppliedTwice, .statesAgree, within: 2000, on: slowAmnesia),
+        Plant(.snapshotAheadOfLog, .logHasNoGap, .statesAgree, on: snapshots),
+        Plant(.newcomerBlocksTrimming, .queuesAreBounded, on: amnesia),
 
-        Plant(.twoRepliers, on: group),
-        Plant(.twoConnectors, on: group),
-        Plant(.settledForgotten, on: group),
-        Plant(.scrapeUnconfirmed, on: scrapes),
-        Plant(.staleConfirmation, on: scrapes),
-        Plant(.leaseByHearing, on: scrapes),
-        Plant(.slaveScrapes, on: any),
-        Plant(.deposedAnswers),
-        Plant(.fencedAnswers, on: any),
-        Plant(.redeliveredTwice, on: any),
-        Plant(.forwardedTooEarly, on: any),
-        Plant(.completedCountedTwice),
-        Plant(.connectionIDOfOne, on: group),
-        Plant(.requestsDropped),
-        Plant(.unboundedBook),
+        Plant(.twoRepliers, .silentUnlessServing, on: group),
+        Plant(.twoConnectors, .silentUnlessServing, on: group),
+        Plant(.settledForgotten, .updateIsAsked, .answeredOnce, on: group),
+        Plant(.scrapeUnconfirmed, .readsAreFresh, within: 2000, on: scrapes),
+        Plant(.confirmedByAnybody, .readsAreFresh, within: 2000, on: scrapes),
+        Plant(.leaseByHearing, .readsAreFresh, within: 2000, on: scrapes),
+        Plant(.slaveScrapes, .readsAreFresh, on: any),
+        Plant(.deposedAnswers, .silentUnlessServing),
+        Plant(.fencedAnswers, .silentUnlessServing, on: any),
+        Plant(.redeliveredTwice, .updateIsAsked, on: any),
+        Plant(.forwardedTooEarly, .updateIsAsked, on: any),
+        Plant(.completedCountedTwice, .statesAgree, .completedCountsOnce),
+        Plant(.connectionIDOfOne, .connectionIDsLast, on: group),
+        Plant(.requestsDropped, .requestsAreKept, on: any),
+        Plant(.unboundedBook, .queuesAreBounded, on: crowds),
 
-        Plant(.idGivenTwice, survivors),
-        Plant(.mergeForgetsPeers, survivors, on: partitions),
-        Plant(.mergeKeepsOlder, survivors, on: partitions),
-        Plant(.tombstoneIgnored, survivors, on: partitions),
-        Plant(.mergeSumsCounters, survivors, on: partitions),
-        Plant(.lowerMasterStays, survivors, on: partitions),
+        Plant(.idGivenTwice, .healedIsOne, in: survivors),
+        Plant(.mergeForgetsPeers, .answeredSurvives, in: survivors, on: partitions),
+        Plant(.mergeKeepsOlder, .mergeTakesTheLatest, in: survivors, on: partitions),
+        Plant(.tombstoneIgnored, .mergeTakesTheLatest, in: survivors, on: partitions),
+        Plant(.mergeSumsCounters, .mergeTakesTheLatest, in: survivors, on: partitions),
+        Plant(.lowerMasterStays, .healedIsOne, in: survivors, on: partitions),
     ]
 }

@@ -1,6 +1,9 @@
 /// Plants one mistake after another into the logic of the trackers, and counts the seeds until the simulator finds it.
 ///
 ///     planted-bugs [--bug NAME]… [--budget SEEDS] [--starts NUMBER] [--control SEEDS] [--markdown] [--verbose]
+///     planted-bugs --trace NAME SEED [clean]
+///
+/// The second prints what happens in one scenario with a mistake, or on its ground without.
 ///
 /// Ends with 1 where a mistake is not found within its budget, and where the logic without any mistake alarms: then
 /// the alarm is false, or the mistake is nobody's plan.
@@ -57,6 +60,17 @@ if arguments.first == "--worker" {
     guard words.count == 5, let plant = Plant.find(words[1]), let from = UInt64(words[3]), let count = Int(words[4])
     else { stop("--worker is for the program itself") }
     Worker.run(plant, isPlanted: words[2] == "planted", from: from, count: count)
+    exit(0)
+}
+
+if arguments.first == "--trace" {
+    let words = Array(arguments)
+    guard words.count >= 3, let plant = Plant.find(words[1]), let seed = UInt64(words[2]) else {
+        stop("--trace needs the name of a mistake and a seed")
+    }
+    let result = plant.scenario(seed, isPlanted: words.last != "clean").run(recordsTrace: true)
+    for line in result.trace { print(line) }
+    print(result.tally)
     exit(0)
 }
 
