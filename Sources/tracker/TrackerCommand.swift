@@ -24,5 +24,6 @@ struct TrackerCommand: ParsableCommand {
         subcommands: [
             ServeCommand.self, StatusCommand.self, AnnounceCommand.self, ScrapeCommand.self, LoadCommand.self,
             TorrentCommand.self, SimulateCommand.self, ReplayCommand.self,
+            ExploreCommand.self,
         ])
 }

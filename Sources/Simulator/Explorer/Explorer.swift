@@ -162,11 +162,12 @@ public struct Explorer {
         var next = world
         if let place { next.remove(letterAt: place) }
         transitions += 1
-        guard apply(move, to: &next) else { return }
+        let isMove = apply(move, to: &next)
         if fault != nil {
             lastMove = (number, move)
             return
         }
+        guard isMove else { return }
         // Who has less under way, and is the same otherwise, can do no more.
         if next.history == world.history, next.words.count < world.words.count,
             next.words[..<options.nodes] == world.words[..<options.nodes]

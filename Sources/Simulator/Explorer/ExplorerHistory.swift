@@ -83,8 +83,10 @@ struct ExplorerHistory: Sendable, Hashable {
     private mutating func claim(_ epoch: Epoch, _ life: Life) -> ExplorerFault? {
         let claim = Claim(epoch: epoch, life: life)
         if claims.contains(claim) { return nil }
-        if claims.contains(where: { $0.epoch == epoch }) {
-            return ExplorerFault(.oneMasterPerEpoch, "tracker \(life.id) stands for epoch \(epoch) in a second life")
+        if let other = claims.first(where: { $0.epoch == epoch }) {
+            let whose = other.life.id == life.id ? "an earlier life of it" : "tracker \(other.life.id)"
+            return ExplorerFault(
+                .oneMasterPerEpoch, "tracker \(life.id) stands for epoch \(epoch), as \(whose) has done")
         }
         let place = claims.firstIndex { epoch < $0.epoch } ?? claims.count
         claims.insert(claim, at: place)

@@ -1,0 +1,161 @@
+/// `tracker explore`
+
+import ArgumentParser
+import Foundation
+import Simulator
+
+struct ExploreCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "explore",
+        abstract: "Walk over all schedules of a small cluster.",
+        discussion: """
+            Every order in which messages, writes, requests, elections and restarts can come, over the logic of \
+            `tracker serve`; each state is visited once. A broken promise is shown with a shortest schedule that \
+            leads there.
+
+            Ends with 0 when no promise was broken, with 1 when one was. It says whether all states within the bounds \
+            were seen (exhausted), or --depth or --max-states came first (bounded).
+
+            JSON: states, transitions, depth, isExhausted, localStates, localSteps, seconds, invariant, detail, trace.
+            """)
+
+    @Option(help: "Trackers, 1 to \(ExplorerOptions.maxNodes).")
+    var nodes = 3
+
+    @Option(help: "How often somebody stands for master, at most.")
+    var elections = 2
+
+    @Option(help: "Announces of clients.")
+    var requests = 1
+
+    @Option(help: "Scrapes of clients.")
+    var scrapes = 0
+
+    @Option(help: "How often a tracker dies, to come back with what is on its disk.")
+    var restarts = 0
+
+    @Option(help: "Messages that are lost.")
+    var losses = 0
+
+    @Option(help: "Messages that come twice.")
+    var repeats = 0
+
+    @Option(help: "Times that a tracker asks again what was not answered.")
+    var waits = 0
+
+    @Option(help: "Writes that fail.")
+    var failures = 0
+
+    @Option(help: "led: a master serves already; formed: nobody has ever been master.")
+    var start = ExplorerOptions.Start.led
+
+    @Option(help: "quick: writes are durable at once; slow: anything may come between; slowWhereNodesDie.")
+    var disks = ExplorerOptions.Disks.quick
+
+    @Flag(help: "Carry also messages of old epochs that come too late to do anything but be refused.")
+    var late = false
+
+    @Option(help: ArgumentHelp("Steps of a schedule, at most; all unless told.", valueName: "steps"))
+    var depth: Int?
+
+    @Option(help: "States, at most: about 150 bytes each.")
+    var maxStates = 50_000_000
+
+    @OptionGroup var report: ReportOptions
+
+    func validate() throws {
+        guard (1...ExplorerOptions.maxNodes).contains(nodes) else {
+            throw ValidationError("--nodes is 1 to \(ExplorerOptions.maxNodes)")
+        }
+        let bounds = [elections, requests, scrapes, restarts, losses, repeats, waits, failures]
+        guard bounds.allSatisfy({ (0...ExplorerOptions.maxBudget).contains($0) }) else {
+            throw ValidationError("of anything, 0 to \(ExplorerOptions.maxBudget) may happen")
+        }
+        guard depth ?? 1 > 0, maxStates > 0, maxStates < Int(UInt32.max) else {
+            throw ValidationError("--depth and --max-states are at least 1")
+        }
+    }
+
+    private var options: ExplorerOptions {
+        var options = ExplorerOptions()
+        options.nodes = nodes
+        options.elections = elections
+        options.requests = requests
+        options.scrapes = scrapes
+        options.restarts = restarts
+        options.losses = losses
+        options.repeats = repeats
+        options.waits = waits
+        options.failures = failures
+        options.start = start
+        options.disks = disks
+        options.losesTheLate = !late
+        options.depth = depth
+        options.maxStates = maxStates
+        return options
+    }
+
+    func run() async throws {
+        let (options, isShown) = (self.options, !report.isJSON)
+        let began = ContinuousClock.now
+        let document = await onThread {
+            var explorer = Explorer(options)
+            while explorer.walkLayer() {
+                guard isShown else { continue }
+                Terminal.output.write(
+                    "depth \(explorer.depth): \(Figures.counted(explorer.states, "state")), "
+                        + "\(Figures.counted(explorer.transitions, "transition"))\n")
+            }
+            return Document(explorer, seconds: (ContinuousClock.now - began) / .seconds(1))
+        }
+        if report.isJSON { try report.writeJSON(document) } else { tell(document) }
+        if document.invariant != nil { throw Failure(.failed, nil) }
+    }
+
+    private func tell(_ document: Document) {
+        let end = document.isExhausted ? "exhausted" : "bounded"
+        if let invariant = document.invariant {
+            Terminal.output.write("\(Terminal.output.styled(invariant, .bold, .red)): \(document.detail ?? "")\n")
+            for line in document.trace { Terminal.output.write("  \(line)\n") }
+        } else {
+            Terminal.output.write("\(end): \(Terminal.output.styled("no promise broken", .green))\n")
+        }
+        Terminal.output.write(
+            """
+            \(Figures.counted(document.states, "state")), \(Figures.counted(document.transitions, "transition")), \
+            depth \(document.depth), in \(Figures.decimal(document.seconds, 1)) s
+            \(Figures.counted(document.localStates, "state")) of single trackers, \
+            \(Figures.counted(document.localSteps, "step")) of theirs
+
+            """)
+    }
+
+    private struct Document: Encodable, Sendable {
+        var states: Int
+        var transitions: Int
+        var depth: Int
+        var isExhausted: Bool
+        var localStates: Int
+        var localSteps: Int
+        var seconds: Double
+        var invariant: String?
+        var detail: String?
+        var trace: [String]
+
+        init(_ explorer: Explorer, seconds: Double) {
+            states = explorer.states
+            transitions = explorer.transitions
+            depth = explorer.depth
+            isExhausted = explorer.isExhausted
+            localStates = explorer.localStates
+            localSteps = explorer.localSteps
+            self.seconds = (seconds * 1000).rounded() / 1000
+            invariant = explorer.fault?.invariant.rawValue
+            detail = explorer.fault?.detail
+            trace = explorer.trace()
+        }
+    }
+}
+
+extension ExplorerOptions.Start: ExpressibleByArgument {}
+extension ExplorerOptions.Disks: ExpressibleByArgument {}
