@@ -12,7 +12,7 @@ TRACKER := .build/$(CONFIGURATION)/tracker
 PYTHON := /usr/bin/python3
 DATA ?= data
 
-.PHONY: run build test unit system benchmark format lint clean help packages test-packages
+.PHONY: run build test unit planted-bugs system benchmark format lint clean help packages test-packages
 
 run: build ## Build, then run a tracker on UDP and HTTP port 6969; data in ./data
 	$(TRACKER) serve --data $(DATA) --http 0.0.0.0:6969 $(ARGUMENTS)
@@ -20,11 +20,14 @@ run: build ## Build, then run a tracker on UDP and HTTP port 6969; data in ./dat
 build: packages ## Build the tracker
 	swift build -c $(CONFIGURATION) --product tracker
 
-test: unit system ## All tests: logic, codecs, simulation, storage, then the real program with real clients
+test: unit planted-bugs system ## All tests: logic, codecs, simulation, storage, then the real program with real clients
 
 unit: packages ## The tests in Swift
 	swift build -c $(CONFIGURATION) --build-tests
 	swift test -c $(CONFIGURATION) --skip-build --disable-xctest
+
+planted-bugs: packages ## Plant mistakes into the logic; the simulator has to find each (two minutes)
+	swift run -c release --package-path Tests/PlantedBugs planted-bugs
 
 system: build test-packages ## The tests that run the real program, in network namespaces of their own (as root)
 	TRACKER="$(CURDIR)/$(TRACKER)" $(PYTHON) -m unittest discover --verbose -s Tests/SystemTests
@@ -45,7 +48,7 @@ lint: ## Check the format
 	swift format lint --strict --recursive --parallel Package.swift Sources Tests Benchmarks/Sources Benchmarks/Package.swift
 
 clean: ## Remove what was built
-	rm -rf .build Benchmarks/.build
+	rm -rf .build Benchmarks/.build Tests/PlantedBugs/.build
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | column -t -s $$'\t'

@@ -252,7 +252,8 @@ extension ClusterChecks {
             else { continue }
             violate(
                 .mergeTakesTheLatest, at: step.time,
-                "peer \(stop.address) has stopped at \(name(source)), and after the merge is at \(name(step.node)) again")
+                "peer \(stop.address) has stopped at \(name(source)), and after the merge is at \(name(step.node)) again"
+            )
         }
     }
 }

@@ -58,22 +58,37 @@ struct Plant: Sendable {
         (options.maxWallError, options.maxDrift) = (1000, 0)
     }
 
-    /// Masters die with entries half way, one after another.
+    /// Masters die with entries half way, one after another, and are soon back.
     @Sendable
     private static func crashes(_ options: inout ClusterOptions) {
         (options.nodeCount, options.spareCount) = (3, 0)
-        options.faults.maxBlows = 30
+        options.coreLength = .seconds(60)
+        options.faults.maxBlows = 60
         options.faults.maxDown = 2
-        options.faults.struckOneIn[ClusterMoment.halfWay.rawValue] = 60
-        options.faults.struckOneIn[ClusterMoment.prepareSent.rawValue] = 15
-        options.faults.struckOneIn[ClusterMoment.entryDurable.rawValue] = 40
-        options.faults.struckOneIn[ClusterMoment.commitSent.rawValue] = 15
+        options.faults.kinds = []
+        options.faults.struckOneIn[ClusterMoment.halfWay.rawValue] = 30
+        options.faults.struckOneIn[ClusterMoment.prepareSent.rawValue] = 8
+        options.faults.struckOneIn[ClusterMoment.entryDurable.rawValue] = 30
+        options.faults.struckOneIn[ClusterMoment.commitSent.rawValue] = 8
         options.bus.lossPerMille = 100
+        options.updatesPerEntry = 8
+        options.stay = .seconds(8)
     }
 
     /// Disks refuse what they are to write.
     @Sendable
     private static func refusals(_ options: inout ClusterOptions) { options.disk.failPerMille = 200 }
+
+    /// The same, and votes come late, or twice.
+    @Sendable
+    private static func lateVotes(_ options: inout ClusterOptions) {
+        options.disk.failPerMille = 400
+        options.bus.stragglerPerMille = 200
+        options.bus.maxStragglerDelay = .seconds(1)
+        options.bus.repeatPerMille = 200
+        options.bus.isReordering = true
+        options.stay = .seconds(8)
+    }
 
     @Sendable
     private static func crashesAndRefusals(_ options: inout ClusterOptions) {
@@ -124,11 +139,13 @@ struct Plant: Sendable {
     /// Somebody asks for counts all the time, and masters do not notice that they are deposed.
     @Sendable
     private static func scrapes(_ options: inout ClusterOptions) {
-        options.scraperCount = 8
+        options.scraperCount = 12
         options.stay = .seconds(5)
         options.faults.kinds = [.pause, .oneWayPartition, .deafLinks, .partition, .slowPair]
         options.faults.meanGap = .seconds(3)
         options.faults.hasPausesAtMoments = true
+        options.bus.lossPerMille = max(options.bus.lossPerMille, 200)
+        options.entry = .any
     }
 
     /// Few requests may wait, and there is often no master.
@@ -162,7 +179,7 @@ struct Plant: Sendable {
         Plant(.preferredStandsAtOnce, .electionsAreNeeded),
         Plant(.minorityStays, .silentUnlessServing),
 
-        Plant(.oksOfAnotherEpoch, .quorumDecides, on: crashesAndRefusals),
+        Plant(.oksOfAnotherEpoch, .quorumDecides, on: lateVotes),
         Plant(.commitBeforeQuorum, .quorumDecides),
         Plant(.commitSentEarly, .decidedIsDecided),
         Plant(.ownVoteBeforeDurable, .quorumDecides),
@@ -198,7 +215,7 @@ struct Plant: Sendable {
         Plant(.twoConnectors, .silentUnlessServing, on: group),
         Plant(.settledForgotten, .updateIsAsked, .answeredOnce, on: group),
         Plant(.scrapeUnconfirmed, .readsAreFresh, within: 2000, on: scrapes),
-        Plant(.confirmedByAnybody, .readsAreFresh, within: 2000, on: scrapes),
+        Plant(.confirmedByAnybody, .readsAreFresh, within: 3000, on: scrapes),
         Plant(.leaseByHearing, .readsAreFresh, within: 2000, on: scrapes),
         Plant(.slaveScrapes, .readsAreFresh, on: any),
         Plant(.deposedAnswers, .silentUnlessServing),
