@@ -125,8 +125,8 @@ public enum PlantedBug: String, CaseIterable, Sendable {
     case settledForgotten
     /// A scrape is answered without asking whether one is still master (rule 5).
     case scrapeUnconfirmed
-    /// A scrape is confirmed by trackers that follow another master (rule 5).
-    case confirmedByAnybody
+    /// A scrape is confirmed by whoever is the first to say so, not by a quorum (rule 5).
+    case confirmedByOne
     /// A scrape is answered as long as a quorum was heard lately: a lease that nobody grants (rule 5).
     case leaseByHearing
     /// A slave answers scrapes from what it holds (rule 5).

@@ -56,6 +56,8 @@ public struct ClusterOptions: Sendable, Hashable {
     public var bus = BusOptions()
     public var disk = DiskOptions()
     public var faults = ClusterFaultOptions()
+    /// What happens at given times, beside what is drawn.
+    public var script: [ClusterTurn] = []
     /// By how much clocks run fast or slow at most, in millionths.
     public var maxDrift: Int64 = 0
     /// By how much wall clocks are ahead or behind at first, at most, in milliseconds.

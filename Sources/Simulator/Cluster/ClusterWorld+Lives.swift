@@ -31,10 +31,11 @@ extension ClusterWorld {
         strikes(node, at: .restarted)
     }
 
-    mutating func die(_ node: Int, _ cause: @autoclosure () -> String) {
+    /// - Parameter given: how long it is down; drawn where nil.
+    mutating func die(_ node: Int, _ cause: @autoclosure () -> String, for given: Duration? = nil) {
         guard nodes[node].isUp else { return }
         tally.deaths += 1
-        let downtime = isHealed ? .milliseconds(10) : plan.downtime()
+        let downtime = isHealed ? .milliseconds(10) : given ?? plan.downtime()
         trace.absorb(now, 3, node)
         leave(node, .died, cause())
         comeBack(node, after: downtime)

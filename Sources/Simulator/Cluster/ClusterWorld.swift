@@ -47,6 +47,8 @@ struct ClusterWorld: Sendable {
         case clientActs(Int, resolve: Int, SimulatedClient.Act)
         case strangerActs(Int)
         case fault
+        /// What a script says.
+        case turn(Int)
         case diskRecovers(Int)
         /// A node is to lose its disk as soon as it may, if that is before a time.
         case memoryIsLost(Int, before: Instant)
@@ -201,6 +203,7 @@ struct ClusterWorld: Sendable {
         }
         for number in 0..<options.strangerCount { queue.put(.strangerActs(number), at: now + .seconds(1)) }
         if let gap = plan.gap() { queue.put(.fault, at: now + .seconds(1) + gap) }
+        for number in options.script.indices { queue.put(.turn(number), at: now + options.script[number].at) }
         queue.put(.heals, at: now + options.coreLength)
     }
 
@@ -257,6 +260,7 @@ struct ClusterWorld: Sendable {
             if clients[place].resolve == resolve { self.act(place, act) }
         case .strangerActs(let number): strangerActs(number)
         case .fault: nextFault()
+        case .turn(let number): take(options.script[number])
         case .diskRecovers(let node): recoverDisk(node)
         case .memoryIsLost(let node, let time): tryMemoryLoss(node, before: time)
         case .heals: heal()

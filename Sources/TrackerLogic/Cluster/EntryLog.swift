@@ -125,7 +125,7 @@ struct EntryLog: Sendable, Hashable {
         if let pending, pending.header.index <= position.index { self.pending = nil }
         if let durable = durablePending, durable.header.index <= position.index {
             // What was accepted here and is not what was decided has to be written over.
-            if durable.position != position { durableThrough = position.index - 1 }
+            if durable.position != position { durableThrough = min(durableThrough, durable.header.index - 1) }
             durablePending = nil
         }
         if isCut { trimTail() }
@@ -196,6 +196,10 @@ struct EntryLog: Sendable, Hashable {
         if let decided = self.entry(entry.header.index) {
             // Meanwhile another may have been decided in its place.
             if EntryHeader.chain(decided) != entry.chain { durableThrough = entry.header.index - 1 }
+            durablePending = nil
+        } else if entry.header.index < tailStart {
+            // Decided, applied, and gone from memory: nobody can say whether this was it.
+            durableThrough = entry.header.index - 1
             durablePending = nil
         } else {
             durablePending = entry

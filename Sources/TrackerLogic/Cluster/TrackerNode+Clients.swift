@@ -541,7 +541,6 @@ extension TrackerNode {
     func confirmReceived(
         _ round: UInt64, _ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects
     ) {
-        if has(.confirmedByAnybody) { send(.confirmed(round: round), to: sender, epoch: epoch, &effects) }
         guard phase == .following, let following = cluster.following, following.life == sender,
             following.epoch == epoch, following.isInstalled, promise.epoch == epoch, mayVote
         else { return }
@@ -555,6 +554,7 @@ extension TrackerNode {
             return
         }
         cluster.reads.confirmed(by: cluster.neighbours[place].life.id, round: round)
+        if has(.confirmedByOne) { answerReads(now, by: Electorate(voters: [cluster.id]), &effects) }
     }
 }
 

@@ -174,6 +174,7 @@ extension TrackerNode {
 
     /// A voter has promised an epoch that nobody leads: this master needs a higher one to be heard by it.
     mutating func standAgain(above epoch: Epoch, _ now: ClockReading, _ effects: inout Effects) {
+        cluster.highestRound = max(cluster.highestRound, epoch.round)
         stepDown(.superseded(epoch), now, &effects)
         if mayVote { standInCluster(now, &effects) }
     }

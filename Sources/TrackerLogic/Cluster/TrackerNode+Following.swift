@@ -146,7 +146,10 @@ extension TrackerNode {
         var start = position.index + 1
         if position.chain == 0, start < log.tailStart { start = log.tailStart }
         guard isKnown, start >= log.tailStart, position.index <= state.index else {
-            if phase == .master { welcome(sender, needsTransfer: true, &effects) }
+            // Who has not been welcomed has to say hello first: what it knows may have to be merged.
+            if phase == .master, cluster.neighbours[place].installedIn == election.epoch {
+                welcome(sender, needsTransfer: true, &effects)
+            }
             return
         }
         var entries: [[UInt8]] = []

@@ -188,10 +188,15 @@ extension TrackerNode {
         if isOtherTable, state.index == 0 { adopt(welcome.secret, shardCount: welcome.shardCount, &effects) }
         let isNeeded = welcome.needsTransfer || (isOtherTable && state.index > 0)
         if isNeeded, cluster.transfer == nil {
+            // An old copy of this message may come when all is long done.
+            if promise.isWhole, wasInstalled,
+                welcome.position.index < state.index
+                    || log.contains(welcome.position, applied: state.position) == true
+            {
+                return
+            }
             // Its own table would be of no use under another secret, nor its vote in another history.
             if isOtherTable || !isQuorumMode { promise.isWhole = false }
-            // An old copy of this message may come when all is long done.
-            if promise.isWhole, wasInstalled, log.contains(welcome.position, applied: state.position) == true { return }
             return beginTransfer(welcome, sender, now, &effects)
         }
         guard cluster.transfer == nil else { return }

@@ -125,6 +125,21 @@ extension TrackerNode {
         cluster.aloneSince = now.monotonic - policy.detectionTime
     }
 
+    /// Before anything else: whether the master, or this master's quorum, was silent for too long.
+    mutating func noticeSilence(_ now: ClockReading, _ effects: inout Effects) {
+        guard cluster.isBusUp else { return }
+        switch phase {
+        case .following: attendToSuspicion(now, &effects)
+        case .master:
+            if isQuorumMode, now.monotonic - cluster.heardQuorumAt >= policy.detectionTime, electorate.voters.count > 1,
+                !has(.minorityStays)
+            {
+                stepDown(.quorumLost, now, &effects)
+            }
+        case .restoring, .candidate, .draining, .failed, .stopped: break
+        }
+    }
+
     mutating func attendToSuspicion(_ now: ClockReading, _ effects: inout Effects) {
         let heardAt = cluster.following?.heardAt ?? cluster.aloneSince
         guard now.monotonic - heardAt >= policy.detectionTime else { return stopSuspecting() }

@@ -66,6 +66,8 @@ extension TrackerNode {
     /// From which index on a newcomer may vote: what was decided before its welcome is there, and what it voted for
     /// itself, or void. In survivor mode it voted in another history, and that was merged.
     func wholeFrom(_ welcome: Welcome) -> UInt64 {
+        // Who has a vote keeps it meanwhile, and is not to wait for a decision that may need it.
+        if isQuorumMode, promise.isWhole { return cluster.votedThrough }
         let from = max(welcome.servesFrom, welcome.position.index)
         return isQuorumMode ? max(from, cluster.votedThrough) : from
     }

@@ -151,6 +151,8 @@ public struct TrackerNode: Sendable, Equatable {
     ///   - now: both clocks, read just before.
     ///   - effects: appended to; the caller carries them out and empties the buffer.
     public mutating func step(_ event: Event, now: ClockReading, into effects: inout Effects) {
+        // A process that was held finds out how late it is before it listens to anybody.
+        if isClustered { noticeSilence(now, &effects) }
         switch event {
         case .started: start(now, &effects)
         case .datagramsReceived(let batch): receive(batch, now, &effects)

@@ -177,7 +177,10 @@ extension ClusterChecks {
         _ announced: Announced, _ update: Update, _ table: SwarmTable, _ place: Witness.Place, _ life: Life?,
         _ number: UInt64, _ step: ClusterStep
     ) {
-        let completed = model.counts(of: announced.infoHash).completed
+        let before = model.swarm(announced.infoHash)
+        let completed = before?.completed ?? 0
+        // Who has left or was taken out, and is heard of again by a late copy, is a new peer.
+        let isKnown = before?.place(of: announced.address) != nil
         _ = model.apply(update, table)
         let swarm = model.swarm(announced.infoHash) ?? SwarmModel.Swarm(infoHash: announced.infoHash)
         history.note(announced.infoHash, swarm.counts, after: place.index)
@@ -187,7 +190,7 @@ extension ClusterChecks {
                 ledger.decidedStop(announced.infoHash, by: client, announced.address)
             }
             if swarm.completed > completed,
-                !ledger.counted(announced.infoHash, by: client, announced.address)
+                !ledger.counted(announced.infoHash, by: client, announced.address), isKnown
             {
                 violate(
                     .completedCountsOnce, at: step.time,

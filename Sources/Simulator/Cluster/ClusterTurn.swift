@@ -1,0 +1,50 @@
+/// What a script lets happen to a cluster at a given time, for stories that are to be told and read.
+
+import Primitives
+import TrackerLogic
+
+public struct ClusterTurn: Sendable, Hashable {
+    public enum Event: Sendable, Hashable {
+        /// A tracker dies, by its place from 0, and comes back after so long.
+        case crash(Int, Duration)
+        /// The operator stops a tracker in good order.
+        case stop(Int)
+        /// These trackers and the others do not hear each other for so long.
+        case partition([Int], Duration)
+        /// Nobody has a bus for so long.
+        case brokerOutage(Duration)
+        /// The disks of these trackers are full for so long.
+        case fullDisks([Int], Duration)
+        /// The operator of a tracker wants the role handed over, by id.
+        case handOver(at: Int, to: UInt32)
+    }
+
+    public var at: Duration
+    public var event: Event
+
+    public init(at: Duration, _ event: Event) {
+        self.at = at
+        self.event = event
+    }
+}
+
+extension ClusterWorld {
+    mutating func take(_ turn: ClusterTurn) {
+        switch turn.event {
+        case .crash(let node, let downtime): die(node, "dies", for: downtime)
+        case .stop(let node): stop(node)
+        case .partition(let side, let duration):
+            trace.line(now, "\(side) and the others are cut off from each other")
+            bus.split(side.reduce(0) { $0 | 1 << UInt32($1) }, isOneWay: false, until: now + duration)
+        case .brokerOutage(let duration):
+            for node in nodes.indices { cutOff(node, duration, "broker outage") }
+        case .fullDisks(let places, let duration):
+            for node in places {
+                trace.line(now, "\(node): its disk is full")
+                nodes[node].disk.failure = .full
+                queue.put(.diskRecovers(node), at: now + duration)
+            }
+        case .handOver(let node, let id): step(node, .commandReceived(.handOver(to: id)))
+        }
+    }
+}

@@ -1,0 +1,69 @@
+/// Random clusters under random faults, in all four profiles: none may break a promise, and each comes back from its
+/// seed.
+
+import Foundation
+import Primitives
+import Simulator
+import Testing
+import TrackerLogic
+
+@Suite("Sweeps of clusters")
+struct ClusterSweepTests {
+    /// Scenarios of each profile: some dozens in a debug build, more than a thousand in an optimised one, or as many as
+    /// `SWARMKEEPER_SCENARIOS` says.
+    static var count: Int { Sweep.count * 3 / 8 }
+
+    @Test(arguments: ClusterProfile.allCases, 0..<Sweep.parts)
+    func `no seed breaks a promise`(_ profile: ClusterProfile, _ part: Int) {
+        let each = (ClusterSweepTests.count + Sweep.parts - 1) / Sweep.parts
+        for seed in UInt64(part * each)..<UInt64((part + 1) * each) {
+            let scenario = ClusterScenario(seed: seed, profile: profile)
+            let result = scenario.run()
+            #expect(
+                result.violations.isEmpty,
+                "tracker replay \(seed) --profile \(profile.rawValue): \(result.violations.map(\.description))")
+            // Some run again: in the middle of a sweep as alone.
+            if seed % 50 == 0 { #expect(scenario.run().traceHash == result.traceHash) }
+        }
+    }
+
+    /// In other processes, in debug and in optimised builds, a seed means the same.
+    ///
+    /// A change of the logic or of the simulator changes these hashes: look at why, then run with REWRITE=1.
+    @Test
+    func `seeds mean what they meant when their hashes were written down`() throws {
+        let file = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "cluster-golden-hashes.txt")
+        var lines: [String] = []
+        for profile in ClusterProfile.allCases {
+            for seed: UInt64 in [1, 2, 3, 1_000_000] {
+                let hash = ClusterScenario(seed: seed, profile: profile).run().traceHash
+                lines.append("\(profile.rawValue) \(seed) \(String(hash, radix: 16))")
+            }
+        }
+        if Sweep.isRewriting {
+            try (lines.joined(separator: "\n") + "\n").write(to: file, atomically: true, encoding: .utf8)
+        }
+        let kept = try String(contentsOf: file, encoding: .utf8).split(separator: "\n").map(String.init)
+        #expect(lines == kept)
+    }
+
+    /// A sweep that does not reach the bad moments proves nothing.
+    @Test(arguments: ClusterProfile.allCases)
+    func `scenarios reach what they are for`(_ profile: ClusterProfile) {
+        var tally = ClusterTally()
+        for seed: UInt64 in 0..<80 { tally += ClusterScenario(seed: seed, profile: profile).run().tally }
+        #expect(tally.deaths > 100)
+        #expect(tally.masters > 100)
+        #expect(tally.stepDowns > 20)
+        #expect(tally.aborts > 0)
+        #expect(tally.transfers > 5)
+        #expect(tally.writesFailed > 50)
+        #expect(tally.answers > 2000)
+        #expect(tally.chunksSaved > 200)
+        if profile == .paxos {
+            #expect(tally.memberChanges > 20)
+        } else {
+            #expect(tally.merges > 5)
+        }
+    }
+}
