@@ -139,13 +139,11 @@ struct Plant: Sendable {
     /// Somebody asks for counts all the time, and masters do not notice that they are deposed.
     @Sendable
     private static func scrapes(_ options: inout ClusterOptions) {
-        options.scraperCount = 12
+        (options.nodeCount, options.spareCount, options.scraperCount) = (5, 0, 8)
         options.stay = .seconds(5)
         options.faults.kinds = [.pause, .oneWayPartition, .deafLinks, .partition, .slowPair]
         options.faults.meanGap = .seconds(3)
         options.faults.hasPausesAtMoments = true
-        options.bus.lossPerMille = max(options.bus.lossPerMille, 200)
-        options.entry = .any
     }
 
     /// Few requests may wait, and there is often no master.
@@ -215,7 +213,7 @@ struct Plant: Sendable {
         Plant(.twoConnectors, .silentUnlessServing, on: group),
         Plant(.settledForgotten, .updateIsAsked, .answeredOnce, on: group),
         Plant(.scrapeUnconfirmed, .readsAreFresh, within: 2000, on: scrapes),
-        Plant(.confirmedByAnybody, .readsAreFresh, within: 3000, on: scrapes),
+        Plant(.confirmedByOne, .readsAreFresh, within: 2000, on: scrapes),
         Plant(.leaseByHearing, .readsAreFresh, within: 2000, on: scrapes),
         Plant(.slaveScrapes, .readsAreFresh, on: any),
         Plant(.deposedAnswers, .silentUnlessServing),
