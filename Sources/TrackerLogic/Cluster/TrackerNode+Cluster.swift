@@ -164,7 +164,7 @@ extension TrackerNode {
             }
             if cluster.following?.life == sender { masterMadeWay(now) }
             // A voter that has promised more than this master has will not hear it again.
-            if phase == .master, epoch > election.epoch, keepalive.isWhole, mayJoin(sender) {
+            if phase == .master, epoch > election.epoch, keepalive.isWhole {
                 standAgain(above: epoch, now, &effects)
             }
         }

@@ -142,9 +142,9 @@ extension TrackerNode {
     mutating func fetchReceived(_ position: Position, _ place: Int, _ effects: inout Effects) {
         let sender = cluster.neighbours[place].life
         // A transfer asks for what follows its chunks, whatever the history before.
-        let isKnown = position.chain == 0 || log.contains(position, applied: state.position) == true
+        let isKnown = position.chain == Position.anyChain || log.contains(position, applied: state.position) == true
         var start = position.index + 1
-        if position.chain == 0, start < log.tailStart { start = log.tailStart }
+        if position.chain == Position.anyChain, start < log.tailStart { start = log.tailStart }
         guard isKnown, start >= log.tailStart, position.index <= state.index else {
             // Who has not been welcomed has to say hello first: what it knows may have to be merged.
             if phase == .master, cluster.neighbours[place].installedIn == election.epoch {

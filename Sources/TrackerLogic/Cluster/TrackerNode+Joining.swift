@@ -75,14 +75,11 @@ extension TrackerNode {
         }
         guard epoch <= election.epoch else {
             // It cannot go back to an epoch below what it has promised.
-            if mayJoin(sender) { standAgain(above: epoch, now, &effects) }
+            standAgain(above: epoch, now, &effects)
             return
         }
         admit(sender, hello.position, isWhole: hello.isWhole, now, &effects)
     }
-
-    /// Whether what a tracker has promised matters to this master: a member has a vote, and in survivor mode everybody.
-    func mayJoin(_ other: Life) -> Bool { !isQuorumMode || members.contains(other.id) }
 
     private var freeID: UInt32? {
         (1...UInt32(Neighbours.maxCount + 1)).first {
@@ -105,6 +102,8 @@ extension TrackerNode {
         if !isQuorumMode, isWhole, position.index > 0, isOfOurHistory != true,
             !cluster.mergedChains.contains(position.chain)
         {
+            // It has no vote in this history.
+            cluster.neighbours[place].installedIn = .zero
             return beginMerge(sender, position, now, &effects)
         }
         let needsTransfer = !isWhole && position.index > 0 || isOfOurHistory != true

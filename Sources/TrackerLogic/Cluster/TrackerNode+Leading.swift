@@ -165,7 +165,7 @@ extension TrackerNode {
         guard phase == .master else { return }
         switch reason {
         case .staleEpoch:
-            if epoch > election.epoch, mayJoin(cluster.neighbours[place].life) {
+            if epoch > election.epoch {
                 standAgain(above: epoch, now, &effects)
             }
         case .gap: break

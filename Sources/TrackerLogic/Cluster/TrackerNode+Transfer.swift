@@ -82,7 +82,7 @@ extension TrackerNode {
     private func fetchTransferTail(_ effects: inout Effects) {
         guard let transfer = cluster.transfer else { return }
         let behind = transfer.completeThrough + UInt64(cluster.transferTail.count)
-        send(.fetch(after: Position(index: behind, chain: 0)), to: transfer.source, &effects)
+        send(.fetch(after: Position(index: behind, chain: Position.anyChain)), to: transfer.source, &effects)
     }
 
     mutating func chunkReceived(

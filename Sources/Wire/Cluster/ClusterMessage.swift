@@ -36,6 +36,8 @@ public struct Position: Sendable, Hashable {
 
     /// Before the first entry.
     public static let start = Position(index: 0, chain: 0)
+    /// In a `fetch`: whatever the history before; chunks of the state are there already.
+    public static let anyChain: UInt64 = 1
 }
 
 public struct ClusterMessage: Sendable, Hashable {

@@ -79,7 +79,8 @@ struct PeerLedger: Sendable {
         var isRight = false
         change(client, infoHash, address) { account in
             account.counted += 1
-            isRight = account.counted <= account.downloads
+            // Who has begun anew may be counted by an old copy.
+            isRight = account.counted <= account.downloads || !account.isComplete
         }
         return isRight
     }
