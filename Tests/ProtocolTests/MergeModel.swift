@@ -48,7 +48,8 @@ struct MergeModel: Equatable {
             return
         }
         var peer = peer
-        peer.isCounted = (old?.peer?.isCounted ?? false) && !(event == .started && peer.left > 0)
+        let isOther = old?.peer?.peerID != peer.peerID
+        peer.isCounted = (old?.peer?.isCounted ?? false) && !(event == .started && peer.left > 0 && isOther)
         if event == .completed, peer.left == 0, !peer.isCounted {
             peer.isCounted = true
             counts[CountKey(infoHash: infoHash, origin: origin), default: 0] += 1

@@ -31,8 +31,8 @@ struct SwarmModel {
         }
         let old = swarms[announce.infoHash]?.peers[address]
         var isCounted = old?.isCounted ?? false
-        // A download that begins anew may complete anew.
-        if announce.event == .started, announce.left > 0 { isCounted = false }
+        // A download that another client begins may complete anew.
+        if announce.event == .started, announce.left > 0, old?.peerID != announce.peerID { isCounted = false }
         if announce.event == .completed, announce.left == 0, !isCounted {
             isCounted = true
             swarms[announce.infoHash, default: Swarm()].completed += 1

@@ -126,7 +126,8 @@ struct SwarmModel: Sendable {
         let old = swarms[swarm].place(of: peer.address)
         let wasCounted = old.map { swarms[swarm].peers[$0].isCounted } ?? false
         let completes = event == .completed && peer.left == 0 && !wasCounted
-        peer.isCounted = completes || (wasCounted && !(event == .started && peer.left > 0))
+        let isOther = old.map { swarms[swarm].peers[$0].peerID != peer.peerID } ?? false
+        peer.isCounted = completes || (wasCounted && !(event == .started && peer.left > 0 && isOther))
         if completes { swarms[swarm].completed += 1 }
         swarms[swarm].emptySince = 0
         if let old {

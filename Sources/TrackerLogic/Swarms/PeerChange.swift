@@ -42,12 +42,15 @@ extension PeerStore {
         let position = position(of: announce.endpoint, in: list, key: key)
         var change = PeerChange()
         var wasCounted = false
+        var isOther = false
         var lastSeen = time
         if let position {
             let before = peer(list, at: position)
             digest &-= before.fingerprint(torrent: torrent, key: key)
             change.before = .init(isSeeder: before.isSeeder)
             wasCounted = before.isCounted
+            // A client draws a peer id at its start: the same one that begins anew is an old copy, or has lost pieces.
+            isOther = before.peerID != announce.peerID
             // Later only where a merge has brought the peer from a tracker whose clock was ahead.
             lastSeen = max(time, before.lastSeen)
             if announce.event == .stopped {
@@ -57,8 +60,8 @@ extension PeerStore {
         } else if announce.event == .stopped {
             return change
         }
-        // A download that begins anew may complete anew; anything else that is heard twice may not.
-        let isAnew = announce.event == .started && announce.left > 0
+        // A download that another client begins may complete anew; anything else that is heard twice may not.
+        let isAnew = announce.event == .started && announce.left > 0 && isOther
         change.isNewlyCompleted =
             announce.event == .completed && announce.left == 0 && !wasCounted
         let after = Peer(
