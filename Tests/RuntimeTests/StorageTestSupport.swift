@@ -251,6 +251,9 @@ enum StorageTest {
     /// Opens the database file as some other program would.
     static func otherProgram(_ directory: String) throws -> DatabaseQueue {
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
-        return try DatabaseQueue(path: directory + "/tracker.sqlite")
+        var configuration = Configuration()
+        // The store may be tidying up.
+        configuration.busyMode = .timeout(5)
+        return try DatabaseQueue(path: directory + "/tracker.sqlite", configuration: configuration)
     }
 }

@@ -276,7 +276,10 @@ class Databases(Refusals):
                         self.assertEqual(tracker.wait(1), SYSTEM, tracker.words)
                         self.assertIn(f"{place.database} is damaged", tracker.words)
                         self.assertIn("Move it away", tracker.words)
-                        self.assertEqual(place.database.read_bytes()[at + 64:at + 4_096], whole[at + 64:at + 4_096])
+                        # The first of them holds when the record was last opened.
+                        if page > 1:
+                            self.assertEqual(
+                                place.database.read_bytes()[at + 64:at + 4_096], whole[at + 64:at + 4_096])
                 self.clear(place)
         self.assertGreater(refused, 2)
 

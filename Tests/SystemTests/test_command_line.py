@@ -14,7 +14,8 @@ from serving import TrackerTest, free_port, require_tracker
 setUpModule = require_tracker
 
 FAILED, USAGE, UNAVAILABLE, SYSTEM = 1, 2, 69, 74
-COMMANDS = ["serve", "status", "announce", "scrape", "load", "torrent create", "torrent show"]
+COMMANDS = ["serve", "status", "announce", "scrape", "load", "torrent create", "torrent show", "simulate", "replay",
+            "explore"]
 HASH = "0123456789abcdef0123456789abcdef01234567"
 OTHER = "89abcdef0123456789abcdef0123456789abcdef"
 
