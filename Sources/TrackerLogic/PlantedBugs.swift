@@ -105,14 +105,14 @@ import Wire
     }
 
     extension Update {
-        /// An announce that says that its download begins anew; nil for what is no completed download.
+        /// An announce as if another client had begun the download; nil for what is no completed download.
         var begunAnew: Update? {
             switch self {
             case .announceIPv4(var announce) where announce.event == .completed:
-                (announce.event, announce.left) = (.started, 1)
+                (announce.event, announce.left, announce.peerID) = (.started, 1, PeerID(Bytes20()))
                 return .announceIPv4(announce)
             case .announceIPv6(var announce) where announce.event == .completed:
-                (announce.event, announce.left) = (.started, 1)
+                (announce.event, announce.left, announce.peerID) = (.started, 1, PeerID(Bytes20()))
                 return .announceIPv6(announce)
             default: return nil
             }

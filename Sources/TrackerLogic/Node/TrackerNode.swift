@@ -120,8 +120,8 @@ public struct TrackerNode: Sendable, Equatable {
         // A member without memory does not know what it has sworn: it has no vote until it has the whole state.
         let isWhole = record?.isWhole ?? (configuration.cluster?.mode != .quorum || configuration.has(.amnesiacVotes))
         promise = Promise(
-            epoch: configuration.has(.promiseForgotten) ? .zero : record?.epoch ?? .zero, incarnation: incarnation, secret: secret, shardCount: shardCount,
-            isWhole: isWhole)
+            epoch: configuration.has(.promiseForgotten) ? .zero : record?.epoch ?? .zero, incarnation: incarnation,
+            secret: secret, shardCount: shardCount, isWhole: isWhole)
         state = ReplicatedState(
             secret: secret, shardCount: shardCount, keepsMergeData: configuration.cluster?.mode == .survivor)
         durableEpoch = promise.epoch
@@ -196,7 +196,9 @@ public struct TrackerNode: Sendable, Equatable {
     private var commandDeadline: Instant? { replication.isIdle && !isClustered ? commandsResumeAt : nil }
 
     private var maySnapshot: Bool {
-        !isClustered || ((log.durableThrough >= state.index || has(.snapshotAheadOfLog)) && promise.isWhole && cluster.transfer == nil)
+        if !isClustered { return true }
+        return (log.durableThrough >= state.index || has(.snapshotAheadOfLog)) && promise.isWhole
+            && cluster.transfer == nil
     }
 
     /// Whether it acts with others over a bus.
@@ -270,7 +272,8 @@ public struct TrackerNode: Sendable, Equatable {
             let time = clock.read(now).seconds
             intervals.adapt(peers: state.table.counts.peers, time: time)
             let updates = sweep.step(
-                state.table, now: now.monotonic, time: time, lifetime: intervals.lifetime / (has(.impatientExpiry) ? 2 : 1),
+                state.table, now: now.monotonic, time: time,
+                lifetime: intervals.lifetime / (has(.impatientExpiry) ? 2 : 1),
                 isNearlyFull: state.table.counts.torrents > configuration.limits.torrents / 4 * 3)
             // What finds no room is found again in the next round.
             for update in updates where gathering.updateCount < configuration.limits.updatesPerEntry {
@@ -311,7 +314,8 @@ public struct TrackerNode: Sendable, Equatable {
         guard !gathering.isEmpty else { return nil }
         let ballot = replication.propose(election.epoch, index: position.index + 1)
         return gathering.seal(
-            ballot, time: has(.wallClockStamps) ? now.wall : clock.read(now), previous: position.chain, spare: &spareWaiting)
+            ballot, time: has(.wallClockStamps) ? now.wall : clock.read(now), previous: position.chain,
+            spare: &spareWaiting)
     }
 
     /// Settles the entry under way on a node alone, by its one vote.
