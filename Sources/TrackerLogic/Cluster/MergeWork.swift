@@ -26,4 +26,12 @@ struct MergeWork: Sendable, Hashable {
     /// The entry with the last of the updates, at the latest.
     var lastIndex: UInt64 = 0
     var updateCount = 0
+
+    /// An entry was refused, perhaps with some of the updates: what is still unknown here is found once more.
+    mutating func beginAnew() {
+        chunk = 0
+        updates = []
+        isComplete = false
+        lastIndex = 0
+    }
 }

@@ -68,7 +68,9 @@ extension TrackerNode {
             }
             return
         }
-        if isForming, gathering.updateCount < configuration.limits.updatesPerEntry { gathering.append(.setMembers(policy.members)) }
+        if isForming, gathering.updateCount < configuration.limits.updatesPerEntry {
+            gathering.append(.setMembers(policy.members))
+        }
         guard let sealed = sealWhatIsGathered(after: state.position, now, &effects) else { return }
         cluster.isInherited = false
         propose(LoggedEntry(sealed: sealed.bytes, sealed.header), now, &effects)
@@ -204,6 +206,7 @@ extension TrackerNode {
         let tickets = (try? Tickets(entry.bytes, entry.header)) ?? Tickets()
         replication.refused()
         postponeCommand(now)
+        cluster.merge?.beginAnew()
         if has(.abortToldEarly) { tellRefused(entry, now, &effects) }
         if isNowhere && !isGroup || has(.abortedRevived) {
             log.dropPending()
