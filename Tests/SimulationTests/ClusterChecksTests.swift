@@ -1,4 +1,5 @@
-/// Each checker of clusters can fail: histories are made up in which one thing is wrong, beside one in which nothing is.
+/// Each checker of clusters can fail: histories are made up in which one thing is wrong, beside one in which nothing
+/// is.
 
 import Primitives
 import Simulator

@@ -134,28 +134,34 @@ struct MachineryTests {
         let changes: [(change: Persist.Change, fits: Bool)] = [
             (.append(index: 1, entry: [1]), true),
             (.append(index: 3, entry: [3]), false),
-            (.append(index: 1, entry: [9]), false),
+            (.append(index: 2, entry: [8]), true),
+            // In the place of all from there on.
+            (.append(index: 1, entry: [9]), true),
+            (.append(index: 3, entry: [3]), false),
             (.append(index: 2, entry: [2]), true),
             (.append(index: 3, entry: [3]), true),
             (.saveChunk(SnapshotChunk(number: 1, index: 2, bytes: [7])), true),
             (.trim(through: 2), true),
             (.truncate(from: 3), true),
-            (.append(index: 4, entry: [4]), false),
-            (.append(index: 3, entry: [4]), true),
+            // An empty log begins anywhere.
+            (.append(index: 4, entry: [3]), true),
+            (.append(index: 3, entry: [4]), false),
+            (.append(index: 6, entry: [6]), false),
+            (.append(index: 4, entry: [4]), true),
         ]
         for (change, fits) in changes {
             let isDone = record.apply(change)
             #expect(isDone == fits, "\(change)")
         }
         #expect(record.entry(2) == nil)
-        #expect(record.entry(3) == [4])
-        #expect(record.lastIndex == 3)
+        #expect(record.entry(4) == [4])
+        #expect(record.lastIndex == 4)
         #expect(record.chunks.map(\.number) == [1])
         let isReplaced = record.apply(.replaceAll(chunks: [SnapshotChunk(number: 0, index: 3, bytes: [])]))
         #expect(isReplaced)
         #expect(record.entries.isEmpty)
         #expect(record.chunks.map(\.number) == [0])
-        let isNext = record.apply(.append(index: 4, entry: [5]))
+        let isNext = record.apply(.append(index: 5, entry: [5]))
         #expect(isNext)
     }
 }

@@ -63,7 +63,8 @@ struct CaptureTests {
         var wasAllOnes = 0
         for round in 0..<70_000 {
             var capture = PacketCapture()
-            let data = [UInt8(truncatingIfNeeded: round >> 8), UInt8(truncatingIfNeeded: round)]
+            let data =
+                [UInt8(truncatingIfNeeded: round >> 8), UInt8(truncatingIfNeeded: round)]
                 + (0..<random.below(3)).map { _ in 0 }
             let isIPv6 = round.isMultiple(of: 5)
             capture.append(

@@ -20,7 +20,8 @@ struct TranscriptTests {
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
             try (lines.joined(separator: "\n") + "\n").write(to: file, atomically: true, encoding: .utf8)
         }
-        let kept = try String(contentsOf: file, encoding: .utf8).split(separator: "\n", omittingEmptySubsequences: false)
+        let kept = try String(contentsOf: file, encoding: .utf8).split(
+            separator: "\n", omittingEmptySubsequences: false)
         #expect(lines == kept.dropLast().map(String.init))
     }
 }

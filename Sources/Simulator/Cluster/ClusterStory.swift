@@ -1,5 +1,5 @@
-/// The classic stories of a cluster, each a scenario with its faults placed by hand: what the simulator tells of them is
-/// kept as text and read by people.
+/// The classic stories of a cluster, each a scenario with its faults placed by hand: what the simulator tells of them
+/// is kept as text and read by people.
 
 import Primitives
 import TrackerLogic
@@ -123,6 +123,6 @@ public enum ClusterStory: String, Sendable, CaseIterable {
     private static let telling = [
         "dies", "cut off", "bus is cut", "disk is full", "is commanded", "suspects(", "stands(", "becameMaster",
         "steppedDown", "HANDOVER", "transferBegan", "transferEnded", "WELCOME-DONE", "merged(", "aborted(", "healed",
-        "HELLO", "WELCOME", "COORDINATOR", "trackerDown", "is refused", "gives up", "stops",
+        "WELCOME", "COORDINATOR", "trackerDown", "is refused", "gives up", "stops",
     ]
 }

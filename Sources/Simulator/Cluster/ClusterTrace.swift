@@ -3,8 +3,8 @@
 ///
 ///      12.345678 │ M 2.3 14   │ S 2.3 14   │ -          │ 1 ‹ 2 OK 2.3/15
 ///
-/// A column holds role (M master, m not serving yet, S slave, s not in good standing, C candidate, N newcomer, F fenced,
-/// - down), the epoch promised, and the last entry applied.
+/// A column holds role (M master, m not serving yet, S slave, s not in good standing, C candidate, N newcomer,
+/// F fenced, - down), the epoch promised, and the last entry applied.
 
 import Primitives
 import TrackerLogic

@@ -13,7 +13,8 @@
 /// - A refusal by vote is not yet an abort. A minority may have stored the entry, and a later master would find it
 ///   there and bring it back. So the master proposes an empty entry in its place, by a further *attempt*, and tells the
 ///   clients when that is decided. Only where every voter has refused is the entry nowhere, and aborted at once.
-/// - There is no blocking wait for a dead coordinator: another one is elected, and finds what this one may have decided.
+/// - There is no blocking wait for a dead coordinator: another one is elected, and finds what this one may have
+///   decided.
 ///
 /// Invariants: votes count only for the ballot proposed; a voter counts once, and only in the life that was welcomed.
 

@@ -7,7 +7,8 @@
 /// The tracker that heard a request answers it, whoever is master; what no master has decided is handed to the next.
 /// In a multicast group, all keep what they heard until they see it decided.
 ///
-/// Invariants: at most as many requests as configured; none older than `maxAge`, for by then its client has asked again.
+/// Invariants: at most as many requests as configured; none older than `maxAge`, for by then its client has asked
+/// again.
 
 import Primitives
 import Wire

@@ -62,7 +62,8 @@ extension TrackerNode {
 
     var keepalive: ClusterMessage.Body {
         .keepalive(
-            Keepalive(role: clusterRole, position: state.position, digest: state.digest,
+            Keepalive(
+                role: clusterRole, position: state.position, digest: state.digest,
                 isWhole: promise.isWhole && cluster.transfer == nil))
     }
 

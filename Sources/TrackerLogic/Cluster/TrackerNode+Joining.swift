@@ -106,7 +106,8 @@ extension TrackerNode {
             cluster.neighbours[place].installedIn = .zero
             return beginMerge(sender, position, now, &effects)
         }
-        let needsTransfer = !isWhole && position.index > 0 || isOfOurHistory != true
+        let needsTransfer =
+            !isWhole && position.index > 0 || isOfOurHistory != true
             || position.index + 1 < log.tailStart
         cluster.neighbours[place].installedIn = election.epoch
         cluster.neighbours[place].isDropped = false

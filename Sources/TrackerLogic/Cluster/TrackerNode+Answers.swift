@@ -1,0 +1,220 @@
+/// Answers on their way back: from an applied entry, from a confirmed read, or as a refusal, to the tracker that heard
+/// the request and from it to the client.
+
+import Primitives
+import Wire
+
+extension TrackerNode {
+    // MARK: - Answering
+
+    /// A ticket's update is applied: its request is answered, if it is this tracker's to answer.
+    mutating func settle(
+        _ ticket: Ticket, of owner: Life, _ update: Update, _ outcome: ReplicatedState.Outcome,
+        _ now: ClockReading, _ effects: inout Effects
+    ) {
+        if owner == Tickets.group {
+            cluster.rememberSettled(ticket.number, now: now.monotonic)
+            guard let number = cluster.book.find(key: ticket.number),
+                let request = cluster.book.remove(number)
+            else { return }
+            // All hear; the master answers. The entry is its own, or one that it found undecided.
+            if phase == .master || request.waiting.clientRequest != nil || has(.twoRepliers) {
+                answer(request.waiting, update, outcome, &effects)
+            }
+        } else if owner == life, let request = cluster.book.remove(ticket.number) {
+            answer(request.waiting, update, outcome, &effects)
+        }
+    }
+
+    /// In a group: the requests of an entry that comes in another way than by a master's word are settled, too.
+    mutating func noteSettledTickets(of entry: LoggedEntry, now: Instant) {
+        guard isGroup, let tickets = try? Tickets(entry.bytes, entry.header) else { return }
+        for ticket in tickets.tickets where tickets.life(of: ticket) == Tickets.group {
+            cluster.rememberSettled(ticket.number, now: now)
+        }
+    }
+
+    /// A ticket's update was refused by the vote: its client is told, if it is this tracker's to tell.
+    mutating func settleRefused(
+        _ ticket: Ticket, of owner: Life, _ now: ClockReading, _ effects: inout Effects
+    ) {
+        let isGroups = owner == Tickets.group
+        if isGroups { cluster.rememberSettled(ticket.number, now: now.monotonic) }
+        guard isGroups || owner == life,
+            let number = isGroups ? cluster.book.find(key: ticket.number) : ticket.number,
+            let request = cluster.book.remove(number)
+        else { return }
+        if isGroups, phase != .master, request.waiting.clientRequest == nil { return }
+        refuse(request.waiting, .notStored, now, &effects)
+    }
+
+    /// Tells a request's tracker, or its client, that it is refused.
+    mutating func refuse(
+        number: UInt64, of owner: Life, _ refusal: Refusal, _ now: ClockReading, _ effects: inout Effects
+    ) {
+        let answer = AnsweredRequest(number: number, content: .refusal(refusal.rawValue))
+        deliver(answer, to: owner, now, &effects)
+    }
+
+    /// Brings an answer to the tracker that heard the request.
+    mutating func deliver(
+        _ answer: AnsweredRequest, to owner: Life, _ now: ClockReading, _ effects: inout Effects
+    ) {
+        if owner == Tickets.group {
+            guard let number = cluster.book.find(key: answer.number) else { return }
+            noteSettled(answer.number, now)
+            settle(AnsweredRequest(number: number, content: answer.content), now, &effects)
+        } else if owner == life {
+            settle(answer, now, &effects)
+        } else {
+            if let place = cluster.neighbours.place(of: owner.id), cluster.neighbours[place].life == owner {
+                switch answer.content {
+                // If this is lost, the read comes again.
+                case .counts: cluster.neighbours[place].seen.remove(answer.number)
+                case .refusal: cluster.neighbours[place].remember(answer)
+                }
+            }
+            cluster.outbox.append(ClusterState.Outgoing(life: owner, answer: answer))
+        }
+    }
+
+    mutating func answeredReceived(
+        _ answers: [AnsweredRequest], _ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects
+    ) {
+        guard cluster.following?.life == sender, cluster.following?.epoch == epoch else { return }
+        if isGroup, answers.first?.isSettledKey == true {
+            // The master has answered these: nobody else is to.
+            for answer in answers {
+                cluster.rememberSettled(answer.number, now: now.monotonic)
+                if let number = cluster.book.find(key: answer.number) { cluster.book.remove(number) }
+            }
+            return
+        }
+        guard isInService else { return }
+        for answer in answers { settle(answer, now, &effects) }
+    }
+
+    /// In a group, the others keep what they heard until they know it answered.
+    mutating func noteSettled(_ key: UInt64, _ now: ClockReading) {
+        guard isGroup else { return }
+        cluster.settledKeys.append(key)
+        cluster.rememberSettled(key, now: now.monotonic)
+    }
+
+    /// Sends answers to the trackers whose clients they are for, one message each.
+    mutating func sendOutbox(_ effects: inout Effects) {
+        while let first = cluster.outbox.first {
+            let answers = cluster.outbox.filter { $0.life == first.life }.map(\.answer)
+            cluster.outbox.removeAll { $0.life == first.life }
+            send(.answered(answers), to: first.life, epoch: election.epoch, &effects)
+        }
+    }
+
+    /// Tells the group what was answered without an entry.
+    mutating func tellSettled(_ effects: inout Effects) {
+        guard !cluster.settledKeys.isEmpty else { return }
+        let answers = cluster.settledKeys.map { AnsweredRequest(number: $0, content: .counts([])) }
+        cluster.settledKeys.removeAll(keepingCapacity: true)
+        if phase == .master { broadcast(.answered(answers), epoch: election.epoch, &effects) }
+    }
+
+    mutating func settle(_ answer: AnsweredRequest, _ now: ClockReading, _ effects: inout Effects) {
+        guard let request = cluster.book.remove(answer.number) else { return }
+        switch answer.content {
+        case .refusal(let number):
+            guard let refusal = Refusal(rawValue: number) else { return }
+            if request.waiting.clientRequest == nil, !errorLimiter.allows(request.waiting.remote, at: now.monotonic) {
+                counters.errorsWithheld += 1
+                return
+            }
+            refuse(request.waiting, refusal, now, &effects)
+        case .counts(let counts):
+            counters.scrapes += 1
+            scraped(counts, request.waiting, &effects)
+        }
+    }
+
+    func scraped(_ counts: [ScrapeCounts], _ waiting: WaitingRequest, _ effects: inout Effects) {
+        if let id = waiting.clientRequest {
+            let swarms = counts.map {
+                SwarmCounts(seeders: $0.seeders, leechers: $0.leechers, completed: $0.completed)
+            }
+            effects.answers.append(Answer(id: id, content: .scrape(swarms)))
+            return
+        }
+        effects.replies.append(
+            to: waiting.remote, from: waiting.local, socket: waiting.socket, limit: 8 + 12 * counts.count
+        ) { room in
+            var offset = ReplyWriter.scrapeHeader(waiting.transactionID, into: room)
+            for count in counts {
+                ReplyWriter.scrapeCounts(
+                    seeders: count.seeders, completed: count.completed, leechers: count.leechers, at: offset,
+                    into: room)
+                offset += 12
+            }
+            return offset
+        }
+    }
+
+    mutating func connect(
+        _ transactionID: TransactionID, _ waiting: WaitingRequest, _ now: ClockReading, _ effects: inout Effects
+    ) {
+        counters.connects += 1
+        let connectionID = connectionIDs.issue(to: waiting.remote, at: now.wall)
+        effects.replies.append(to: waiting.remote, from: waiting.local, socket: waiting.socket, limit: 16) {
+            ReplyWriter.connect(transactionID, connectionID, into: $0)
+        }
+    }
+
+    // MARK: - Reading
+
+    mutating func read(
+        _ infoHashes: [InfoHash], _ number: UInt64, _ life: Life, _ now: ClockReading, _ effects: inout Effects
+    ) {
+        guard !cluster.reads.contains(life, number) else { return }
+        if !cluster.reads.add(WaitingRead(life: life, number: number, infoHashes: infoHashes)) {
+            refuse(number: number, of: life, .busy, now, &effects)
+        }
+    }
+
+    /// Begins a round of reads, and answers those that are confirmed.
+    mutating func attendToReads(_ now: ClockReading, _ effects: inout Effects) {
+        if isServing, cluster.reads.begin() {
+            cluster.reads.confirmed(by: cluster.id, round: cluster.reads.round)
+            cluster.sentAt = now.monotonic
+            broadcast(.confirm(round: cluster.reads.round), epoch: election.epoch, &effects)
+        }
+        answerReads(now, by: hasLease(now) ? Electorate(voters: [cluster.id]) : electorate, &effects)
+    }
+
+    /// Answers what a quorum has confirmed.
+    mutating func answerReads(_ now: ClockReading, by electorate: Electorate, _ effects: inout Effects) {
+        for read in cluster.reads.take(electorate) {
+            let counts = read.infoHashes.map { infoHash in
+                let counts = state.table.counts(of: infoHash)
+                return ScrapeCounts(
+                    seeders: counts.seeders, leechers: counts.leechers, completed: counts.completed)
+            }
+            deliver(AnsweredRequest(number: read.number, content: .counts(counts)), to: read.life, now, &effects)
+        }
+    }
+
+    func confirmReceived(
+        _ round: UInt64, _ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects
+    ) {
+        guard phase == .following, let following = cluster.following, following.life == sender,
+            following.epoch == epoch, following.isInstalled, promise.epoch == epoch, mayVote
+        else { return }
+        send(.confirmed(round: round), to: sender, &effects)
+    }
+
+    mutating func confirmedReceived(
+        _ round: UInt64, _ place: Int, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects
+    ) {
+        guard phase == .master, epoch == election.epoch, cluster.neighbours[place].installedIn == election.epoch else {
+            return
+        }
+        cluster.reads.confirmed(by: cluster.neighbours[place].life.id, round: round)
+        if has(.confirmedByOne) { answerReads(now, by: Electorate(voters: [cluster.id]), &effects) }
+    }
+}

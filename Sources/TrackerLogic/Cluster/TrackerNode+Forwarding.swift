@@ -1,0 +1,253 @@
+/// Requests on their way: taken up by the master, sent on by a slave, taken into an entry or among the reads.
+
+import Primitives
+import Wire
+
+extension TrackerNode {
+    // MARK: - Handing on
+
+    /// Whether clients may be answered here: as master, or as a slave that hears its master and has caught up.
+    var isInService: Bool {
+        if phase == .master { return isServing }
+        guard phase == .following, cluster.isBusUp, cluster.transfer == nil, promise.isWhole,
+            let following = cluster.following, following.isInstalled, following.epoch == promise.epoch,
+            cluster.suspectingSince == nil, state.index >= cluster.servesFrom || has(.forwardedTooEarly)
+        else { return false }
+        return true
+    }
+
+    /// Requests in one message.
+    private var forwardCount: Int { 512 }
+
+    /// Takes up what is booked, as master; sends it on, as slave.
+    mutating func pumpRequests(_ now: ClockReading, _ effects: inout Effects) {
+        guard isInService else { return }
+        if phase == .master, !cluster.overflow.isEmpty { takeUpOverflow(now, &effects) }
+        guard !cluster.book.isEmpty else { return }
+        if phase == .master { takeUpBooked(now, &effects) } else { sendOnBooked(now, &effects) }
+    }
+
+    mutating func takeUpBooked(_ now: ClockReading, _ effects: inout Effects) {
+        while let number = cluster.book.nextUnhanded(election.epoch), let request = cluster.book[number] {
+            guard gathering.updateCount < configuration.limits.updatesPerEntry else { return }
+            if isGroup, request.isRead, now.monotonic - request.heardAt > policy.detectionTime * 2 {
+                // The last master will have answered it long ago.
+                cluster.book.remove(number)
+                continue
+            }
+            cluster.book.hand(number, election.epoch, now: now.monotonic)
+            let life = isGroup ? Tickets.group : self.life
+            let name = isGroup ? request.key : number
+            take(
+                ForwardedRequest(number: name, source: request.waiting.remote, content: request.content), of: life,
+                booked: number, now, &effects)
+        }
+    }
+
+    mutating func sendOnBooked(_ now: ClockReading, _ effects: inout Effects) {
+        guard let following = cluster.following else { return }
+        var requests: [ForwardedRequest] = []
+        while let number = cluster.book.nextUnhanded(following.epoch), let request = cluster.book[number] {
+            if isGroup, now.monotonic - request.heardAt < policy.keepalive, request.waiting.clientRequest == nil {
+                // The master will have heard it too; only what it seems to have missed is sent on.
+                break
+            }
+            cluster.book.hand(number, following.epoch, now: now.monotonic)
+            if isGroup, request.isRead, !has(.twoConnectors) { continue }
+            if !isGroup || has(.twoConnectors), case .datagram(let bytes) = request.content,
+                case .connect(let transactionID)? = try? TrackerRequest(bytes.span.bytes)
+            {
+                cluster.book.remove(number)
+                connect(transactionID, request.waiting, now, &effects)
+                continue
+            }
+            #if PLANTED_BUGS
+                if has(.slaveScrapes), let answer = scrapedAlone(request, number) {
+                    settle(answer, now, &effects)
+                    continue
+                }
+            #endif
+            requests.append(
+                ForwardedRequest(number: number, source: request.waiting.remote, content: request.content))
+            if requests.count == forwardCount { break }
+        }
+        guard !requests.isEmpty else { return }
+        send(.forward(requests, floor: cluster.book.floor), to: following.life, &effects)
+    }
+
+    mutating func forwardReceived(
+        _ requests: [ForwardedRequest], _ floor: UInt64, _ place: Int, _ epoch: Epoch, _ now: ClockReading,
+        _ effects: inout Effects
+    ) {
+        guard phase == .master, isServing, epoch == election.epoch,
+            cluster.neighbours[place].installedIn == election.epoch
+        else { return }
+        let sender = cluster.neighbours[place].life
+        cluster.neighbours[place].seen.raise(to: floor)
+        for request in requests {
+            if isGroup {
+                takeForGroup(request, from: sender, now, &effects)
+                continue
+            }
+            guard cluster.overflow.count < configuration.limits.waitingRequests else { return }
+            guard cluster.neighbours[place].seen.insert(request.number) || has(.redeliveredTwice) else {
+                // It is under way, or an old copy; or it was refused, and the answer was lost.
+                if let refusal = cluster.neighbours[place].refused.first(where: { $0.number == request.number }) {
+                    cluster.outbox.append(ClusterState.Outgoing(life: sender, answer: refusal))
+                }
+                continue
+            }
+            if gathering.updateCount < configuration.limits.updatesPerEntry, cluster.overflow.isEmpty {
+                take(request, of: sender, booked: nil, now, &effects)
+            } else {
+                cluster.overflow.append(ClusterState.Forwarded(life: sender, request: request))
+            }
+        }
+    }
+
+    /// Those that the last entry had no room for.
+    mutating func takeUpOverflow(_ now: ClockReading, _ effects: inout Effects) {
+        var taken = 0
+        while taken < cluster.overflow.count, gathering.updateCount < configuration.limits.updatesPerEntry {
+            let next = cluster.overflow[taken]
+            taken += 1
+            take(next.request, of: next.life, booked: nil, now, &effects)
+        }
+        cluster.overflow.removeFirst(taken)
+    }
+
+    /// A request of the group that this master has not heard: it is booked as if it had.
+    mutating func takeForGroup(
+        _ request: ForwardedRequest, from sender: Life, _ now: ClockReading, _ effects: inout Effects
+    ) {
+        guard case .datagram(let bytes) = request.content else {
+            // Over HTTP only its own tracker has heard it, and answers.
+            take(request, of: sender, booked: nil, now, &effects)
+            return
+        }
+        let key = requestKey(request.source, bytes)
+        if cluster.wasSettled(key, now: now.monotonic), !has(.settledForgotten) {
+            // The sender has missed that.
+            let note = AnsweredRequest(number: key, content: .counts([]))
+            return cluster.outbox.append(ClusterState.Outgoing(life: sender, answer: note))
+        }
+        guard cluster.book.find(key: key) == nil, !cluster.book.isFull,
+            let parsed = try? TrackerRequest(bytes.span.bytes)
+        else { return }
+        var waiting = WaitingRequest(
+            remote: request.source, local: .unspecified, transactionID: TransactionID(0), socket: 0, numWant: 0,
+            ordinal: 0)
+        switch parsed {
+        case .connect(let transactionID): waiting.transactionID = transactionID
+        case .announce(let announce):
+            waiting.transactionID = announce.transactionID
+            waiting.numWant = numWant(announce.numWant, isIPv4: request.source.isIPv4)
+        case .scrape(_, let transactionID, _): waiting.transactionID = transactionID
+        }
+        _ = cluster.book.add(
+            BookedRequest(
+                waiting: waiting, content: request.content, key: key, heardAt: now.monotonic,
+                handedAt: now.monotonic))
+    }
+
+    // MARK: - Taking
+
+    /// Takes a request into the entry that gathers, among the reads, or refuses it.
+    mutating func take(
+        _ request: ForwardedRequest, of life: Life, booked: UInt64?, _ now: ClockReading, _ effects: inout Effects
+    ) {
+        switch request.content {
+        case .datagram(let bytes):
+            guard let parsed = try? TrackerRequest(bytes.span.bytes) else { return }
+            switch parsed {
+            case .connect(let transactionID):
+                guard let booked, let known = cluster.book.remove(booked) else { return }
+                noteSettled(known.key, now)
+                connect(transactionID, known.waiting, now, &effects)
+            case .announce(let announce):
+                gather(announce, bytes, request, life, now, &effects)
+            case .scrape(_, _, let hashCount):
+                let infoHashes = (0..<hashCount).map { InfoHash(Bytes20(bytes.span.bytes, at: 16 + 20 * $0)) }
+                read(infoHashes, request.number, life, now, &effects)
+            }
+        case .announce(let announce): gather(announce, request, life, now, &effects)
+        case .scrape(let infoHashes, let passkey):
+            if let refusal = state.access.refusal(passkey: passkey) {
+                return refuse(number: request.number, of: life, refusal, now, &effects)
+            }
+            read(infoHashes, request.number, life, now, &effects)
+        }
+    }
+
+    mutating func gather(
+        _ announce: AnnounceRequest, _ bytes: [UInt8], _ request: ForwardedRequest, _ life: Life,
+        _ now: ClockReading, _ effects: inout Effects
+    ) {
+        counters.announces += 1
+        var peer = request.source
+        if announce.ip != 0, peer.isIPv4, isTrusted(peer) { peer = SocketAddress(ipv4: announce.ip, port: 0) }
+        peer.port = announce.port
+        peer.scope = 0
+        let refusal = refusal(of: announce.infoHash, port: announce.port, event: announce.event, peer: peer) {
+            Passkey.inURL(AnnounceOptions.urlData(bytes.span.bytes))
+        }
+        if let refusal { return refuse(number: request.number, of: life, refusal, now, &effects) }
+        gather(
+            ForwardedAnnounce(
+                infoHash: announce.infoHash, peerID: announce.peerID, downloaded: announce.downloaded,
+                left: announce.left, event: announce.event, port: announce.port, passkey: []),
+            peer, request.number, life)
+    }
+
+    mutating func gather(
+        _ announce: ForwardedAnnounce, _ request: ForwardedRequest, _ life: Life, _ now: ClockReading,
+        _ effects: inout Effects
+    ) {
+        counters.announces += 1
+        var peer = request.source
+        peer.port = announce.port
+        peer.scope = 0
+        let refusal = refusal(of: announce.infoHash, port: announce.port, event: announce.event, peer: peer) {
+            announce.passkey
+        }
+        if let refusal { return refuse(number: request.number, of: life, refusal, now, &effects) }
+        gather(announce, peer, request.number, life)
+    }
+
+    mutating func gather(_ announce: ForwardedAnnounce, _ peer: SocketAddress, _ number: UInt64, _ life: Life) {
+        var hasRoom = true
+        if let endpoint = CompactIPv4(peer) {
+            hasRoom = gathering.append(
+                AnnounceUpdate(
+                    infoHash: announce.infoHash, peerID: announce.peerID, downloaded: announce.downloaded,
+                    left: announce.left, event: announce.event, endpoint: endpoint),
+                life: life, number: number)
+        } else if let endpoint = CompactIPv6(peer) {
+            hasRoom = gathering.append(
+                AnnounceUpdate(
+                    infoHash: announce.infoHash, peerID: announce.peerID, downloaded: announce.downloaded,
+                    left: announce.left, event: announce.event, endpoint: endpoint),
+                life: life, number: number)
+        }
+        if !hasRoom, let place = cluster.neighbours.place(of: life.id) {
+            // It comes again.
+            cluster.neighbours[place].seen.remove(number)
+        }
+    }
+}
+
+extension AnsweredRequest {
+    /// Whether this only says that the request of a key is done: a scrape has one info hash at least.
+    var isSettledKey: Bool { content == .counts([]) }
+}
+
+extension BookedRequest {
+    /// Whether it goes into no entry: a connect or a scrape.
+    var isRead: Bool {
+        switch content {
+        case .datagram(let bytes): if case .announce? = try? TrackerRequest(bytes.span.bytes) { false } else { true }
+        case .announce: false
+        case .scrape: true
+        }
+    }
+}
