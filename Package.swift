@@ -94,7 +94,8 @@ let package = Package(
         .testTarget(
             name: "SimulationTests",
             dependencies: ["Simulator", "TrackerLogic", "PeerLogic", "Wire", "Primitives"],
-            exclude: ["golden-hashes.txt", "cluster-golden-hashes.txt", "open-seeds.txt", "Transcripts"], swiftSettings: strict),
+            exclude: ["golden-hashes.txt", "cluster-golden-hashes.txt", "open-seeds.txt", "Transcripts"],
+            swiftSettings: strict),
         .testTarget(
             name: "RuntimeTests",
             dependencies: [
