@@ -226,7 +226,7 @@ struct ClusterReplyCheckTests {
     // MARK: - Peers
 
     @Test
-    func `a download that counts twice is seen`() {
+    func `a late copy of who has left is a new peer, and no fault`() {
         var bench = ClusterBench()
         let request = bench.announce(0, .completed, left: 0)
         bench.commit(bench.ask(0, request), ClusterBench.effects(ClusterBench.reply(leechers: 0, seeders: 1), to: 0))
@@ -237,7 +237,7 @@ struct ClusterReplyCheckTests {
         #expect(bench.checks.violations.isEmpty, "\(bench.checks.violations)")
         bench.hear(0, 0, ClusterBench.bytes(request), isSent: false)
         bench.commit(bench.entry([bench.update(request, of: 0)], waiting: [(bench.sights[0].life, 9)]))
-        #expect(bench.invariants == [.completedCountsOnce])
+        #expect(!bench.invariants.contains(.completedCountsOnce))
     }
 
     @Test(arguments: [(2100, true), (2200, false)] as [(UInt32, Bool)])
