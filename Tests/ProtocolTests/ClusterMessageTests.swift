@@ -153,14 +153,17 @@ struct ClusterMessageTests {
 
     @Test func `another version is refused by its number, whatever follows`() {
         for version in [0, 2, 255] as [UInt8] {
-            #expect(throws: ClusterMessageError.otherVersion(version)) {
+            #expect(throws: ClusterMessageError.otherVersion(version, of: nil)) {
                 try ClusterMessage(Array("SKM".utf8) + [version])
             }
-            #expect(throws: ClusterMessageError.otherVersion(version)) {
+            let sender = Life(id: 0x0707_0707, incarnation: 0x0707_0707_0707_0707)
+            #expect(throws: ClusterMessageError.otherVersion(version, of: sender)) {
                 try ClusterMessage(Array("SKM".utf8) + [version] + Array(repeating: 7, count: 500))
             }
         }
-        #expect("\(ClusterMessageError.otherVersion(7))".contains("version 7"))
+        let words = "\(ClusterMessageError.otherVersion(7, of: Life(id: 5, incarnation: 1)))"
+        #expect(words.contains("tracker 5 speaks version 7") && words.contains("this one version 1"))
+        #expect("\(ClusterMessageError.otherVersion(7, of: nil))".hasPrefix("a tracker speaks version 7"))
         #expect(throws: ClusterMessageError.notAMessage) { try ClusterMessage(Array("SKE".utf8) + [1, 2, 3]) }
         #expect(throws: ClusterMessageError.notAMessage) { try ClusterMessage([]) }
     }

@@ -48,12 +48,14 @@ struct MergeModel: Equatable {
             return
         }
         var peer = peer
-        let isOther = old?.peer?.peerID != peer.peerID
+        let isOther = old?.peer.map { $0.peerID != peer.peerID } ?? false
+        let cameComplete = old?.peer == nil && peer.left == 0
         peer.isCounted = (old?.peer?.isCounted ?? false) && !(event == .started && peer.left > 0 && isOther)
-        if event == .completed, peer.left == 0, !peer.isCounted {
+        if event == .completed, peer.left == 0, !peer.isCounted, !isOther {
             peer.isCounted = true
             counts[CountKey(infoHash: infoHash, origin: origin), default: 0] += 1
         }
+        if cameComplete { peer.isCounted = true }
         let isBack = old != nil && old?.peer == nil
         peer.lastSeen = max(time, (old?.time ?? 0) + (isBack ? 1 : 0))
         words[key] = Word(time: peer.lastSeen, peer: peer)

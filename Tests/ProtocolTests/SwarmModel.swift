@@ -33,13 +33,15 @@ struct SwarmModel {
         var isCounted = old?.isCounted ?? false
         // A download that another client begins may complete anew.
         if announce.event == .started, announce.left > 0, old?.peerID != announce.peerID { isCounted = false }
-        if announce.event == .completed, announce.left == 0, !isCounted {
+        let cameComplete = old == nil && announce.left == 0
+        let isOther = old.map { $0.peerID != announce.peerID } ?? false
+        if announce.event == .completed, announce.left == 0, !isCounted, !isOther {
             isCounted = true
             swarms[announce.infoHash, default: Swarm()].completed += 1
         }
         swarms[announce.infoHash, default: Swarm()].peers[address] = Peer(
             peerID: announce.peerID, downloaded: announce.downloaded, left: announce.left, lastSeen: time,
-            isCounted: isCounted)
+            isCounted: isCounted || cameComplete)
         swarms[announce.infoHash]?.emptySince = 0
     }
 
@@ -113,11 +115,13 @@ struct SwarmModel {
                 let order = random.below(1 << 20) * 4
                 var past = peer
                 past.peerID = .zero
-                past.left = peer.isCounted ? 0 : UInt64(random.below(2))
+                past.left = peer.isCounted ? 0 : 1
                 if peer.isCounted {
+                    // Who came with everything was not counted.
+                    let event = missing > 0 ? AnnounceEvent.completed : .none
                     missing -= 1
-                    tell(peer.lastSeen, order, announce(infoHash, address, past, .completed))
-                } else if random.oneIn(2) {
+                    tell(peer.lastSeen, order, announce(infoHash, address, past, event))
+                } else if peer.left == 0 || random.oneIn(2) {
                     tell(peer.lastSeen, order, announce(infoHash, address, past, .none))
                 }
                 tell(peer.lastSeen, order + 1, announce(infoHash, address, peer, .none))

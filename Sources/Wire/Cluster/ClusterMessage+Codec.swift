@@ -6,6 +6,10 @@
 ///     ..  epoch: round, id
 ///     ..  kind, body
 ///
+/// Magic, version and sender have these places in every version, so that a tracker can say who speaks another one. A
+/// message holds entries and chunks of the state as they are: whoever gives those another version gives the messages
+/// another one, too.
+///
 /// Numbers are big-endian. Each message has one spelling, and no other is read: flags are 0 or 1, kinds are known, and
 /// nothing follows the body. Whether the bytes are authentic is another's affair; reading strangers' bytes never traps.
 /// `MessageReader.swift` holds the parts.
@@ -16,17 +20,17 @@ import Primitives
 public enum ClusterMessageError: Error, Hashable, CustomStringConvertible {
     /// It does not begin like one.
     case notAMessage
-    /// It comes from a program that speaks another version.
-    case otherVersion(UInt8)
+    /// It comes from a program that speaks another version; nil where it is too short to say who that is.
+    case otherVersion(UInt8, of: Life?)
     /// It is cut, it goes on after its end, or it says what no tracker says.
     case damaged
 
     public var description: String {
         switch self {
         case .notAMessage: "these bytes are no cluster message: something else uses this bus"
-        case .otherVersion(let version):
-            "a tracker speaks version \(version) of the cluster protocol, this one version \(ClusterMessage.version); "
-                + "run the same release on all trackers of a cluster"
+        case .otherVersion(let version, let sender):
+            "\(sender.map { "tracker \($0.id)" } ?? "a tracker") speaks version \(version) of the cluster protocol, "
+                + "this one version \(ClusterMessage.version); run the same release on all trackers of a cluster"
         case .damaged: "a cluster message is damaged"
         }
     }
@@ -74,7 +78,7 @@ extension ClusterMessage {
         guard bytes.starts(with: ClusterMessage.magic) else { throw .notAMessage }
         var reader = MessageReader(bytes, from: ClusterMessage.magic.count)
         let version = try reader.u8()
-        guard version == ClusterMessage.version else { throw .otherVersion(version) }
+        guard version == ClusterMessage.version else { throw .otherVersion(version, of: try? reader.life()) }
         sender = try reader.life()
         destination = try reader.flag() ? .one(try reader.life()) : .all
         epoch = try reader.epoch()
