@@ -48,10 +48,15 @@ public struct ClusterConfiguration: Sendable, Hashable {
     /// A tracker that was not heard for so many keepalives is down.
     public var missed: Int
     public var entry: Entry
+    /// Between two messages in which a slave hands requests on: those that it hears meanwhile share the next one.
+    ///
+    /// A broker carries some ten thousand messages a second, and clients ask more often than that.
+    public var handOnPause: Duration
 
     public init(
         mode: Mode, members: [UInt32] = [], election: Election = .highest, vote: Vote = .majority,
-        keepalive: Duration = .seconds(1), missed: Int = 2, entry: Entry = .any
+        keepalive: Duration = .seconds(1), missed: Int = 2, entry: Entry = .any,
+        handOnPause: Duration = .milliseconds(1)
     ) {
         self.mode = mode
         self.members = members.sorted()
@@ -60,6 +65,7 @@ public struct ClusterConfiguration: Sendable, Hashable {
         self.keepalive = keepalive
         self.missed = missed
         self.entry = entry
+        self.handOnPause = handOnPause
     }
 
     /// After so long a silence a tracker is taken for down.

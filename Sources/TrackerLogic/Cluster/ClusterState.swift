@@ -54,25 +54,21 @@ struct ClusterState: Sendable, Equatable {
     /// When to stand, unless somebody else does.
     var standAt: Instant?
     /// A claim to be master that never answered, and until when it is not heeded.
-    var ignored: (life: Life, until: Instant)? {
-        get { ignoredLife.map { ($0, ignoredUntil) } }
-        set {
-            ignoredLife = newValue?.life
-            ignoredUntil = newValue?.until ?? ignoredUntil
-        }
-    }
-    private var ignoredLife: Life?
-    private var ignoredUntil = Instant(nanoseconds: 0)
+    var ignored: Ignored?
 
     /// The next quarter of a keepalive.
     var tickAt: Instant?
     var keepaliveAt = Instant(nanoseconds: 0)
     /// When the proposal under way, or what else was asked, was last sent.
     var sentAt = Instant(nanoseconds: 0)
+    /// When requests were last handed on.
+    var handedOnAt = Instant(nanoseconds: 0)
     /// In a group: requests that were answered without an entry, in this step.
     var settledKeys: [UInt64] = []
     /// In a group: the last requests that were settled, so that what a slave hands on late is not answered again.
     private(set) var recentKeys = RecentKeys()
+    /// In a group: until when this tracker does not heed what its sockets hold, for it may be old.
+    var deafUntil = Instant(nanoseconds: 0)
     /// Whether the others have still to be told what was decided.
     var owesCommit = false
     /// Whether the entry under way is an empty one, in the place of one that was refused.
@@ -106,7 +102,11 @@ struct ClusterState: Sendable, Equatable {
 
     /// While reading back: the last entry so far, which may not have been decided.
     var lastRestored: LoggedEntry?
-    var isRecordUnreadable = false
+
+    struct Ignored: Sendable, Hashable {
+        var life: Life
+        var until: Instant
+    }
 
     struct Forwarded: Sendable, Hashable {
         var life: Life
@@ -121,7 +121,8 @@ struct ClusterState: Sendable, Equatable {
     struct Handover: Sendable, Hashable {
         var to: Life
         var until: Instant
-        var isAnnounced = false
+        /// When it was last told so.
+        var announcedAt: Instant?
     }
 
     mutating func rememberSettled(_ key: UInt64, now: Instant) { recentKeys.insert(key, now: now) }
@@ -131,8 +132,10 @@ struct ClusterState: Sendable, Equatable {
         recentKeys.insertedAt(key).map { now - $0 < RecentKeys.memory } ?? false
     }
 
-    /// What was read back counts from the start of this life.
-    mutating func restartMemory(now: Instant) { recentKeys.restart(now: now) }
+    /// What others have seen settled is settled just now, as far as this life can know.
+    mutating func rememberSettled(_ keys: [SettledKey], now: Instant) {
+        for settled in keys { recentKeys.insert(settled.key, now: now) }
+    }
 
     init(id: UInt32, isKeyed: Bool, maxRequests: Int, isBlank: Bool, seed: UInt64) {
         self.id = id

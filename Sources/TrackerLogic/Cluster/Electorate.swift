@@ -15,8 +15,15 @@ struct Electorate: Sendable, Hashable {
     func includes(_ id: UInt32) -> Bool { voters.contains(id) }
 
     /// Whether these ids, each named once, decide.
-    func isQuorum(_ ids: [UInt32]) -> Bool {
+    @inline(__always)
+    func isQuorum(_ ids: some Sequence<UInt32>) -> Bool {
         ids.count(where: includes) > voters.count / 2 && needed.allSatisfy(ids.contains)
+    }
+
+    /// Whether those of the voters decide of whom this holds.
+    @inline(__always)
+    func isQuorum(where holds: (UInt32) -> Bool) -> Bool {
+        voters.count(where: holds) > voters.count / 2 && needed.allSatisfy(holds)
     }
 
     /// Whether no quorum is left without these.

@@ -63,7 +63,7 @@ struct EntryLog: Sendable, Hashable {
 
     var tailCount: Int { tail.count }
     /// Whether a write is under way, of an entry or of everything.
-    var isWriting: Bool { writing != nil || isWritingEverything }
+    var isWriting: Bool { if case nil = writing { isWritingEverything } else { true } }
     /// The last entry of the tail, or the one before its first.
     var tailEnd: UInt64 { tailStart + UInt64(tail.count) - 1 }
 
@@ -164,6 +164,8 @@ struct EntryLog: Sendable, Hashable {
     var nextWrite: NextWrite? {
         guard !isWriting, writesResumeAt == nil else { return nil }
         if needsEverything { return .everything }
+        // Most steps have nothing to write.
+        if case nil = pending, durableThrough >= tailEnd { return nil }
         if let pending, pending.header.index <= durableThrough + 1, durablePending?.header != pending.header {
             return .entry(pending)
         }

@@ -17,7 +17,8 @@ struct MergeWork: Sendable, Hashable {
     let position: Position
     /// The chunk that is awaited.
     var chunk: UInt32 = 0
-    var askedAt: Instant
+    /// When it was last asked for; nil where it is to be asked for at once.
+    var askedAt: Instant?
     let beganAt: Instant
     /// Updates that are not gathered yet, the next one last.
     var updates: [Update] = []

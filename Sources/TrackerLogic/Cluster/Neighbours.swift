@@ -32,6 +32,8 @@ struct Neighbour: Sendable, Hashable {
     var seen = SeenWindow()
     /// The last of them that were refused, for when the answer was lost.
     var refused: [AnsweredRequest] = []
+    /// When it was last spoken to as another master.
+    var addressedAt: Instant?
     /// Since when a vote has been awaited from it.
     var voteAwaitedSince: Instant?
     /// Whether it was dropped from the active list for not voting; until it says hello anew.
@@ -115,7 +117,53 @@ struct Neighbours: Sendable, Hashable {
 
     /// When the next one will have been silent for too long.
     func silenceDeadline(_ detectionTime: Duration) -> Instant? {
-        all.reduce(nil) { earliest($0, $1.isUp ? $1.heardAt + detectionTime : nil) }
+        var deadline: Instant?
+        for place in all.indices where all[place].isUp {
+            deadline = earliest(deadline, all[place].heardAt + detectionTime)
+        }
+        return deadline
+    }
+
+    /// Those that count as active, and one's own id, in rising order.
+    ///
+    /// - Parameters:
+    ///   - epoch: of a master: only whom it has welcomed in it counts.
+    ///   - known: what they were at an earlier look; given back where they are the same, for most steps change none of
+    ///     them, and a list that is at hand costs nothing.
+    func voters(with own: UInt32, welcomedIn epoch: Epoch?, knowing known: [UInt32]) -> [UInt32] {
+        var count = 0
+        var areSame = true
+        eachVoter(with: own, welcomedIn: epoch) { id in
+            if count >= known.count || known[count] != id { areSame = false }
+            count += 1
+        }
+        if areSame, count == known.count { return known }
+        var voters: [UInt32] = []
+        voters.reserveCapacity(count)
+        eachVoter(with: own, welcomedIn: epoch) { voters.append($0) }
+        return voters
+    }
+
+    @inline(__always)
+    private func eachVoter(with own: UInt32, welcomedIn epoch: Epoch?, _ body: (UInt32) -> Void) {
+        var isOwnDone = false
+        // By their places: a neighbour holds lists, and a copy of it would hold them, too.
+        for place in all.indices where all[place].isUp && all[place].isWhole && !all[place].isDropped {
+            if let epoch, all[place].installedIn != epoch { continue }
+            let id = all[place].life.id
+            if !isOwnDone, id > own {
+                isOwnDone = true
+                body(own)
+            }
+            body(id)
+        }
+        if !isOwnDone { body(own) }
+    }
+
+    /// Whether one with this id is heard and follows the master of an epoch, or was welcomed by it.
+    func follows(_ id: UInt32, _ epoch: Epoch) -> Bool {
+        guard let place = place(of: id), all[place].isUp else { return false }
+        return all[place].epoch == epoch || all[place].installedIn == epoch
     }
 
     mutating func markDown(_ place: Int) { all[place].isUp = false }
@@ -127,40 +175,63 @@ struct Neighbours: Sendable, Hashable {
 /// Which numbered requests of one life have been seen: all below a floor, and a window above it.
 struct SeenWindow: Sendable, Hashable {
     /// Requests that one tracker may have under way.
-    static let width = 16_384
+    static let width = 131_072
+    /// What the window begins with; it doubles when numbers need it.
+    private static let leastWidth = 16_384
 
     private var floor: UInt64 = 0
+    /// A bit for each number from the floor on, at the number's remainder.
     private var words: [UInt64] = []
+
+    private func place(of number: UInt64) -> (word: Int, bit: UInt64) {
+        let bit = Int(number % UInt64(words.count * 64))
+        return (bit / 64, 1 << UInt64(bit % 64))
+    }
+
+    private func isInside(_ number: UInt64) -> Bool { number >= floor && number - floor < UInt64(words.count * 64) }
+
+    private mutating func grow(toHold number: UInt64) {
+        let old = self
+        var width = max(SeenWindow.leastWidth, words.count * 64)
+        while number - floor >= UInt64(width) { width *= 2 }
+        words = Array(repeating: 0, count: width / 64)
+        for number in old.floor..<old.floor + UInt64(old.words.count * 64) {
+            let (from, bit) = old.place(of: number)
+            guard old.words[from] & bit != 0 else { continue }
+            let (word, newBit) = place(of: number)
+            words[word] |= newBit
+        }
+    }
 
     /// Notes a number.
     ///
     /// - Returns: whether it is new, and within the window.
     mutating func insert(_ number: UInt64) -> Bool {
-        guard number >= floor, number < floor + UInt64(SeenWindow.width) else { return false }
-        if words.isEmpty { words = Array(repeating: 0, count: SeenWindow.width / 64) }
-        let bit = Int(number % UInt64(SeenWindow.width))
-        guard words[bit / 64] & (1 << UInt64(bit % 64)) == 0 else { return false }
-        words[bit / 64] |= 1 << UInt64(bit % 64)
+        guard number >= floor, number - floor < UInt64(SeenWindow.width) else { return false }
+        if !isInside(number) { grow(toHold: number) }
+        let (word, bit) = place(of: number)
+        guard words[word] & bit == 0 else { return false }
+        words[word] |= bit
         return true
     }
 
     /// Forgets a number: the request was not taken after all.
     mutating func remove(_ number: UInt64) {
-        guard !words.isEmpty, number >= floor else { return }
-        let bit = Int(number % UInt64(SeenWindow.width))
-        words[bit / 64] &= ~(1 << UInt64(bit % 64))
+        guard isInside(number) else { return }
+        let (word, bit) = place(of: number)
+        words[word] &= ~bit
     }
 
     /// Nothing below this number will come that anybody waits for.
     mutating func raise(to newFloor: UInt64) {
         guard newFloor > floor else { return }
-        if words.isEmpty || newFloor - floor >= UInt64(SeenWindow.width) {
-            words = []
-        } else {
+        if isInside(newFloor) {
             for number in floor..<newFloor {
-                let bit = Int(number % UInt64(SeenWindow.width))
-                words[bit / 64] &= ~(1 << UInt64(bit % 64))
+                let (word, bit) = place(of: number)
+                words[word] &= ~bit
             }
+        } else {
+            words = []
         }
         floor = newFloor
     }

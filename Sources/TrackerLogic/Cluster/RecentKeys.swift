@@ -32,11 +32,6 @@ struct RecentKeys: Sendable, Equatable {
         next = (next + 1) % RecentKeys.maxCount
     }
 
-    /// Takes all for settled just now.
-    mutating func restart(now: Instant) {
-        for slot in times.indices { times[slot] = now }
-    }
-
     /// When a key was last settled.
     func insertedAt(_ key: UInt64) -> Instant? { slot(of: key).map { times[$0] } }
 

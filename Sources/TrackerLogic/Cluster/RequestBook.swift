@@ -14,8 +14,14 @@ import Primitives
 import Wire
 
 struct BookedRequest: Sendable, Hashable {
+    enum Kind: Sendable, Hashable {
+        case connect, announce, scrape
+    }
+
     /// Who is to be answered, and how.
     var waiting: WaitingRequest
+    /// What the content is, so that it is not read again to know.
+    var kind: Kind
     var content: ForwardedRequest.Content
     /// In a group: what all trackers call it.
     var key: UInt64
@@ -24,11 +30,17 @@ struct BookedRequest: Sendable, Hashable {
     var handedAt: Instant
     /// The epoch whose master has it.
     var handedIn = Epoch.zero
+
+    /// Whether it goes into no entry.
+    var isRead: Bool { kind != .announce }
 }
 
 struct RequestBook: Sendable, Equatable {
     /// BEP 15 has a client ask again after 15 s.
-    static let maxAge = Duration.seconds(15)
+    private static let maxAge = Duration.seconds(15)
+    /// In a group, what one tracker hands on late another may have settled long ago: it has to come while that is
+    /// remembered (`RecentKeys.memory`), with three seconds to spare for the way.
+    private static let maxGroupAge = Duration.seconds(9)
 
     /// In the order of their numbers; nil where they are done.
     private var requests: [BookedRequest?] = []
@@ -43,6 +55,7 @@ struct RequestBook: Sendable, Equatable {
     private let isKeyed: Bool
 
     private let maxCount: Int
+    private var maxAge: Duration { isKeyed ? RequestBook.maxGroupAge : RequestBook.maxAge }
 
     init(isKeyed: Bool, maxCount: Int) {
         self.isKeyed = isKeyed
@@ -95,7 +108,8 @@ struct RequestBook: Sendable, Equatable {
 
     private mutating func compact() {
         var gone = 0
-        while gone < requests.count, requests[gone] == nil { gone += 1 }
+        // Matched, not compared: `==` copies what it looks at.
+        while gone < requests.count, case nil = requests[gone] { gone += 1 }
         guard gone == requests.count || gone >= 256 else { return }
         requests.removeFirst(gone)
         floor += UInt64(gone)
@@ -115,6 +129,9 @@ struct RequestBook: Sendable, Equatable {
         return nil
     }
 
+    /// Whether there may be requests that the master of an epoch does not have yet; `nextUnhanded` knows.
+    func hasUnhanded(_ epoch: Epoch) -> Bool { handedEpoch != epoch || handedCount < requests.count }
+
     mutating func hand(_ number: UInt64, _ epoch: Epoch, now: Instant) {
         guard let place = place(of: number) else { return }
         requests[place]?.handedIn = epoch
@@ -130,20 +147,24 @@ struct RequestBook: Sendable, Equatable {
         }
     }
 
-    /// Takes out what is too old.
-    mutating func removeStale(now: Instant) -> [BookedRequest] {
+    /// Takes out what is too old, but for what this master has taken into an entry.
+    ///
+    /// - Parameter leading: the epoch that this tracker leads, if it does.
+    mutating func removeStale(now: Instant, leading: Epoch?) -> [BookedRequest] {
         var stale: [BookedRequest] = []
-        while let number = oldest, let request = self[number], now - request.heardAt >= RequestBook.maxAge {
+        guard !isEmpty else { return stale }
+        var number = floor
+        let end = floor + UInt64(requests.count)
+        // In the order in which they were heard.
+        while number < end {
+            defer { number += 1 }
+            guard let request = self[number] else { continue }
+            guard now - request.heardAt >= maxAge else { break }
+            if let leading, request.handedIn == leading { continue }
             remove(number)
             stale.append(request)
         }
         return stale
-    }
-
-    private var oldest: UInt64? {
-        var place = 0
-        while place < requests.count, requests[place] == nil { place += 1 }
-        return place < requests.count ? floor + UInt64(place) : nil
     }
 
     /// Takes everything out.

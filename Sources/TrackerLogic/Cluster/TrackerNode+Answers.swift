@@ -26,14 +26,6 @@ extension TrackerNode {
         }
     }
 
-    /// In a group: the requests of an entry that comes in another way than by a master's word are settled, too.
-    mutating func noteSettledTickets(of entry: LoggedEntry, now: Instant) {
-        guard isGroup, let tickets = try? Tickets(entry.bytes, entry.header) else { return }
-        for ticket in tickets.tickets where tickets.life(of: ticket) == Tickets.group {
-            cluster.rememberSettled(ticket.number, now: now)
-        }
-    }
-
     /// A ticket's update was refused by the vote: its client is told, if it is this tracker's to tell.
     mutating func settleRefused(
         _ ticket: Ticket, of owner: Life, _ now: ClockReading, _ effects: inout Effects
@@ -184,6 +176,7 @@ extension TrackerNode {
             cluster.sentAt = now.monotonic
             broadcast(.confirm(round: cluster.reads.round), epoch: election.epoch, &effects)
         }
+        guard cluster.reads.isRoundUnderWay else { return }
         answerReads(now, by: hasLease(now) ? Electorate(voters: [cluster.id]) : electorate, &effects)
     }
 

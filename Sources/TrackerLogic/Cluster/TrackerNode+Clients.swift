@@ -7,13 +7,15 @@ extension TrackerNode {
     // MARK: - Hearing
 
     /// Books what came from peers; what can be answered is answered at the end of the step.
+    ///
+    /// Without a bus, too: it may be back before they have lost patience.
     mutating func book(_ batch: DatagramBatch, _ now: ClockReading, _ effects: inout Effects) {
-        guard phase == .following || phase == .candidate || phase == .master,
-            cluster.isBusUp || has(.fencedAnswers)
-        else {
+        guard phase == .following || phase == .candidate || phase == .master, cluster.deafUntil <= now.monotonic else {
             counters.ignored += UInt64(batch.datagrams.count)
             return
         }
+        // Nothing else empties it while there is no bus.
+        if cluster.book.isFull, !cluster.isBusUp { dropStaleRequests(now, &effects) }
         for number in batch.datagrams.indices {
             let datagram = batch.datagrams[number]
             guard datagram.remote.port != 0 else {
@@ -34,18 +36,22 @@ extension TrackerNode {
         var waiting = WaitingRequest(
             remote: datagram.remote, local: datagram.local, transactionID: TransactionID(0), socket: datagram.socket,
             numWant: 0, ordinal: 0)
+        let kind: BookedRequest.Kind
         do {
             switch try TrackerRequest(bytes.span.bytes) {
             case .connect(let transactionID):
+                kind = .connect
                 waiting.transactionID = transactionID
                 if has(.fencedAnswers), !cluster.isBusUp { return connect(transactionID, waiting, now, &effects) }
             case .announce(let request):
+                kind = .announce
                 waiting.transactionID = request.transactionID
                 waiting.numWant = numWant(request.numWant, isIPv4: datagram.remote.isIPv4)
                 guard connectionIDs.isValid(request.connectionID, from: datagram.remote, at: now.wall) else {
                     return complainAlone(request.transactionID, .connectionIDExpired, datagram, now, &effects)
                 }
             case .scrape(let connectionID, let transactionID, _):
+                kind = .scrape
                 waiting.transactionID = transactionID
                 guard connectionIDs.isValid(connectionID, from: datagram.remote, at: now.wall) else {
                     return complainAlone(transactionID, .connectionIDExpired, datagram, now, &effects)
@@ -60,7 +66,7 @@ extension TrackerNode {
         if isGroup, cluster.book.find(key: key) != nil || cluster.wasSettled(key, now: now.monotonic) { return }
         _ = cluster.book.add(
             BookedRequest(
-                waiting: waiting, content: .datagram(bytes), key: key, heardAt: now.monotonic,
+                waiting: waiting, kind: kind, content: .datagram(bytes), key: key, heardAt: now.monotonic,
                 handedAt: now.monotonic))
     }
 
@@ -94,9 +100,11 @@ extension TrackerNode {
         var waiting = WaitingRequest(
             remote: request.source, local: .unspecified, transactionID: TransactionID(0), socket: 0, numWant: 0,
             ordinal: 0, clientRequest: request.id)
+        let kind: BookedRequest.Kind
         let content: ForwardedRequest.Content
         switch request.content {
         case .announce(let announce):
+            kind = .announce
             let wanted = announce.numWant.map { $0 < 0 ? configuration.numWant : $0 } ?? configuration.numWant
             waiting.numWant = UInt16(min(wanted, configuration.maxNumWant))
             content = .announce(
@@ -104,12 +112,14 @@ extension TrackerNode {
                     infoHash: announce.infoHash, peerID: announce.peerID, downloaded: announce.downloaded,
                     left: announce.left, event: announce.event, port: announce.port, passkey: request.passkey))
         case .scrape(let infoHashes):
+            kind = .scrape
             content = .scrape(Array(infoHashes.prefix(Limits.scrapeHashes)), passkey: request.passkey)
         }
         // In a group, nobody else has heard it.
         let key = isGroup ? mixed(request.id ^ mixed(promise.incarnation)) : 0
         _ = cluster.book.add(
             BookedRequest(
-                waiting: waiting, content: content, key: key, heardAt: now.monotonic, handedAt: now.monotonic))
+                waiting: waiting, kind: kind, content: content, key: key, heardAt: now.monotonic,
+                handedAt: now.monotonic))
     }
 }

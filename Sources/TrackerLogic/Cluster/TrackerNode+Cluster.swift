@@ -6,13 +6,16 @@ import Wire
 extension TrackerNode {
     // MARK: - Itself
 
+    @inline(__always)
     var life: Life { Life(id: cluster.id, incarnation: promise.incarnation) }
 
+    @inline(__always)
     var policy: ClusterConfiguration {
         guard let policy = configuration.cluster else { preconditionFailure("a node without a bus has no policy") }
         return policy
     }
 
+    @inline(__always)
     var isQuorumMode: Bool { configuration.cluster?.mode == .quorum }
 
     /// A pause between two tries of the same.
@@ -22,7 +25,7 @@ extension TrackerNode {
 
     mutating func startInCluster(_ now: ClockReading, _ effects: inout Effects) {
         snapshotter.start(now: now.monotonic, hasEntries: state.index > 0)
-        cluster.restartMemory(now: now.monotonic)
+        cluster.rememberSettled(state.settled, now: now.monotonic)
         effects.observations.append(.fenced)
     }
 
@@ -60,6 +63,7 @@ extension TrackerNode {
             ClusterMessage(sender: self.life, destination: .all, epoch: epoch ?? promise.epoch, body: body))
     }
 
+    @inline(__always)
     var keepalive: ClusterMessage.Body {
         .keepalive(
             Keepalive(
@@ -67,12 +71,16 @@ extension TrackerNode {
                 isWhole: promise.isWhole && cluster.transfer == nil))
     }
 
+    @inline(__always)
     var clusterRole: ClusterRole {
         switch phase {
-        case .master: .master
-        case .candidate: .candidate
+        case .master: return .master
+        case .candidate: return .candidate
         case .restoring, .following, .draining, .failed, .stopped:
-            cluster.following?.isInstalled == true && cluster.transfer == nil && promise.isWhole ? .slave : .newcomer
+            guard cluster.following?.isInstalled == true, promise.isWhole, case nil = cluster.transfer else {
+                return .newcomer
+            }
+            return .slave
         }
     }
 
@@ -101,7 +109,7 @@ extension TrackerNode {
             // Others are to know of this one soon.
             cluster.keepaliveAt = min(cluster.keepaliveAt, now.monotonic)
         case .taken:
-            if case .hello = message.body, phase == .master { send(.refused(.idTaken), to: sender, &effects) }
+            refuseNamesake(message, &effects)
             return
         case .noRoom:
             if case .hello = message.body, phase == .master { send(.refused(.clusterFull), to: sender, &effects) }
@@ -110,8 +118,23 @@ extension TrackerNode {
         cluster.highestRound = max(cluster.highestRound, message.epoch.round)
         cluster.neighbours[place].epoch = message.epoch
         if has(.lowerMasterStays), phase == .master, message.epoch > election.epoch { return }
-        if message.destination != .all, cluster.following?.life == sender { cluster.following?.since = now.monotonic }
+        if message.destination != .all {
+            // It hears this node.
+            if cluster.following?.life == sender { cluster.following?.since = now.monotonic }
+            if cluster.ignored?.life == sender { cluster.ignored = nil }
+        }
         dispatch(message, place, now, &effects)
+    }
+
+    /// Two lives with one number: the one that this master has heard first stays.
+    ///
+    /// Both may have been given it by masters on the two sides of a partition, and follow this one by now.
+    private func refuseNamesake(_ message: ClusterMessage, _ effects: inout Effects) {
+        guard phase == .master else { return }
+        switch message.body {
+        case .hello, .keepalive: send(.refused(.idTaken), to: message.sender, &effects)
+        default: break
+        }
     }
 
     private mutating func dispatch(
@@ -204,11 +227,7 @@ extension TrackerNode {
             // It could not be written when it was made; without, there is no vote.
             persistPromise(&effects)
         }
-        for request in cluster.book.removeStale(now: now.monotonic) {
-            if let id = request.waiting.clientRequest {
-                effects.answers.append(Answer(id: id, content: .failure(.notServing)))
-            }
-        }
+        dropStaleRequests(now, &effects)
         if cluster.refusal != nil, now.monotonic - cluster.refusedAt >= policy.detectionTime * 2 {
             // Whoever said so is gone, or it was an old message.
             cluster.refusal = nil
@@ -225,6 +244,16 @@ extension TrackerNode {
         }
     }
 
+    /// Forgets requests whose clients have asked again by now.
+    mutating func dropStaleRequests(_ now: ClockReading, _ effects: inout Effects) {
+        let leading = phase == .master ? election.epoch : nil
+        for request in cluster.book.removeStale(now: now.monotonic, leading: leading) {
+            if let id = request.waiting.clientRequest {
+                effects.answers.append(Answer(id: id, content: .failure(.notServing)))
+            }
+        }
+    }
+
     private mutating func sayKeepalive(_ now: ClockReading, _ effects: inout Effects) {
         guard cluster.keepaliveAt <= now.monotonic else { return }
         cluster.keepaliveAt = now.monotonic + policy.keepalive
@@ -232,6 +261,7 @@ extension TrackerNode {
     }
 
     /// When a node on a bus wants to be woken.
+    @inline(__always)
     var clusterDeadline: Instant? {
         guard isClustered else { return nil }
         var deadline = earliest(log.writesResumeAt, cluster.leavesAt)
@@ -239,7 +269,8 @@ extension TrackerNode {
         deadline = earliest(deadline, earliest(cluster.tickAt, cluster.keepaliveAt))
         deadline = earliest(deadline, cluster.neighbours.silenceDeadline(policy.detectionTime))
         switch phase {
-        case .following: deadline = earliest(deadline, earliest(cluster.standAt, masterDeadline))
+        case .following:
+            deadline = earliest(earliest(deadline, handOnDeadline), earliest(cluster.standAt, masterDeadline))
         case .candidate: deadline = earliest(deadline, election.givesUpAt)
         case .master: deadline = earliest(deadline, cluster.handover?.until)
         case .restoring, .draining, .failed, .stopped: break
@@ -248,6 +279,7 @@ extension TrackerNode {
     }
 
     /// When the master will have been silent for too long.
+    @inline(__always)
     private var masterDeadline: Instant? {
         guard cluster.suspectingSince == nil else { return nil }
         return (cluster.following?.heardAt ?? cluster.aloneSince) + policy.detectionTime

@@ -120,8 +120,9 @@ extension TrackerNode {
     // MARK: - Coming into office
 
     /// Whether a quorum of the voters, as they are now, has promised to follow.
+    @inline(__always)
     var isElected: Bool {
-        electorate.isQuorum(election.answeredIDs)
+        electorate.isQuorum(election.answers.lazy.map(\.life.id))
             || has(.electedByMinority) && election.answers.count * 2 + 1 >= electorate.voters.count
     }
 
@@ -199,7 +200,7 @@ extension TrackerNode {
         cluster.following = nil
         cluster.servesFrom = .max
         cluster.aloneSince = now.monotonic
-        dropCommands(&effects)
+        dropCommands("this tracker is no longer master: ask again", &effects)
         cluster.keepaliveAt = min(cluster.keepaliveAt, now.monotonic)
     }
 }

@@ -21,6 +21,7 @@ extension TrackerNode {
         else { return }
         let index = entry.header.index
         if index <= state.index {
+            if isStrayed(Position(index: index - 1, chain: entry.header.previous)) { return strayed(now, &effects) }
             // Decided here already: a new master has still to find out.
             if log.durableThrough >= index, log.chain(at: index, applied: state.position) == entry.chain,
                 mayAcknowledge(epoch)
@@ -64,7 +65,7 @@ extension TrackerNode {
     /// Writes the next entry that the disk lacks.
     mutating func writeLog(_ now: ClockReading, _ effects: inout Effects) {
         log.resume(now: now.monotonic)
-        guard cluster.transfer == nil, !cluster.isFinishingTransfer, let next = log.nextWrite else { return }
+        guard case nil = cluster.transfer, !cluster.isFinishingTransfer, let next = log.nextWrite else { return }
         switch next {
         case .entry(let entry):
             log.beginWrite(entry)
@@ -116,9 +117,11 @@ extension TrackerNode {
 
     /// The master has decided all up to a position.
     mutating func learn(_ position: Position, _ now: ClockReading, _ effects: inout Effects) {
-        guard let following = cluster.following, following.isInstalled, cluster.transfer == nil,
-            position.index > state.index
-        else { return }
+        guard let following = cluster.following, following.isInstalled, case nil = cluster.transfer else { return }
+        guard position.index > state.index else {
+            if isStrayed(position) { strayed(now, &effects) }
+            return
+        }
         if let pending = log.pending, pending.header.previous == state.chain,
             pending.position == position || has(.learnedByIndex) && pending.header.index == position.index
         {
@@ -126,6 +129,20 @@ extension TrackerNode {
         } else {
             fetch(now, &effects)
         }
+    }
+
+    /// Whether a place in the master's history is not in this node's, though that goes further: in survivor mode it may
+    /// have come from the other side of a partition, and have been welcomed before anybody could tell.
+    private func isStrayed(_ position: Position) -> Bool {
+        !isQuorumMode && position.index > 0 && log.contains(position, applied: state.position) == false
+    }
+
+    /// It says so, and is told what to do: its own history may have to be merged first.
+    private mutating func strayed(_ now: ClockReading, _ effects: inout Effects) {
+        guard let master = cluster.following?.life else { return }
+        cluster.following?.isInstalled = false
+        cluster.following?.since = now.monotonic
+        sayHello(to: master, now, &effects)
     }
 
     /// Asks the master for the entries that are missing, not more often than answers can come.
@@ -190,6 +207,7 @@ extension TrackerNode {
         counters.entries += 1
         counters.updates += UInt64(entry.header.updateCount)
         let tickets = (try? Tickets(entry.bytes, entry.header)) ?? Tickets()
+        if isGroup { state.note(tickets) }
         var cursor = UpdateCursor(entry.header)
         var ordinal: UInt32 = 0
         var next = 0

@@ -7,9 +7,10 @@ extension TrackerNode {
     // MARK: - Handing on
 
     /// Whether clients may be answered here: as master, or as a slave that hears its master and has caught up.
+    @inline(__always)
     var isInService: Bool {
         if phase == .master { return isServing }
-        guard phase == .following, cluster.isBusUp, cluster.transfer == nil, promise.isWhole,
+        guard phase == .following, cluster.isBusUp, case nil = cluster.transfer, promise.isWhole,
             let following = cluster.following, following.isInstalled, following.epoch == promise.epoch,
             cluster.suspectingSince == nil, state.index >= cluster.servesFrom || has(.forwardedTooEarly)
         else { return false }
@@ -45,7 +46,9 @@ extension TrackerNode {
     }
 
     mutating func sendOnBooked(_ now: ClockReading, _ effects: inout Effects) {
-        guard let following = cluster.following else { return }
+        guard let following = cluster.following, now.monotonic - cluster.handedOnAt >= policy.handOnPause else {
+            return
+        }
         var requests: [ForwardedRequest] = []
         while let number = cluster.book.nextUnhanded(following.epoch), let request = cluster.book[number] {
             if isGroup, now.monotonic - request.heardAt < policy.keepalive, request.waiting.clientRequest == nil {
@@ -54,11 +57,9 @@ extension TrackerNode {
             }
             cluster.book.hand(number, following.epoch, now: now.monotonic)
             if isGroup, request.isRead, !has(.twoConnectors) { continue }
-            if !isGroup || has(.twoConnectors), case .datagram(let bytes) = request.content,
-                case .connect(let transactionID)? = try? TrackerRequest(bytes.span.bytes)
-            {
+            if !isGroup || has(.twoConnectors), request.kind == .connect {
                 cluster.book.remove(number)
-                connect(transactionID, request.waiting, now, &effects)
+                connect(request.waiting.transactionID, request.waiting, now, &effects)
                 continue
             }
             #if PLANTED_BUGS
@@ -72,7 +73,19 @@ extension TrackerNode {
             if requests.count == forwardCount { break }
         }
         guard !requests.isEmpty else { return }
+        if policy.handOnPause > .zero { cluster.handedOnAt = now.monotonic }
         send(.forward(requests, floor: cluster.book.floor), to: following.life, &effects)
+    }
+
+    /// When what waits to be handed on is due.
+    ///
+    /// In a group it is at the next quarter of a keepalive.
+    @inline(__always)
+    var handOnDeadline: Instant? {
+        guard !isGroup, !cluster.book.isEmpty, let following = cluster.following,
+            cluster.book.hasUnhanded(following.epoch), isInService
+        else { return nil }
+        return cluster.handedOnAt + policy.handOnPause
     }
 
     mutating func forwardReceived(
@@ -137,16 +150,22 @@ extension TrackerNode {
         var waiting = WaitingRequest(
             remote: request.source, local: .unspecified, transactionID: TransactionID(0), socket: 0, numWant: 0,
             ordinal: 0)
+        let kind: BookedRequest.Kind
         switch parsed {
-        case .connect(let transactionID): waiting.transactionID = transactionID
+        case .connect(let transactionID):
+            kind = .connect
+            waiting.transactionID = transactionID
         case .announce(let announce):
+            kind = .announce
             waiting.transactionID = announce.transactionID
             waiting.numWant = numWant(announce.numWant, isIPv4: request.source.isIPv4)
-        case .scrape(_, let transactionID, _): waiting.transactionID = transactionID
+        case .scrape(_, let transactionID, _):
+            kind = .scrape
+            waiting.transactionID = transactionID
         }
         _ = cluster.book.add(
             BookedRequest(
-                waiting: waiting, content: request.content, key: key, heardAt: now.monotonic,
+                waiting: waiting, kind: kind, content: request.content, key: key, heardAt: now.monotonic,
                 handedAt: now.monotonic))
     }
 
@@ -239,15 +258,4 @@ extension TrackerNode {
 extension AnsweredRequest {
     /// Whether this only says that the request of a key is done: a scrape has one info hash at least.
     var isSettledKey: Bool { content == .counts([]) }
-}
-
-extension BookedRequest {
-    /// Whether it goes into no entry: a connect or a scrape.
-    var isRead: Bool {
-        switch content {
-        case .datagram(let bytes): if case .announce? = try? TrackerRequest(bytes.span.bytes) { false } else { true }
-        case .announce: false
-        case .scrape: true
-        }
-    }
 }

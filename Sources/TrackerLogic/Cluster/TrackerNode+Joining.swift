@@ -49,9 +49,9 @@ extension TrackerNode {
             broadcast(hello, &effects)
         }
         if cluster.id == 0, now.monotonic - cluster.aloneSince >= policy.detectionTime * 2, cluster.following == nil {
-            // Nobody is there to give it a number.
-            cluster.id = 1
-            effects.observations.append(.idAssigned(1))
+            // Nobody is there to give it a number; others that wait as well may have taken theirs.
+            cluster.id = freeID ?? 1
+            effects.observations.append(.idAssigned(cluster.id))
         }
     }
 
@@ -182,16 +182,17 @@ extension TrackerNode {
             cluster.servesFrom = welcome.servesFrom
             effects.observations.append(.follows(master: sender.id, epoch))
             // Commands are for the master.
-            if !commands.isEmpty || commandUnderWay != nil { dropCommands(&effects) }
+            dropCommands("another tracker has become master: that one has to be asked", &effects)
         }
         let isOtherTable = welcome.secret != promise.secret || welcome.shardCount != promise.shardCount
         if isOtherTable, state.index == 0 { adopt(welcome.secret, shardCount: welcome.shardCount, &effects) }
         let isNeeded = welcome.needsTransfer || (isOtherTable && state.index > 0)
         if isNeeded, cluster.transfer == nil {
-            // An old copy of this message may come when all is long done.
+            // An old copy of this message may come when all is long done. In survivor mode a place in the master's
+            // history says nothing about another one's.
+            let isPast = isQuorumMode && welcome.position.index < state.index
             if promise.isWhole, wasInstalled,
-                welcome.position.index < state.index
-                    || log.contains(welcome.position, applied: state.position) == true
+                isPast || log.contains(welcome.position, applied: state.position) == true
             {
                 return
             }
@@ -234,7 +235,14 @@ extension TrackerNode {
     mutating func refusalReceived(
         _ refusal: JoinRefusal, _ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects
     ) {
-        guard phase == .following, cluster.following?.isInstalled != true else { return }
+        guard phase == .following else { return }
+        if let following = cluster.following, following.isInstalled {
+            // Its own master's word counts: another has this number, and was there first.
+            guard following.life == sender, following.epoch == epoch else { return }
+            cluster.following?.isInstalled = false
+            cluster.following?.since = now.monotonic
+            cancelTransfer()
+        }
         if refusal == .idTaken, configuration.id == 0 {
             cluster.id = 0
             return

@@ -43,24 +43,20 @@ extension TrackerNode {
     /// In survivor mode the voters are those that it hears, so it always does.
     private mutating func hasQuorum(_ now: ClockReading) -> Bool {
         guard isQuorumMode, !has(.minorityStays) else { return true }
-        var following = [cluster.id]
-        for neighbour in cluster.neighbours.all
-        where neighbour.isUp && (neighbour.epoch == election.epoch || neighbour.installedIn == election.epoch) {
-            following.append(neighbour.life.id)
+        let isFollowed = electorate.isQuorum { id in id == cluster.id || cluster.neighbours.follows(id, election.epoch)
         }
-        if electorate.isQuorum(following) { cluster.heardQuorumAt = now.monotonic }
+        if isFollowed { cluster.heardQuorumAt = now.monotonic }
         return now.monotonic - cluster.heardQuorumAt < policy.detectionTime
     }
 
     /// Whether phase 1 holds for the voters as they are now: they may have changed since the election.
+    @inline(__always)
     private var hasPhaseOne: Bool { !isQuorumMode || isElected }
 
     // MARK: - Proposing
 
     private mutating func proposeInCluster(_ now: ClockReading, _ effects: inout Effects) {
-        guard replication.isIdle, log.pending == nil, cluster.handover == nil else {
-            return
-        }
+        guard replication.isIdle, case nil = log.pending, cluster.handover == nil else { return }
         guard hasPhaseOne else {
             if now.monotonic - cluster.sentAt >= retryPause {
                 cluster.sentAt = now.monotonic
@@ -181,6 +177,7 @@ extension TrackerNode {
     }
 
     private mutating func countVotes(_ now: ClockReading, _ effects: inout Effects) {
+        guard !replication.isIdle else { return }
         switch replication.decision(has(.commitBeforeQuorum) ? Electorate(voters: [cluster.id]) : votingElectorate) {
         case .open: break
         case .committed:
@@ -251,15 +248,24 @@ extension TrackerNode {
                 cluster.handover = nil
                 return
             }
-            if !handover.isAnnounced, replication.isIdle, log.pending == nil {
-                cluster.handover?.isAnnounced = true
-                send(.handover, to: handover.to, epoch: election.epoch, &effects)
+            let isDue = handover.announcedAt.map { now.monotonic - $0 >= retryPause } ?? true
+            guard isDue, replication.isIdle, log.pending == nil else { return }
+            // It takes the role only once it knows all that is decided.
+            if cluster.owesCommit {
+                broadcast(.commit(at: state.position), epoch: election.epoch, &effects)
+                cluster.owesCommit = false
+            } else if handover.announcedAt != nil {
+                send(.commit(at: state.position), to: handover.to, epoch: election.epoch, &effects)
             }
+            cluster.handover?.announcedAt = now.monotonic
+            send(.handover, to: handover.to, epoch: election.epoch, &effects)
             return
         }
-        guard isServing, cluster.merge == nil, cluster.leavesAt == nil else { return }
+        guard isServing, cluster.merge == nil, cluster.leavesAt == nil, !hasCommands else { return }
         let stable = policy.keepalive * 4
-        for neighbour in cluster.neighbours.all where policy.election.prefers(neighbour.life.id, to: cluster.id) {
+        for place in cluster.neighbours.all.indices
+        where policy.election.prefers(cluster.neighbours.all[place].life.id, to: cluster.id) {
+            let neighbour = cluster.neighbours.all[place]
             guard mayTakeOver(neighbour), let since = neighbour.inStepSince, now.monotonic - since >= stable else {
                 continue
             }

@@ -29,9 +29,22 @@ extension TrackerNode {
         if let removed = change.removed, members.contains(removed) {
             guard members.count > 1 else { return .failure(Impossible("the last member stays")) }
             members.removeAll { $0 == removed }
+            guard Electorate(voters: members).isQuorum(inStep) else {
+                return .failure(Impossible("too few of the members that remain, \(members), are in step"))
+            }
             updates.append(.setMembers(members))
         }
         return .success(updates)
+    }
+
+    /// This master, and those that follow it and hold everything.
+    private var inStep: [UInt32] {
+        var ids = [cluster.id]
+        for neighbour in cluster.neighbours.all
+        where neighbour.isUp && neighbour.isWhole && neighbour.installedIn == election.epoch {
+            ids.append(neighbour.life.id)
+        }
+        return ids
     }
 
     /// A master that is a voter no more makes way.
@@ -72,7 +85,7 @@ extension TrackerNode {
         }
         if cluster.isBusUp { broadcast(.leave, &effects) }
         cluster.leavesAt = nil
-        dropCommands(&effects)
+        dropCommands("the tracker stopped before it was carried out", &effects)
         stop(&effects)
     }
 }

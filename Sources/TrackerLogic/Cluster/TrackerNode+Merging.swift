@@ -12,19 +12,29 @@ import Wire
 
 extension TrackerNode {
     /// A higher master is heard: it is asked whether it hears us.
-    mutating func probe(_ sender: Life, _ now: ClockReading, _ effects: inout Effects) {
-        sayHello(to: sender, now, &effects)
+    mutating func probe(_ place: Int, _ now: ClockReading, _ effects: inout Effects) {
+        guard mayAddress(place, now) else { return }
+        sayHello(to: cluster.neighbours[place].life, now, &effects)
     }
 
     /// A lower master is heard: it is to know of this one.
-    func proposeMerge(_ sender: Life, _ effects: inout Effects) {
-        send(keepalive, to: sender, epoch: election.epoch, &effects)
+    mutating func proposeMerge(_ place: Int, _ now: ClockReading, _ effects: inout Effects) {
+        guard mayAddress(place, now) else { return }
+        send(keepalive, to: cluster.neighbours[place].life, epoch: election.epoch, &effects)
+    }
+
+    /// Whether another master is to be spoken to again: each of the two answers what it hears, and would so for ever.
+    private mutating func mayAddress(_ place: Int, _ now: ClockReading) -> Bool {
+        if let at = cluster.neighbours[place].addressedAt, now.monotonic - at < retryPause { return false }
+        cluster.neighbours[place].addressedAt = now.monotonic
+        return true
     }
 
     mutating func beginMerge(_ sender: Life, _ position: Position, _ now: ClockReading, _ effects: inout Effects) {
         if cluster.merge != nil {
             // One after another; the others are told to wait.
-            return send(keepalive, to: sender, epoch: election.epoch, &effects)
+            guard cluster.merge?.source != sender, let place = cluster.neighbours.place(of: sender.id) else { return }
+            return proposeMerge(place, now, &effects)
         }
         cluster.merge = MergeWork(
             source: sender, position: position, askedAt: now.monotonic, beganAt: now.monotonic)
@@ -44,12 +54,18 @@ extension TrackerNode {
         guard let merge = cluster.merge, merge.source == sender, merge.chunk == chunk.number, !merge.isComplete else {
             return
         }
+        guard chunk.index == merge.position.index else {
+            // It has gone on deciding: what was taken over is not all that it knows. It says hello again.
+            cluster.merge = nil
+            return
+        }
         if chunk.bytes.isEmpty {
             cluster.merge?.isComplete = true
         } else if let updates = try? planted(merged: state.mergeUpdates(from: chunk), from: chunk) {
             cluster.merge?.updates = updates.reversed()
             cluster.merge?.updateCount += updates.count
             cluster.merge?.chunk += 1
+            cluster.merge?.askedAt = nil
         }
         continueMerge(now, &effects)
     }
@@ -71,11 +87,9 @@ extension TrackerNode {
         }
         guard cluster.merge?.updates.isEmpty == true else { return }
         guard merge.isComplete || cluster.merge?.isComplete == true else {
-            if now.monotonic - merge.askedAt >= retryPause || merge.chunk != cluster.merge?.chunk {
-                cluster.merge?.askedAt = now.monotonic
-                send(.fetchChunk(cluster.merge?.chunk ?? 0), to: merge.source, epoch: election.epoch, &effects)
-            }
-            return
+            if let askedAt = merge.askedAt, now.monotonic - askedAt < retryPause { return }
+            cluster.merge?.askedAt = now.monotonic
+            return send(.fetchChunk(merge.chunk), to: merge.source, epoch: election.epoch, &effects)
         }
         let isIdle = gathering.isEmpty && replication.isIdle
         guard isIdle || state.index >= cluster.merge?.lastIndex ?? 0 else { return }

@@ -15,31 +15,32 @@ extension TrackerNode {
     /// In quorum mode: the members that are in the log, or were configured while there is none. In survivor mode: this
     /// node and those it has heard within the detection time that hold the whole state; of a master, those that it has
     /// welcomed, for who comes from another history cannot vote in this one.
-    var electorate: Electorate {
-        guard let policy = configuration.cluster else { return Electorate(voters: [cluster.id]) }
-        var active: [UInt32] = []
-        for neighbour in cluster.neighbours.all where neighbour.isUp && neighbour.isWhole && !neighbour.isDropped {
-            if phase == .master, neighbour.installedIn != election.epoch { continue }
-            active.append(neighbour.life.id)
-        }
-        guard policy.mode == .quorum, !has(.quorumOfTheLive) else {
-            let place = active.firstIndex { $0 > cluster.id } ?? active.count
-            active.insert(cluster.id, at: place)
-            return Electorate(voters: active)
-        }
-        return Electorate(voters: members)
+    @inline(__always)
+    var electorate: Electorate { Electorate(voters: voters(knowing: [])) }
+
+    /// The ids of the electorate.
+    ///
+    /// - Parameter known: what they were at an earlier look; given back where they are the same still.
+    @inline(__always)
+    func voters(knowing known: [UInt32]) -> [UInt32] {
+        if isQuorumMode, !has(.quorumOfTheLive) { return members }
+        return cluster.neighbours.voters(
+            with: cluster.id, welcomedIn: phase == .master ? election.epoch : nil, knowing: known)
     }
 
     /// The ids that vote in quorum mode.
+    @inline(__always)
     var members: [UInt32] { state.members.isEmpty ? policy.members : state.members }
 
     /// Whether this node may vote: a member that holds the whole state.
+    @inline(__always)
     var mayVote: Bool { mayAnswer && (!isQuorumMode || members.contains(cluster.id)) }
 
     /// Whether it may tell a candidate what it has, and that it misses the master.
     ///
     /// Who counts as a voter is for the candidate to say: one that was removed may be the only one to know it yet, and
     /// what it knows lets the others go on.
+    @inline(__always)
     var mayAnswer: Bool { promise.isWhole && cluster.id != 0 && cluster.refusal == nil }
 
     // MARK: - The master
@@ -54,15 +55,20 @@ extension TrackerNode {
         }
         if epoch < promise.epoch {
             // It is master no more, or of another part of what was one cluster: it is to hear of us.
-            if phase == .master { return proposeMerge(sender, &effects) }
+            if phase == .master, let place = cluster.neighbours.place(of: sender.id) {
+                return proposeMerge(place, now, &effects)
+            }
             return send(keepalive, to: sender, &effects)
         }
         switch phase {
         case .master:
             guard epoch > election.epoch else { return }
             // In quorum mode a quorum has promised to follow it. In survivor mode it may be deaf: it has to answer.
-            if isQuorumMode { stepDown(.superseded(epoch), now, &effects) } else { probe(sender, now, &effects) }
-            if phase == .master { return }
+            if isQuorumMode {
+                stepDown(.superseded(epoch), now, &effects)
+            } else if let place = cluster.neighbours.place(of: sender.id) {
+                return probe(place, now, &effects)
+            }
         case .candidate:
             abandonElection(now)
         case .following: break
@@ -120,7 +126,8 @@ extension TrackerNode {
         guard let following = cluster.following, !following.isInstalled, phase == .following,
             now.monotonic - following.since >= policy.detectionTime * 2
         else { return }
-        cluster.ignored = (following.life, now.monotonic + policy.detectionTime * 10)
+        cluster.ignored = ClusterState.Ignored(
+            life: following.life, until: now.monotonic + policy.detectionTime * 10)
         cluster.following = nil
         cluster.aloneSince = now.monotonic - policy.detectionTime
     }
@@ -128,6 +135,10 @@ extension TrackerNode {
     /// Before anything else: whether the master, or this master's quorum, was silent for too long.
     mutating func noticeSilence(_ now: ClockReading, _ effects: inout Effects) {
         guard cluster.isBusUp else { return }
+        if isGroup, let due = cluster.tickAt, now.monotonic - due >= policy.detectionTime {
+            // This process was held up. What has piled up in its sockets the others have answered long ago.
+            cluster.deafUntil = now.monotonic + retryPause
+        }
         switch phase {
         case .following: attendToSuspicion(now, &effects)
         case .master:
@@ -136,7 +147,10 @@ extension TrackerNode {
             {
                 stepDown(.quorumLost, now, &effects)
             }
-        case .restoring, .candidate, .draining, .failed, .stopped: break
+        case .candidate:
+            // Answers that it heard before it was held up say nothing about now.
+            if isQuorumMode, let due = election.givesUpAt, due <= now.monotonic { abandonElection(now) }
+        case .restoring, .draining, .failed, .stopped: break
         }
     }
 
@@ -146,6 +160,7 @@ extension TrackerNode {
         if cluster.suspectingSince == nil {
             cluster.suspectingSince = now.monotonic
             cluster.sentAt = now.monotonic - policy.keepalive
+            if cluster.transfer != nil { cluster.following?.isInstalled = false }
             cancelTransfer()
             effects.observations.append(.suspects(promise.epoch))
         }

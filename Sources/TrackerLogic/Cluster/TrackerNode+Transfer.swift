@@ -64,7 +64,9 @@ extension TrackerNode {
     }
 
     /// From which index on a newcomer may vote: what was decided before its welcome is there, and what it voted for
-    /// itself, or void. In survivor mode it voted in another history, and that was merged.
+    /// itself, or void.
+    ///
+    /// In survivor mode it voted in another history, and that was merged.
     func wholeFrom(_ welcome: Welcome) -> UInt64 {
         // Who has a vote keeps it meanwhile, and is not to wait for a decision that may need it.
         if isQuorumMode, promise.isWhole { return cluster.votedThrough }
@@ -137,8 +139,8 @@ extension TrackerNode {
             for bytes in cluster.transferTail {
                 let entry = try LoggedEntry(bytes)
                 tail.append(entry)
-                noteSettledTickets(of: entry, now: now.monotonic)
                 fresh.begin(entry.header, chain: entry.chain)
+                if isGroup, let tickets = try? Tickets(bytes, entry.header) { fresh.note(tickets) }
                 var cursor = UpdateCursor(entry.header)
                 while let update = try cursor.next(bytes) {
                     let chunk = fresh.chunk(of: update)
@@ -153,6 +155,7 @@ extension TrackerNode {
         }
         let oldCount = state.chunkCount
         state = fresh
+        cluster.rememberSettled(state.settled, now: now.monotonic)
         deriveKeys()
         if oldCount != state.chunkCount { sweep = ExpirySweep(shardCount: promise.shardCount) }
         log.reset(to: Position(index: transfer.completeThrough, chain: 0))

@@ -23,11 +23,12 @@ public struct Effects: Sendable, Equatable {
 
     /// Forgets what was carried out and keeps the room.
     public mutating func removeAll() {
-        replies.removeAll()
-        answers.removeAll(keepingCapacity: true)
-        messages.removeAll(keepingCapacity: true)
-        persists.removeAll(keepingCapacity: true)
-        observations.removeAll(keepingCapacity: true)
+        // Most are empty after most steps, and looking is cheaper than emptying.
+        if !replies.isEmpty { replies.removeAll() }
+        if !answers.isEmpty { answers.removeAll(keepingCapacity: true) }
+        if !messages.isEmpty { messages.removeAll(keepingCapacity: true) }
+        if !persists.isEmpty { persists.removeAll(keepingCapacity: true) }
+        if !observations.isEmpty { observations.removeAll(keepingCapacity: true) }
     }
 }
 
@@ -81,7 +82,9 @@ public struct Promise: Sendable, Hashable {
     /// Into how many shards this record's snapshot is cut.
     public var shardCount: UInt32
     /// Whether the record holds the whole state: not before a newcomer has it all, and not while a state transfer
-    /// writes over it. Without, there is no vote.
+    /// writes over it.
+    ///
+    /// Without, there is no vote.
     public var isWhole: Bool
 
     public init(

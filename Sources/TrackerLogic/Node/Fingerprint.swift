@@ -138,7 +138,8 @@ extension TrackerNode {
         case .recovering: print.absorb(3)
         case .leading: print.absorb(4)
         }
-        print.absorb(election.epoch)
+        // Who does not stand needs to know only above which round to stand: `highestRound`.
+        print.absorb(election.phase == .idle ? .zero : election.epoch)
         if election.isLeading, electorate.isQuorum(election.answeredIDs) {
             // Who else answers makes no difference while the voters stay the same.
             print.absorb(1)
@@ -187,7 +188,13 @@ extension TrackerNode {
         print.absorb(cluster.isBlank)
         print.absorb(max(cluster.highestRound, promise.epoch.round, election.epoch.round))
         if policy.election == .next { print.absorb(cluster.lastMaster) }
-        print.absorb(cluster.servesFrom)
+        switch phase {
+        case .master: print.absorb(cluster.servesFrom)
+        default:
+            // Whoever is not welcomed yet is told anew; whoever has got there serves.
+            let isInstalled = cluster.following?.isInstalled == true
+            print.absorb(isInstalled && state.index < cluster.servesFrom ? cluster.servesFrom : 0)
+        }
         print.absorb(cluster.wholeFrom) { $0.absorb($1) }
         print.absorb(cluster.answerTo) { $0.absorb($1) }
         // Each pause is looked at in some phases only, and begins anew with them.
@@ -196,20 +203,21 @@ extension TrackerNode {
             print.absorb(now - cluster.heardQuorumAt >= policy.detectionTime)
             print.absorb(now - cluster.sentAt >= retryPause)
             print.absorb(log.pending != nil && now - cluster.proposedAt >= policy.keepalive)
+            // Of the entry under way.
+            print.absorb(cluster.isVoid)
+            print.absorb(!replication.isIdle && cluster.isInherited)
         }
         print.absorb(cluster.suspectingSince != nil)
         print.absorb(cluster.standAt != nil)
         print.absorb(cluster.ignored.flatMap { now < $0.until ? $0.life : nil }) { $0.absorb($1) }
         print.absorb(cluster.owesCommit)
-        print.absorb(cluster.isVoid)
-        print.absorb(cluster.isInherited)
         print.absorb(cluster.votedThrough)
         print.absorb(cluster.isFinishingTransfer)
         print.absorb(cluster.isBecomingWhole)
         print.absorb(cluster.refusal) { $0.absorb(UInt64($1.rawValue)) }
         print.absorb(cluster.handover) { print, handover in
             print.absorb(handover.to)
-            print.absorb(handover.isAnnounced)
+            print.absorb(handover.announcedAt != nil)
         }
         print.absorb(cluster.outbox.count)
         print.absorb(cluster.leavesAt != nil)

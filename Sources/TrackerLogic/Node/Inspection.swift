@@ -53,14 +53,29 @@ extension TrackerNode {
     }
 
     /// For checkers: where the node stands now.
-    public var inspection: Inspection {
-        Inspection(
+    public var inspection: Inspection { inspection(knowing: []) }
+
+    /// As `inspection`, for who looks after every step.
+    ///
+    /// It changes nothing, and is `mutating` because only then the caller hands over the node itself: of a node that is
+    /// merely looked at, Swift makes a copy.
+    ///
+    /// - Parameter voters: what they were at the last look; given back where they are the same.
+    public mutating func inspect(knowing voters: [UInt32]) -> Inspection { inspection(knowing: voters) }
+
+    /// As `nextDeadline`, without a copy of the node.
+    public mutating func findDeadline() -> Instant? { deadline }
+
+    @inline(__always)
+    private func inspection(knowing voters: [UInt32]) -> Inspection {
+        var isFenced = !cluster.isBusUp
+        if phase == .following, cluster.following?.isInstalled != true { isFenced = true }
+        return Inspection(
             life: life, role: clusterRole, leads: phase == .master ? election.epoch : nil, isServing: isInService,
             promised: promise.epoch, position: state.position, digest: state.digest,
-            pending: (log.pending ?? cluster.lastRestored)?.header.ballot, isWhole: promise.isWhole,
-            isFenced: !cluster.isBusUp || (phase == .following && cluster.following?.isInstalled != true),
-            waitingRequests: cluster.book.count,
-            tailCount: log.tailCount, tailByteCount: log.tailByteCount, voters: electorate.voters)
+            pending: log.pending?.header.ballot ?? cluster.lastRestored?.header.ballot, isWhole: promise.isWhole,
+            isFenced: isFenced, waitingRequests: cluster.book.count,
+            tailCount: log.tailCount, tailByteCount: log.tailByteCount, voters: self.voters(knowing: voters))
     }
 
     /// For checkers: a decided entry that is still in memory.

@@ -65,7 +65,9 @@ public struct Limits: Sendable, Equatable {
     /// More wait in the kernel's buffers; what comes past them is dropped, and UDP clients try again.
     public var updatesPerEntry: Int = 8_192
     /// Requests that a tracker of a cluster keeps until they are answered (about 250 bytes each).
-    public var waitingRequests: Int = 8_192
+    ///
+    /// While there is no master, all that come meanwhile: two or three seconds' worth.
+    public var waitingRequests: Int = 65_536
     /// Torrents in the registry.
     public var registeredTorrents: Int = 1_000_000
     /// Info hashes on the access list.

@@ -15,6 +15,8 @@ public struct ReplicatedState: Sendable {
     public private(set) var registry: TorrentRegistry
     /// The ids that vote, in rising order; empty before the cluster is formed, and in survivor mode.
     public private(set) var members: [UInt32] = []
+    /// Requests of a group that the last entries have settled.
+    private var settledKeys = SettledKeys()
     /// The last entry that was applied.
     public private(set) var index: UInt64 = 0
     /// What all entries up to there come to.
@@ -74,6 +76,17 @@ public struct ReplicatedState: Sendable {
         entryTime = header.time
         entryOrigin = header.origin
     }
+
+    /// Notes the requests of a group that the entry settles: those that it answers, or that were refused.
+    mutating func note(_ tickets: Tickets) {
+        for ticket in tickets.tickets where tickets.life(of: ticket) == Tickets.group {
+            settledKeys.insert(SettledKey(key: ticket.number, seconds: entryTime.seconds))
+            changed[0] = true
+        }
+    }
+
+    /// The requests of a group that were settled lately.
+    var settled: [SettledKey] { settledKeys.isEmpty ? [] : settledKeys.recent(at: time) }
 
     /// Applies a whole entry, for whoever keeps a state without a node.
     public mutating func apply(entry bytes: [UInt8]) throws(EntryDamaged) {
@@ -183,7 +196,8 @@ public struct ReplicatedState: Sendable {
     public func chunk(_ number: Int) -> SnapshotChunk {
         var bytes = SnapshotCodec.begin(number, index: index, time: time, chain: chain)
         if number == 0 {
-            RegistryImage(access: access.rules, torrents: registry.all, members: members).encode(into: &bytes)
+            RegistryImage(access: access.rules, torrents: registry.all, members: members, settled: settled)
+                .encode(into: &bytes)
         } else {
             table.encode(shard: number - 1, into: &bytes)
         }
@@ -203,6 +217,7 @@ public struct ReplicatedState: Sendable {
             for user in image.access.users { access.put(user) }
             for torrent in image.torrents { registry.put(torrent) }
             members = image.members
+            for key in image.settled { settledKeys.insert(key) }
         } else {
             table.restore(Int(chunk.number) - 1, try chunk.shard())
         }

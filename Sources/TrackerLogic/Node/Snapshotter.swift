@@ -98,9 +98,10 @@ struct Snapshotter: Sendable, Hashable {
 
     /// Ends a round whose last chunk is durable.
     ///
+    /// - Parameter chunkCount: chunks of the state.
     /// - Returns: the index through which the log may be cut; nil where the round is not over, or has failed.
-    mutating func endRound(_ state: ReplicatedState, now: Instant) -> UInt64? {
-        guard let nextChunk, nextChunk == state.chunkCount, awaited == 0 else { return nil }
+    mutating func endRound(_ chunkCount: Int, now: Instant) -> UInt64? {
+        guard let nextChunk, nextChunk == chunkCount, awaited == 0 else { return nil }
         self.nextChunk = nil
         lastRoundByteCount = roundByteCount
         deadline = now + maxAge

@@ -40,6 +40,9 @@ extension TrackerNode {
         commands.append(command)
     }
 
+    /// Whether any is on its way.
+    var hasCommands: Bool { commandUnderWay != nil || !commands.isEmpty }
+
     /// Whether access rules are on their way into force.
     var isAccessChanging: Bool { commandUnderWay?.isAboutAccess == true || commands.contains(where: \.isAboutAccess) }
 
@@ -84,10 +87,8 @@ extension TrackerNode {
         commandsResumeAt = now.monotonic + .seconds(1)
     }
 
-    mutating func dropCommands(_ effects: inout Effects) {
-        if commandUnderWay != nil || !commands.isEmpty {
-            decline("the tracker stopped before it was carried out", &effects)
-        }
+    mutating func dropCommands(_ reason: String, _ effects: inout Effects) {
+        if hasCommands { decline(reason, &effects) }
         commandUnderWay = nil
         commands = []
         backlog = []
@@ -141,7 +142,7 @@ extension TrackerNode {
     }
 
     private mutating func drain(_ now: ClockReading, _ effects: inout Effects) {
-        dropCommands(&effects)
+        dropCommands("the tracker stopped before it was carried out", &effects)
         if isClustered, phase == .following || phase == .candidate || phase == .master {
             if cluster.leavesAt == nil { leave(now, &effects) }
             return

@@ -47,7 +47,7 @@ extension TrackerNode {
         }
         if isClustered {
             log.append(decided: entry.bytes, at: entry.position)
-            noteSettledTickets(of: entry, now: Instant(nanoseconds: 0))
+            if isGroup, let tickets = try? Tickets(entry.bytes, entry.header) { state.note(tickets) }
         }
     }
 
@@ -66,8 +66,8 @@ extension TrackerNode {
             try apply(restored: last)
             log.restored(through: state.index)
         } catch {
-            // Its checksum is right, so it was made so.
-            cluster.isRecordUnreadable = true
+            // Its checksum is right, so it was made so: who has such a record is a newcomer.
+            promise.isWhole = false
         }
     }
 
@@ -156,7 +156,7 @@ extension TrackerNode {
         for request in waiting { refuse(request, .storageFailed, now, &effects) }
         proposal = nil
         gathering = Gathering()
-        dropCommands(&effects)
+        dropCommands("the tracker stopped before it was carried out", &effects)
         if isClustered { failInCluster(now, &effects) }
         if wasDraining { effects.observations.append(.drained) }
     }

@@ -176,33 +176,43 @@ public struct TrackerNode: Sendable, Equatable {
     }
 
     /// When the node wants `deadlineReached`, if it hears nothing before.
-    public var nextDeadline: Instant? {
+    public var nextDeadline: Instant? { deadline }
+
+    @inline(__always)
+    var deadline: Instant? {
+        let own: Instant?
         switch phase {
-        case .master:
-            // While an entry is under way, its completion comes first.
-            earliest(
-                earliest(earliest(sweep.deadline, snapshotDeadline), commandDeadline),
-                clusterDeadline)
-        case .candidate: earliest(standAgainAt, clusterDeadline)
-        case .following: earliest(snapshotDeadline, clusterDeadline)
-        case .restoring, .draining, .failed, .stopped: nil
+        // While an entry is under way, its completion comes first.
+        case .master: own = earliest(earliest(sweep.deadline, snapshotDeadline), commandDeadline)
+        case .candidate: own = standAgainAt
+        case .following: own = snapshotDeadline
+        case .restoring, .draining, .failed, .stopped: return nil
         }
+        return earliest(own, clusterDeadline)
     }
 
     /// A snapshot must not run ahead of the log on the disk.
+    @inline(__always)
     private var snapshotDeadline: Instant? { maySnapshot ? snapshotter.deadline : nil }
 
     /// On a bus, commands go on with the next tick.
+    @inline(__always)
     private var commandDeadline: Instant? { replication.isIdle && !isClustered ? commandsResumeAt : nil }
 
+    @inline(__always)
     private var maySnapshot: Bool {
         if !isClustered { return true }
-        return (log.durableThrough >= state.index || has(.snapshotAheadOfLog)) && promise.isWhole
-            && cluster.transfer == nil
+        guard log.durableThrough >= state.index || has(.snapshotAheadOfLog), promise.isWhole else { return false }
+        if case nil = cluster.transfer { return true }
+        return false
     }
 
     /// Whether it acts with others over a bus.
-    var isClustered: Bool { configuration.cluster != nil }
+    ///
+    /// Asked several times a step. A call would hand over a copy of the node, and `!= nil` copies what it looks at: so
+    /// this and its like are put in place, and matched.
+    @inline(__always)
+    var isClustered: Bool { if case nil = configuration.cluster { false } else { true } }
 
     /// Whether the entry that is gathering has room for a batch.
     ///
@@ -262,7 +272,7 @@ public struct TrackerNode: Sendable, Equatable {
         for chunk in snapshotter.helping(of: &state, now: now.monotonic) {
             persist(.saveChunk(chunk), .chunk(Int(chunk.number)), &effects)
         }
-        if let index = snapshotter.endRound(state, now: now.monotonic) {
+        if let index = snapshotter.endRound(state.chunkCount, now: now.monotonic) {
             persist(.trim(through: index), .trim, &effects)
         }
     }

@@ -60,13 +60,16 @@ extension PeerStore {
         } else if announce.event == .stopped {
             return change
         }
+        // What completes is the download of the client that is there; another one's is an old copy.
         // A download that another client begins may complete anew; anything else that is heard twice may not.
         let isAnew = announce.event == .started && announce.left > 0 && isOther
         change.isNewlyCompleted =
-            announce.event == .completed && announce.left == 0 && !wasCounted
+            announce.event == .completed && announce.left == 0 && !wasCounted && !isOther
+        // Who comes as a seeder has downloaded before: what an old copy says of that is no news.
+        let cameComplete = position == nil && announce.left == 0
         let after = Peer(
             downloaded: announce.downloaded, left: announce.left, peerID: announce.peerID, lastSeen: lastSeen,
-            endpoint: announce.endpoint, isCounted: (wasCounted && !isAnew) || change.isNewlyCompleted)
+            endpoint: announce.endpoint, isCounted: (wasCounted && !isAnew) || change.isNewlyCompleted || cameComplete)
         digest &+= after.fingerprint(torrent: torrent, key: key)
         change.after = .init(isSeeder: after.isSeeder)
         if let position {

@@ -1,7 +1,7 @@
 /// The bytes of snapshot chunks: how the state is written down, shard by shard, and read back.
 ///
 ///     every chunk: version, "R" or "S", number, index, cluster time, chain, contents, checksum
-///     chunk 0:     access mode, info hashes, users, torrents, members
+///     chunk 0:     access mode, info hashes, users, torrents, members, settled keys of a group
 ///     chunk s + 1: torrents with their peers; counts of downloads by master; tombstones
 ///
 /// A count names its torrent by its place in the chunk, from 0. Outside of survivor mode there are no counts by master,
@@ -202,6 +202,11 @@ extension RegistryImage {
         }
         bytes.append(UInt8(truncatingIfNeeded: members.count))
         for member in members { bytes.append(bigEndian: member) }
+        bytes.append(bigEndian: UInt32(settled.count))
+        for settled in settled {
+            bytes.append(bigEndian: settled.key)
+            bytes.append(bigEndian: settled.seconds)
+        }
     }
 
     init(_ reader: inout ByteReader) throws(OutOfBytes) {
@@ -220,6 +225,11 @@ extension RegistryImage {
             torrents.append(RegisteredTorrent(infoHash: infoHash, name: name, byteCount: byteCount))
         }
         for _ in 0..<(try reader.u8()) { members.append(try reader.u32()) }
+        // Records of before there were groups end here.
+        guard reader.remaining > 0 else { return }
+        for _ in 0..<(try reader.u32()) {
+            settled.append(SettledKey(key: try reader.u64(), seconds: try reader.u32()))
+        }
     }
 }
 

@@ -72,11 +72,16 @@ public struct RegistryImage: Sendable, Equatable {
     public var torrents: [RegisteredTorrent]
     /// The ids that vote.
     public var members: [UInt32]
+    /// Requests of a group that were settled lately.
+    public var settled: [SettledKey]
 
-    public init(access: AccessRules, torrents: [RegisteredTorrent], members: [UInt32] = []) {
+    public init(
+        access: AccessRules, torrents: [RegisteredTorrent], members: [UInt32] = [], settled: [SettledKey] = []
+    ) {
         self.access = access
         self.torrents = torrents
         self.members = members
+        self.settled = settled
     }
 }
 

@@ -1,0 +1,139 @@
+/// A cluster as one of its trackers sees it, for `tracker status`, the console and the metrics.
+///
+/// Nothing decides by it: another tracker's place is as of its last keepalive, so it may be an interval old.
+
+import Primitives
+import Wire
+
+public struct ClusterStatus: Sendable, Equatable {
+    /// This tracker, in this life.
+    public var life: Life
+    /// What makes a quorum; nil for a tracker without a bus, which is a cluster of one.
+    public var mode: ClusterConfiguration.Mode?
+    /// The highest epoch that it has promised.
+    public var epoch: Epoch
+    /// Whom it follows, or itself where it is master; nil while it knows of none, or misses the one it knew.
+    public var master: UInt32?
+    /// Whether it answers clients.
+    public var isServing: Bool
+    /// Whether it is cut off from the others, or has not been welcomed since.
+    public var isFenced: Bool
+    /// The ids that vote, as far as it knows.
+    public var voters: [UInt32]
+    /// What it has applied.
+    public var position: Position
+    /// The state's fingerprint there.
+    public var digest: UInt64
+    /// All that it has heard of and itself, by id.
+    public var trackers: [TrackerSight]
+
+    public init(
+        life: Life, mode: ClusterConfiguration.Mode?, epoch: Epoch, master: UInt32?, isServing: Bool, isFenced: Bool,
+        voters: [UInt32], position: Position, digest: UInt64, trackers: [TrackerSight]
+    ) {
+        self.life = life
+        self.mode = mode
+        self.epoch = epoch
+        self.master = master
+        self.isServing = isServing
+        self.isFenced = isFenced
+        self.voters = voters
+        self.position = position
+        self.digest = digest
+        self.trackers = trackers
+    }
+}
+
+/// One tracker of a cluster as another one, or itself, sees it.
+public struct TrackerSight: Sendable, Equatable {
+    public var life: Life
+    /// Nil where it is down.
+    public var role: ClusterRole?
+    /// The epoch of its last message.
+    public var epoch: Epoch
+    /// Since its last message; zero for the tracker that is asked.
+    public var silence: Duration
+    /// What it had applied by its last keepalive.
+    public var position: Position
+    public var agreement: Agreement
+    /// Whether it holds the whole state, as far as it says.
+    public var isWhole: Bool
+    public var hasVote: Bool
+
+    public init(
+        life: Life, role: ClusterRole?, epoch: Epoch, silence: Duration, position: Position, agreement: Agreement,
+        isWhole: Bool, hasVote: Bool
+    ) {
+        self.life = life
+        self.role = role
+        self.epoch = epoch
+        self.silence = silence
+        self.position = position
+        self.agreement = agreement
+        self.isWhole = isWhole
+        self.hasVote = hasVote
+    }
+
+    /// How another's history compares with one's own.
+    public enum Agreement: String, Sendable, Hashable, CaseIterable {
+        /// It is the same, or the beginning of it.
+        case same
+        /// It is longer, so that only time can tell.
+        case ahead
+        /// It is another one.
+        case different
+        /// It ends so far back that nobody can tell any more.
+        case unknown
+    }
+}
+
+extension TrackerNode {
+    /// The cluster as this node sees it.
+    ///
+    /// - Parameter now: to say how long each of the others has been silent.
+    /// - Complexity: O(trackers).
+    public func clusterStatus(now: Instant) -> ClusterStatus {
+        let voters = electorate.voters
+        let master: UInt32? =
+            switch phase {
+            case .master: cluster.id
+            case .following:
+                cluster.suspectingSince == nil ? cluster.following.flatMap { $0.isInstalled ? $0.life.id : nil } : nil
+            case .restoring, .candidate, .draining, .failed, .stopped: nil
+            }
+        var trackers = cluster.neighbours.all.map { sight(of: $0, master, voters, now) }
+        let own = TrackerSight(
+            life: life, role: clusterRole, epoch: max(election.epoch, promise.epoch), silence: .zero,
+            position: state.position, agreement: .same, isWhole: promise.isWhole,
+            hasVote: promise.isWhole && voters.contains(cluster.id))
+        trackers.insert(own, at: trackers.firstIndex { $0.life.id > cluster.id } ?? trackers.count)
+        let isWelcome = phase != .following || cluster.following?.isInstalled == true
+        let isInside = !isClustered || cluster.isBusUp && isWelcome
+        return ClusterStatus(
+            life: life, mode: configuration.cluster?.mode, epoch: own.epoch, master: master,
+            isServing: isClustered ? isInService : isServing, isFenced: !isInside, voters: voters,
+            position: state.position, digest: state.digest, trackers: trackers)
+    }
+
+    private func sight(
+        of neighbour: Neighbour, _ master: UInt32?, _ voters: [UInt32], _ now: Instant
+    ) -> TrackerSight {
+        let position = neighbour.position
+        let agreement: TrackerSight.Agreement =
+            if position.index > state.index {
+                .ahead
+            } else {
+                switch log.contains(position, applied: state.position) {
+                case true?: .same
+                case false?: .different
+                case nil: .unknown
+                }
+            }
+        // Whom this one follows is known before its next keepalive says so.
+        let role = neighbour.life.id == master ? .master : neighbour.role
+        return TrackerSight(
+            life: neighbour.life, role: neighbour.isUp ? role : nil, epoch: neighbour.epoch,
+            silence: max(now - neighbour.heardAt, .zero), position: position, agreement: agreement,
+            isWhole: neighbour.isWhole, hasVote: voters.contains(neighbour.life.id))
+    }
+}
