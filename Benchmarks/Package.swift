@@ -4,6 +4,12 @@
 
 import PackageDescription
 
+let strict: [SwiftSetting] = [
+    .treatAllWarnings(as: .error),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
 let package = Package(
     name: "benchmarks",
     dependencies: [.package(name: "swarmkeeper", path: "..")],
@@ -11,11 +17,14 @@ let package = Package(
         .executableTarget(
             name: "echo",
             dependencies: [.product(name: "Datagrams", package: "swarmkeeper")],
-            swiftSettings: [
-                .treatAllWarnings(as: .error),
-                .enableUpcomingFeature("ExistentialAny"),
-                .enableUpcomingFeature("MemberImportVisibility"),
-            ])
+            swiftSettings: strict),
+        .executableTarget(
+            name: "simulator",
+            dependencies: [
+                .product(name: "Simulator", package: "swarmkeeper"),
+                .product(name: "TrackerLogic", package: "swarmkeeper"),
+            ],
+            swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]
 )

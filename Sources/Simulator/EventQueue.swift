@@ -1,20 +1,26 @@
 /// What is going to happen, in the order of (time, sequence): of two events at one time, the one that was put in
 /// first comes first.
 ///
-/// A binary heap of small keys; the events themselves lie still in slots beside it.
+/// A heap of small keys; the events themselves lie still in slots beside it.
 
 import Primitives
 
 package struct EventQueue<Event: Sendable>: Sendable {
     private struct Key: Sendable {
         var time: Instant
-        var sequence: UInt64
-        var slot: Int
+        /// The sequence, and below it the slot: so one comparison orders what comes at one time.
+        var place: UInt64
 
-        func isBefore(_ other: Key) -> Bool {
-            time == other.time ? sequence < other.sequence : time < other.time
-        }
+        var slot: Int { Int(place & (1 << Key.slotBits - 1)) }
+
+        func isBefore(_ other: Key) -> Bool { time == other.time ? place < other.place : time < other.time }
+
+        /// Far more events than wait at once, and room for 2⁴⁰ that come one after another.
+        static var slotBits: UInt64 { 24 }
     }
+
+    /// Children of one key: with four, half as many levels as with two, and the four lie side by side.
+    private static var width: Int { 4 }
 
     private var heap: [Key] = []
     private var slots: [Event?] = []
@@ -35,7 +41,8 @@ package struct EventQueue<Event: Sendable>: Sendable {
             slot = slots.count
             slots.append(event)
         }
-        heap.append(Key(time: time, sequence: lastSequence, slot: slot))
+        precondition(slot < 1 << Key.slotBits, "fewer than 2^24 events wait at one time")
+        heap.append(Key(time: time, place: lastSequence << Key.slotBits | UInt64(slot)))
         rise(heap.count - 1)
     }
 
@@ -47,8 +54,10 @@ package struct EventQueue<Event: Sendable>: Sendable {
             heap[0] = last
             sink(0)
         }
-        guard let event = slots[first.slot] else { preconditionFailure("an event lies in its slot until it is taken") }
-        slots[first.slot] = nil
+        // Moved, not copied: an event holds messages and bytes.
+        var taken: Event?
+        swap(&taken, &slots[first.slot])
+        guard let event = taken else { preconditionFailure("an event lies in its slot until it is taken") }
         freeSlots.append(first.slot)
         return (first.time, event)
     }
@@ -57,7 +66,7 @@ package struct EventQueue<Event: Sendable>: Sendable {
         var place = start
         let key = heap[place]
         while place > 0 {
-            let parent = (place - 1) / 2
+            let parent = (place - 1) / EventQueue.width
             guard key.isBefore(heap[parent]) else { break }
             heap[place] = heap[parent]
             place = parent
@@ -69,9 +78,13 @@ package struct EventQueue<Event: Sendable>: Sendable {
         var place = start
         let key = heap[place]
         while true {
-            var child = 2 * place + 1
-            guard child < heap.count else { break }
-            if child + 1 < heap.count, heap[child + 1].isBefore(heap[child]) { child += 1 }
+            let first = EventQueue.width * place + 1
+            guard first < heap.count else { break }
+            var child = first
+            for other in (first + 1)..<min(first + EventQueue.width, heap.count) where heap[other].isBefore(heap[child])
+            {
+                child = other
+            }
             guard heap[child].isBefore(key) else { break }
             heap[place] = heap[child]
             place = child

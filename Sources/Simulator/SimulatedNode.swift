@@ -12,7 +12,7 @@ struct SimulatedNode: Sendable {
     /// The node itself; nil while it is dead.
     ///
     /// Only `mutating` methods of this type look at it without copying all of it.
-    private(set) var machine: TrackerNode?
+    var machine: TrackerNode?
     private(set) var isUp = false
     var clock: SimulatedClock
     var disk: SimulatedDisk
@@ -112,7 +112,7 @@ struct SimulatedNode: Sendable {
 
     /// When the node is to be woken; nil where it does not want to be, or will be early enough.
     mutating func planWake(now: Instant) -> Instant? {
-        guard let deadline = machine?.nextDeadline else { return nil }
+        guard let deadline = machine?.findDeadline() else { return nil }
         let time = max(clock.worldTime(of: deadline), now)
         if let wakeAt, wakeAt <= time { return nil }
         wakeAt = time

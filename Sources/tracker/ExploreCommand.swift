@@ -10,13 +10,15 @@ struct ExploreCommand: AsyncParsableCommand {
         abstract: "Walk over all schedules of a small cluster.",
         discussion: """
             Every order in which messages, writes, requests, elections and restarts can come, over the logic of \
-            `tracker serve`; each state is visited once. A broken promise is shown with a shortest schedule that \
-            leads there.
+            `tracker serve`. Messages are lost, come late, in any order, and as often as they like. First, states \
+            that differ only in the messages under way count as one: no broken promise is missed. Where one is \
+            suspected, a second walk tells those states apart, and shows a shortest schedule that leads there.
 
             Ends with 0 when no promise was broken, with 1 when one was. It says whether all states within the bounds \
             were seen (exhausted), or --depth or --max-states came first (bounded).
 
-            JSON: states, transitions, depth, isExhausted, localStates, localSteps, seconds, invariant, detail, trace.
+            JSON: bounds, states, transitions, depth, isExhausted, localStates, localSteps, seconds, invariant, \
+            detail, trace.
             """)
 
     @Option(help: "Trackers, 1 to \(ExplorerOptions.maxNodes).")
@@ -34,12 +36,6 @@ struct ExploreCommand: AsyncParsableCommand {
     @Option(help: "How often a tracker dies, to come back with what is on its disk.")
     var restarts = 0
 
-    @Option(help: "Messages that are lost.")
-    var losses = 0
-
-    @Option(help: "Messages that come twice.")
-    var repeats = 0
-
     @Option(help: "Times that a tracker asks again what was not answered.")
     var waits = 0
 
@@ -52,13 +48,16 @@ struct ExploreCommand: AsyncParsableCommand {
     @Option(help: "quick: writes are durable at once; slow: anything may come between; slowWhereNodesDie.")
     var disks = ExplorerOptions.Disks.quick
 
-    @Flag(help: "Carry also messages of old epochs that come too late to do anything but be refused.")
-    var late = false
+    @Option(help: "again: each message may come as often as it likes; once: at most once. Any may be lost, or late.")
+    var network = ExplorerOptions.Network.again
+
+    @Flag(help: "Walk for the shortest schedule at once: slower, and several times as many states.")
+    var shortest = false
 
     @Option(help: ArgumentHelp("Steps of a schedule, at most; all unless told.", valueName: "steps"))
     var depth: Int?
 
-    @Option(help: "States, at most: about 150 bytes each.")
+    @Option(help: "States, at most: some 500 bytes each.")
     var maxStates = 50_000_000
 
     @OptionGroup var report: ReportOptions
@@ -67,7 +66,7 @@ struct ExploreCommand: AsyncParsableCommand {
         guard (1...ExplorerOptions.maxNodes).contains(nodes) else {
             throw ValidationError("--nodes is 1 to \(ExplorerOptions.maxNodes)")
         }
-        let bounds = [elections, requests, scrapes, restarts, losses, repeats, waits, failures]
+        let bounds = [elections, requests, scrapes, restarts, waits, failures]
         guard bounds.allSatisfy({ (0...ExplorerOptions.maxBudget).contains($0) }) else {
             throw ValidationError("of anything, 0 to \(ExplorerOptions.maxBudget) may happen")
         }
@@ -83,13 +82,12 @@ struct ExploreCommand: AsyncParsableCommand {
         options.requests = requests
         options.scrapes = scrapes
         options.restarts = restarts
-        options.losses = losses
-        options.repeats = repeats
         options.waits = waits
         options.failures = failures
         options.start = start
         options.disks = disks
-        options.losesTheLate = !late
+        options.network = network
+        options.telling = shortest ? .covered : .joined
         options.depth = depth
         options.maxStates = maxStates
         return options
@@ -97,19 +95,34 @@ struct ExploreCommand: AsyncParsableCommand {
 
     func run() async throws {
         let (options, isShown) = (self.options, !report.isJSON)
+        if isShown { Terminal.output.write("all schedules of \(options.bounds)\n") }
         let began = ContinuousClock.now
         let document = await onThread {
-            var explorer = Explorer(options)
-            while explorer.walkLayer() {
-                guard isShown else { continue }
-                Terminal.output.write(
-                    "depth \(explorer.depth): \(Figures.counted(explorer.states, "state")), "
-                        + "\(Figures.counted(explorer.transitions, "transition"))\n")
+            var explorer = ExploreCommand.walk(options, began, isShown: isShown)
+            if explorer.fault != nil, options.telling == .joined {
+                if isShown { Terminal.output.write("a broken promise is suspected: walking for a schedule of it\n") }
+                var exact = options
+                exact.telling = .covered
+                explorer = ExploreCommand.walk(exact, began, isShown: isShown)
             }
             return Document(explorer, seconds: (ContinuousClock.now - began) / .seconds(1))
         }
         if report.isJSON { try report.writeJSON(document) } else { tell(document) }
         if document.invariant != nil { throw Failure(.failed, nil) }
+    }
+
+    private static func walk(
+        _ options: ExplorerOptions, _ began: ContinuousClock.Instant, isShown: Bool
+    ) -> Explorer {
+        var explorer = Explorer(options)
+        while explorer.walkLayer() {
+            guard isShown else { continue }
+            let seconds = (ContinuousClock.now - began) / .seconds(1)
+            Terminal.output.write(
+                "depth \(explorer.depth): \(Figures.counted(explorer.states, "state")), "
+                    + "\(Figures.counted(explorer.transitions, "transition")), \(Figures.decimal(seconds, 1)) s\n")
+        }
+        return explorer
     }
 
     private func tell(_ document: Document) {
@@ -131,6 +144,7 @@ struct ExploreCommand: AsyncParsableCommand {
     }
 
     private struct Document: Encodable, Sendable {
+        var bounds: String
         var states: Int
         var transitions: Int
         var depth: Int
@@ -143,6 +157,7 @@ struct ExploreCommand: AsyncParsableCommand {
         var trace: [String]
 
         init(_ explorer: Explorer, seconds: Double) {
+            bounds = explorer.options.bounds
             states = explorer.states
             transitions = explorer.transitions
             depth = explorer.depth
@@ -159,3 +174,4 @@ struct ExploreCommand: AsyncParsableCommand {
 
 extension ExplorerOptions.Start: ExpressibleByArgument {}
 extension ExplorerOptions.Disks: ExpressibleByArgument {}
+extension ExplorerOptions.Network: ExpressibleByArgument {}

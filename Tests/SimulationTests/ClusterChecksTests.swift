@@ -7,7 +7,7 @@ import Testing
 import TrackerLogic
 import Wire
 
-@Suite("Checkers of clusters: log and votes")
+@Suite("Checkers of clusters: log and votes", .computes)
 struct ClusterLogCheckTests {
     private let second = Epoch(round: 2, id: 2)
 

@@ -6,7 +6,7 @@ import Testing
 import TrackerLogic
 import Wire
 
-@Suite("Checkers of clusters: replies")
+@Suite("Checkers of clusters: replies", .computes)
 struct ClusterReplyCheckTests {
     private let right = ClusterBench.reply(leechers: 1, seeders: 0)
 

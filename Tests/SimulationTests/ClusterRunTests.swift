@@ -5,7 +5,7 @@ import Simulator
 import Testing
 import TrackerLogic
 
-@Suite("Runs of clusters")
+@Suite("Runs of clusters", .computes)
 struct ClusterRunTests {
     @Test func `a run is the command that repeats it`() {
         var run = ClusterRun(seed: 17)

@@ -5,7 +5,7 @@ import Simulator
 import Testing
 import TrackerLogic
 
-@Suite("Simulated clusters")
+@Suite("Simulated clusters", .computes)
 struct ClusterWorldTests {
     @Test(arguments: ClusterProfile.allCases)
     func `one seed is one run`(_ profile: ClusterProfile) {

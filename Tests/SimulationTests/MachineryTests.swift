@@ -6,7 +6,7 @@ import Testing
 import TrackerLogic
 import Wire
 
-@Suite("Simulated machinery")
+@Suite("Simulated machinery", .computes)
 struct MachineryTests {
     // MARK: - The queue
 

@@ -5,7 +5,7 @@ import Primitives
 import Simulator
 import Testing
 
-@Suite("Captures")
+@Suite("Captures", .computes)
 struct CaptureTests {
     private static let client = SocketAddress(ipv4: 0x0A01_0001, port: 0x4E20)
     private static let node = SocketAddress(ipv4: 0x0A00_0001, port: 6969)
@@ -93,7 +93,7 @@ struct CaptureTests {
     }
 }
 
-@Suite("Space-time diagrams")
+@Suite("Space-time diagrams", .computes)
 struct DiagramTests {
     private func at(_ milliseconds: Int64) -> Instant { Instant(nanoseconds: milliseconds * 1_000_000) }
 
@@ -188,7 +188,7 @@ struct DiagramTests {
     }
 }
 
-@Suite("Shrinking")
+@Suite("Shrinking", .computes)
 struct ShrinkerTests {
     @Test func `what is needed stays, and nothing else`() {
         var shrinker = Shrinker(maxTries: 1000)
@@ -241,7 +241,7 @@ struct ShrinkerTests {
     }
 }
 
-@Suite("Sweeps")
+@Suite("Sweeps", .computes)
 struct SweepTests {
     private func outcome(_ seed: UInt64, _ invariant: String? = nil) -> SweepOutcome {
         SweepOutcome(

@@ -3,7 +3,7 @@
 import Simulator
 import Testing
 
-@Suite("Planted faults")
+@Suite("Planted faults", .computes)
 struct SabotageTests {
     struct Plant: Sendable, CustomTestStringConvertible {
         var sabotage: Sabotage

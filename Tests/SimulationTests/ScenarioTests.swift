@@ -5,7 +5,7 @@ import Primitives
 import Simulator
 import Testing
 
-@Suite("Scenarios")
+@Suite("Scenarios", .computes)
 struct ScenarioTests {
     @Test(arguments: 0..<Sweep.parts)
     func `no seed breaks a promise`(_ part: Int) {

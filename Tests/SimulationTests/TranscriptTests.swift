@@ -9,7 +9,7 @@ import Simulator
 import Testing
 import TrackerLogic
 
-@Suite("Transcripts")
+@Suite("Transcripts", .computes)
 struct TranscriptTests {
     @Test(arguments: ClusterStory.allCases)
     func `a story goes as it was written down`(_ story: ClusterStory) throws {

@@ -125,9 +125,10 @@ struct SwarmModel: Sendable {
         var peer = peer
         let old = swarms[swarm].place(of: peer.address)
         let wasCounted = old.map { swarms[swarm].peers[$0].isCounted } ?? false
-        let completes = event == .completed && peer.left == 0 && !wasCounted
         let isOther = old.map { swarms[swarm].peers[$0].peerID != peer.peerID } ?? false
-        peer.isCounted = completes || (wasCounted && !(event == .started && peer.left > 0 && isOther))
+        let completes = event == .completed && peer.left == 0 && !wasCounted && !isOther
+        let cameComplete = old == nil && peer.left == 0
+        peer.isCounted = completes || cameComplete || (wasCounted && !(event == .started && peer.left > 0 && isOther))
         if completes { swarms[swarm].completed += 1 }
         swarms[swarm].emptySince = 0
         if let old {

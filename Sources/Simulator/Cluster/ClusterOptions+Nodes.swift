@@ -20,6 +20,7 @@ extension ClusterOptions {
         let members = profile == .paxos ? (1...UInt32(memberCount)).map { $0 } : []
         var cluster = profile.configuration(members: members)
         cluster.entry = entry
+        cluster.handOnPause = handOnPause
         return (0..<nodeCount).map { place in
             var configuration = NodeConfiguration()
             // Whoever is given a number, or takes one, must not take one that somebody else was configured with.

@@ -44,6 +44,8 @@ public struct ClusterOptions: Sendable, Hashable {
     public var updatesPerEntry = 64
     /// Requests that a tracker keeps until they are answered.
     public var waitingRequests = 8192
+    /// Between two messages in which a slave hands requests on.
+    public var handOnPause = Duration.milliseconds(1)
     public var keepsSwarms = false
     public var snapshotAge = Duration.seconds(10)
     public var snapshotLogByteCount = 4000
@@ -106,6 +108,7 @@ public struct ClusterOptions: Sendable, Hashable {
         if random.oneIn(4) {
             options.waitingRequests = 3 * (options.clientCount + options.scraperCount + options.strangerCount)
         }
+        if random.oneIn(4) { options.handOnPause = .milliseconds(50) }
         return options
     }
 

@@ -127,14 +127,23 @@ extension ClusterWorld {
         let outsiders = (1...UInt32(nodes.count)).filter { !members.contains($0) }
         let member = members.isEmpty ? someID() : members[plan.random.below(members.count)]
         guard !outsiders.isEmpty else {
-            if members.count > 2 { command(.removeMember(member)) }
+            if members.count > 2, !isAnyDiskLost { command(.removeMember(member)) }
             return
         }
         let outsider = outsiders[plan.random.below(outsiders.count)]
+        guard !isAnyDiskLost else { return }
         switch plan.random.below(3) {
         case 0 where members.count > 2: command(.removeMember(member))
         case 1: command(.replaceMember(member, by: outsider))
         default: command(.addMember(outsider))
+        }
+    }
+
+    /// Whether a member is without what it has voted for: who takes a vote away from the others meanwhile may leave no
+    /// majority that can ever be.
+    private var isAnyDiskLost: Bool {
+        nodes.contains { node in
+            members.contains(node.configuration.id) && node.disk.record.promise?.isWhole != true
         }
     }
 

@@ -59,9 +59,13 @@ extension ClusterWorld {
             nodes[node].disk.submit(effects.persists)
             beginGroup(node)
         }
-        let observations = effects.observations
-        effects.removeAll()
-        for observation in observations { observe(node, observation) }
+        if effects.observations.isEmpty {
+            effects.removeAll()
+        } else {
+            let observations = effects.observations
+            effects.removeAll()
+            for observation in observations { observe(node, observation) }
+        }
         if moments != 0, nodes[node].isUp, let moment = strikes(moments) { strike(node, moment) }
     }
 

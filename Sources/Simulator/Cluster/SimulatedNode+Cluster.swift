@@ -13,11 +13,11 @@ extension SimulatedNode {
         _ trace: inout ClusterTrace
     ) {
         guard isUp else { preconditionFailure("only the living take steps") }
-        checks.willStep(node: number, event: event, machine: machine!, at: now)
+        checks.willStep(node: number, event: event, at: now)
         _ = step(event, .other, now: now, into: &effects)
-        checks.stepped(node: number, event: event, machine: machine!, effects: effects, at: now)
+        let sight = checks.stepped(node: number, event: event, machine: &machine!, effects: effects, at: now)
         trace.absorb(now, 1, number)
-        trace.absorb(number, event, machine!.state.index, machine!.state.digest, effects)
+        trace.absorb(number, event, sight.position.index, sight.digest, effects)
         if trace.isRecording {
             trace.show(number, ClusterText.column(machine!.inspection))
             trace.line(now, "\(number): " + ClusterText.describe(event) + ClusterText.describe(effects))

@@ -2,9 +2,9 @@
 ///
 ///     start ──► every move of every node ──► states not seen before ──► … until there are none
 ///
-/// A *move* is: a message comes, is lost or comes twice; a write is durable, or fails; a client asks; a node dies and
-/// comes back, with any first part of its writes under way made durable; a node stands for master; a node asks again
-/// what was not answered. Messages come in any order; each node has a clock of its own.
+/// A *move* is: a message comes, at any time and as often as it likes; a write is durable, or fails; a client asks; a
+/// node dies and comes back, with any first part of its writes under way made durable; a node stands for master; a node
+/// asks again what was not answered. Messages come in any order; each node has a clock of its own.
 ///
 /// What is abstracted, and why no fault is missed or invented that safety depends on:
 /// - *Time.* A node's time passes only where it stands or asks again, in leaps. How long something takes is not
@@ -12,14 +12,23 @@
 /// - *The failure detector* decides nothing (design 3.4, rule 1). KEEPALIVE and SUSPECT are not carried: any node may
 ///   miss the master at any time, and hears then that the others do, as by their SUSPECTs come late; the number of such
 ///   elections is bounded. A node that died is taken for down by the others at once (a LEAVE in its name).
+/// - *Loss* is no move: a message that is lost is one that never comes, and checkers look at what has happened only.
+/// - *Quick disks.* Nothing else comes to a node while it writes. What other nodes do meanwhile may as well come before
+///   or after; and the node may die before each write, and between it and the news of it (`completeAllWrites`).
+///   What comes to the *same* node meanwhile is left out: a bound, which `Disks.slow` lifts.
+///
+/// What makes fewer states of it (the last two are held against walks that do without, in tests):
+/// - *Fingerprints* leave out what makes no difference: `TrackerNode.absorb`, `ExplorerHistory`, `DiskRecord.absorb`.
 /// - *Copies.* Two equal messages under way to one node are one: the second may have been lost.
 /// - *The dead.* Messages that can do nothing any more at their receiver are taken away (`LocalSpace.isDead`), and who
-///   does nothing now is not heard now: it may as well come later. With `losesTheLate`, what comes from masters of the
-///   past comes soon or never.
-/// - What `TrackerNode.absorb` leaves out of a node's fingerprint.
+///   does nothing now is not heard now: it may as well come later.
+/// - *The covered*, and *the joined*: see `VisitedStates`.
+/// - *Words.* Where every message may come again, and one makes a node say something and changes nothing else, the node
+///   has said it at once: a state with more under way covers one with less. Only where states are joined, for else the
+///   schedules that are found would not be the shortest.
 ///
-/// Breadth first, so that the first violation has a shortest trace. States are told apart by a fingerprint of 128 bits;
-/// only those of the last two layers are kept whole.
+/// Breadth first, so that the first violation has a shortest trace (of joined states: a short one). States are told
+/// apart by fingerprints of 128 bits; only those of the last two layers are kept whole.
 
 import Primitives
 import TrackerLogic
@@ -30,16 +39,18 @@ public struct Explorer {
     var space: LocalSpace
     var histories: [ExplorerHistory] = []
     private var knownHistories = PrintTable()
-    private var visited = PrintTable(capacity: 1 << 16)
+    private var visited: VisitedStates
     /// For each state: from which it was reached first, and by which move.
     private var parents: [UInt32] = []
     private var moves: [UInt64] = []
-    /// States whose moves are still to be walked: number, count of words, words.
+    /// States whose moves are still to be walked: number, words.
     private var layer: [UInt32] = []
     private var nextLayer: [UInt32] = []
     private(set) var start: ExplorerWorld
 
     public private(set) var transitions = 0
+    /// States that were walked from.
+    public private(set) var expanded = 0
     public private(set) var depth = 0
     public private(set) var fault: ExplorerFault?
     /// The move that broke a promise, and the state in which it was made.
@@ -48,6 +59,9 @@ public struct Explorer {
     public private(set) var isExhausted = false
 
     public var states: Int { parents.count }
+    /// States but for the letters under way.
+    public var kernels: Int { visited.kernelCount }
+    public var letterSets: Int { space.sets.count }
     /// States of single nodes, and steps that were computed.
     public var localStates: Int { space.states.count }
     public var localSteps: Int { space.steps.count }
@@ -56,6 +70,7 @@ public struct Explorer {
         self.options = options
         space = LocalSpace(options)
         start = ExplorerWorld(nodes: options.nodes)
+        visited = VisitedStates(nodes: options.nodes, options.telling)
         begin()
     }
 
@@ -72,7 +87,7 @@ public struct Explorer {
         }
         start.history = intern(history)
         fault = fault ?? prologue.fault
-        reach(start, parent: .max, Move(.lose, 0))
+        reach(start, parent: .max, Move(.wait, 0))
         swap(&layer, &nextLayer)
     }
 
@@ -94,20 +109,25 @@ public struct Explorer {
         if let limit = options.depth, depth >= limit { return false }
         depth += 1
         nextLayer.removeAll(keepingCapacity: true)
-        var place = 0
-        var world = ExplorerWorld(nodes: options.nodes)
-        while place < layer.count {
-            let (number, count) = (layer[place], Int(layer[place + 1]))
-            world.words.removeAll(keepingCapacity: true)
-            world.words.append(contentsOf: layer[place + 2..<place + 2 + count])
-            place += 2 + count
-            expand(world, number)
+        let stride = start.words.count + 1
+        // Covered by its own layer: nothing is found later for it.
+        let isCovered = stridden(stride).map { visited.isCovered(layer[$0]) }
+        var world = start
+        for place in stridden(stride) where !isCovered[place / stride] {
+            if options.saysAllAtOnce, visited.isCovered(layer[place]) { continue }
+            for word in 0..<stride - 1 { world.words[word] = layer[place + 1 + word] }
+            visited.take(layer[place], &world)
+            expanded += 1
+            expand(world, layer[place])
             if fault != nil { return false }
             if states >= options.maxStates { return false }
         }
         swap(&layer, &nextLayer)
         return layer.isEmpty ? finish() : true
     }
+
+    /// Where the states of a layer begin.
+    private func stridden(_ stride: Int) -> StrideTo<Int> { Swift.stride(from: 0, to: layer.count, by: stride) }
 
     private mutating func finish() -> Bool {
         isExhausted = fault == nil && layer.isEmpty
@@ -118,17 +138,11 @@ public struct Explorer {
     public mutating func walk() { while walkLayer() {} }
 
     private mutating func expand(_ world: ExplorerWorld, _ number: UInt32) {
-        for place in world.firstLetter..<world.words.count {
-            let letter = world.words[place]
-            let receiver = space.letters[Int(letter)].receiver
+        for receiver in 0..<options.nodes {
             let local = world.words[receiver]
             // What does nothing now may as well come later.
-            guard !space.step(Move(.deliver, receiver, letter), of: local).isNothing(to: local) else { continue }
-            take(Move(.deliver, receiver, letter), world, number, letterAt: options.keepsLetters ? nil : place)
-            if world.spent(.repeats) < options.repeats { take(Move(.repeatedly, receiver, letter), world, number) }
-            if world.spent(.losses) < options.losses {
-                take(Move(.lose, receiver, letter), world, number, letterAt: place)
-            }
+            let stirring = space.stirring(world.words[world.setPlace(receiver)], at: local)
+            for letter in Array(space.sets[stirring]) { take(Move(.deliver, receiver, letter), world, number) }
         }
         for node in 0..<options.nodes { expand(world, number, node) }
     }
@@ -150,17 +164,20 @@ public struct Explorer {
             take(Move(.request, node, UInt32(options.requests + world.spent(.scrapes))), world, number)
         }
         if world.spent(.waits) < options.waits { take(Move(.wait, node), world, number) }
-        if world.spent(.restarts) < options.restarts, (options.mortal ?? node) == node {
+        if mayDie(node, world) {
             for surviving in 0...queueCount { take(Move(.restart, node, UInt32(surviving)), world, number) }
         }
     }
 
+    private func mayDie(_ node: Int, _ world: ExplorerWorld) -> Bool {
+        world.spent(.restarts) < options.restarts && (options.mortal ?? node) == node
+    }
+
     // MARK: - Moves
 
-    private mutating func take(_ move: Move, _ world: ExplorerWorld, _ number: UInt32, letterAt place: Int? = nil) {
+    private mutating func take(_ move: Move, _ world: ExplorerWorld, _ number: UInt32) {
         guard fault == nil else { return }
         var next = world
-        if let place { next.remove(letterAt: place) }
         transitions += 1
         let isMove = apply(move, to: &next)
         if fault != nil {
@@ -168,48 +185,43 @@ public struct Explorer {
             return
         }
         guard isMove else { return }
-        // Who has less under way, and is the same otherwise, can do no more.
-        if next.history == world.history, next.words.count < world.words.count,
-            next.words[..<options.nodes] == world.words[..<options.nodes]
-        {
-            return
-        }
         reach(next, parent: number, move)
+        guard !move.isDeath, mayDie(move.node, world) else { return }
+        let cuts = space.step(move, of: world.words[move.node]).cuts
+        if cuts == 0 { return }
+        for cut in 1...UInt8(cuts) { take(Move(move.kind, move.node, move.argument, cut: cut), world, number) }
     }
 
     /// - Returns: whether the move is within the bounds, and one at all.
     private mutating func apply(_ move: Move, to world: inout ExplorerWorld) -> Bool {
+        let before = world.words[move.node]
         switch move.kind {
-        case .lose:
-            world.spend(.losses)
-            return true
-        case .deliver, .write: break
-        case .repeatedly: world.spend(.repeats)
+        case .deliver:
+            guard options.network == .once else { break }
+            let place = world.setPlace(move.node)
+            world.words[place] = space.sets.removing(move.argument, from: world.words[place])
+        case .write, .stand, .restart: break
         case .failWrite: world.spend(.failures)
-        case .stand: break
         case .wait: world.spend(.waits)
-        case .request: world.spend(Int(move.argument) < options.requests ? .requests : .scrapes)
-        case .restart: return applyRestart(move, to: &world)
-        }
-        if move.kind == .request {
+        case .request:
+            world.spend(Int(move.argument) < options.requests ? .requests : .scrapes)
             var history = histories[Int(world.history)]
-            history.came(Int(move.argument), to: space.sights[Int(world.words[move.node])].life)
+            history.came(Int(move.argument), to: space.sights[Int(before)].life)
             world.history = intern(history)
         }
-        let before = world.words[move.node]
         guard applyLocal(move, to: &world) else { return false }
+        if move.isDeath, fault == nil, !mourn(move, before, &world) { return false }
         switch move.kind {
         case .stand: return world.words[move.node] != before && space.step(move, of: before).stood > 0
         case .wait: return world.words[move.node] != before
-        case .deliver, .repeatedly, .lose, .write, .failWrite, .request, .restart: return true
+        case .deliver, .write, .failWrite, .request, .restart: return true
         }
     }
 
-    /// The node dies and comes back; the others take its former life for down.
-    private mutating func applyRestart(_ move: Move, to world: inout ExplorerWorld) -> Bool {
+    /// A node has died and come back; the others take its former life for down.
+    private mutating func mourn(_ move: Move, _ before: UInt32, _ world: inout ExplorerWorld) -> Bool {
         world.spend(.restarts)
-        let farewell = space.rumour(.leave, of: world.words[move.node])
-        guard applyLocal(move, to: &world) else { return false }
+        let farewell = space.rumour(.leave, of: before)
         for other in 0..<options.nodes where other != move.node && fault == nil {
             let letter = space.letter(farewell, from: move.node, to: other)
             guard applyLocal(Move(.deliver, other, letter), to: &world) else { return false }
@@ -229,45 +241,55 @@ public struct Explorer {
             fault = space.faults[step.fault]
             return true
         }
-        for letter in step.letters where !isDead(letter, world) { world.put(letter) }
-        if step.next != before { bury(move.node, &world) }
+        for letter in step.letters { post(letter, &world) }
+        if step.next != before {
+            let place = world.setPlace(move.node)
+            world.words[place] = space.living(world.words[place], at: step.next)
+        }
         check(step, move, &world)
         return true
     }
 
-    /// Takes away the letters that can do nothing any more at a node.
-    private mutating func bury(_ node: Int, _ world: inout ExplorerWorld) {
-        var kept = world.firstLetter
-        for place in world.firstLetter..<world.words.count {
-            let letter = world.words[place]
-            let isTouched = space.letters[Int(letter)].receiver == node || space.letters[Int(letter)].sender == node
-            if isTouched, isDead(letter, world) { continue }
-            world.words[kept] = letter
-            kept += 1
-        }
-        world.words.removeLast(world.words.count - kept)
+    /// A letter that is under way already is not posted again: a second copy lost is a schedule, too.
+    private mutating func post(_ letter: UInt32, _ world: inout ExplorerWorld) {
+        let receiver = space.letters[Int(letter)].receiver
+        guard !space.isDead(letter, at: world.words[receiver]) else { return }
+        let place = world.setPlace(receiver)
+        world.words[place] = space.sets.inserting(letter, into: world.words[place])
     }
 
-    private mutating func isDead(_ number: UInt32, _ world: ExplorerWorld) -> Bool {
-        let letter = space.letters[Int(number)]
-        if space.isDead(number, at: world.words[letter.receiver]) { return true }
-        guard options.losesTheLate, case .prepare = letter.message.body else { return false }
-        // It is refused as too old, and its sender knows that.
-        let receiver = space.sights[Int(world.words[letter.receiver])]
-        let sender = space.sights[Int(world.words[letter.sender])]
-        return letter.message.epoch < receiver.promised && receiver.promised <= sender.promised
-            && space.isRefused(number, at: world.words[letter.receiver])
+    /// Delivers what only makes a node speak, until that is all said: what comes of it covers the state as it was.
+    private mutating func sayAll(_ world: inout ExplorerWorld, _ note: (Move) -> Void = { _ in }) {
+        guard options.saysAllAtOnce else { return }
+        var isChanged = true
+        while isChanged {
+            isChanged = false
+            for node in 0..<options.nodes {
+                let said = space.said(world.words[world.setPlace(node)], at: world.words[node])
+                let before = world.words
+                for letter in Array(space.sets[said]) { post(letter, &world) }
+                if world.words == before { continue }
+                isChanged = true
+                for letter in Array(space.sets[before[world.setPlace(node)]])
+                where space.step(Move(.deliver, node, letter), of: world.words[node]).isWord(to: world.words[node]) {
+                    note(Move(.deliver, node, letter))
+                }
+            }
+        }
     }
 
     private mutating func check(_ step: LocalStep, _ move: Move, _ world: inout ExplorerWorld) {
-        let mayLose = move.kind == .write || move.kind == .restart || !options.isDiskSlow(move.node)
-        guard step.facts > 0 || mayLose else { return }
+        let mayLose = move.kind == .write || move.isDeath || !options.isDiskSlow(move.node)
+        let hasFacts = step.facts > 0 || step.factsBefore > 0
+        guard hasFacts || mayLose else { return }
         let sights = (0..<options.nodes).map { space.sights[Int(world.words[$0])] }
-        if step.facts > 0 {
+        if hasFacts {
             var history = histories[Int(world.history)]
             let local = Int(world.words[move.node])
-            fault = history.absorb(space.facts[step.facts], of: move.node, sights) { position in
-                space.states[local].machine.committedEntry(at: position.index).map(LocalSpace.requests(in:)) ?? []
+            for facts in [step.factsBefore, step.facts] where facts > 0 && fault == nil {
+                fault = history.absorb(space.facts[facts], of: move.node, sights) { position in
+                    space.states[local].machine.committedEntry(at: position.index).map(LocalSpace.requests(in:)) ?? []
+                }
             }
             world.history = intern(history)
         }
@@ -275,18 +297,23 @@ public struct Explorer {
     }
 
     private mutating func reach(_ world: ExplorerWorld, parent: UInt32, _ move: Move) {
-        let number = UInt32(parents.count)
-        guard visited.insert(world.fingerprint, number: number) == nil else { return }
-        parents.append(parent)
-        moves.append(move.packed)
+        var world = world
+        sayAll(&world)
+        guard let number = visited.insert(world, &space.sets) else { return }
+        if number == parents.count {
+            parents.append(parent)
+            moves.append(move.packed)
+        }
         nextLayer.append(number)
-        nextLayer.append(UInt32(world.words.count))
         nextLayer.append(contentsOf: world.words)
     }
 
     // MARK: - Traces
 
-    /// The shortest way to the violation, in words; empty where there was none.
+    /// A shortest way to the violation, in words; empty where there was none.
+    ///
+    /// With `saysAllAtOnce`, what was said at
+    /// once is in it where something came of it, and another way may be shorter by such steps.
     public func trace() -> [String] {
         guard let lastMove else { return [] }
         var path = [lastMove.move]
@@ -295,6 +322,31 @@ public struct Explorer {
             path.append(Move(packed: moves[Int(number)]))
             number = parents[Int(number)]
         }
-        return ExplorerTrace(space, start).tell(path.reversed())
+        return ExplorerTrace(space, start).tell(withWords(path.reversed()))
+    }
+
+    /// A path with the deliveries that were made at once, where it needs them.
+    private func withWords(_ path: [Move]) -> [Move] {
+        var explorer = self
+        explorer.fault = nil
+        var world = start
+        var all: [(move: Move, said: [UInt32]?)] = []
+        for move in path {
+            var words: [Move] = []
+            explorer.sayAll(&world) { words.append($0) }
+            for word in words {
+                all.append((word, explorer.space.step(word, of: world.words[word.node]).letters))
+            }
+            all.append((move, nil))
+            _ = explorer.apply(move, to: &world)
+        }
+        var needed: [UInt32] = []
+        var kept: [Move] = []
+        for (move, said) in all.reversed() {
+            if let said, !said.contains(where: needed.contains) { continue }
+            kept.append(move)
+            if move.kind == .deliver { needed.append(move.argument) }
+        }
+        return kept.reversed()
     }
 }

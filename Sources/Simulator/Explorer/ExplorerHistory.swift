@@ -49,9 +49,11 @@ struct ExplorerHistory: Sendable, Hashable {
         for request in requests {
             print.absorb(request != nil)
             guard let request else { continue }
+            print.absorb(UInt64(request.fate.rawValue))
+            // Any further answer is one too many.
+            guard request.fate == .waits else { continue }
             print.absorb(request.life)
             print.absorb(request.answeredBefore)
-            print.absorb(UInt64(request.fate.rawValue))
         }
         return print
     }
@@ -71,7 +73,7 @@ struct ExplorerHistory: Sendable, Hashable {
     mutating func absorb(
         _ facts: LocalFacts, of node: Int, _ sights: [LocalSight], requestsIn: (Position) -> [Int]
     ) -> ExplorerFault? {
-        let life = sights[node].life
+        let life = facts.life ?? sights[node].life
         for epoch in facts.claims { if let fault = claim(epoch, life) { return fault } }
         for position in facts.applied {
             if let fault = decide(position, node, sights, requestsIn) { return fault }
@@ -111,7 +113,8 @@ struct ExplorerHistory: Sendable, Hashable {
         let holders = sights.count { $0.holds(position.index, position.chain) }
         guard holders > sights.count / 2 else {
             return ExplorerFault(
-                .quorumDecides, "tracker \(node + 1) applies entry \(position.index), which \(holders) of "
+                .quorumDecides,
+                "tracker \(node + 1) applies entry \(position.index), which \(holders) of "
                     + "\(sights.count) have on their disks")
         }
         decided.append(position.chain)
@@ -143,14 +146,16 @@ struct ExplorerHistory: Sendable, Hashable {
             }
             if peers <= request.answeredBefore || peers > inLog.count {
                 return ExplorerFault(
-                    .readsAreFresh, "the answer to request \(reply.request) shows \(peers) peers; "
+                    .readsAreFresh,
+                    "the answer to request \(reply.request) shows \(peers) peers; "
                         + "\(request.answeredBefore) others were answered before, \(inLog.count) are decided")
             }
         case .scraped(let peers):
             requests[reply.request]?.fate = .answered
             if peers < request.answeredBefore || peers > inLog.count {
                 return ExplorerFault(
-                    .readsAreFresh, "the answer to request \(reply.request) shows \(peers) peers; "
+                    .readsAreFresh,
+                    "the answer to request \(reply.request) shows \(peers) peers; "
                         + "\(request.answeredBefore) were answered before, \(inLog.count) are decided")
             }
         case .notStored:

@@ -18,8 +18,28 @@ public struct ExplorerOptions: Sendable, Hashable {
         case slow
         /// Writes are durable at once, but for those of the node that may die.
         case slowWhereNodesDie
-        /// Writes are durable at once.
+        /// Writes are durable before anything else comes to their node; but it may die between any two of them, and
+        /// before it hears that one is durable.
         case quick
+    }
+
+    /// What becomes of a message.
+    public enum Network: String, Sendable, Hashable, CaseIterable {
+        /// It comes once, at any time, or never.
+        case once
+        /// It comes at any time, and as often as it likes, or never.
+        case again
+    }
+
+    /// How states of the cluster are told apart: see `VisitedStates`.
+    public enum Telling: String, Sendable, Hashable, CaseIterable {
+        /// Each is walked from.
+        case apart
+        /// Not those that others cover. The first violation has a shortest schedule.
+        case covered
+        /// All that differ in letters under way only are one. What is found may be no schedule at all; where nothing is
+        /// found, there is nothing.
+        case joined
     }
 
     /// Trackers that one explored cluster may have.
@@ -40,15 +60,9 @@ public struct ExplorerOptions: Sendable, Hashable {
     public var restarts = 0
     /// Only this node dies; nil for any.
     public var mortal: Int?
-    /// Messages that are lost.
-    public var losses = 0
-    /// Messages that come twice.
-    public var repeats = 0
-    /// Whether every message may be lost, and come as often as it likes.
-    public var keepsLetters = false
-    /// Whether messages of a master that do nothing when his epoch is over, or known, are lost, and COORDINATOR where
-    /// WELCOME says it, too.
-    public var losesTheLate = true
+    /// What becomes of messages. (Each may be lost in any case: it never comes.)
+    public var network = Network.again
+    public var telling = Telling.covered
     /// How often a node waits for long enough to ask again.
     public var waits = 0
     /// Writes that fail.
@@ -65,6 +79,21 @@ public struct ExplorerOptions: Sendable, Hashable {
 
     public init() {}
 
+    /// What may happen, in words.
+    public var bounds: String {
+        let parts = [
+            (nodes, "tracker"), (elections, "election"), (requests, "request"), (scrapes, "scrape"),
+            (restarts, "restart"), (waits, "wait"), (failures, "failed write"),
+        ]
+        let words = parts.filter { $0.0 > 0 }.map { count, name in "\(count) \(name)" + (count == 1 ? "" : "s") }
+        let copies = "each message comes at any time, or never, and " + (network == .again ? "again and again" : "once")
+        return words.joined(separator: ", ") + "; \(disks.rawValue) disks; \(copies)"
+            + (depth.map { "; \($0) steps at most" } ?? "")
+    }
+
+    /// Whether letters that only make a node speak are delivered at once (`Explorer`).
+    var saysAllAtOnce: Bool { telling == .joined && network == .again }
+
     /// Whether a node's writes take time.
     func isDiskSlow(_ node: Int) -> Bool {
         switch disks {
@@ -80,7 +109,8 @@ public struct ExplorerOptions: Sendable, Hashable {
         configuration.id = UInt32(node + 1)
         configuration.shardCount = 1
         configuration.cluster = ClusterConfiguration(
-            mode: .quorum, members: (1...UInt32(nodes)).map { $0 }, keepalive: ExplorerOptions.keepalive, missed: 4)
+            mode: .quorum, members: (1...UInt32(nodes)).map { $0 }, keepalive: ExplorerOptions.keepalive, missed: 4,
+            handOnPause: .zero)
         #if PLANTED_BUGS
             configuration.plantedBug = plantedBug
         #endif

@@ -5,7 +5,7 @@ import TrackerLogic
 import Wire
 
 struct ExplorerTrace {
-    private let space: LocalSpace
+    private var space: LocalSpace
     private var locals: [UInt32]
     private var lines: [String] = []
 
@@ -20,25 +20,17 @@ struct ExplorerTrace {
     }
 
     private mutating func tell(_ move: Move) {
-        let letter = space.letters.indices.contains(Int(move.argument)) ? space.letters[Int(move.argument)] : nil
-        switch move.kind {
-        case .lose:
-            lines.append(
-                "\(move.node + 1): " + (letter.map { "‹ \($0.sender + 1) \($0.message.text) is lost" } ?? ""))
-        case .deliver, .repeatedly, .write, .failWrite, .wait, .request, .stand: take(move)
-        case .restart:
-            let farewell = space.rumour(.leave, of: locals[move.node])
-            take(move)
-            var space = space
-            for other in locals.indices where other != move.node {
-                take(Move(.deliver, other, space.letter(farewell, from: move.node, to: other)), isQuiet: true)
-            }
+        let before = locals[move.node]
+        take(move)
+        guard move.isDeath else { return }
+        let farewell = space.rumour(.leave, of: before)
+        for other in locals.indices where other != move.node {
+            take(Move(.deliver, other, space.letter(farewell, from: move.node, to: other)), isQuiet: true)
         }
     }
 
     private mutating func take(_ move: Move, isQuiet: Bool = false) {
         let run = space.run(move, of: locals[move.node], isTelling: true)
-        var space = space
         locals[move.node] = space.step(move, of: locals[move.node]).next
         guard !isQuiet else { return }
         let column = ClusterText.column(run.state.machine.inspection)
@@ -46,8 +38,7 @@ struct ExplorerTrace {
             switch move.kind {
             case .stand: "misses the master and stands; "
             case .wait: "waits; "
-            case .repeatedly: "(a message that will come again) "
-            case .deliver, .lose, .write, .failWrite, .request, .restart: ""
+            case .deliver, .write, .failWrite, .request, .restart: ""
             }
         lines.append("\(move.node + 1): \(what)" + (run.lines ?? []).joined(separator: "; ") + "  [\(column)]")
     }

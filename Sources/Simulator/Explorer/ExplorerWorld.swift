@@ -1,31 +1,33 @@
 /// A state of the whole cluster: a number for each node's state, one for the history, what was spent of the bounds, and
-/// the letters under way, which come in any order.
+/// for each node the set of letters under way to it, which come in any order.
 
 import TrackerLogic
 
 struct ExplorerWorld {
-    /// One for each node, then history, then budget, then letters in rising order.
+    /// One for each node, then history, then budget, then a set of letters for each node.
     var words: [UInt32]
     let nodes: Int
 
     init(nodes: Int) {
         self.nodes = nodes
-        words = Array(repeating: 0, count: nodes + 2)
+        words = Array(repeating: 0, count: ExplorerWorld.wordCount(nodes))
     }
+
+    static func wordCount(_ nodes: Int) -> Int { 2 * nodes + 2 }
 
     var history: UInt32 {
         get { words[nodes] }
         set { words[nodes] = newValue }
     }
 
-    var firstLetter: Int { nodes + 2 }
-    var letterCount: Int { words.count - firstLetter }
+    /// The place of the set of letters under way to a node.
+    func setPlace(_ node: Int) -> Int { nodes + 2 + node }
 
     // MARK: - Bounds
 
     /// What may happen only so often.
     enum Bound: Int {
-        case elections, requests, scrapes, restarts, losses, repeats, waits, failures
+        case elections, requests, scrapes, restarts, waits, failures
     }
 
     func spent(_ bound: Bound) -> Int { Int(words[nodes + 1] >> UInt32(bound.rawValue * 4) & 15) }
@@ -34,28 +36,21 @@ struct ExplorerWorld {
         words[nodes + 1] += UInt32(count) << UInt32(bound.rawValue * 4)
     }
 
-    // MARK: - Letters
+    // MARK: - Fingerprints
 
-    /// A letter that is under way already is not put there again: a second copy lost is a schedule, too.
-    mutating func put(_ letter: UInt32) {
-        var place = words.count
-        while place > firstLetter, words[place - 1] >= letter {
-            if words[place - 1] == letter { return }
-            place -= 1
-        }
-        words.insert(letter, at: place)
-    }
+    /// What of the state is told by all but the letters.
+    var kernel: Fingerprint { fingerprint(of: nodes + 2) }
 
-    mutating func remove(letterAt place: Int) { words.remove(at: place) }
+    var fingerprint: Fingerprint { fingerprint(of: words.count) }
 
-    var fingerprint: Fingerprint {
+    private func fingerprint(of count: Int) -> Fingerprint {
         var print = Fingerprint()
         var place = 0
-        while place + 1 < words.count {
+        while place + 1 < count {
             print.absorb(UInt64(words[place]) << 32 | UInt64(words[place + 1]))
             place += 2
         }
-        if place < words.count { print.absorb(UInt64(words[place]) << 32 | 0xFFFF_FFFF) }
+        if place < count { print.absorb(UInt64(words[place]) << 32 | 0xFFFF_FFFF) }
         return print
     }
 }

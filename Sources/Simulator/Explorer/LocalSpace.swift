@@ -16,12 +16,8 @@ struct ExplorerLetter: Sendable {
 /// What a node does, or what happens to it.
 struct Move: Sendable, Hashable {
     enum Kind: UInt8, Sendable, Hashable, CaseIterable {
-        /// A letter comes, and is gone.
+        /// A letter comes.
         case deliver
-        /// A letter comes, and will come again.
-        case repeatedly
-        /// A letter is lost.
-        case lose
         /// The oldest write is durable.
         case write
         /// The oldest write has failed.
@@ -40,19 +36,28 @@ struct Move: Sendable, Hashable {
     var node: Int
     /// Of a letter, a request, a set of suspecters, or how many writes survive.
     var argument: UInt32
+    /// Where between its writes the node dies, and comes back, counted from 1; 0 where it does not.
+    var cut: UInt8
 
-    var packed: UInt64 { UInt64(kind.rawValue) << 40 | UInt64(node) << 32 | UInt64(argument) }
+    var packed: UInt64 {
+        UInt64(cut) << 48 | UInt64(kind.rawValue) << 40 | UInt64(node) << 32 | UInt64(argument)
+    }
 
-    init(_ kind: Kind, _ node: Int, _ argument: UInt32 = 0) {
+    /// Whether the node dies.
+    var isDeath: Bool { kind == .restart || cut > 0 }
+
+    init(_ kind: Kind, _ node: Int, _ argument: UInt32 = 0, cut: UInt8 = 0) {
         self.kind = kind
         self.node = node
         self.argument = argument
+        self.cut = cut
     }
 
     init(packed: UInt64) {
-        kind = Kind(rawValue: UInt8(packed >> 40)) ?? .deliver
+        kind = Kind(rawValue: UInt8(truncatingIfNeeded: packed >> 40)) ?? .deliver
         node = Int(packed >> 32 & 0xFF)
         argument = UInt32(truncatingIfNeeded: packed)
+        cut = UInt8(truncatingIfNeeded: packed >> 48)
     }
 }
 
@@ -62,14 +67,23 @@ struct LocalStep: Sendable {
     /// Letters that go out.
     var letters: [UInt32] = []
     var stood = 0
+    /// Where between its writes the node may die.
+    var cuts = 0
     /// A place in `LocalSpace.facts`; 0 for none.
     var facts = 0
+    /// What happened before the node died; a place in `LocalSpace.facts`.
+    var factsBefore = 0
     /// A place in `LocalSpace.faults`; 0 for none.
     var fault = 0
 
     /// Whether the node is as before, and nobody has noticed anything.
     func isNothing(to local: UInt32) -> Bool {
         next == local && letters.isEmpty && stood == 0 && facts == 0 && fault == 0
+    }
+
+    /// Whether letters go out, and nothing else comes of it.
+    func isWord(to local: UInt32) -> Bool {
+        next == local && !letters.isEmpty && stood == 0 && facts == 0 && fault == 0
     }
 }
 
@@ -106,6 +120,7 @@ struct LocalSpace {
     private(set) var states: [LocalState] = []
     private(set) var sights: [LocalSight] = []
     private(set) var letters: [ExplorerLetter] = []
+    var sets = LetterSets()
     private(set) var steps: [LocalStep] = []
     private(set) var facts: [LocalFacts] = [LocalFacts()]
     private(set) var faults: [ExplorerFault?] = [nil]
@@ -115,6 +130,9 @@ struct LocalSpace {
     private var knownLetters = PrintTable()
     private var knownSteps = PrintTable()
     private var deaths = PrintTable()
+    private var burials = PrintTable()
+    private var stirrings = PrintTable()
+    private var sayings = PrintTable()
 
     init(_ options: ExplorerOptions) { self.options = options }
 
@@ -167,8 +185,7 @@ struct LocalSpace {
     /// Whether a letter can do nothing at its receiver, now or ever.
     ///
     /// It is for a life that is over; or it does nothing now, and never will, for promises and positions only go up in
-    /// a life. With `losesTheLate`, also one that does nothing now and could do little else than make its receiver
-    /// follow, or hear, who is master no more: it counts as lost.
+    /// a life.
     mutating func isDead(_ letter: UInt32, at local: UInt32) -> Bool {
         let message = letters[Int(letter)].message
         if case .one(let life) = message.destination, life != sights[Int(local)].life { return true }
@@ -181,28 +198,63 @@ struct LocalSpace {
         return isNothing
     }
 
-    /// Whether a PREPARE comes to nothing but the news that its epoch is over.
-    mutating func isRefused(_ letter: UInt32, at local: UInt32) -> Bool {
-        let step = step(Move(.deliver, letters[Int(letter)].receiver, letter), of: local)
-        guard step.next == local, step.facts == 0, step.fault == 0, step.letters.count == 1 else { return false }
-        if case .error(_, .staleEpoch) = letters[Int(step.letters[0])].message.body { return true }
-        return false
+    /// What is left of a set of letters when those are taken away that can do nothing any more.
+    mutating func living(_ set: UInt32, at local: UInt32) -> UInt32 {
+        if set == 0 { return 0 }
+        var print = Fingerprint()
+        print.absorb(UInt64(set) << 32 | UInt64(local))
+        if let known = burials.find(print) { return known }
+        let number = sets.intern(sets[set].filter { !isDead($0, at: local) })
+        _ = burials.insert(print, number: number)
+        return number
+    }
+
+    /// Those of a set of letters that change something at a node.
+    mutating func stirring(_ set: UInt32, at local: UInt32) -> UInt32 {
+        if set == 0 { return 0 }
+        var print = Fingerprint()
+        print.absorb(UInt64(set) << 32 | UInt64(local))
+        if let known = stirrings.find(print) { return known }
+        let letters = Array(sets[set]).filter { letter in
+            let step = step(Move(.deliver, self.letters[Int(letter)].receiver, letter), of: local)
+            if step.isNothing(to: local) { return false }
+            return !(options.saysAllAtOnce && step.isWord(to: local))
+        }
+        let number = sets.intern(letters)
+        _ = stirrings.insert(print, number: number)
+        return number
+    }
+
+    /// The letters that go out when those of a set come that make a node speak, and nothing else.
+    mutating func said(_ set: UInt32, at local: UInt32) -> UInt32 {
+        if set == 0 { return 0 }
+        var print = Fingerprint()
+        print.absorb(UInt64(set) << 32 | UInt64(local))
+        if let known = sayings.find(print) { return known }
+        var letters: [UInt32] = []
+        for letter in Array(sets[set]) {
+            let step = step(Move(.deliver, self.letters[Int(letter)].receiver, letter), of: local)
+            if step.isWord(to: local) { letters += step.letters }
+        }
+        letters.sort()
+        var distinct: [UInt32] = []
+        for letter in letters where distinct.last != letter { distinct.append(letter) }
+        let number = sets.intern(distinct)
+        _ = sayings.insert(print, number: number)
+        return number
     }
 
     private func isOver(_ message: ClusterMessage, at sight: LocalSight) -> Bool {
-        let (isBelow, isUpTo) = (message.epoch < sight.promised, message.epoch <= sight.promised)
-        let isLate = options.losesTheLate && isUpTo
+        let isBelow = message.epoch < sight.promised
         switch message.body {
         case .ok(let ballot), .error(let ballot, .cannotStore): return isBelow || ballot.index <= sight.index
-        case .error(_, .staleEpoch), .answer: return isUpTo
+        case .error(_, .staleEpoch), .answer: return message.epoch <= sight.promised
         case .error(_, .gap): return true
-        case .election, .prepare, .confirm, .confirmed, .forward, .answered: return isBelow
-        case .coordinator, .commit, .welcome: return isBelow || isLate
-        case .entries, .welcomeDone, .handover: return isBelow && isLate
-        case .hello:
-            if case .one = message.destination { return isLate }
+        case .election, .prepare, .confirm, .confirmed, .forward, .answered, .coordinator, .commit, .welcome:
+            return isBelow
+        case .entries, .welcomeDone, .handover, .hello, .keepalive, .suspect, .fetch, .refused, .fetchChunk, .chunk,
+            .leave:
             return false
-        case .keepalive, .suspect, .fetch, .refused, .fetchChunk, .chunk, .leave: return false
         }
     }
 
@@ -210,8 +262,6 @@ struct LocalSpace {
 
     /// What a move makes of a node.
     mutating func step(_ move: Move, of local: UInt32) -> LocalStep {
-        var move = move
-        if move.kind == .repeatedly { move.kind = .deliver }
         var print = Fingerprint()
         print.absorb(move.packed)
         print.absorb(local)
@@ -223,17 +273,13 @@ struct LocalSpace {
         for message in run.messages where LocalSpace.isCarried(message) {
             for receiver in 0..<options.nodes where receiver != move.node {
                 if case .one(let life) = message.destination, life.id != UInt32(receiver + 1) { continue }
-                if case .coordinator = message.body, options.losesTheLate, isWelcomed(receiver, run.messages) {
-                    continue
-                }
                 step.letters.append(letter(message, from: move.node, to: receiver))
             }
         }
         step.stood = run.stood
-        if !run.facts.isEmpty {
-            step.facts = facts.count
-            facts.append(run.facts)
-        }
+        step.cuts = run.cuts
+        step.facts = note(run.facts)
+        step.factsBefore = note(run.factsBefore)
         if let fault = run.fault {
             step.fault = faults.count
             faults.append(fault)
@@ -242,18 +288,16 @@ struct LocalSpace {
         return step
     }
 
-    private func isWelcomed(_ receiver: Int, _ messages: [ClusterMessage]) -> Bool {
-        messages.contains { message in
-            guard case .welcome(let welcome) = message.body else { return false }
-            return welcome.id == UInt32(receiver + 1)
-        }
+    private mutating func note(_ new: LocalFacts) -> Int {
+        if new.isEmpty { return 0 }
+        facts.append(new)
+        return facts.count - 1
     }
 
     func run(_ move: Move, of local: UInt32, isTelling: Bool = false) -> LocalRun {
         var run = LocalRun(states[Int(local)], isTelling: isTelling)
         switch move.kind {
-        case .deliver, .repeatedly: run.step(.messageReceived(letters[Int(move.argument)].message))
-        case .lose: break
+        case .deliver: run.step(.messageReceived(letters[Int(move.argument)].message))
         case .write: run.completeWrite()
         case .failWrite: run.completeWrite(failure: .full)
         case .stand: run.stand(suspecters[Int(move.argument)])
@@ -261,7 +305,7 @@ struct LocalSpace {
         case .request: run.step(.requestReceived(request(Int(move.argument))))
         case .restart: run.restart(surviving: Int(move.argument), options)
         }
-        if !options.isDiskSlow(move.node), run.fault == nil { run.completeAllWrites() }
+        if !options.isDiskSlow(move.node), run.fault == nil { run.completeAllWrites(cut: move.cut, options) }
         return run
     }
 

@@ -43,7 +43,9 @@ extension DiskRecord {
         if let promise { DiskRecord.absorb(.promise(promise), into: &print) }
         print.absorb(firstIndex)
         print.absorb(entries.count)
-        for entry in entries { print.absorb(entry) }
+        // All but the last are decided: by which ballot they came is of no more interest.
+        for entry in entries.dropLast() { print.absorb(EntryHeader.chain(entry)) }
+        if let last = entries.last { print.absorb(last) }
         for chunk in chunks { print.absorb(chunk.bytes) }
     }
 
@@ -80,6 +82,10 @@ struct LocalRun: Sendable {
     var state: LocalState
     var messages: [ClusterMessage] = []
     var facts = LocalFacts()
+    /// What came to pass before the node died.
+    var factsBefore = LocalFacts()
+    /// Where between its writes the node may die, or did.
+    private(set) var cuts = 0
     /// How often the node stood for master.
     var stood = 0
     var fault: ExplorerFault?
@@ -113,6 +119,9 @@ struct LocalFacts: Sendable, Hashable {
     var replies: [Reply] = []
     /// Epochs that were stood for or led.
     var claims: [Epoch] = []
+
+    /// Whose they are, where it is not the node's present life.
+    var life: Life?
 
     var isEmpty: Bool { applied.isEmpty && replies.isEmpty && claims.isEmpty }
 }
@@ -178,6 +187,22 @@ extension LocalRun {
         while !state.queue.isEmpty { completeWrite() }
     }
 
+    /// The same, unless the node dies before it is through.
+    ///
+    /// - Parameter cut: where it dies, counted from 1: with so many writes done and told, and with so many more on the
+    ///   disk of which it has not heard; 0 where it lives.
+    mutating func completeAllWrites(cut: UInt8, _ options: ExplorerOptions) {
+        while !state.queue.isEmpty, fault == nil {
+            for surviving in 0...state.queue.count {
+                cuts += 1
+                guard cuts == Int(cut) else { continue }
+                restart(surviving: surviving, options)
+                return completeAllWrites()
+            }
+            completeWrite()
+        }
+    }
+
     private mutating func makeDurable(_ change: Persist.Change) {
         if case .promise(let promise) = change, let old = state.record.promise, promise.epoch < old.epoch {
             violate(.promiseIsKept, "promises epoch \(promise.epoch) after \(old.epoch)")
@@ -210,6 +235,8 @@ extension LocalRun {
     /// - Parameter surviving: how many of the writes under way are durable.
     mutating func restart(surviving: Int, _ options: ExplorerOptions) {
         for write in state.queue.prefix(surviving) { makeDurable(write.change) }
+        (factsBefore, facts) = (facts, LocalFacts())
+        factsBefore.life = state.machine.inspection.life
         state.queue = []
         state.lives += 1
         let node = Int(state.machine.configuration.id) - 1

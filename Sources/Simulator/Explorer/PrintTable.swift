@@ -56,6 +56,17 @@ struct PrintTable {
         return nil
     }
 
+    /// Gives another number to a fingerprint that is known.
+    mutating func replace(_ print: Fingerprint, number: UInt32) {
+        let wanted = PrintTable.sound(print)
+        var place = Int(truncatingIfNeeded: wanted.high) & mask
+        while places[place].high != wanted.high || places[place].low != wanted.low {
+            precondition(places[place].low != 0, "only what is known gets another number")
+            place = (place + 1) & mask
+        }
+        numbers[place] = number
+    }
+
     private mutating func grow() {
         var larger = PrintTable(capacity: places.count * 2)
         for place in places.indices where places[place].low != 0 {

@@ -8,7 +8,7 @@ extension ClusterChecks {
     /// Detection times after which a master that hears no quorum must have noticed, by however slow a clock.
     static let deafFor = 3
     /// Answers of a group that are remembered.
-    private static let groupAnswerCount = 1024
+    static let groupAnswerCount = 1024
 
     mutating func checkReplies(_ effects: Effects, _ step: ClusterStep, _ before: NodeSight) {
         let replies = effects.replies
@@ -59,6 +59,8 @@ extension ClusterChecks {
             let cluster = nodes[step.node].configuration.cluster
         else { return }
         let limit = cluster.detectionTime * ClusterChecks.deafFor
+        // Until lately it was another quorum that it had to hear.
+        if let since = membersSince, step.time - since <= limit { return }
         var heard: [UInt32] = []
         for id in members {
             guard let node = node(withID: id) else { continue }
@@ -114,7 +116,8 @@ extension ClusterChecks {
         checkProof(requests.map(\.connectionID), client, step)
         let told = reply.bytes.count >= 20 ? reply.bytes.span.bytes.u32(at: 8) : 0
         ledger.answered(
-            witness.announced, client: client, index: witness.place.index, told: told, time: witness.time)
+            witness.announced, client: client, index: witness.place.index, told: told, time: witness.time,
+            at: step.time)
         guard found == nil,
             let fault = AnnounceFault.find(
                 in: reply.bytes, to: witness, asked: requests, from: address, configuration)
@@ -165,8 +168,9 @@ extension ClusterChecks {
         ask.answerers.count { $0.node == node } < copies(ask, node)
     }
 
-    /// Of two masters one is deposed, told or not: the one of the lower epoch, whose last votes may be on their way. A
-    /// second reply is wrong where no other epoch has given it. In survivor mode, on the other side of a partition a
+    /// Of two masters one is deposed, told or not: the one of the lower epoch, whose last votes may be on their way.
+    ///
+    /// A second reply is wrong where no other epoch has given it. In survivor mode, on the other side of a partition a
     /// master may go on.
     private mutating func checkDeposed(_ earlier: Ask.Answerer, _ client: Int, _ step: ClusterStep) {
         guard promises.hasOneHistory, earlier.life != step.sight.life else { return }

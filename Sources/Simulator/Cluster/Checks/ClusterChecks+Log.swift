@@ -126,9 +126,14 @@ extension ClusterChecks {
     }
 
     private func holders(_ position: Position, among ids: [UInt32]) -> [UInt32] {
-        // In survivor mode, two may have been given one number, on the two sides of a partition.
+        // In survivor mode, two may have been given one number, on the two sides of a partition, and one that comes
+        // back may be given another than it has just voted under.
         ids.filter { id in
             nodes.contains { $0.id == id && $0.disk.holds(position.index, chain: position.chain) }
+                || !promises.hasOneHistory
+                    && lives.contains { other in
+                        other.life.id == id && nodes[other.node].disk.holds(position.index, chain: position.chain)
+                    }
         }
     }
 
@@ -156,6 +161,7 @@ extension ClusterChecks {
                 } else if case .setMembers(let ids) = update {
                     checkMembers(ids, step)
                     members = ids
+                    membersSince = step.time
                 } else if case .expire = update {
                     expire(update, table, step)
                     isAnySwarmChanged = true
@@ -184,13 +190,15 @@ extension ClusterChecks {
         _ = model.apply(update, table)
         let swarm = model.swarm(announced.infoHash) ?? SwarmModel.Swarm(infoHash: announced.infoHash)
         history.note(announced.infoHash, swarm.counts, after: place.index)
-        checkAsked(announced, life, number, step)
-        if let client = client(listeningAt: announced.address) {
+        let sentAt = checkAsked(announced, life, number, step)
+        if let client = client(listeningAt: announced.address), let sentAt {
             if announced.event == .stopped {
-                ledger.decidedStop(announced.infoHash, by: client, announced.address)
+                ledger.decidedStop(announced.infoHash, by: client, announced.address, index: place.index)
             }
-            if swarm.completed > completed,
-                !ledger.counted(announced.infoHash, by: client, announced.address), isKnown
+            // No tracker can tell a copy that the network has held back for long from a new request.
+            let isLate = ledger.isLate(announced.infoHash, by: client, announced.address, sentAt: sentAt)
+            if swarm.completed > completed, isKnown, !isLate,
+                !ledger.counted(announced.infoHash, by: client, announced.address)
             {
                 violate(
                     .completedCountsOnce, at: step.time,
@@ -205,6 +213,12 @@ extension ClusterChecks {
 
     /// Whoever has heard the request, or in a group everybody, may have to answer it.
     private mutating func expect(_ witness: Witness, from life: Life) {
+        if life == Tickets.group {
+            if groupWitnesses.count >= ClusterChecks.groupAnswerCount * 2 {
+                groupWitnesses.removeFirst(ClusterChecks.groupAnswerCount)
+            }
+            groupWitnesses.append(witness)
+        }
         for node in nodes.indices {
             guard let sight = nodes[node].sight, life == Tickets.group || life == sight.life else { continue }
             nodes[node].witnesses.append(witness)
@@ -233,8 +247,12 @@ extension ClusterChecks {
     }
 
     /// Updates are asked for, each as often as it came at most.
-    private mutating func checkAsked(_ announced: Announced, _ life: Life?, _ number: UInt64, _ step: ClusterStep) {
-        guard !AddressPlan.isVisitor(announced.address) else { return }
+    ///
+    /// - Returns: when its client sent it; nil where there is no such client.
+    private mutating func checkAsked(
+        _ announced: Announced, _ life: Life?, _ number: UInt64, _ step: ClusterStep
+    ) -> Instant? {
+        guard !AddressPlan.isVisitor(announced.address) else { return nil }
         var hearer: Int?
         if let life, life != Tickets.group {
             hearer = node(of: life)
@@ -245,8 +263,8 @@ extension ClusterChecks {
             }
         }
         guard let client = client(listeningAt: announced.address) else {
-            return violate(
-                .updateIsAsked, at: step.time, "the log has an announce of \(announced.address), who never asked")
+            violate(.updateIsAsked, at: step.time, "the log has an announce of \(announced.address), who never asked")
+            return nil
         }
         let isGroup = isGroup
         let place = books[client].asks.firstIndex { ask in
@@ -260,12 +278,14 @@ extension ClusterChecks {
             let asks = books[client].asks.filter { ask in
                 ask.announce.map { announced.isAsked(by: $0, from: books[client].address) } ?? false
             }
-            return violate(
+            violate(
                 .updateIsAsked, at: step.time,
                 "the log has an announce of client \(client) more often than it was heard: "
                     + "\(asks.map(\.decidedCount)) before, copies heard by each tracker \(asks.map(\.heard))")
+            return nil
         }
         books[client].decide(place)
+        return books[client].asks[place].sentAt
     }
 
     /// Takes the silent out of the model; nobody may be among them who was told that he has more time.

@@ -35,6 +35,9 @@ struct PeerWords: Sendable {
     var address: SocketAddress
     var announcedAt: UInt32 = 0
     var stoppedAt: UInt32 = 0
+    /// The latest time that a repository may say it was seen: one that comes back after a stop is later than the stop,
+    /// by whatever clock that was.
+    var seenAt: UInt32 = 0
 }
 
 struct CompletedInLog: Sendable {
@@ -60,11 +63,11 @@ extension ClusterChecks {
         }
         if !promises.hasOneHistory { noteStops(step) }
         checkKept(step, before, effects)
-        let configuration = nodes[step.node].configuration
-        if step.sight.tailCount > max(1, configuration.tailCount) {
+        let tailCount = nodes[step.node].configuration.tailCount
+        if step.sight.tailCount > max(1, tailCount) {
             violate(
                 .queuesAreBounded, at: step.time,
-                "\(name(step.node)) keeps \(step.sight.tailCount) entries, and may keep \(configuration.tailCount)")
+                "\(name(step.node)) keeps \(step.sight.tailCount) entries, and may keep \(tailCount)")
         }
     }
 
@@ -131,7 +134,8 @@ extension ClusterChecks {
     private mutating func checkKept(_ step: ClusterStep, _ before: NodeSight, _ effects: Effects) {
         let since = rules.waitingSince[step.node]
         rules.waitingSince[step.node] =
-            step.sight.waitingRequests == 0 || before.life != step.sight.life ? nil : since ?? step.time
+            step.sight.waitingRequests == 0 || before.life.incarnation != step.sight.life.incarnation
+            ? nil : since ?? step.time
         // In a group, what another has answered is no longer waited for.
         guard !isGroup, let since, step.time - since < ClusterChecks.keptFor else { return }
         let replies = effects.replies.datagrams.count
@@ -188,6 +192,8 @@ extension ClusterChecks {
             rules.words[place].stoppedAt = max(rules.words[place].stoppedAt, seconds)
         } else {
             rules.words[place].announcedAt = max(rules.words[place].announcedAt, seconds)
+            let afterStop = rules.words[place].stoppedAt == 0 ? 0 : rules.words[place].stoppedAt + 1
+            rules.words[place].seenAt = max(rules.words[place].seenAt, seconds, afterStop)
         }
         guard announced.event == .completed else { return }
         let known = rules.completed.firstIndex { $0.origin == header.origin && $0.infoHash == announced.infoHash }
@@ -209,7 +215,7 @@ extension ClusterChecks {
     private mutating func checkMerge(_ update: Update, _ step: ClusterStep) {
         switch update {
         case .mergePeer(let peer):
-            let latest = rules.words[place(peer.infoHash, peer.address)].announcedAt
+            let latest = rules.words[place(peer.infoHash, peer.address)].seenAt
             guard peer.lastSeen > latest + ClusterChecks.mergeSlack else { return }
             violate(
                 .mergeTakesTheLatest, at: step.time,

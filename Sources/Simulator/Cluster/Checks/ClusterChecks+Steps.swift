@@ -27,6 +27,7 @@ extension ClusterChecks {
         var unsettled = sight
         unsettled.isWhole = false
         nodes[node].begin(unsettled, at: time)
+        nodes[node].witnesses = groupWitnesses.filter { $0.place.index > sight.position.index }
         lives.append((sight.life, node))
         guard nodes[node].disk.isWhole, sight.isWhole else { return }
         // One entry at a time is under way, so all but the last are decided, and the last is pending.
@@ -40,7 +41,12 @@ extension ClusterChecks {
 
     /// A tracker has taken a step.
     package mutating func watch(_ step: ClusterStep, _ event: Event, _ effects: Effects) {
-        guard let before = nodes[step.node].sight else {
+        watch(step, nodes[step.node].lastSight, event, effects)
+    }
+
+    /// - Parameter before: what it was like before the step; nil for one that is not alive.
+    mutating func watch(_ step: ClusterStep, _ before: NodeSight?, _ event: Event, _ effects: Effects) {
+        guard let before else {
             return violate(.timeGoesOn, at: step.time, "\(name(step.node)) takes a step and is not alive")
         }
         note(event, step)
@@ -98,12 +104,12 @@ extension ClusterChecks {
     // MARK: - Bounds
 
     private mutating func checkBounds(_ step: ClusterStep, _ effects: Effects) {
-        let limits = nodes[step.node].configuration.limits
+        let maxWaiting = nodes[step.node].configuration.limits.waitingRequests
         if effects.messages.count > ClusterChecks.maxMessages(nodeCount: nodes.count) {
             violate(.queuesAreBounded, at: step.time, "\(name(step.node)) sends \(effects.messages.count) messages")
         }
         let sight = step.sight
-        if sight.waitingRequests > limits.waitingRequests {
+        if sight.waitingRequests > maxWaiting {
             violate(.queuesAreBounded, at: step.time, "\(sight.waitingRequests) requests wait at \(name(step.node))")
         }
     }

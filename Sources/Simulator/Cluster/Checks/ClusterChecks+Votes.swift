@@ -105,8 +105,13 @@ extension ClusterChecks {
         guard mayVote(epoch, "answers the candidate of", step), promises.votersRemember else { return }
         let disk = nodes[step.node].disk
         guard let last = disk.log.last, last.ballot.index > answer.position.index else { return }
-        let isTold = !answer.pending.isEmpty && EntryHeader.chain(answer.pending) == last.chain
-        if !isTold {
+        // A later proposal for the same place tells as much: none is made unless the earlier one is void.
+        let told = try? EntryHeader(answer.pending)
+        let isTold = told.map { told in
+            EntryHeader.chain(answer.pending) == last.chain
+                || told.index == last.ballot.index && told.ballot > last.ballot
+        }
+        if isTold != true {
             violate(
                 .voteIsKept, at: step.time,
                 "\(name(step.node)) has entry \(last.ballot.index) on its disk and does not say so to the candidate "
@@ -204,29 +209,35 @@ extension ClusterChecks {
     // MARK: - Aborts
 
     /// A tracker says that an entry is aborted: whatever was proposed with these tickets at this index, and is not
-    /// decided, is void. Where a vote refused it, an empty entry with its tickets is decided in its place.
+    /// decided, is void.
+    ///
+    /// Where a vote refused it, an empty entry with its tickets is decided in its place.
     mutating func aborted(_ index: UInt64, _ step: ClusterStep) {
         if let latest = nodes[step.node].proposals.last(where: { $0.ballot.index == index }) {
-            noteAborted(index, by: step.node) { $0.ballot.epoch == latest.ballot.epoch }
+            noteAborted(index, by: step.node, in: latest.ballot.epoch) { $0.ballot.epoch == latest.ballot.epoch }
         }
         guard let void = step.applied.first(where: { (try? EntryHeader($0))?.index == index }),
             let header = try? EntryHeader(void), header.updateCount == 0, let tickets = try? Tickets(void, header)
         else { return }
         for node in nodes.indices {
-            noteAborted(index, by: node) { proposed in
+            noteAborted(index, by: node, in: header.epoch) { proposed in
                 let other = (try? EntryHeader(proposed.bytes)).flatMap { try? Tickets(proposed.bytes, $0) }
                 return other == tickets
             }
         }
     }
 
-    private mutating func noteAborted(_ index: UInt64, by node: Int, where isMeant: (NodeRecord.Proposed) -> Bool) {
+    /// - Parameter epoch: of the master whose vote has refused it.
+    private mutating func noteAborted(
+        _ index: UInt64, by node: Int, in epoch: Epoch, where isMeant: (NodeRecord.Proposed) -> Bool
+    ) {
         for proposed in nodes[node].proposals where proposed.ballot.index == index && isMeant(proposed) {
-            guard !log.contains(Position(index: index, chain: proposed.chain)) else { continue }
+            // In survivor mode, the other side of a partition may have decided what this side refuses.
+            if promises.abortsAreFinal, log.contains(Position(index: index, chain: proposed.chain)) { continue }
             if let header = try? EntryHeader(proposed.bytes), header.updateCount == 0 { continue }
-            let aborted = AbortedValue(chain: proposed.chain, epoch: proposed.ballot.epoch)
+            let aborted = AbortedValue(chain: proposed.chain, epoch: epoch)
             if !abortedValues.contains(aborted) { abortedValues.append(aborted) }
-            noteRefused(proposed.bytes, proposed.ballot.epoch)
+            noteRefused(proposed.bytes, epoch)
         }
     }
 

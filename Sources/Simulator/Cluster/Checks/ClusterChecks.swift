@@ -31,6 +31,8 @@ package struct ClusterChecks: Sendable {
 
     let promises: ClusterPromises
     let configurations: [NodeConfiguration]
+    /// Whether clients ask a multicast group.
+    let isGroup: Bool
     package private(set) var violations: [Violation] = []
 
     var nodes: [NodeRecord]
@@ -38,6 +40,8 @@ package struct ClusterChecks: Sendable {
     var log = DecidedLog()
     /// The ids that vote, as decided (quorum mode).
     var members: [UInt32]
+    /// When they last changed.
+    var membersSince: Instant?
 
     /// The swarms after the last entry that is decided (quorum mode).
     var model = SwarmModel()
@@ -55,6 +59,8 @@ package struct ClusterChecks: Sendable {
     /// Replies of a group to its clients: by whom.
     var groupAnswers: [(place: Witness.Place, answerer: Ask.Answerer)] = []
 
+    /// In a group, the latest of what anybody may have to answer: also one who starts later.
+    var groupWitnesses: [Witness] = []
     /// Values that were aborted.
     var abortedValues: [AbortedValue] = []
     /// Requests in aborted entries whose clients have not been told.
@@ -65,6 +71,7 @@ package struct ClusterChecks: Sendable {
     package init(profile: ClusterProfile, configurations: [NodeConfiguration], clientAddresses: [SocketAddress]) {
         promises = ClusterPromises(profile)
         self.configurations = configurations
+        isGroup = configurations.first?.cluster?.entry == .group
         nodes = configurations.map { NodeRecord(configuration: $0, nodeCount: configurations.count) }
         members = configurations.first?.cluster?.members ?? []
         books = clientAddresses.map(RequestBook.init(address:))
@@ -81,9 +88,6 @@ package struct ClusterChecks: Sendable {
         guard violations.count < ClusterChecks.maxViolations else { return }
         violations.append(Violation(invariant, at: time, detail))
     }
-
-    /// Whether clients ask a multicast group.
-    var isGroup: Bool { configurations.first?.cluster?.entry == .group }
 
     // MARK: - Clients
 
@@ -144,38 +148,43 @@ package struct ClusterChecks: Sendable {
 
     /// A life of a node begins: its record has been read back, and it has not taken a step yet.
     package mutating func started(
-        node: Int, machine: borrowing TrackerNode, record: borrowing DiskRecord, at time: Instant
+        node: Int, machine: TrackerNode, record: DiskRecord, at time: Instant
     ) {
-        began(node, NodeSight(machine), copy record, at: time)
+        began(node, NodeSight(machine), record, at: time)
     }
 
     /// A node is about to take a step.
-    package mutating func willStep(node: Int, event: Event, machine: borrowing TrackerNode, at time: Instant) {
+    package mutating func willStep(node: Int, event: Event, at time: Instant) {
         if case .datagramsReceived(let batch) = event { willHear(batch, node: node, at: time) }
     }
 
     /// A node has taken a step, and its effects are about to be carried out.
+    ///
+    /// - Parameter machine: looked at only; `inout`, for a node that is lent is copied.
+    /// - Returns: what the node is like now.
     package mutating func stepped(
-        node: Int, event: Event, machine: borrowing TrackerNode, effects: borrowing Effects, at time: Instant
-    ) {
-        var step = ClusterStep(node: node, time: time, sight: NodeSight(machine))
-        if let before = nodes[node].sight, before.isWhole, step.sight.isWhole,
-            before.position.index < step.sight.position.index
-        {
-            for index in (before.position.index + 1)...step.sight.position.index {
-                if let entry = machine.committedEntry(at: index) { step.applied.append(entry) }
+        node: Int, event: Event, machine: inout TrackerNode, effects: Effects, at time: Instant
+    ) -> NodeSight {
+        let before = nodes[node].lastSight
+        let sight = NodeSight(&machine, knowing: before?.voters ?? [])
+        var applied: [[UInt8]] = []
+        var table: SwarmTable?
+        if let before, before.isWhole, sight.isWhole, before.position.index < sight.position.index {
+            for index in (before.position.index + 1)...sight.position.index {
+                if let entry = machine.committedEntry(at: index) { applied.append(entry) }
             }
-            step.table = machine.state.table
+            table = machine.state.table
         } else if !effects.replies.isEmpty || ClusterChecks.isMerged(effects) {
-            step.table = machine.state.table
+            table = machine.state.table
         }
-        watch(step, event, copy effects)
+        watch(ClusterStep(node: node, time: time, sight: sight, applied: applied, table: table), before, event, effects)
+        return sight
     }
 
     /// A write of a node has become durable.
     package mutating func wrote(node: Int, change: Persist.Change, at time: Instant) {
         checkWrite(node, change, at: time)
-        nodes[node].disk.apply(change)
+        nodes[node].disk.apply(change, givesUpHistories: !promises.hasOneHistory)
         // Until then the tracker could be of no quorum that does not know of that vote.
         if promises.votersRemember, case .promise(let promise) = change, promise.isWhole {
             nodes[node].disk.forgetLost()

@@ -8,6 +8,8 @@ struct NodeRecord: Sendable {
     let configuration: NodeConfiguration
     /// What it was like after its last step; nil while it is down.
     var sight: NodeSight? { didSet { if let given = sight?.life.id, given != 0 { id = given } } }
+    /// As `sight`; only `mutating` methods look at a record without copying all of it.
+    var lastSight: NodeSight? { mutating get { sight } }
     /// The number that it has, or had last; 0 before it was given one.
     private(set) var id: UInt32
     var disk = VoterRecord()

@@ -69,13 +69,20 @@ package struct ClusterStep: Sendable {
 }
 
 extension NodeSight {
-    init(_ machine: borrowing TrackerNode) {
-        let inspection = machine.inspection
+    init(_ machine: TrackerNode) { self.init(machine.inspection, machine.state.time) }
+
+    /// After a step: looks at the node itself, not at a copy.
+    ///
+    /// - Parameter voters: what they were at the last look.
+    init(_ machine: inout TrackerNode, knowing voters: [UInt32]) {
+        self.init(machine.inspect(knowing: voters), machine.state.time)
+    }
+
+    private init(_ inspection: Inspection, _ time: WallTime) {
         self.init(
             life: inspection.life, leads: inspection.leads, isServing: inspection.isServing,
-            position: inspection.position, digest: inspection.digest, time: machine.state.time,
-            pending: inspection.pending, isWhole: inspection.isWhole, isFenced: inspection.isFenced,
-            waitingRequests: inspection.waitingRequests, tailCount: inspection.tailCount,
-            tailByteCount: inspection.tailByteCount, voters: inspection.voters)
+            position: inspection.position, digest: inspection.digest, time: time, pending: inspection.pending,
+            isWhole: inspection.isWhole, isFenced: inspection.isFenced, waitingRequests: inspection.waitingRequests,
+            tailCount: inspection.tailCount, tailByteCount: inspection.tailByteCount, voters: inspection.voters)
     }
 }

@@ -14,6 +14,8 @@ struct PeerLedger: Sendable {
         var index: UInt64 = 0
         /// Cluster time of that entry, in seconds since 1970; 0 before the first answer.
         var answeredAt: UInt32 = 0
+        /// When the answer left, by no tracker's clock.
+        var answeredIn = Instant(nanoseconds: 0)
         /// The interval that was told, in seconds.
         var told: UInt32 = 0
         /// Whether that announce was `stopped`.
@@ -27,6 +29,10 @@ struct PeerLedger: Sendable {
         /// Downloads that the client has told of, and how many have been counted.
         var downloads = 0
         var counted = 0
+        /// The entry with the latest `stopped`.
+        var stopIndex: UInt64 = 0
+        /// When the newest of its announces in the log was sent.
+        var latestSentAt = Instant(nanoseconds: 0)
         /// Whether the client's last word on the download was that it is complete.
         var isComplete = false
 
@@ -67,9 +73,25 @@ struct PeerLedger: Sendable {
         change(client, infoHash, address) { $0.stopsHeard += 1 }
     }
 
-    /// A `stopped` is in the log.
-    mutating func decidedStop(_ infoHash: InfoHash, by client: Int, _ address: SocketAddress) {
-        change(client, infoHash, address) { $0.stopsDone += 1 }
+    /// A `stopped` is in the log, at an index: the peer has left, whether or not anybody answers it.
+    mutating func decidedStop(_ infoHash: InfoHash, by client: Int, _ address: SocketAddress, index: UInt64) {
+        change(client, infoHash, address) { account in
+            account.stopsDone += 1
+            account.stopIndex = max(account.stopIndex, index)
+            if index >= account.index { account.hasLeft = true }
+        }
+    }
+
+    /// An announce is in the log.
+    ///
+    /// - Returns: whether it is late: the client has said something newer since, and that is in the log already.
+    mutating func isLate(_ infoHash: InfoHash, by client: Int, _ address: SocketAddress, sentAt: Instant) -> Bool {
+        var isLate = false
+        change(client, infoHash, address) { account in
+            isLate = sentAt < account.latestSentAt
+            account.latestSentAt = max(account.latestSentAt, sentAt)
+        }
+        return isLate
     }
 
     /// A download has been counted.
@@ -79,21 +101,26 @@ struct PeerLedger: Sendable {
         var isRight = false
         change(client, infoHash, address) { account in
             account.counted += 1
-            // Who has begun anew may be counted by an old copy.
-            isRight = account.counted <= account.downloads || !account.isComplete
+            isRight = account.counted <= account.downloads
         }
         return isRight
     }
 
-    /// An announce is answered. What is later in the log counts, whichever reply leaves first.
-    mutating func answered(_ announced: Announced, client: Int, index: UInt64, told: UInt32, time: WallTime) {
+    /// An announce is answered.
+    ///
+    /// What is later in the log counts, whichever reply leaves first.
+    mutating func answered(
+        _ announced: Announced, client: Int, index: UInt64, told: UInt32, time: WallTime, at now: Instant
+    ) {
         change(client, announced.infoHash, announced.address) { account in
             if announced.event == .stopped { account.stoppedAt = max(account.stoppedAt, time.seconds) }
             guard (time.seconds, index) >= (account.answeredAt, account.index) else { return }
             account.index = index
             account.answeredAt = time.seconds
+            account.answeredIn = now
             account.told = told
-            account.hasLeft = announced.event == .stopped
+            // Both may be in one entry, and the `started` be answered last.
+            account.hasLeft = announced.event == .stopped || index <= account.stopIndex
         }
     }
 
@@ -106,13 +133,16 @@ struct PeerLedger: Sendable {
 
     /// The first peer that a state must hold and does not.
     ///
-    /// - Parameter knowsStops: whether it is known which `stopped` have been carried out (quorum mode).
-    func missing(in state: ReplicatedState, knowsStops: Bool) -> Account? {
+    /// - Parameters:
+    ///   - time: where given, a peer whose interval has run out by then, by no tracker's clock, need not be there.
+    ///   - knowsStops: whether it is known which `stopped` have been carried out (quorum mode).
+    func missing(in state: ReplicatedState, onTimeAt time: Instant?, knowsStops: Bool) -> Account? {
         let now = UInt64(state.time.seconds)
         for account in accounts.joined() where account.answeredAt > 0 && !account.hasLeft {
             // An older `stopped` that is still on its way may come after all.
             if account.stopsHeard > (knowsStops ? account.stopsDone : 0) { continue }
             if account.stoppedAt >= account.answeredAt { continue }
+            if let time, time - account.answeredIn >= .seconds(Int64(account.told)) { continue }
             if now < account.livesUntil, !state.table.contains(account.infoHash, account.address) { return account }
         }
         return nil

@@ -37,16 +37,21 @@ struct VoterRecord: Sendable {
 
     /// Whether the value with this chain is there, as an entry or in the snapshot, or was before the disk was lost.
     func holds(_ index: UInt64, chain: UInt64) -> Bool {
-        if let written = written(index) { return written.chain == chain }
         if let lost, lost.ballot.index == index, lost.chain == chain { return true }
+        if let written = written(index) { return written.chain == chain }
         return isWhole && index < firstIndex
     }
 
     /// A write has become durable.
-    mutating func apply(_ change: Persist.Change) {
+    ///
+    /// - Parameter givesUpHistories: whether the tracker may take over another history than it has voted in (survivor
+    ///   mode); its last vote counts on in the one that it leaves.
+    mutating func apply(_ change: Persist.Change, givesUpHistories: Bool) {
         switch change {
         case .promise(let new): promise = new
-        case .append(let index, let entry): append(index, entry)
+        case .append(let index, let entry):
+            if givesUpHistories, let old = written(index), old.chain != EntryHeader.chain(entry) { lost = old }
+            append(index, entry)
         case .truncate(let from):
             if from >= firstIndex, from <= lastIndex { log.removeLast(Int(lastIndex - from + 1)) }
         case .saveChunk: break
@@ -55,6 +60,7 @@ struct VoterRecord: Sendable {
             log.removeFirst(Int(min(through, lastIndex) + 1 - firstIndex))
             firstIndex = through + 1
         case .replaceAll:
+            if givesUpHistories { lost = log.last ?? lost }
             firstIndex = lastIndex + 1
             log = []
         }

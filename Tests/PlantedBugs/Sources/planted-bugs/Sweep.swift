@@ -60,7 +60,7 @@ struct Sweep: Sendable {
         return alarms.withLock { $0 }
     }
 
-    private static func onAllProcessors(_ count: Int, _ work: @escaping @Sendable (Int) -> Void) {
+    static func onAllProcessors(_ count: Int, _ work: @escaping @Sendable (Int) -> Void) {
         let next = Mutex(0)
         DispatchQueue.concurrentPerform(iterations: ProcessInfo.processInfo.activeProcessorCount) { _ in
             while true {
@@ -76,15 +76,8 @@ struct Sweep: Sendable {
 
     /// Has a process of its own look for a mistake.
     private static func find(_ plant: Plant, isPlanted: Bool, from: UInt64, count: Int) -> Find {
-        let process = Process()
-        process.executableURL = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
-        process.arguments = ["--worker", plant.bug.rawValue, isPlanted ? "planted" : "clean", "\(from)", "\(count)"]
-        let output = Pipe()
-        process.standardOutput = output
-        process.standardError = FileHandle.nullDevice
-        do { try process.run() } catch { preconditionFailure("a sweep cannot be started: \(error)") }
-        let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        process.waitUntilExit()
+        let text = output(
+            of: ["--worker", plant.bug.rawValue, isPlanted ? "planted" : "clean", "\(from)", "\(count)"])
         var find = Find(seeds: count)
         var isEnded = false
         for line in text.split(separator: "\n") {
@@ -102,5 +95,19 @@ struct Sweep: Sendable {
         // A process that dies without a word has found something, too.
         if !isEnded { find.checker = "death" }
         return find
+    }
+
+    /// What this program prints in a process of its own.
+    static func output(of arguments: [String]) -> String {
+        let process = Process()
+        process.executableURL = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
+        process.arguments = arguments
+        let output = Pipe()
+        process.standardOutput = output
+        process.standardError = FileHandle.nullDevice
+        do { try process.run() } catch { preconditionFailure("a process cannot be started: \(error)") }
+        let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        process.waitUntilExit()
+        return text
     }
 }

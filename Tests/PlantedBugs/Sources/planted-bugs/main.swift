@@ -2,11 +2,14 @@
 ///
 ///     planted-bugs [--bug NAME]… [--budget SEEDS] [--starts NUMBER] [--control SEEDS] [--markdown] [--verbose]
 ///     planted-bugs --trace NAME SEED [clean]
+///     planted-bugs --explorer
+///     planted-bugs --explore NAME
 ///
-/// The second prints what happens in one scenario with a mistake, or on its ground without.
+/// The second prints what happens in one scenario with a mistake, or on its ground without. The third has the explorer
+/// look for mistakes, in all schedules of small clusters; the last prints the shortest schedule in which one is met.
 ///
 /// Ends with 1 where a mistake is not found within its budget, and where the logic without any mistake alarms: then
-/// the alarm is false, or the mistake is nobody's plan.
+/// the alarm is false, or the mistake is nobody's plan. What is open and listed (`Plant.openAlarms`) does not count.
 
 import Foundation
 import Simulator
@@ -74,6 +77,32 @@ if arguments.first == "--trace" {
     exit(0)
 }
 
+if arguments.first == "--explore-worker" || arguments.first == "--explore" {
+    guard arguments.count == 2, let exploration = arguments.last.flatMap(Exploration.find) else {
+        stop("--explore needs the name of a mistake that the explorer looks for")
+    }
+    if arguments.first == "--explore-worker" {
+        ExplorationTable.work(exploration)
+        exit(0)
+    }
+    let explorer = exploration.walk(isPlanted: true)
+    for line in explorer.trace() { print(line) }
+    print(explorer.fault.map { "\($0.invariant.rawValue): \($0.detail)" } ?? "not found")
+    print("\(explorer.states) states, \(explorer.transitions) transitions, \(exploration.bounds)")
+    exit(explorer.fault == nil ? 1 : 0)
+}
+
+if arguments.first == "--explorer" {
+    let began = ContinuousClock.now
+    let table = ExplorationTable(Exploration.all)
+    print(table.markdown)
+    for alarm in table.alarms { print("without a mistake: \(alarm)") }
+    for name in table.missed { print("not found: \(name)") }
+    let (count, seconds) = (Exploration.all.count, (ContinuousClock.now - began) / .seconds(1))
+    print("the explorer found \(count - table.missed.count) of \(count) mistakes in \(Int(seconds.rounded())) s")
+    exit(table.missed.isEmpty && table.alarms.isEmpty ? 0 : 1)
+}
+
 let options = Options(arguments)
 let sweep = options.sweep
 let unplanted = PlantedBug.allCases.filter { Plant.find($0.rawValue) == nil }
@@ -90,8 +119,9 @@ if alarms.isEmpty {
     print("without a mistake: no alarm")
 } else {
     print("without a mistake: \(alarms.count) alarms")
-    for alarm in alarms.prefix(20) { print("  \(alarm)") }
+    for alarm in alarms.prefix(20) { print("  \(alarm)\(Plant.openAlarms.contains(alarm) ? ", which is open" : "")") }
 }
+let unexpected = alarms.filter { !Plant.openAlarms.contains($0) }
 let seconds = (ContinuousClock.now - began) / .seconds(1)
 print("\(sweep.plants.count - table.missed) of \(sweep.plants.count) mistakes found in \(Int(seconds.rounded())) s")
-exit(table.missed == 0 && alarms.isEmpty ? 0 : 1)
+exit(table.missed == 0 && unexpected.isEmpty ? 0 : 1)
