@@ -25,6 +25,8 @@ public final class DatagramSocket {
         public var sendBufferByteCount = 4 << 20
         /// The most that one system call takes, 1…1,024; more than about 64 gains nothing.
         public var datagramsPerCall = 128
+        /// Whether others on this host may be bound to the same address: each hears what is sent to a group.
+        public var sharesAddress = false
 
         public init() {}
     }
@@ -60,7 +62,7 @@ public final class DatagramSocket {
             throw error
         }
         self.descriptor = descriptor
-        tellsAsked = address.isUnspecified
+        tellsAsked = address.isUnspecified || address.isGroup
         incoming = MessageRoom(capacity: options.datagramsPerCall)
         outgoing = MessageRoom(capacity: options.datagramsPerCall)
         for index in 0..<incoming.capacity { incoming.reset(index, wantsControl: tellsAsked) }
@@ -84,12 +86,16 @@ public final class DatagramSocket {
         if !set(Int(SOL_SOCKET), SO_SNDBUFFORCE, options.sendBufferByteCount) {
             try need("SO_SNDBUF", set(Int(SOL_SOCKET), SO_SNDBUF, options.sendBufferByteCount))
         }
+        if options.sharesAddress { try need("SO_REUSEADDR", set(Int(SOL_SOCKET), SO_REUSEADDR, 1)) }
+        hearOnlyJoinedGroups(descriptor, isIPv4: address.isIPv4)
         if address.isIPv4 {
-            if address.isUnspecified { try need("IP_PKTINFO", set(Int(IPPROTO_IP), IP_PKTINFO, 1)) }
+            if address.isUnspecified || address.isGroup {
+                try need("IP_PKTINFO", set(Int(IPPROTO_IP), IP_PKTINFO, 1))
+            }
         } else {
             // Each family has a socket of its own, so that either can be left out, and neither hides the other.
             try need("IPV6_V6ONLY", set(Int(IPPROTO_IPV6), IPV6_V6ONLY, 1))
-            if address.isUnspecified {
+            if address.isUnspecified || address.isGroup {
                 try need("IPV6_RECVPKTINFO", set(Int(IPPROTO_IPV6), IPV6_RECVPKTINFO, 1))
             }
         }

@@ -11,14 +11,34 @@ public final class DatagramSockets {
 
     /// Binds one socket an address.
     ///
-    /// - Parameter addresses: 0…64, in the order of `Datagram.socket`.
+    /// - Parameters:
+    ///   - addresses: 0…64, in the order of `Datagram.socket`.
+    ///   - groups: heard by the socket that is bound to all addresses on the group's port, or each by a further socket
+    ///     that hears nothing else; several trackers of one host share its port. Replies leave from a unicast address
+    ///     of this host.
     /// - Throws: what the kernel refused; then none stays bound.
     public init(
-        bind addresses: [SocketAddress], options: DatagramSocket.Options = DatagramSocket.Options()
+        bind addresses: [SocketAddress], groups: [MulticastGroup] = [],
+        options: DatagramSocket.Options = DatagramSocket.Options()
     ) throws(SocketError) {
-        precondition(addresses.count <= Poller.maximumSocketCount, "a server has at most 64 sockets")
+        precondition(addresses.count + groups.count <= Poller.maximumSocketCount, "a server has at most 64 sockets")
         var bound: [DatagramSocket] = []
         for address in addresses { bound.append(try DatagramSocket(bind: address, options: options)) }
+        for group in groups {
+            let everywhere = bound.first {
+                $0.address.isUnspecified && $0.address.isIPv4 == group.address.isIPv4
+                    && $0.address.port == group.address.port
+            }
+            if let everywhere {
+                try everywhere.join(group)
+                continue
+            }
+            var shared = options
+            shared.sharesAddress = true
+            let socket = try DatagramSocket(bind: group.address, options: shared)
+            try socket.join(group)
+            bound.append(socket)
+        }
         sockets = bound
     }
 

@@ -12,6 +12,8 @@ public struct SocketError: Error, Sendable, Hashable {
         /// Set or read an option of this name.
         case configure(String)
         case bind
+        /// Find the network interface of this name or address.
+        case interface(String)
         /// Set up or use a `Poller`.
         case poll
     }
@@ -39,6 +41,7 @@ extension SocketError: CustomStringConvertible {
         case .open: return "Cannot open a UDP socket for\(place.isEmpty ? " this host" : place)"
         case .configure(let option): return "Cannot set \(option) on the UDP socket\(place)"
         case .bind: return "Cannot listen for UDP on\(place)"
+        case .interface(let name): return "Cannot hear the group\(place) on the network interface \(name)"
         case .poll: return "Cannot wait for datagrams"
         }
     }
@@ -49,6 +52,7 @@ extension SocketError: CustomStringConvertible {
         case EACCES, EPERM: return "permission denied"
         case EADDRNOTAVAIL: return "this host has no such address"
         case EAFNOSUPPORT: return "\(family) is not available on this host"
+        case ENODEV: return "this host has no such interface, or none for groups"
         case EMFILE: return "this process has too many open files"
         case ENFILE: return "this host has too many open files"
         default:
@@ -80,6 +84,9 @@ extension SocketError: CustomStringConvertible {
             return family == "IPv6"
                 ? "Enable it (sysctl net.ipv6.conf.all.disable_ipv6=0), or listen on IPv4 addresses only."
                 : "Listen on addresses of the other family only."
+        case ENODEV:
+            return "`ip address` lists the interfaces and their addresses; name one that is up, or make a route to the "
+                + "group."
         case EMFILE: return "Raise its limit (`ulimit -n`, or systemd's LimitNOFILE=)."
         case ENFILE: return "Raise sysctl fs.file-max, or close other programs."
         case EINVAL where operation == .bind && address?.isLinkLocal == true:

@@ -1,0 +1,94 @@
+/// Puts the parts of long messages together again, of one sender.
+///
+/// Parts come at most once each (the windows see to that), in any order, and some never. The bounds are on what came,
+/// not on what a sender says will come: a part that announces gigabytes costs no more than itself.
+///
+/// Invariant: `byteCount` is the sum of all parts that are held.
+
+import Primitives
+import Wire
+
+package struct Reassembly: Sendable {
+    package enum Limits {
+        /// Of one sender: the longest cluster message (`ClusterMessage.Limits`), and something beside it.
+        package static let byteCount = ClusterMessage.Limits.chunkByteCount + (64 << 20)
+        /// Of all senders together: two newcomers' worth.
+        package static let totalByteCount = 2 * byteCount
+        /// Long messages of one sender under way at once.
+        ///
+        /// Its lanes take turns; more than this many newcomers at a time get their state more slowly.
+        package static let messages = 16
+        /// A message whose parts stay away for so long never comes: its sender has nothing to repeat any more.
+        package static let patience = Duration.seconds(15)
+    }
+
+    private struct Pending: Sendable {
+        var message: UInt64
+        var parts: [[UInt8]]
+        var missing: Int
+        var byteCount: Int
+        var touched: Instant
+    }
+
+    private var pending: [Pending] = []
+    package private(set) var byteCount = 0
+
+    package init() {}
+
+    /// Takes a part.
+    ///
+    /// - Parameter room: bytes that may be held in all; the oldest messages go first.
+    /// - Returns: the message, where this was its last missing part.
+    /// - Throws: `.damaged` where the part contradicts an earlier one.
+    package mutating func receive(
+        _ part: BusPart, of frame: [UInt8], now: Instant, room: Int = Limits.byteCount
+    ) throws(BusFrameError) -> [UInt8]? {
+        dropOld(now)
+        guard part.count <= OutgoingQueue.Limits.parts else { throw .damaged }
+        let index: Int
+        if let found = pending.firstIndex(where: { $0.message == part.message }) {
+            index = found
+        } else {
+            if pending.count == Limits.messages { drop(leastRecent()) }
+            pending.append(
+                Pending(
+                    message: part.message, parts: Array(repeating: [], count: Int(part.count)),
+                    missing: Int(part.count), byteCount: 0, touched: now))
+            index = pending.count - 1
+        }
+        guard pending[index].parts.count == Int(part.count), pending[index].parts[Int(part.index)].isEmpty else {
+            throw .damaged
+        }
+        pending[index].parts[Int(part.index)] = Array(frame[part.range])
+        pending[index].missing -= 1
+        pending[index].byteCount += part.range.count
+        pending[index].touched = now
+        byteCount += part.range.count
+        if pending[index].missing == 0 {
+            let whole = pending.remove(at: index)
+            byteCount -= whole.byteCount
+            var message: [UInt8] = []
+            message.reserveCapacity(whole.byteCount)
+            for part in whole.parts { message.append(contentsOf: part) }
+            return message
+        }
+        while byteCount > room { drop(leastRecent()) }
+        return nil
+    }
+
+    private mutating func dropOld(_ now: Instant) {
+        var index = 0
+        while index < pending.count {
+            if now - pending[index].touched > Limits.patience { drop(index) } else { index += 1 }
+        }
+    }
+
+    private func leastRecent() -> Int {
+        pending.indices.min { pending[$0].touched < pending[$1].touched } ?? 0
+    }
+
+    private mutating func drop(_ index: Int) {
+        byteCount -= pending[index].byteCount
+        pending.remove(at: index)
+    }
+}
