@@ -53,8 +53,8 @@ struct ConfigurationProblemTests {
         ("\"a\\u0000b\" = 5", "tracker.toml:1:1: unknown key \"a\\u0000b\" at the top of the file; known are id"),
         // Values of the wrong kind.
         ("id = \"one\"", "tracker.toml:1:6: id = \"one\" is not a number; write for example 1_000_000 or \"1M\""),
-        ("id = 0", "tracker.toml:1:6: id = 0 is out of range; write 1 to 4_294_967_295"),
-        ("id = -1", "tracker.toml:1:6: id = -1 is out of range; write 1 to 4_294_967_295"),
+        ("id = 0", "tracker.toml:1:6: id is 0, which leaves the number to a cluster's master; write at least 1"),
+        ("id = -1", "tracker.toml:1:6: id = -1 is out of range; write 0 to 4_294_967_295"),
         ("id = 1.5", "tracker.toml:1:6: id = 1.5 is not a number; write for example 1_000_000 or \"1M\""),
         ("id = { a = 1 }", "tracker.toml:1:6: id = a table is not a number; write for example 1_000_000 or \"1M\""),
         (
@@ -237,7 +237,7 @@ struct ConfigurationProblemTests {
     func allAtOnce() {
         let text = """
             # A file with several faults.
-            id = 0
+            id = -1
             [announce]
             interval = "soon"
             intervall = 5
@@ -250,7 +250,7 @@ struct ConfigurationProblemTests {
         ]) { $1 }
         #expect(
             Self.problems(text, environment: environment, flags: [.logFormat: ["xml"]]) == """
-                tracker.toml:2:6: id = 0 is out of range; write 1 to 4_294_967_295
+                tracker.toml:2:6: id = -1 is out of range; write 0 to 4_294_967_295
                 tracker.toml:4:12: announce.interval = "soon" is not a duration; write for example "30m" or 1800
                 tracker.toml:5:1: unknown key "intervall" in [announce]; did you mean "interval"?
                 tracker.toml:8:8: "a" in listen.udp is not an IP address with a port; \

@@ -101,6 +101,36 @@ struct ConfigurationTests {
     /// Each setting once with a value that is not the default, as TOML and as text, and what shows that it arrived.
     static let changes: [(SettingKey, toml: String, text: String, arrived: @Sendable (ServerConfiguration) -> Bool)] = [
         (.id, "7", "7", { $0.node.id == 7 }),
+        (
+            .bus, "\"stomp://u:p@b:1\"", "stomp://u:p@b:1",
+            { $0.cluster.bus?.description == "stomp://b:1" && $0.node.id == 0 && $0.node.cluster != nil }
+        ),
+        (.clusterKeyFile, "\"/k\"", "/k", { $0.cluster.keyFile == "/k" }),
+        (.clusterName, "\"c-1\"", "c-1", { $0.cluster.name == "c-1" }),
+        (
+            .profile, "\"rotating\"", "rotating",
+            { $0.node.cluster == ClusterProfile.rotating.configuration(members: []) }
+        ),
+        (.members, "[3, 1]", "3,1", { $0.node.cluster?.members == [1, 3] && $0.node.cluster?.mode == .quorum }),
+        (.spare, "true", "true", { $0.cluster.isSpare }),
+        (.mode, "\"quorum\"", "quorum", { $0.node.cluster?.mode == .quorum }),
+        (.election, "\"next\"", "next", { $0.node.cluster?.election == .next }),
+        (.vote, "\"all\"", "all", { $0.node.cluster?.vote == .allDropped(after: .seconds(5)) }),
+        (
+            .votePatience, "\"700ms\"", "700ms",
+            { $0.node.cluster?.vote == .allAskedAgain(every: .milliseconds(700)) }
+        ),
+        (.keepalive, "2", "2", { $0.node.cluster?.keepalive == .seconds(2) }),
+        (.missed, "3", "3", { $0.node.cluster?.missed == 3 }),
+        (.entry, "\"group\"", "group", { $0.node.cluster?.entry == .group }),
+        (
+            .group, "[\"239.1.2.3:80\", \"[ff15::1]:80\"]", "239.1.2.3:80,[ff15::1]:80",
+            { $0.cluster.groups.count == 2 && $0.node.cluster?.entry == .group }
+        ),
+        (.interface, "\"eth0\"", "eth0", { $0.cluster.interface == "eth0" }),
+        (.onMaster, "\"up\"", "up", { $0.cluster.hooks.onMaster == "up" }),
+        (.onSlave, "\"down\"", "down", { $0.cluster.hooks.onSlave == "down" }),
+        (.advertise, "\"udp://t:1/announce\"", "udp://t:1/announce", { $0.cluster.hooks.advertised != nil }),
         (.udp, "[\"192.0.2.1:80\"]", "192.0.2.1:80", { $0.udp == [SocketAddress(ipv4: 0xC000_0201, port: 80)] }),
         (.http, "[\"[::1]:8080\"]", "[::1]:8080", { $0.http.map(\.description) == ["[::1]:8080"] }),
         (.console, "\"none\"", "none", { $0.console == nil }),
@@ -133,12 +163,26 @@ struct ConfigurationTests {
         (.logFormat, "\"json\"", "json", { $0.logFormat == .json }),
     ]
 
+    /// What a setting of a cluster cannot be without.
+    private static let bus: [SettingKey: [String]] = [.bus: ["embedded"], .clusterKeyFile: ["/k"]]
+    private static func inCluster(_ more: [SettingKey: [String]] = [:]) -> [SettingKey: [String]] {
+        bus.merging(more) { $1 }
+    }
+    private static let company: [SettingKey: [SettingKey: [String]]] = [
+        .accessList: [.accessMode: ["open"]], .users: [.accessMode: ["open"]], .bus: [.clusterKeyFile: ["/k"]],
+        .clusterKeyFile: [.bus: ["embedded"]], .profile: inCluster(), .members: inCluster([.id: ["3"]]),
+        .spare: inCluster([.members: ["1,2"], .id: ["3"]]), .mode: inCluster([.members: ["1"], .id: ["1"]]),
+        .election: inCluster(), .vote: inCluster(), .votePatience: inCluster([.profile: ["lowest"]]),
+        .keepalive: inCluster(), .missed: inCluster(), .entry: inCluster([.group: ["239.1.2.3:80"]]),
+        .group: inCluster(), .interface: inCluster([.group: ["239.1.2.3:80"]]),
+    ]
+
     @Test("every setting arrives from file, environment and flag alike")
     func everySettingArrives() throws {
         #expect(Self.changes.map(\.0) == SettingKey.allCases)
         for (key, toml, text, arrived) in Self.changes {
-            // A list alone is a trap (it would go unused), so its mode comes along.
-            let mode = key == .accessList || key == .users ? [SettingKey.accessMode: ["open"]] : [:]
+            // What means nothing alone would be a trap, and what it goes with comes along.
+            let mode = Self.company[key] ?? [:]
             let file = try Self.load("\(key.path) = \(toml)", flags: mode)
             #expect(arrived(file), "\(key.path) in the file")
             let variable = Self.home.merging([key.environmentName: text]) { $1 }

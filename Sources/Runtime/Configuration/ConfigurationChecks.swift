@@ -11,6 +11,7 @@ extension ConfigurationLoader {
         checkAddresses()
         checkConsole()
         checkAccess()
+        finishCluster()
         guard problems.isEmpty else {
             let rest = problems.count - Self.maximumProblems
             if rest > 0 {
@@ -49,10 +50,10 @@ extension ConfigurationLoader {
     }
 
     /// Whether all of these were read without a problem, so that comparing them makes sense.
-    private func areSound(_ keys: SettingKey...) -> Bool { keys.allSatisfy { !rejected.contains($0) } }
+    func areSound(_ keys: SettingKey...) -> Bool { keys.allSatisfy { !rejected.contains($0) } }
 
     /// The one of two settings that was given last: the one to complain about.
-    private func later(_ first: SettingKey, _ second: SettingKey) -> SettingKey {
+    func later(_ first: SettingKey, _ second: SettingKey) -> SettingKey {
         func rank(_ key: SettingKey) -> (Int, TextPosition) {
             let nothing = TextPosition(line: 0, column: 0)
             return switch places[key] {

@@ -89,6 +89,10 @@ struct ConfigurationLoader {
         } catch {
             rejected.insert(setting.key)
             let name = subject(setting.key)
+            guard !setting.field.isSecret else {
+                problems.append(ConfigurationProblem(place(nil), "\(name): \(error.reason)"))
+                return
+            }
             let equals = if case .flag = places[setting.key] { "" } else { "= " }
             let subject =
                 error.element.map { "\($0.shown) in \(name)" } ?? "\(name) \(equals)\(input.shown)"

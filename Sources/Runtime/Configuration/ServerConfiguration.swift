@@ -11,6 +11,8 @@ import TrackerLogic
 public struct ServerConfiguration: Sendable, Equatable {
     /// What the logic is told.
     public var node = NodeConfiguration()
+    /// How it acts with others; `load` tells the logic what follows from it (`node.cluster`).
+    public var cluster = ClusterSettings()
     /// Where UDP announces are heard (BEP 15).
     public var udp = [
         SocketAddress(ipv4: 0, port: 6969),

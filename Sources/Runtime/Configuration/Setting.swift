@@ -26,6 +26,8 @@ public struct Setting: Sendable {
     struct Field: Sendable {
         let valueName: String
         var isList = false
+        /// Whether messages must not show the value; its rejections are whole sentences.
+        var isSecret = false
         let read: @Sendable (SettingInput, SettingContext, inout ServerConfiguration) throws(SettingRejection) -> Void
         /// The value as TOML.
         let write: @Sendable (ServerConfiguration) -> String

@@ -7,7 +7,7 @@ import TrackerLogic
 extension Setting {
     /// All settings, in the order of `SettingKey`.
     public static let all: [Setting] = {
-        let all = identity + listening + storing + announcing + admitting + limiting + logging
+        let all = identity + clustering + listening + storing + announcing + admitting + limiting + logging
         precondition(all.map(\.key) == SettingKey.allCases, "the table of settings lacks a key, or has one twice")
         return all
     }()
@@ -22,8 +22,9 @@ extension Setting {
 
     private static let identity = [
         Setting(
-            .id, flag: "id", .count(\.node.id, 1...Int(UInt32.max)),
-            "This tracker's number, unlike that of any other active one.")
+            .id, flag: "id", .count(\.node.id, 0...Int(UInt32.max)),
+            "This tracker's number, unlike that of any other active one.",
+            note: "0 leaves it to the cluster's master, as does none where there is a bus and no members.")
     ]
 
     private static let listening = [
@@ -54,7 +55,8 @@ extension Setting {
             "What an answered update survives: \"disk\" a power cut, \"process\" a crash of the tracker."),
         Setting(
             .keepSwarms, flag: "keep-swarms", .boolean(\.node.keepsSwarms),
-            "Keep the swarms over an orderly stop; a crash never loses them."),
+            "Keep the swarms over an orderly stop; a crash never loses them.",
+            note: "In a cluster they are the cluster's, and stay."),
     ]
 
     private static let announcing = [
