@@ -23,7 +23,7 @@ struct LoadCommand: AsyncParsableCommand {
             bytesOutPerSecond, latencyMicroseconds (p50, p90, p99, p999, max), meanPeersPerReply, generatorLoad.
             """)
 
-    @Argument(help: ArgumentHelp("udp://HOST:PORT", valueName: "url"))
+    @Argument(help: ArgumentHelp("udp://HOST:PORT, of a tracker or of a multicast group", valueName: "url"))
     var url: String
 
     @Option(help: ArgumentHelp("Swarms.", valueName: "number"))
@@ -44,6 +44,12 @@ struct LoadCommand: AsyncParsableCommand {
 
     @Option(name: .customLong("warm-up"), help: ArgumentHelp("Seconds before measuring (1).", valueName: "number"))
     var warmUp: Double?
+
+    @Option(
+        help: ArgumentHelp(
+            "Seconds until a request without an answer counts as lost (1).",
+            valueName: "number"))
+    var patience: Double?
 
     @Option(help: ArgumentHelp("Peers wanted; 0 leaves the number to the tracker.", valueName: "number"))
     var numWant: Int32 = 50
@@ -81,6 +87,7 @@ struct LoadCommand: AsyncParsableCommand {
             guard let seconds, !(0...86_400).contains(seconds) else { continue }
             throw ValidationError("--seconds and --warm-up are at most 86400")
         }
+        if let patience, !(0.01...60).contains(patience) { throw ValidationError("--patience is 0.01 to 60 seconds") }
         if fill, warmUp != nil { throw ValidationError("--fill has no --warm-up: each peer announces once") }
     }
 
@@ -122,6 +129,7 @@ struct LoadCommand: AsyncParsableCommand {
         options.pace = rate.map { .open(rate: $0) } ?? .closed(inFlight: inFlight ?? 256)
         options.duration = Self.span(seconds ?? (fill ? 600 : 5))
         if let warmUp { options.warmUp = Self.span(warmUp) }
+        if let patience { options.patience = Self.span(patience) }
         options.torrents = torrents
         options.peers = peers
         if let sources { options.sources = sources }

@@ -14,7 +14,9 @@ struct ServeCommand: AsyncParsableCommand {
             the environment before the file. A setting that is wrong is named with its place, and nothing is \
             started.
 
-            SIGTERM and SIGINT answer what waits and stop; SIGHUP reads the lists, the users and the torrents again.
+            SIGTERM and SIGINT answer what waits and stop; SIGHUP reads the lists, the users and the torrents again. \
+            systemd is told when the tracker is ready, how it fares and that its thread is alive (sd_notify): \
+            docs/operations.md.
             """)
 
     @Option(help: ArgumentHelp("Read this TOML file; else the one that SWARMKEEPER_CONFIG names.", valueName: "file"))
@@ -22,6 +24,13 @@ struct ServeCommand: AsyncParsableCommand {
 
     @Flag(help: "Check the configuration and the files that it names, and stop.")
     var check = false
+
+    @Flag(
+        name: .customLong("stop-at-end-of-input"),
+        help: ArgumentHelp(
+            "Stop in good order when standard input ends: for programs that start a tracker, and want it to end with "
+                + "them."))
+    var stopsAtEndOfInput = false
 
     @OptionGroup(title: "Settings")
     var flags: ServeFlags
@@ -39,14 +48,30 @@ struct ServeCommand: AsyncParsableCommand {
         try Self.prepareDefaultDirectory(configuration)
         // A peer that hangs up while it is answered is no reason to end.
         signal(SIGPIPE, SIG_IGN)
+        if stopsAtEndOfInput { Self.stopAtEndOfInput() }
         let server = TrackerServer(
-            configuration: configuration, version: version, logger: configuration.startLogging(), reload: load)
+            configuration: configuration, version: version, logger: configuration.startLogging(),
+            manager: ServiceManager(environment: ProcessInfo.processInfo.environment), reload: load)
         do {
             try await server.run()
         } catch let error as TextFileError {
             throw Failure(.configuration, error.description)
+        } catch let error as BusConfigurationError {
+            throw Failure(.configuration, error.description)
         } catch {
             throw Failure(.system, "\(error)")
+        }
+    }
+
+    /// Has this process stop, as on SIGTERM, when nobody can write to it any more.
+    private static func stopAtEndOfInput() {
+        Thread.detachNewThread {
+            var room = [UInt8](repeating: 0, count: 4096)
+            while true {
+                let count = read(STDIN_FILENO, &room, room.count)
+                guard count > 0 || count < 0 && errno == EINTR else { break }
+            }
+            kill(getpid(), SIGTERM)
         }
     }
 
@@ -56,6 +81,7 @@ struct ServeCommand: AsyncParsableCommand {
             let configuration = try load()
             _ = try configuration.accessRules()
             _ = try configuration.consoleToken()
+            _ = try configuration.clusterKey()
             return configuration
         } catch let error as ConfigurationError {
             let isCommandLine = error.problems.allSatisfy { problem in

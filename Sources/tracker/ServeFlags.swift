@@ -5,6 +5,24 @@ import Runtime
 
 struct ServeFlags: ParsableArguments {
     @Option(name: .flag(.id), help: .of(.id)) var id: String?
+    @Option(name: .flag(.bus), help: .of(.bus)) var bus: String?
+    @Option(name: .flag(.clusterKeyFile), help: .of(.clusterKeyFile)) var clusterKeyFile: String?
+    @Option(name: .flag(.clusterName), help: .of(.clusterName)) var clusterName: String?
+    @Option(name: .flag(.profile), help: .of(.profile)) var profile: String?
+    @Option(name: .flag(.members), parsing: .singleValue, help: .of(.members)) var members: [String] = []
+    @Flag(name: .flag(.spare), inversion: .prefixedNo, help: .of(.spare)) var spare: Bool?
+    @Option(name: .flag(.mode), help: .of(.mode)) var mode: String?
+    @Option(name: .flag(.election), help: .of(.election)) var election: String?
+    @Option(name: .flag(.vote), help: .of(.vote)) var vote: String?
+    @Option(name: .flag(.votePatience), help: .of(.votePatience)) var votePatience: String?
+    @Option(name: .flag(.keepalive), help: .of(.keepalive)) var keepalive: String?
+    @Option(name: .flag(.missed), help: .of(.missed)) var missed: String?
+    @Option(name: .flag(.entry), help: .of(.entry)) var entry: String?
+    @Option(name: .flag(.group), parsing: .singleValue, help: .of(.group)) var group: [String] = []
+    @Option(name: .flag(.interface), help: .of(.interface)) var interface: String?
+    @Option(name: .flag(.onMaster), help: .of(.onMaster)) var onMaster: String?
+    @Option(name: .flag(.onSlave), help: .of(.onSlave)) var onSlave: String?
+    @Option(name: .flag(.advertise), help: .of(.advertise)) var advertise: String?
     @Option(name: .flag(.udp), parsing: .singleValue, help: .of(.udp)) var udp: [String] = []
     @Option(name: .flag(.http), parsing: .singleValue, help: .of(.http)) var http: [String] = []
     @Option(name: .flag(.console), help: .of(.console)) var console: String?
@@ -48,6 +66,24 @@ struct ServeFlags: ParsableArguments {
         func one(_ value: String?) -> [String] { value.map { [$0] } ?? [] }
         return switch key {
         case .id: one(id)
+        case .bus: one(bus)
+        case .clusterKeyFile: one(clusterKeyFile)
+        case .clusterName: one(clusterName)
+        case .profile: one(profile)
+        case .members: members
+        case .spare: one(spare.map { String($0) })
+        case .mode: one(mode)
+        case .election: one(election)
+        case .vote: one(vote)
+        case .votePatience: one(votePatience)
+        case .keepalive: one(keepalive)
+        case .missed: one(missed)
+        case .entry: one(entry)
+        case .group: group
+        case .interface: one(interface)
+        case .onMaster: one(onMaster)
+        case .onSlave: one(onSlave)
+        case .advertise: one(advertise)
         case .udp: udp
         case .http: http
         case .console: one(console)

@@ -9,42 +9,27 @@ struct StatusCommand: AsyncParsableCommand {
         commandName: "status",
         abstract: "Show what a running tracker is, does and holds.",
         discussion: """
-            Asks the tracker's console. JSON: as the console gives it; docs/openapi.yaml describes each key \
-            (Status).
+            Asks the tracker's console. Of a cluster it shows all trackers, as this one sees them. JSON: as the console \
+            gives it; docs/openapi.yaml describes each key (Status).
             """)
 
     @Option(help: ArgumentHelp("Where the tracker's console listens.", valueName: "host:port"))
-    var console = "127.0.0.1:6970"
+    var console = ConsolePlace.standard
 
-    @Option(
-        name: .customLong("token-file"),
-        help: ArgumentHelp("File with the console's bearer token, where it asks for one.", valueName: "file"))
-    var tokenFile: String?
-
+    @OptionGroup var access: ConsoleAccess
     @OptionGroup var report: ReportOptions
 
     func run() async throws {
-        let place: TrackerURL
-        do {
-            place = try TrackerURL("http://\(console)")
-        } catch {
-            throw ValidationError("\"\(console)\" is not a host with a port; write for example 127.0.0.1:6970")
-        }
-        let token = try tokenFile.map { path in
-            try Failure.telling(.system) { try ServerConfiguration.readToken(path) }
-        }
-        let client = ConsoleClient(host: place.host, port: place.port, token: token)
+        let client = try access.client(of: console)
         do throws(TrackerClientError) {
             let (status, json) = try await client.status()
-            Terminal.output.write(report.isJSON ? String(decoding: json, as: UTF8.self) + "\n" : Self.text(status))
-        } catch {
-            if case .unreachable = error {
-                throw Failure(
-                    .unavailable,
-                    "no tracker's console listens at \(console); is a tracker running there, with a console at this "
-                        + "address (--console)?")
+            guard !report.isJSON else { return Terminal.output.write(String(decoding: json, as: UTF8.self) + "\n") }
+            Terminal.output.write(Self.text(status))
+            if let cluster = status.cluster, cluster.mode != "alone" {
+                Terminal.output.write("\n" + ClusterTable.text(cluster))
             }
-            throw Failure(error)
+        } catch {
+            throw ConsolePlace.failure(error, at: console)
         }
     }
 
@@ -57,6 +42,7 @@ struct StatusCommand: AsyncParsableCommand {
         let uptime = Figures.span(seconds: Int(status.uptimeSeconds))
         add("running", "\(uptime), version \(status.version), process \(status.processID)")
         for listener in status.listeners { add(listener.service, listener.address) }
+        if let advertised = status.advertised { add("advertised", advertised) }
         add("access", node.accessMode)
         add(
             "torrents",

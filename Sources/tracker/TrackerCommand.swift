@@ -22,7 +22,8 @@ struct TrackerCommand: ParsableCommand {
             """,
         version: version,
         subcommands: [
-            ServeCommand.self, StatusCommand.self, AnnounceCommand.self, ScrapeCommand.self, LoadCommand.self,
+            ServeCommand.self, DemoCommand.self, StatusCommand.self, MembersCommand.self, HandoverCommand.self,
+            AnnounceCommand.self, ScrapeCommand.self, LoadCommand.self,
             TorrentCommand.self, SimulateCommand.self, ReplayCommand.self,
             ExploreCommand.self,
         ])

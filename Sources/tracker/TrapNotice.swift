@@ -13,7 +13,9 @@ enum TrapNotice {
     nonisolated(unsafe) private static let isUnderWay = UnsafeMutablePointer<Bool>.allocate(capacity: maxThreads)
     nonisolated(unsafe) private static let former = UnsafeMutablePointer<sigaction>.allocate(capacity: 2)
 
-    /// From here on a trap is told. To be called once, before there are other threads.
+    /// From here on a trap is told.
+    ///
+    /// To be called once, before there are other threads.
     static func install() {
         seeds.initialize(repeating: 0, count: maxThreads)
         isUnderWay.initialize(repeating: false, count: maxThreads)
@@ -36,7 +38,9 @@ enum TrapNotice {
         isUnderWay[thread] = false
     }
 
-    /// Runs where a signal has struck: no allocation, no lock. The signal comes again to whom it came before.
+    /// Runs where a signal has struck: no allocation, no lock.
+    ///
+    /// The signal comes again to whom it came before.
     private static func tell(_ signal: Int32) {
         write("\nThe simulator has trapped. Under way, one of them the culprit (run it alone to see which):\n")
         for thread in 0..<maxThreads where isUnderWay[thread] {

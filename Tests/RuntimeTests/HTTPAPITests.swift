@@ -57,7 +57,8 @@ struct HTTPAPITests {
         limits: HTTPLimits = APIServer.Options().limits
     ) async throws -> HTTPService {
         let server = APIServer(
-            status: status, torrents: torrents, registry: registry, limits: limits, facts: Self.facts)
+            status: status, cluster: StillCluster(), torrents: torrents, registry: registry, limits: limits,
+            facts: Self.facts)
         var options = APIServer.Options()
         options.token = token
         options.logger = quiet
@@ -78,7 +79,20 @@ struct HTTPAPITests {
         #expect(try #require(Double(uptime.1)) > 1_000_000)
         #expect(
             response.text.replacing(uptime.0, with: "\"uptimeSeconds\":0") == """
-                {"listeners":[{"address":"0.0.0.0:6969","service":"udp"},{"address":"[::]:6969","service":"http"}],\
+                {"cluster":{"bus":{"dropped":203,"endpoint":"stomp://broker:61613","isConnected":true,\
+                "lastProblem":"it was closed","received":202,"reconnections":206,"rejected":204,"repaired":205,\
+                "sent":201},"commitIndex":20,"digest":"0000000000000abc","elections":{"candidacies":222,\
+                "divergences":227,"merges":226,"stepDowns":224,"suspicions":221,"transfers":225,"victories":223},\
+                "epoch":{"id":2,"round":3},"id":1,"isFenced":false,"isServing":true,"master":2,\
+                "messages":{"dropped":214,"malformed":213,"otherVersion":215,"received":211,"sent":212},\
+                "mode":"quorum","trackers":[{"agreement":"same","commitIndex":20,"epoch":{"id":2,"round":3},"hasVote":true,"id":1,\
+                "incarnation":"1000000000000000","isThis":true,"isWhole":true,"lag":0,"role":"slave",\
+                "silentSeconds":0},{"agreement":"ahead","commitIndex":21,"epoch":{"id":2,"round":3},"hasVote":true,\
+                "id":2,"incarnation":"2000000000000000","isThis":false,"isWhole":true,"lag":-1,"role":"master",\
+                "silentSeconds":0.125},{"agreement":"same","commitIndex":15,"epoch":{"id":2,"round":3},\
+                "hasVote":true,"id":3,"incarnation":"3000000000000000","isThis":false,"isWhole":true,"lag":5,\
+                "role":"down","silentSeconds":70}],"voters":[1,2,3]},\
+                "listeners":[{"address":"0.0.0.0:6969","service":"udp"},{"address":"[::]:6969","service":"http"}],\
                 "node":{"accessMode":"private","commitIndex":20,"counters":{"announces":102,\
                 "completed":18446744073709551615,"connects":101,"dropped":107,"entries":108,"errors":104,\
                 "errorsWithheld":105,"expired":110,"ignored":106,"scrapes":103,"updates":109},\

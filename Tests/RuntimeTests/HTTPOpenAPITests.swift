@@ -20,9 +20,12 @@ struct HTTPOpenAPITests {
     private func withServer<Value: Sendable>(
         _ body: @Sendable (SocketAddress) async throws -> Value
     ) async throws -> Value {
-        let server = APIServer(status: Providers(), torrents: Providers(), registry: PrometheusRegistry()) {
+        let server = APIServer(
+            status: Providers(), cluster: StillCluster(), torrents: Providers(), registry: PrometheusRegistry()
+        ) {
             ProcessFacts(
-                version: "1", processID: 1, startedAt: WallTime(milliseconds: 0), listeners: [.init(.udp, loopback)])
+                version: "1", processID: 1, startedAt: WallTime(milliseconds: 0), listeners: [.init(.udp, loopback)],
+                advertised: "udp://tracker.example:6969/announce")
         }
         var options = APIServer.Options()
         options.logger = quiet
@@ -43,13 +46,7 @@ struct HTTPOpenAPITests {
 
     @Test("every key of an answer is described, and every key described is there")
     func keys() async throws {
-        let (yaml, status, torrents) = try await withServer { address in
-            (
-                try await fetch("/api/openapi.yaml", from: address).text,
-                try await fetch("/api/status", from: address).body,
-                try await fetch("/api/torrents", from: address).body
-            )
-        }
+        let yaml = try await withServer { try await fetch("/api/openapi.yaml", from: $0).text }
         let schemas = Outline(yaml)["components", "schemas"]
         func check(_ value: Any, _ schema: String) throws {
             guard let object = value as? [String: Any] else {
@@ -58,13 +55,21 @@ struct HTTPOpenAPITests {
             }
             let properties = schemas[schema, "properties"]
             #expect(Set(object.keys) == Set(properties.keys), "\(schema)")
-            for (key, inner) in object where inner is [String: Any] || inner is [Any] {
+            // Lists of numbers need no further description.
+            for (key, inner) in object where inner is [String: Any] || inner is [[String: Any]] {
                 let reference = properties[key].text.split(separator: "/").last?.prefix { $0 != "\"" }
                 try check(inner, String(try #require(reference)))
             }
         }
-        try check(try JSONSerialization.jsonObject(with: Data(status)), "Status")
-        try check(try JSONSerialization.jsonObject(with: Data(torrents)), "Torrents")
+        let answers = [
+            ("GET", "/api/status", "Status"), ("GET", "/api/cluster", "Cluster"), ("GET", "/api/torrents", "Torrents"),
+            ("POST", "/api/members?add=4", "Members"), ("POST", "/api/handover?to=2", "Handover"),
+            ("POST", "/api/handover?to=9", "Error"),
+        ]
+        for (method, target, schema) in answers {
+            let body = try await withServer { try await fetch(target, from: $0, method: method).body }
+            try check(try JSONSerialization.jsonObject(with: Data(body)), schema)
+        }
     }
 
     @Test("every path described is there, and needs what it is said to need")
@@ -72,12 +77,14 @@ struct HTTPOpenAPITests {
         try await withServer { address in
             let yaml = try await fetch("/api/openapi.yaml", from: address).text
             let paths = Outline(yaml)["paths"]
-            #expect(Set(paths.keys).count == 5)
+            #expect(Set(paths.keys).count == 8)
             for path in paths.keys {
-                let response = try await fetch(path, from: address)
+                let method = paths[path].keys == ["post"] ? "POST" : "GET"
+                let example = ["/api/members": "?remove=3", "/api/handover": "?to=2"][path] ?? ""
+                let response = try await fetch(path + example, from: address, method: method)
                 #expect(response.status == 200, "\(path)")
-                #expect(paths[path, "get", "responses", "\"200\""].text != "", "\(path)")
-                let stranger = try await fetch(path, from: address, headers: ["Host: evil.example"])
+                #expect(paths[path, method.lowercased(), "responses", "\"200\""].text != "", "\(path)")
+                let stranger = try await fetch(path, from: address, headers: ["Host: evil.example"], method: method)
                 let isOpen = paths[path, "get"].keys.contains("security")
                 #expect(stranger.status == (isOpen ? 200 : 403), "\(path)")
             }

@@ -46,6 +46,31 @@ struct MetricsNodeTests {
         #expect(text.text.contains("# HELP swarmkeeper_peers Peers of all swarms.\n# TYPE swarmkeeper_peers gauge\n"))
     }
 
+    @Test("what it sees of its cluster is there: the others, the bus, messages and elections")
+    func cluster() {
+        var text = PrometheusText()
+        ClusterMetrics.write(StillCluster.report, into: &text)
+        let samples = text.text.split(separator: "\n").filter { !$0.hasPrefix("#") }
+            .map { $0.dropFirst("swarmkeeper_".count) }
+        #expect(
+            samples == [
+                "cluster_fenced 0", "cluster_serving 1", "cluster_master 2", "cluster_voters 3",
+                "cluster_tracker_up{tracker=\"1\"} 1", "cluster_tracker_up{tracker=\"2\"} 1",
+                "cluster_tracker_up{tracker=\"3\"} 0",
+                "cluster_tracker_silent_seconds{tracker=\"1\"} 0",
+                "cluster_tracker_silent_seconds{tracker=\"2\"} 0.125",
+                "cluster_tracker_silent_seconds{tracker=\"3\"} 70", "cluster_tracker_lag_entries{tracker=\"1\"} 0",
+                "cluster_tracker_lag_entries{tracker=\"2\"} -1", "cluster_tracker_lag_entries{tracker=\"3\"} 5",
+                "cluster_messages_received_total 211", "cluster_messages_sent_total 212",
+                "cluster_messages_malformed_total 213", "cluster_messages_other_version_total 215",
+                "cluster_messages_dropped_total 214", "bus_up 1",
+                "bus_sent_total 201", "bus_received_total 202", "bus_dropped_total 203", "bus_rejected_total 204",
+                "bus_repaired_total 205", "bus_reconnections_total 206", "cluster_suspicions_total 221",
+                "cluster_candidacies_total 222", "cluster_elections_won_total 223", "cluster_step_downs_total 224",
+                "cluster_transfers_total 225", "cluster_merges_total 226", "cluster_divergences_total 227",
+            ])
+    }
+
     @Test("a node that does not answer is down, and nothing else is claimed")
     func down() {
         var text = PrometheusText()

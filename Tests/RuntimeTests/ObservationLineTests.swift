@@ -34,6 +34,9 @@ struct ObservationLineTests {
                 .joinRefused(.idTaken),
                 "error: this tracker may not join: another one has its id; give each tracker an id of its own"
             ),
+            (.fenced, "warning: clients get no answer until the bus works and this tracker has caught up"),
+            (.suspects(.zero), "notice: no master is there yet epoch=0.0"),
+            (.suspects(Epoch(round: 3, id: 2)), "warning: the master is not heard any more epoch=3.2"),
             (.trackerDown(7), "warning: another tracker has left, or is not heard any more tracker=7"),
             (.membersChanged([1, 2, 9]), "notice: the members that vote are set members=1,2,9"),
             (

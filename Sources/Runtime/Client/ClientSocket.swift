@@ -138,50 +138,6 @@ extension SocketAddress {
 
     /// Addresses of one name that are tried.
     private static let maximumAddresses = 8
-
-    private init?(_ entry: addrinfo, port: UInt16) {
-        guard let raw = UnsafeRawPointer(entry.ai_addr) else { return nil }
-        switch entry.ai_family {
-        case AF_INET:
-            let name = raw.loadUnaligned(as: sockaddr_in.self)
-            self.init(ipv4: UInt32(bigEndian: name.sin_addr.s_addr), port: port)
-        case AF_INET6:
-            let name = raw.loadUnaligned(as: sockaddr_in6.self)
-            let (high, low) = withUnsafeBytes(of: name.sin6_addr) {
-                ($0.loadUnaligned(as: UInt64.self), $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
-            }
-            self.init(
-                high: UInt64(bigEndian: high), low: UInt64(bigEndian: low), scope: name.sin6_scope_id, port: port)
-        default: return nil
-        }
-    }
-
-    fileprivate func withSystemAddress<Value>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Value) -> Value {
-        func call<Name>(_ name: Name) -> Value {
-            withUnsafeBytes(of: name) { bytes in
-                bytes.withMemoryRebound(to: sockaddr.self) { names in
-                    guard let first = names.baseAddress else { preconditionFailure("a socket address has bytes") }
-                    return body(first, socklen_t(bytes.count))
-                }
-            }
-        }
-        if isIPv4 {
-            var name = sockaddr_in()
-            name.sin_family = sa_family_t(AF_INET)
-            name.sin_port = port.bigEndian
-            name.sin_addr.s_addr = ipv4.bigEndian
-            return call(name)
-        }
-        var name = sockaddr_in6()
-        name.sin6_family = sa_family_t(AF_INET6)
-        name.sin6_port = port.bigEndian
-        name.sin6_scope_id = scope
-        withUnsafeMutableBytes(of: &name.sin6_addr) {
-            $0.storeBytes(of: high.bigEndian, as: UInt64.self)
-            $0.storeBytes(of: low.bigEndian, toByteOffset: 8, as: UInt64.self)
-        }
-        return call(name)
-    }
 }
 
 /// Runs something that blocks on a thread of its own, so that it does not hold up other tasks.

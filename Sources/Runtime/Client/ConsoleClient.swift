@@ -1,4 +1,4 @@
-/// Asking a running tracker's console, as `tracker status` does.
+/// Asking a running tracker's console, as `tracker status` does, and giving its cluster orders.
 
 import Datagrams
 import Foundation
@@ -54,7 +54,67 @@ public struct StatusReport: Sendable, Hashable, Decodable {
     public var startedAt: String
     public var uptimeSeconds: Double
     public var listeners: [Listener]
+    /// Nil where its operator has not told it.
+    public var advertised: String?
     public var node: Node
+    /// Nil for a tracker of an earlier version.
+    public var cluster: ClusterView?
+}
+
+/// The cluster as one tracker sees it, as `GET /api/cluster` tells it (docs/openapi.yaml).
+public struct ClusterView: Sendable, Hashable, Decodable {
+    public struct Bus: Sendable, Hashable, Decodable {
+        public var isConnected: Bool
+        public var endpoint: String
+        public var sent: UInt64
+        public var received: UInt64
+        public var dropped: UInt64
+        public var rejected: UInt64
+        public var repaired: UInt64
+        public var reconnections: UInt64
+        public var lastProblem: String?
+    }
+
+    public struct Messages: Sendable, Hashable, Decodable {
+        public var received: UInt64
+        public var sent: UInt64
+        public var malformed: UInt64
+        /// Of trackers that speak another version; nil for a tracker that does not count them.
+        public var otherVersion: UInt64?
+        public var dropped: UInt64
+    }
+
+    public struct Tracker: Sendable, Hashable, Decodable {
+        public var id: UInt32
+        public var incarnation: String
+        public var isThis: Bool
+        /// `newcomer`, `slave`, `candidate`, `master` or `down`.
+        public var role: String
+        public var epoch: StatusReport.Epoch
+        public var silentSeconds: Double
+        public var commitIndex: UInt64
+        /// Entries that it lags behind the one that was asked.
+        public var lag: Int64
+        /// `same`, `ahead`, `different` or `unknown`.
+        public var agreement: String
+        public var isWhole: Bool
+        public var hasVote: Bool
+    }
+
+    public var id: UInt32
+    /// `quorum`, `survivor` or `alone`.
+    public var mode: String
+    public var epoch: StatusReport.Epoch
+    /// 0 while there is none.
+    public var master: UInt32
+    public var isServing: Bool
+    public var isFenced: Bool
+    public var voters: [UInt32]
+    public var commitIndex: UInt64
+    public var digest: String
+    public var bus: Bus?
+    public var messages: Messages?
+    public var trackers: [Tracker]
 }
 
 public struct ConsoleClient: Sendable {
@@ -63,6 +123,9 @@ public struct ConsoleClient: Sendable {
     /// The console's bearer token, where it asks for one.
     public var token: String?
     public var timeout = Duration.seconds(5)
+
+    /// An order may take as long as the tracker waits for what comes of it, and a little.
+    private static let orderTimeout = Duration.seconds(20)
 
     public init(host: String, port: UInt16, token: String? = nil) {
         self.host = host
@@ -75,27 +138,64 @@ public struct ConsoleClient: Sendable {
     /// - Returns: the status, and the JSON that it came as.
     /// - Throws: `TrackerClientError`: `.refused` with the console's words, for example where the token is wrong.
     public func status() async throws(TrackerClientError) -> (report: StatusReport, json: [UInt8]) {
+        let body = try await ask("GET", "/api/status", within: timeout)
+        return (try decode(body, "the status of a tracker"), body)
+    }
+
+    /// Asks for the cluster as this tracker sees it.
+    public func cluster() async throws(TrackerClientError) -> ClusterView {
+        try decode(try await ask("GET", "/api/cluster", within: timeout), "a tracker's view of its cluster")
+    }
+
+    /// Changes who votes.
+    ///
+    /// - Returns: the ids that vote now.
+    /// - Throws: `.refused` with the tracker's reason; only the master can do it.
+    public func changeMembers(adding added: UInt32?, removing removed: UInt32?) async throws(TrackerClientError)
+        -> [UInt32]
+    {
+        struct Members: Decodable { var members: [UInt32] }
+        let query = [added.map { "add=\($0)" }, removed.map { "remove=\($0)" }].compactMap { $0 }
+        let body = try await ask(
+            "POST", "/api/members?\(query.joined(separator: "&"))", within: ConsoleClient.orderTimeout)
+        let answer: Members = try decode(body, "the members of a cluster")
+        return answer.members
+    }
+
+    /// Makes another tracker master.
+    ///
+    /// - Throws: `.refused` with the tracker's reason; only the master can do it.
+    public func handOver(to id: UInt32) async throws(TrackerClientError) {
+        _ = try await ask("POST", "/api/handover?to=\(id)", within: ConsoleClient.orderTimeout)
+    }
+
+    private func decode<Value: Decodable>(_ body: [UInt8], _ what: String) throws(TrackerClientError) -> Value {
+        do {
+            return try JSONDecoder().decode(Value.self, from: Data(body))
+        } catch {
+            throw .malformed("it is not \(what)")
+        }
+    }
+
+    private func ask(
+        _ method: String, _ target: String, within span: Duration
+    ) async throws(TrackerClientError) -> [UInt8] {
         let answer = try await onOwnThread { [self] () throws(TrackerClientError) in
             var headers = [("Accept", "application/json")]
             if let token { headers.append(("Authorization", "Bearer \(token)")) }
             // Never redirected: the token is for this host.
             return try HTTPGet(
-                host: host, port: port, target: "/api/status", headers: headers,
-                deadline: Clock.monotonic() + timeout
+                host: host, port: port, target: target, headers: headers, deadline: Clock.monotonic() + span,
+                method: method
             ).run()
         }
-        let data = Data(answer.body)
         guard answer.status == 200 else {
             struct Words: Decodable { var error: String }
-            if let words = try? JSONDecoder().decode(Words.self, from: data) {
+            if let words = try? JSONDecoder().decode(Words.self, from: Data(answer.body)) {
                 throw .refused(shownText(words.error.utf8))
             }
             throw .status(answer.status, reason: answer.reason)
         }
-        do {
-            return (try JSONDecoder().decode(StatusReport.self, from: data), answer.body)
-        } catch {
-            throw .malformed("it is not the status of a tracker")
-        }
+        return answer.body
     }
 }

@@ -1,4 +1,5 @@
-/// One GET over HTTP/1.1: what asking a tracker or its console takes, within bounds of time and size.
+/// One GET over HTTP/1.1, or a POST without a body: what asking a tracker or its console takes, within bounds of time
+/// and size.
 ///
 /// Why not URLSession: it works here, but draws libcurl and twenty more libraries into every `tracker serve`, bounds
 /// neither the size of an answer nor, together, the time of looking up, connecting and reading, and goes through
@@ -19,6 +20,7 @@ struct HTTPGet {
     var deadline: Instant
     /// Redirections that are followed, to other paths and hosts.
     var redirections = 0
+    var method = "GET"
 
     struct Answer: Sendable {
         var status: Int
@@ -94,7 +96,9 @@ struct HTTPGet {
     private func exchange(
         _ socket: ClientSocket, since start: Instant
     ) throws(TrackerClientError) -> (HTTPHead, [UInt8]) {
-        var text = "GET \(target) HTTP/1.1\r\nHost: \(place)\r\nConnection: close\r\nAccept-Encoding: identity\r\n"
+        var text = "\(method) \(target) HTTP/1.1\r\nHost: \(place)\r\nConnection: close\r\n"
+        text += "Accept-Encoding: identity\r\n"
+        if method != "GET" { text += "Content-Length: 0\r\n" }
         for (name, value) in headers { text += "\(name): \(value)\r\n" }
         var rest = Array("\(text)\r\n".utf8)[...]
         while !rest.isEmpty {

@@ -16,15 +16,20 @@ struct StatusDocument: Encodable {
     var startedAt: String
     var uptimeSeconds: Double
     var listeners: [Listener]
+    /// Left out where the operator has not told it.
+    var advertised: String?
     var node: NodeDocument
+    var cluster: ClusterDocument
 
-    init(_ status: NodeStatus, _ facts: ProcessFacts, now: WallTime) {
+    init(_ status: NodeStatus, _ cluster: ClusterReport, _ facts: ProcessFacts, now: WallTime) {
         version = facts.version
         processID = facts.processID
         startedAt = Self.iso8601(facts.startedAt)
         uptimeSeconds = Double(max(now.milliseconds - facts.startedAt.milliseconds, 0)) / 1000
         listeners = facts.listeners.map { Listener(service: $0.service.rawValue, address: "\($0.address)") }
+        advertised = facts.advertised
         node = NodeDocument(status)
+        self.cluster = ClusterDocument(cluster)
     }
 
     private static func iso8601(_ time: WallTime) -> String {
@@ -32,12 +37,21 @@ struct StatusDocument: Encodable {
     }
 }
 
-struct NodeDocument: Encodable {
-    struct EpochDocument: Encodable {
-        var round: UInt64
-        var id: UInt32
-    }
+struct EpochDocument: Encodable {
+    var round: UInt64
+    var id: UInt32
 
+    init(_ epoch: Epoch) { (round, id) = (epoch.round, epoch.id) }
+}
+
+/// 16 hexadecimal digits: JavaScript has no integers beyond 2^53.
+private func digits(_ number: UInt64) -> String {
+    var bytes: [UInt8] = []
+    bytes.append(bigEndian: number)
+    return hexadecimal(bytes)
+}
+
+struct NodeDocument: Encodable {
     struct CountersDocument: Encodable {
         var connects: UInt64
         var announces: UInt64
@@ -57,7 +71,6 @@ struct NodeDocument: Encodable {
     var epoch: EpochDocument
     var commitIndex: UInt64
     var lastIndex: UInt64
-    /// Hexadecimal: JavaScript has no integers beyond 2^53.
     var digest: String
     var accessMode: String
     var torrents: Int
@@ -73,12 +86,10 @@ struct NodeDocument: Encodable {
     init(_ status: NodeStatus) {
         id = status.id
         role = status.role.rawValue
-        epoch = EpochDocument(round: status.epoch.round, id: status.epoch.id)
+        epoch = EpochDocument(status.epoch)
         commitIndex = status.commitIndex
         lastIndex = status.lastIndex
-        var bytes: [UInt8] = []
-        bytes.append(bigEndian: status.digest)
-        digest = hexadecimal(bytes)
+        digest = digits(status.digest)
         accessMode = Self.name(status.accessMode)
         torrents = status.table.torrents
         peers = status.table.peers
@@ -104,6 +115,105 @@ struct NodeDocument: Encodable {
         case .private: "private"
         }
     }
+}
+
+/// The cluster as one tracker sees it.
+struct ClusterDocument: Encodable {
+    struct Messages: Encodable {
+        var received: UInt64
+        var sent: UInt64
+        var malformed: UInt64
+        var otherVersion: UInt64
+        var dropped: UInt64
+    }
+
+    struct Elections: Encodable {
+        var suspicions: UInt64
+        var candidacies: UInt64
+        var victories: UInt64
+        var stepDowns: UInt64
+        var transfers: UInt64
+        var merges: UInt64
+        var divergences: UInt64
+    }
+
+    struct Tracker: Encodable {
+        var id: UInt32
+        var incarnation: String
+        var isThis: Bool
+        var role: String
+        var epoch: EpochDocument
+        var silentSeconds: Double
+        var commitIndex: UInt64
+        /// Entries that it lags behind the one that is asked; negative where it is ahead.
+        var lag: Int64
+        var agreement: String
+        var isWhole: Bool
+        var hasVote: Bool
+
+        init(_ sight: TrackerSight, of status: ClusterStatus) {
+            id = sight.life.id
+            incarnation = digits(sight.life.incarnation)
+            isThis = sight.life == status.life
+            role = sight.role.map { "\($0)" } ?? "down"
+            epoch = EpochDocument(sight.epoch)
+            silentSeconds = Double(sight.silence.wholeMilliseconds) / 1000
+            commitIndex = sight.position.index
+            lag = Int64(clamping: status.position.index) - Int64(clamping: sight.position.index)
+            agreement = sight.agreement.rawValue
+            isWhole = sight.isWhole
+            hasVote = sight.hasVote
+        }
+    }
+
+    var id: UInt32
+    var mode: String
+    var epoch: EpochDocument
+    /// 0 while there is none.
+    var master: UInt32
+    var isServing: Bool
+    var isFenced: Bool
+    var voters: [UInt32]
+    var commitIndex: UInt64
+    var digest: String
+    /// Left out for a tracker that is alone.
+    var bus: BusStatus?
+    var messages: Messages
+    var elections: Elections
+    var trackers: [Tracker]
+
+    init(_ report: ClusterReport) {
+        let status = report.status
+        id = status.life.id
+        mode = status.mode?.rawValue ?? "alone"
+        epoch = EpochDocument(status.epoch)
+        master = status.master ?? 0
+        isServing = status.isServing
+        isFenced = status.isFenced
+        voters = status.voters
+        commitIndex = status.position.index
+        digest = digits(status.digest)
+        bus = report.bus
+        let tally = report.tally
+        messages = Messages(
+            received: tally.messagesIn, sent: tally.messagesOut, malformed: tally.malformed,
+            otherVersion: tally.otherVersion, dropped: tally.dropped)
+        let counts = report.elections
+        elections = Elections(
+            suspicions: counts.suspicions, candidacies: counts.candidacies, victories: counts.victories,
+            stepDowns: counts.stepDowns, transfers: counts.transfers, merges: counts.merges,
+            divergences: counts.divergences)
+        trackers = status.trackers.map { Tracker($0, of: status) }
+    }
+}
+
+/// What came of an order.
+struct MembersDocument: Encodable {
+    var members: [UInt32]
+}
+
+struct HandoverDocument: Encodable {
+    var master: UInt32
 }
 
 struct TorrentsDocument: Encodable {

@@ -65,8 +65,18 @@ struct APIGuard: RouterMiddleware {
             guard Self.isLocal(request.head.authority) else {
                 throw APIError(.forbidden, "ask for this by the address 127.0.0.1, [::1] or localhost")
             }
+            // A page from anywhere may send its visitors' browsers here; they say where it is from.
+            if request.method != .get, request.method != .head, !Self.isOwn(request) {
+                throw APIError(.forbidden, "a page of another site may not change anything here")
+            }
         }
         return try await next(request, context)
+    }
+
+    /// Whether a request comes from a page of this very server, or from no page at all.
+    static func isOwn(_ request: Request) -> Bool {
+        guard let origin = request.headers[.origin] else { return true }
+        return origin == "http://\(request.head.authority ?? "")"
     }
 
     /// Whether a `Host` header names this machine.

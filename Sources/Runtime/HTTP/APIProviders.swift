@@ -8,6 +8,30 @@ public protocol StatusProvider: Sendable {
     func status() async -> NodeStatus?
 }
 
+public protocol ClusterProvider: Sendable {
+    /// - Returns: the cluster as this tracker sees it; nil where the node does not answer.
+    func cluster() async -> ClusterReport?
+
+    /// Has this tracker do something that only a master can, and waits for what comes of it.
+    func carryOut(_ order: ClusterOrder) async -> OrderOutcome
+}
+
+/// All that one tracker can say of its cluster.
+public struct ClusterReport: Sendable, Equatable {
+    public var status: ClusterStatus
+    /// Nil for a tracker that is alone.
+    public var bus: BusStatus?
+    public var tally: BusTally
+    public var elections: ElectionTally
+
+    public init(status: ClusterStatus, bus: BusStatus?, tally: BusTally, elections: ElectionTally) {
+        self.status = status
+        self.bus = bus
+        self.tally = tally
+        self.elections = elections
+    }
+}
+
 public protocol TorrentProvider: Sendable {
     /// Reads a part of the registry.
     ///
@@ -68,8 +92,13 @@ public struct ProcessFacts: Sendable, Equatable {
     public var processID: Int32
     public var startedAt: WallTime
     public var listeners: [Listener]
+    /// The announce URL under which clients reach this tracker, where the operator has told it.
+    public var advertised: String?
 
-    public init(version: String, processID: Int32, startedAt: WallTime, listeners: [Listener]) {
+    public init(
+        version: String, processID: Int32, startedAt: WallTime, listeners: [Listener], advertised: String? = nil
+    ) {
+        self.advertised = advertised
         self.version = version
         self.processID = processID
         self.startedAt = startedAt

@@ -1,8 +1,12 @@
-/// The console's server: the state of this tracker as JSON and as metrics. Read-only so far.
+/// The console's server: the state of this tracker and its cluster as JSON and as metrics, and the orders that a
+/// cluster takes.
 ///
 /// | path | answer |
 /// |---|---|
 /// | `/api/status` | `StatusDocument` |
+/// | `/api/cluster` | `ClusterDocument` |
+/// | POST `/api/members?add=&remove=` | `MembersDocument` |
+/// | POST `/api/handover?to=` | `HandoverDocument` |
 /// | `/api/torrents?search=&offset=&count=` | `TorrentsDocument` |
 /// | `/api/openapi.yaml` | what all this means |
 /// | `/metrics` | Prometheus |
@@ -36,19 +40,22 @@ public struct APIServer: Sendable {
     public static let defaultAddress = SocketAddress(ipv4: 0x7F00_0001, port: 6970)
 
     private let status: any StatusProvider
+    let cluster: any ClusterProvider
     private let torrents: (any TorrentProvider)?
     private let registry: PrometheusRegistry
     private let facts: @Sendable () -> ProcessFacts
-    private let patience: Patience
+    let patience: Patience
 
     /// - Parameters:
     ///   - torrents: nil where there is no registry to be read; `/api/torrents` is not there then.
     ///   - facts: asked for at each request, for the listeners are known only when all of them are open.
     public init(
-        status: any StatusProvider, torrents: (any TorrentProvider)?, registry: PrometheusRegistry,
+        status: any StatusProvider, cluster: any ClusterProvider, torrents: (any TorrentProvider)?,
+        registry: PrometheusRegistry,
         limits: HTTPLimits = Options().limits, facts: @escaping @Sendable () -> ProcessFacts
     ) {
         self.status = status
+        self.cluster = cluster
         self.torrents = torrents
         self.registry = registry
         self.facts = facts
@@ -79,6 +86,9 @@ public struct APIServer: Sendable {
         router.get("/healthz") { _, _ in await health() }
         router.get("/metrics") { _, _ in await metricsPage() }
         router.get("/api/status") { _, _ in try await statusPage() }
+        router.get("/api/cluster") { _, _ in try await clusterPage() }
+        router.post("/api/members") { request, _ in try await changeMembers(request) }
+        router.post("/api/handover") { request, _ in try await handOver(request) }
         router.get("/api/openapi.yaml") { _, _ in
             Response.text(OpenAPIDocument.text, type: "application/yaml; charset=utf-8")
         }
@@ -98,7 +108,10 @@ public struct APIServer: Sendable {
         guard let status = await nodeStatus() else {
             return .text("the tracker's logic does not answer\n", status: .serviceUnavailable)
         }
-        return .text("\(status.role.rawValue)\n", status: answersClients(status.role) ? .ok : .serviceUnavailable)
+        // A slave that misses its master is one still, and yet answers nobody.
+        let isServing = await clusterReport()?.status.isServing == true
+        let isHealthy = isServing && answersClients(status.role)
+        return .text("\(status.role.rawValue)\n", status: isHealthy ? .ok : .serviceUnavailable)
     }
 
     private func answersClients(_ role: Role) -> Bool {
@@ -111,6 +124,7 @@ public struct APIServer: Sendable {
     private func metricsPage() async -> Response {
         var text = PrometheusText()
         NodeMetrics.write(await nodeStatus(), into: &text)
+        if let report = await clusterReport() { ClusterMetrics.write(report, into: &text) }
         text.family("swarmkeeper_build_info", .gauge, help: "1, with the version as a label.")
         text.sample("swarmkeeper_build_info", PrometheusLabels([("version", facts().version)]), 1)
         text.append(registry.render())
@@ -119,11 +133,11 @@ public struct APIServer: Sendable {
     }
 
     private func statusPage() async throws -> Response {
-        guard let status = await nodeStatus() else {
+        guard let status = await nodeStatus(), let cluster = await clusterReport() else {
             throw APIError(.serviceUnavailable, "the tracker's logic does not answer")
         }
         let now = WallTime(milliseconds: Int64(Date().timeIntervalSince1970 * 1000))
-        return try .json(StatusDocument(status, facts(), now: now))
+        return try .json(StatusDocument(status, cluster, facts(), now: now))
     }
 
     private func torrentsPage(_ torrents: any TorrentProvider, _ request: Request) async throws -> Response {

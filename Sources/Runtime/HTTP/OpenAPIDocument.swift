@@ -4,7 +4,7 @@
 /// `REWRITE=1` writes the file anew.
 
 enum OpenAPIDocument {
-    static let text = paths + schemas
+    static let text = paths + clusterPaths + otherPaths + schemas + clusterSchemas
 
     private static let paths = """
         openapi: 3.0.3
@@ -12,7 +12,8 @@ enum OpenAPIDocument {
           title: Swarmkeeper
           version: "1"
           description: >-
-            The state of one tracker. Everything here is read-only. Keys are not renamed or taken away; new ones may come.
+            The state of one tracker and of its cluster as it sees it, and the orders that a cluster takes: its master
+            carries them out. Keys are not renamed or taken away; new ones may come.
         servers:
           - url: http://127.0.0.1:6970
         security:
@@ -35,6 +36,10 @@ enum OpenAPIDocument {
                   $ref: "#/components/responses/Forbidden"
                 "503":
                   $ref: "#/components/responses/Unavailable"
+
+        """
+
+    private static let otherPaths = """
           /api/torrents:
             get:
               operationId: torrents
@@ -145,6 +150,24 @@ enum OpenAPIDocument {
                     $ref: "#/components/schemas/Error"
             Forbidden:
               description: The Host header names another machine, as it does in a DNS rebinding attack.
+              content:
+                application/json:
+                  schema:
+                    $ref: "#/components/schemas/Error"
+            BadRequest:
+              description: A parameter makes no sense; the error says which.
+              content:
+                application/json:
+                  schema:
+                    $ref: "#/components/schemas/Error"
+            Refused:
+              description: It cannot be done, or not by this tracker; the error says why.
+              content:
+                application/json:
+                  schema:
+                    $ref: "#/components/schemas/Error"
+            Late:
+              description: It has not come to pass so far; it may still.
               content:
                 application/json:
                   schema:

@@ -5,7 +5,7 @@ extension OpenAPIDocument {
           schemas:
             Status:
               type: object
-              required: [version, processID, startedAt, uptimeSeconds, listeners, node]
+              required: [version, processID, startedAt, uptimeSeconds, listeners, node, cluster]
               properties:
                 version:
                   type: string
@@ -20,8 +20,13 @@ extension OpenAPIDocument {
                   type: array
                   items:
                     $ref: "#/components/schemas/Listener"
+                advertised:
+                  type: string
+                  description: The announce URL under which clients reach this tracker, where its operator has told it.
                 node:
                   $ref: "#/components/schemas/Node"
+                cluster:
+                  $ref: "#/components/schemas/Cluster"
             Listener:
               type: object
               required: [service, address]

@@ -20,7 +20,8 @@ extension LoadLoop {
     }
 
     private mutating func arrive(_ datagram: Datagram, _ now: Instant) {
-        guard datagram.remote == options.target else {
+        // In a group anybody may answer, from an address of its own.
+        guard datagram.remote == options.target || options.target.isGroup else {
             tally.wrong.sender += 1
             return
         }

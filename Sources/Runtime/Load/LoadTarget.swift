@@ -1,5 +1,6 @@
 /// Where the load goes: `udp://host:port[/announce]`, `host:port`, with an address or a name.
 
+import Datagrams
 import Glibc
 import Primitives
 
@@ -59,22 +60,9 @@ extension LoadOptions {
         defer { freeaddrinfo(list) }
         var next = list
         while let entry = next {
-            if let address = address(entry.pointee, port: port) { return address }
+            if let address = SocketAddress(entry.pointee, port: port) { return address }
             next = entry.pointee.ai_next
         }
         throw .noSuchHost(host, reason: "it has no IP address")
-    }
-
-    private static func address(_ entry: addrinfo, port: UInt16) -> SocketAddress? {
-        guard let raw = UnsafeRawPointer(entry.ai_addr) else { return nil }
-        if entry.ai_family == AF_INET {
-            let name = raw.loadUnaligned(as: sockaddr_in.self)
-            return SocketAddress(ipv4: UInt32(bigEndian: name.sin_addr.s_addr), port: port)
-        }
-        guard entry.ai_family == AF_INET6 else { return nil }
-        return SocketAddress(
-            high: UInt64(bigEndian: raw.loadUnaligned(fromByteOffset: 8, as: UInt64.self)),
-            low: UInt64(bigEndian: raw.loadUnaligned(fromByteOffset: 16, as: UInt64.self)),
-            scope: raw.loadUnaligned(fromByteOffset: 24, as: UInt32.self), port: port)
     }
 }

@@ -29,8 +29,21 @@ public struct LineLogHandler: LogHandler {
         if let error = event.error { all["error"] = "\(error)" }
         let line = LineLogHandler.line(
             format, time: Date(), level: event.level, message: event.message.description, metadata: all)
-        // One write a line, so that lines of different threads do not mix.
-        FileHandle.standardError.write(Data((line + "\n").utf8))
+        LineLogHandler.write(Array((line + "\n").utf8))
+    }
+
+    /// One write a line, so that lines of different threads do not mix.
+    ///
+    /// A log that nobody takes any more, since its reader has died or its disk is full, is no reason to end: the line
+    /// is lost. (Foundation's `FileHandle` would trap.)
+    private static func write(_ line: [UInt8]) {
+        var rest = line[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Foundation.write(STDERR_FILENO, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { return }
+            rest = rest.dropFirst(count)
+        }
     }
 
     /// One line without its end.

@@ -1,14 +1,15 @@
 /// The node's own thread: receives, steps, and carries out effects, over and over.
 ///
-///     wait ─► mail (writes done, HTTP requests, commands) ─► step ─► effects out
-///       ▲  └► datagrams, a batch at a time ───────────────► step ─► effects out
-///       └───────────────────────────────────────────────────────────────┘
+///     wait ─► mail (writes done, messages of the bus, HTTP requests, commands) ─► step ─► effects out
+///       ▲  └► datagrams, a batch at a time ────────────────────────────────────► step ─► effects out
+///       └────────────────────────────────────────────────────────────────────────────────────┘
 ///
 /// Nothing here decides anything, and in the steady state nothing here allocates for a datagram.
 
 import Datagrams
 import Primitives
 import TrackerLogic
+import Wire
 
 /// What a node's loop hands to others.
 ///
@@ -17,11 +18,20 @@ struct NodeOutlets {
     var submit: ([Persist]) -> Void
     var answer: ([Answer]) -> Void
     var observe: ([Observation]) -> Void
+    /// Nil for a tracker without a bus.
+    var send: (([BusMessage]) -> Void)?
+    /// Messages of the bus that were dropped, because too many waited.
+    var droppedMail: (UInt64) -> Void = { _ in }
 }
 
 final class NodeLoop {
     /// Datagrams in one step: enough to make system calls cheap, few enough that the first does not wait for the last.
     static let batchCount = 256
+    /// Messages of the bus between two times that effects go out: they share system calls and a transaction, and none
+    /// of their effects waits for many others.
+    static let letterCount = 512
+    /// Bytes of room for messages that are kept: chunks of the state are longer, and rare.
+    static let keptByteCount = 1 << 20
 
     private var node: TrackerNode
     private let sockets: DatagramSockets
@@ -31,6 +41,8 @@ final class NodeLoop {
     private var effects = Effects()
     private var batch = DatagramBatch()
     private var mail = NodeMail()
+    /// Room for a message's bytes, to be used again.
+    private var encoded: [UInt8] = []
     private var isDone = false
 
     init(node: TrackerNode, sockets: DatagramSockets, poller: Poller, mailbox: NodeMailbox, outlets: NodeOutlets) {
@@ -77,6 +89,7 @@ final class NodeLoop {
                 step(.persisted(result.token))
             }
         }
+        readBusMail()
         for request in mail.requests { step(.requestReceived(request)) }
         for command in mail.commands { step(.commandReceived(command)) }
         carryOut()
@@ -87,12 +100,25 @@ final class NodeLoop {
         mail.questions.removeAll()
     }
 
+    private func readBusMail() {
+        if mail.bus.dropped > 0 { outlets.droppedMail(mail.bus.dropped) }
+        for (number, letter) in mail.bus.letters.enumerated() {
+            if number > 0, number % NodeLoop.letterCount == 0 { carryOut() }
+            switch letter {
+            case .connected: step(.busConnected)
+            case .lost: step(.busLost)
+            case .message(let message, _): step(.messageReceived(message))
+            }
+        }
+        mail.bus.removeAll()
+    }
+
     private func carryOut() {
-        precondition(effects.messages.isEmpty, "a tracker without a bus has nobody to send messages to")
         // The disk first: it works while the replies go out.
         if !effects.persists.isEmpty { outlets.submit(effects.persists) }
         if !effects.replies.isEmpty { sockets.send(effects.replies) }
         if !effects.answers.isEmpty { outlets.answer(effects.answers) }
+        if !effects.messages.isEmpty { sendMessages() }
         if !effects.observations.isEmpty {
             for observation in effects.observations {
                 switch observation {
@@ -106,6 +132,23 @@ final class NodeLoop {
             outlets.observe(effects.observations)
         }
         effects.removeAll()
+    }
+
+    private func sendMessages() {
+        guard let send = outlets.send else {
+            preconditionFailure("a tracker without a bus has nobody to send messages to")
+        }
+        var messages: [BusMessage] = []
+        messages.reserveCapacity(effects.messages.count)
+        for message in effects.messages {
+            encoded.removeAll(keepingCapacity: true)
+            message.encode(into: &encoded)
+            let destination: Life? = if case .one(let life) = message.destination { life } else { nil }
+            // As long as it is, not as long as the longest before it.
+            messages.append(BusMessage(destination: destination, bytes: encoded.withUnsafeBufferPointer(Array.init)))
+        }
+        if encoded.capacity > NodeLoop.keptByteCount { encoded = [] }
+        send(messages)
     }
 
     /// What became of the datagrams, for the metrics.

@@ -15,6 +15,7 @@ struct NodeMail: Sendable {
     var writeResults: [WriteResult] = []
     var requests: [ClientRequest] = []
     var commands: [OperatorCommand] = []
+    var bus = BusQueue()
     /// Looks at the node; called on its thread, or with nil where there is no node any more.
     var questions: [@Sendable (borrowing TrackerNode?) -> Void] = []
 }

@@ -7,6 +7,7 @@ import Primitives
 import ServiceLifecycle
 import Synchronization
 import TrackerLogic
+import Wire
 
 /// The node's disk failed while it served: it has fallen silent, and the process should end.
 public struct RecordLost: Error, CustomStringConvertible {
@@ -19,6 +20,13 @@ public struct RecordLost: Error, CustomStringConvertible {
     }
 }
 
+/// Beside the node itself, what a tracker of a cluster has.
+struct ClusterParts: Sendable {
+    /// Nil for a tracker that is alone.
+    var bus: (any Bus)?
+    var hooks = Hooks()
+}
+
 final class NodeService: Service, Sendable {
     /// How the loop came to its end.
     private enum End: Sendable {
@@ -27,6 +35,12 @@ final class NodeService: Service, Sendable {
     }
 
     let mailbox: NodeMailbox
+    /// What this tracker has seen of its cluster.
+    let chronicle: ClusterChronicle
+    let bus: (any Bus)?
+    let orders: OrderDesk
+    private let mailroom: BusMailroom
+    private let hooks: HookRunner
     private let requests: RequestDesk
     private let store: Store
     private let directory: String
@@ -41,11 +55,24 @@ final class NodeService: Service, Sendable {
         var poller: Poller
     }
 
-    init(node: TrackerNode, sockets: DatagramSockets, store: Store, directory: String, logger: Logger) throws {
+    init(
+        node: TrackerNode, sockets: DatagramSockets, store: Store, directory: String, cluster: ClusterParts,
+        logger: Logger
+    ) throws {
+        precondition(
+            (node.configuration.cluster == nil) == (cluster.bus == nil),
+            "a tracker of a cluster has a bus, and no other has")
         let poller = try Poller()
         let waker = poller.waker
-        mailbox = NodeMailbox { waker.wake() }
+        let mailbox = NodeMailbox { waker.wake() }
+        self.mailbox = mailbox
         requests = RequestDesk(mailbox: mailbox)
+        orders = OrderDesk(mailbox: mailbox)
+        bus = cluster.bus
+        let life = node.inspection.life
+        mailroom = BusMailroom(mailbox: mailbox, incarnation: life.incarnation, logger: logger)
+        hooks = HookRunner(cluster.hooks, logger: logger)
+        chronicle = ClusterChronicle(id: life.id)
         parts = Mutex(Parts(node: node, sockets: sockets, poller: poller))
         self.store = store
         self.directory = directory
@@ -55,15 +82,23 @@ final class NodeService: Service, Sendable {
     /// Takes requests from HTTP.
     var requestHandler: some RequestHandler { requests }
 
+    /// What went over the bus.
+    var busTally: BusTally { mailroom.tally }
+
     func run() async throws {
         try startStore()
+        bus?.start(inbox: mailroom)
         let end = await withGracefulShutdownHandler {
             await withCheckedContinuation { continuation in startThread { continuation.resume(returning: $0) } }
         } onGracefulShutdown: {
             self.mailbox.put { $0.commands.append(.drain) }
         }
         requests.close()
+        orders.close()
+        // The node's last word, that it leaves, is still on its way.
+        await bus?.stop()
         store.close()
+        await hooks.finish()
         guard case .drained = end else { throw RecordLost(directory: directory) }
     }
 
@@ -73,17 +108,22 @@ final class NodeService: Service, Sendable {
                 preconditionFailure("a node's service runs once")
             }
             nonisolated(unsafe) var end = End.drained
+            var outlets = NodeOutlets(
+                submit: { [store] in store.submit($0) },
+                answer: { [requests] in requests.answer($0) },
+                observe: { [self] observations in
+                    if observations.contains(where: \.isRecordLost) { end = .recordLost }
+                    observe(observations)
+                })
+            if let bus {
+                outlets.send = { [mailroom] messages in
+                    mailroom.sent(messages.count)
+                    bus.send(messages)
+                }
+                outlets.droppedMail = { [mailroom] in mailroom.dropped($0) }
+            }
             let loop = NodeLoop(
-                node: parts.node, sockets: parts.sockets, poller: parts.poller, mailbox: mailbox,
-                outlets: NodeOutlets(
-                    submit: { [store] in store.submit($0) },
-                    answer: { [requests] in requests.answer($0) },
-                    observe: { [self] observations in
-                        for observation in observations {
-                            if case .storageFailed(.broken, _) = observation { end = .recordLost }
-                            log(observation)
-                        }
-                    }))
+                node: parts.node, sockets: parts.sockets, poller: parts.poller, mailbox: mailbox, outlets: outlets)
             loop.run()
             ended(end)
         }
@@ -106,14 +146,43 @@ final class NodeService: Service, Sendable {
             })
     }
 
+    /// On the node's thread.
+    private func observe(_ observations: [Observation]) {
+        for observation in observations {
+            let isOrdered = orders.isBusy
+            orders.observed(observation)
+            if let state = chronicle.observed(observation) { hooks.changed(state) }
+            if case .membersChanged(let members) = observation, !chronicle.isNews(members) { continue }
+            if !isOrdered, chronicle.isSlave, case .commandRefused = observation {
+                // What every tracker commands at its start and on SIGHUP; only a master's word counts.
+                logger.info("access rules and torrents are the master's: reload them there to change them")
+            } else {
+                log(observation)
+            }
+        }
+    }
+
     private func log(_ observation: Observation) {
         let line = ObservationLine(observation, directory: directory)
         logger.log(level: line.level, "\(line.message)", metadata: line.metadata)
     }
 }
 
+extension Observation {
+    fileprivate var isRecordLost: Bool { if case .storageFailed(.broken, _) = self { true } else { false } }
+}
+
 extension NodeService: StatusProvider {
     func status() async -> NodeStatus? { await mailbox.ask { $0.status } }
+}
+
+extension NodeService: ClusterProvider {
+    func cluster() async -> ClusterReport? {
+        guard let status = await mailbox.ask({ $0.clusterStatus(now: Clock.monotonic()) }) else { return nil }
+        return ClusterReport(status: status, bus: bus?.status, tally: busTally, elections: chronicle.tally)
+    }
+
+    func carryOut(_ order: ClusterOrder) async -> OrderOutcome { await orders.carryOut(order) }
 }
 
 extension NodeService: TorrentProvider {

@@ -20,8 +20,9 @@ public struct ObservationLine: Sendable {
 extension Observation {
     fileprivate var level: Logger.Level {
         switch self {
-        case .fenced, .joinRefused, .aborted, .diverged, .storageFailed, .commandRefused: .error
-        case .steppedDown, .suspects, .trackerDown: .warning
+        case .joinRefused, .aborted, .diverged, .storageFailed, .commandRefused: .error
+        case .suspects(.zero): .notice
+        case .fenced, .steppedDown, .suspects, .trackerDown: .warning
         case .becameMaster, .follows, .stands, .idAssigned, .trackerUp, .transferBegan, .transferEnded, .merged,
             .membersChanged, .storageRecovered, .accessChanged, .registryChanged:
             .notice
@@ -34,9 +35,11 @@ extension Observation {
         case .becameMaster: "serving"
         case .steppedDown(_, let reason): "no longer master: \(reason.words)"
         case .follows: "following a master"
+        case .suspects(.zero): "no master is there yet"
         case .suspects: "the master is not heard any more"
         case .stands: "standing for master"
-        case .fenced: "the bus is lost: clients get no answer until it is back and this tracker has caught up"
+        // The bus itself has told the reason.
+        case .fenced: "clients get no answer until the bus works and this tracker has caught up"
         case .joinRefused(let refusal): "this tracker may not join: \(refusal.words)"
         case .idAssigned: "the master has given this tracker its number"
         case .trackerUp: "another tracker is there"
@@ -83,7 +86,7 @@ extension StepDownReason {
         case .superseded(let epoch): "tracker \(epoch.id) stands in a higher epoch (\(epoch))"
         case .quorumLost: "too few of the voters are heard"
         case .busLost: "the bus is lost"
-        case .removed: "it has no vote any more"
+        case .removed: "it stops, or has no vote any more"
         }
     }
 }

@@ -11,6 +11,36 @@ struct RecordReader {
     let configuration: ServerConfiguration
     let logger: Logger
 
+    /// Opens the record and reads it.
+    ///
+    /// A record that nobody can read is set aside where there is a cluster to fetch the state from: its tracker begins
+    /// with an empty one, and so without a vote, rather than vote with holes.
+    ///
+    /// - Throws: `StoreError`; the store is closed then.
+    func open() throws -> (Store, TrackerNode) {
+        do {
+            return try openAsItIs()
+        } catch let error as StoreError where configuration.node.cluster != nil && error.isUnreadable {
+            let place = try Store.setAside(directory: configuration.dataDirectory)
+            logger.error(
+                "\(error.description) It has been moved away for you: this tracker joins its cluster as a newcomer",
+                metadata: ["record": "\(place)"])
+            return try openAsItIs()
+        }
+    }
+
+    private func openAsItIs() throws -> (Store, TrackerNode) {
+        var options = StoreOptions()
+        options.durability = configuration.durability
+        let store = try Store.open(directory: configuration.dataDirectory, options: options)
+        do {
+            return (store, try node(from: store))
+        } catch {
+            store.close()
+            throw error
+        }
+    }
+
     /// A node that holds what its earlier lives have answered.
     ///
     /// - Throws: `StoreError` where the record is not whole: the node must not serve with holes.
@@ -22,7 +52,8 @@ struct RecordReader {
             var restored =
                 node
                 ?? TrackerNode(
-                    configuration: configuration.node, incarnation: system.next(),
+                    // 0 stands for nobody.
+                    configuration: configuration.node, incarnation: max(system.next(), 1),
                     secret: ClusterSecret(system.next(), system.next(), system.next(), system.next()),
                     record: promise, seed: system.next())
             // One owner at a time: a copy of the table would double it.

@@ -1,5 +1,6 @@
 /// Keeps the access rules and the registered torrents as the operator's files say: at the start, and again on SIGHUP.
 
+import Datagrams
 import Logging
 import ServiceLifecycle
 import TrackerLogic
@@ -8,6 +9,7 @@ import UnixSignals
 struct RulesKeeper: Service {
     let configuration: ServerConfiguration
     let mailbox: NodeMailbox
+    let manager: ServiceManager?
     let logger: Logger
     let reload: @Sendable () throws -> ServerConfiguration
 
@@ -15,6 +17,7 @@ struct RulesKeeper: Service {
         let signals = await UnixSignalsSequence(trapping: .sighup)
         for await _ in signals.cancelOnGracefulShutdown() {
             logger.info("reading lists and torrents again")
+            manager?.beginsToReload(now: Clock.monotonic())
             do {
                 let configuration = try reload()
                 apply(try configuration.accessRules(), of: configuration)
@@ -22,6 +25,10 @@ struct RulesKeeper: Service {
             } catch {
                 logger.error("the rules in force are kept: \(error)")
             }
+            guard let manager else { continue }
+            // The node has had its commands when it answers.
+            _ = await mailbox.ask { $0.status.id }
+            manager.hasReloaded()
         }
     }
 

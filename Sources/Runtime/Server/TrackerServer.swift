@@ -9,64 +9,81 @@ import Logging
 import Metrics
 import Primitives
 import ServiceLifecycle
+import Synchronization
 import TrackerLogic
 import UnixSignals
 import Wire
 
-public struct TrackerServer: Sendable {
+public struct TrackerServer: Service {
     private let configuration: ServerConfiguration
     private let version: String
     private let logger: Logger
+    /// In place of the one that the configuration names.
+    private let givenBus: (any Bus)?
+    /// Nil where none wants to know.
+    private let manager: ServiceManager?
+    private let onReady: @Sendable (ProcessFacts) -> Void
     /// Reads the configuration again, for SIGHUP.
     private let reload: @Sendable () throws -> ServerConfiguration
 
     /// - Parameters:
     ///   - version: of the program, as the status shows it.
+    ///   - bus: in place of the one that the configuration names: another way to the other trackers.
+    ///   - manager: told how the tracker fares.
+    ///   - onReady: told when all addresses are bound, with the ports that the system chose; clients that come now are
+    ///     served in a moment.
     ///   - reload: reads the configuration again when SIGHUP asks for it.
     public init(
-        configuration: ServerConfiguration, version: String, logger: Logger,
+        configuration: ServerConfiguration, version: String, logger: Logger, bus: (any Bus)? = nil,
+        manager: ServiceManager? = nil, onReady: @escaping @Sendable (ProcessFacts) -> Void = { _ in },
         reload: @escaping @Sendable () throws -> ServerConfiguration
     ) {
         self.configuration = configuration
         self.version = version
         self.logger = logger
+        givenBus = bus
+        self.manager = manager
+        self.onReady = onReady
         self.reload = reload
     }
 
-    /// Serves until SIGTERM or SIGINT.
+    /// Serves until SIGTERM or SIGINT, or until the group that it is part of shuts down.
     ///
-    /// - Throws: `StoreError`, `SocketError`, `ListenFailure`, `TextFileError` before anything is served; `RecordLost`
-    ///   when the disk fails meanwhile. Each says what to do.
+    /// - Throws: `StoreError`, `SocketError`, `ListenFailure`, `TextFileError`, `BusConfigurationError` before anything
+    ///   is served; `RecordLost` when the disk fails meanwhile. Each says what to do.
     public func run() async throws {
         Memory.prepare()
-        let startedAt = Clock.read().wall
         let rules = try configuration.accessRules()
         let token = try configuration.consoleToken()
-        let store = try Store.open(directory: configuration.dataDirectory, options: storeOptions)
-        let node: TrackerNode
-        let sockets: DatagramSockets
-        do {
-            node = try RecordReader(configuration: configuration, logger: logger).node(from: store)
-            sockets = try DatagramSockets(bind: configuration.udp)
-        } catch {
-            store.close()
-            throw error
-        }
-        let udp = sockets.sockets.map(\.address)
-        let service = try NodeService(
-            node: node, sockets: sockets, store: store, directory: configuration.dataDirectory, logger: logger)
+        let key = try configuration.clusterKey()
+        manager?.opensRecord()
+        let (store, node) = try RecordReader(configuration: configuration, logger: logger).open()
+        let service: NodeService
         let pages: [HTTPService]
         do {
-            pages = try await listen(service, udp: udp, token: token, startedAt: startedAt)
+            let groups = configuration.cluster.groups.map {
+                MulticastGroup($0, interface: configuration.cluster.interface)
+            }
+            let bus = try givenBus ?? configuration.makeBus(key, incarnation: node.inspection.life.incarnation)
+            let sockets = try DatagramSockets(bind: configuration.udp, groups: groups)
+            let udp = sockets.sockets.map(\.address)
+            service = try NodeService(
+                node: node, sockets: sockets, store: store, directory: configuration.dataDirectory,
+                cluster: ClusterParts(bus: bus, hooks: configuration.cluster.hooks), logger: logger)
+            pages = try await listen(service, udp: udp, token: token)
+            for address in udp where !address.isGroup { logger.info("listening", metadata: ["udp": "\(address)"]) }
+            for group in groups { logger.info("listening", metadata: ["group": "\(group.address)"]) }
         } catch {
             store.close()
             throw error
         }
-        for address in udp { logger.info("listening", metadata: ["udp": "\(address)"]) }
         let rulesKeeper = RulesKeeper(
-            configuration: configuration, mailbox: service.mailbox, logger: logger, reload: reload)
+            configuration: configuration, mailbox: service.mailbox, manager: manager, logger: logger, reload: reload)
         rulesKeeper.apply(rules, of: configuration)
-        try await serve([service] + pages + [rulesKeeper])
+        var services: [any Service] = [service] + pages + [rulesKeeper]
+        // The last is stopped first, and says so.
+        if let manager { services.append(ServiceReporter(manager, service)) }
+        try await serve(services)
     }
 
     private func serve(_ services: [any Service]) async throws {
@@ -74,48 +91,63 @@ public struct TrackerServer: Sendable {
         var group = ServiceGroupConfiguration(
             services: services.map { .init(service: $0, failureTerminationBehavior: .gracefullyShutdownGroup) },
             gracefulShutdownSignals: [.sigterm, .sigint], logger: logger.atMost(.warning))
-        group.maximumGracefulShutdownDuration = .seconds(10)
+        // The node of a cluster hands over what it has, which takes it two detection times at most.
+        let leave = configuration.node.cluster.map { $0.detectionTime * 2 } ?? .zero
+        group.maximumGracefulShutdownDuration = .seconds(10 + leave.wholeSeconds)
         try await ServiceGroup(configuration: group).run()
         logger.notice("stopped")
     }
 
-    private var storeOptions: StoreOptions {
-        var options = StoreOptions()
-        options.durability = configuration.durability
-        return options
-    }
-
     private func listen(
-        _ service: NodeService, udp: [SocketAddress], token: String?, startedAt: WallTime
+        _ service: NodeService, udp: [SocketAddress], token: String?
     ) async throws -> [HTTPService] {
         let registry = PrometheusRegistry()
-        MetricsSystem.bootstrap(registry)
+        var facts = ProcessFacts(
+            version: version, processID: ProcessInfo.processInfo.processIdentifier, startedAt: Clock.read().wall,
+            listeners: udp.map { .init(.udp, $0) }, advertised: configuration.cluster.hooks.advertised)
         var pages: [HTTPService] = []
         do {
             for address in configuration.http {
                 let page = try await HTTPTracker.listen(
-                    on: address, handler: service.requestHandler, trusted: configuration.node.trusted, logger: logger)
+                    on: address, handler: service.requestHandler, trusted: configuration.node.trusted, logger: logger,
+                    metrics: registry)
                 logger.info("listening", metadata: ["http": "\(page.address)"])
+                facts.listeners.append(.init(.http, page.address))
                 pages.append(page)
             }
             if let console = configuration.console {
-                let facts = ProcessFacts(
-                    version: version, processID: ProcessInfo.processInfo.processIdentifier, startedAt: startedAt,
-                    listeners: udp.map { .init(.udp, $0) } + pages.map { .init(.http, $0.address) }
-                        + [.init(.api, console)])
-                let api = APIServer(status: service, torrents: service, registry: registry) { facts }
+                let known = Mutex(facts)
+                let api = APIServer(status: service, cluster: service, torrents: service, registry: registry) {
+                    known.withLock { $0 }
+                }
                 var options = APIServer.Options()
                 options.token = token
                 options.logger = logger
+                options.metrics = registry
                 let page = try await api.listen(on: console, options)
                 logger.info("listening", metadata: ["console": "\(page.address)"])
+                facts.listeners.append(.init(.api, page.address))
+                let complete = facts
+                known.withLock { $0 = complete }
                 pages.append(page)
             }
         } catch {
             for page in pages { await page.close() }
             throw error
         }
+        onReady(facts)
         return pages
+    }
+}
+
+extension ServerConfiguration {
+    /// The bus that the settings name; nil for a tracker that is alone.
+    ///
+    /// - Parameter incarnation: of this life of the tracker.
+    fileprivate func makeBus(_ key: ClusterKey?, incarnation: UInt64) throws(BusConfigurationError) -> (any Bus)? {
+        guard let options = cluster.bus, let key else { return nil }
+        return try BusFactory.make(
+            options: options, key: key, clusterName: ClusterName(cluster.name), incarnation: incarnation)
     }
 }
 

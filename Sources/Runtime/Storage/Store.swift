@@ -74,6 +74,16 @@ public final class Store: Sendable {
         }
     }
 
+    /// Moves the database away, so that the next `open` begins an empty record; nobody has it open meanwhile.
+    ///
+    /// - Returns: where it is now: beside its old place, with a number.
+    /// - Throws: `StoreError`; nothing has moved then, or only the database itself.
+    static func setAside(directory: String) throws(StoreError) -> String {
+        let lock = try StoreLock.take(directory: directory)
+        defer { withExtendedLifetime(lock) {} }
+        return try StoreFile.setAside(directory + "/tracker.sqlite", in: directory)
+    }
+
     private init(
         _ path: String, _ found: Int, _ options: StoreOptions, _ writer: DatabaseQueue, _ second: DatabaseQueue,
         _ descriptor: Int32, _ lock: StoreLock

@@ -75,6 +75,17 @@ extension StoreError: CustomStringConvertible {
 }
 
 extension StoreError {
+    /// Whether the database is there and can be opened, and yet not be read: it is damaged, or another program's
+    /// version.
+    var isUnreadable: Bool {
+        switch self {
+        case .damaged, .notADatabase, .earlierVersion, .laterVersion: true
+        case .parentMissing, .notADirectory, .noPermission, .readOnly, .inUse, .locked, .full, .foreign, .notWhole,
+            .failed:
+            false
+        }
+    }
+
     /// What a failed system call on a path means.
     init(errorNumber: Int32, path: String) {
         switch errorNumber {

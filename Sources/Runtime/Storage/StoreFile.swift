@@ -25,6 +25,10 @@ enum StoreFile {
     ///
     /// SQLite gives its companions the same permissions.
     static func makeFile(_ path: String, in directory: String) throws(StoreError) {
+        if access(path, F_OK) != 0 {
+            // Companions of a database that is gone: SQLite would take them for those of the new one.
+            for suffix in ["-wal", "-shm"] { unlink(path + suffix) }
+        }
         let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o640)
         guard descriptor >= 0 else {
             guard errno != EISDIR else { throw .notADatabase(path: path) }
@@ -33,6 +37,25 @@ enum StoreFile {
         // No connection of this process is open yet whose locks this could give up.
         close(descriptor)
         sync(directory)
+    }
+
+    /// Records that are set aside at most; with more, something is wrong that a person should see.
+    private static let maxSetAside = 99
+
+    /// Gives a database and its companions another name.
+    ///
+    /// - Returns: the new name.
+    static func setAside(_ path: String, in directory: String) throws(StoreError) -> String {
+        let names = (1...maxSetAside).map { number in "\(path).unreadable-\(number)" }
+        guard let free = names.first(where: { name in access(name, F_OK) != 0 }) else {
+            throw .failed(path: path, reason: "\(maxSetAside) unreadable ones have been set aside already")
+        }
+        // The companions last: a database without them could be read, and would lack what was written last.
+        for suffix in ["", "-wal", "-shm"] where access(path + suffix, F_OK) == 0 {
+            guard rename(path + suffix, free + suffix) == 0 else { throw StoreError(errorNumber: errno, path: path) }
+        }
+        sync(directory)
+        return free
     }
 
     /// Why a file could not be opened or made: where it is missing, its directory is what stands in the way.

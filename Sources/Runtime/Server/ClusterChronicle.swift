@@ -1,0 +1,90 @@
+/// What a tracker has lived through in its cluster: counted for the metrics, and told to the hooks.
+
+import Synchronization
+import TrackerLogic
+import Wire
+
+/// How often what has happened since the process began.
+public struct ElectionTally: Sendable, Equatable {
+    /// It missed its master.
+    public var suspicions: UInt64 = 0
+    /// It stood for master.
+    public var candidacies: UInt64 = 0
+    /// It became master.
+    public var victories: UInt64 = 0
+    /// It ceased to be master.
+    public var stepDowns: UInt64 = 0
+    /// Whole states that it has fetched.
+    public var transfers: UInt64 = 0
+    /// What the other side of a partition knew was taken in.
+    public var merges: UInt64 = 0
+    /// What it held differed from what its master held.
+    public var divergences: UInt64 = 0
+
+    public init() {}
+}
+
+final class ClusterChronicle: Sendable {
+    private struct State {
+        var tally = ElectionTally()
+        var hook: HookState
+        var members: [UInt32] = []
+    }
+
+    private let state: Mutex<State>
+
+    /// - Parameter id: this tracker's number; 0 while it has none.
+    init(id: UInt32) {
+        state = Mutex(State(hook: HookState(isMaster: false, id: id, epoch: .zero, master: 0)))
+    }
+
+    /// Whether this tracker follows a master.
+    var isSlave: Bool { state.withLock { !$0.hook.isMaster && $0.hook.master != 0 } }
+
+    var tally: ElectionTally { state.withLock { $0.tally } }
+
+    /// Notes what has happened.
+    ///
+    /// - Returns: the role, where it may have changed.
+    func observed(_ observation: Observation) -> HookState? {
+        state.withLock { state in
+            switch observation {
+            case .becameMaster(let epoch):
+                state.tally.victories += 1
+                (state.hook.isMaster, state.hook.epoch, state.hook.master) = (true, epoch, state.hook.id)
+            case .steppedDown:
+                state.tally.stepDowns += 1
+                (state.hook.isMaster, state.hook.master) = (false, 0)
+            case .follows(let master, let epoch):
+                (state.hook.isMaster, state.hook.epoch, state.hook.master) = (false, epoch, master)
+            case .fenced, .drained: (state.hook.isMaster, state.hook.master) = (false, 0)
+            case .idAssigned(let id):
+                state.hook.id = id
+                return nil
+            case .suspects: return count(&state.tally.suspicions)
+            case .stands: return count(&state.tally.candidacies)
+            case .transferEnded: return count(&state.tally.transfers)
+            case .merged: return count(&state.tally.merges)
+            case .diverged: return count(&state.tally.divergences)
+            case .joinRefused, .trackerUp, .trackerDown, .transferBegan, .aborted, .membersChanged, .storageFailed,
+                .storageRecovered, .accessChanged, .registryChanged, .commandRefused:
+                return nil
+            }
+            return state.hook
+        }
+    }
+
+    /// Whether the members are others than those told last: the logic tells of each entry that sets them, and of each
+    /// order.
+    func isNews(_ members: [UInt32]) -> Bool {
+        state.withLock { state in
+            defer { state.members = members }
+            return state.members != members
+        }
+    }
+
+    private func count(_ number: inout UInt64) -> HookState? {
+        number += 1
+        return nil
+    }
+}

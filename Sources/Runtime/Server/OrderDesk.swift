@@ -1,0 +1,132 @@
+/// Operators' commands that come over the API, on their way to the node and back: one after another, each with its
+/// outcome.
+///
+/// The node carries commands out in order and tells of each as an observation. So while one is on its way, the next
+/// word on commands is about it.
+
+import Synchronization
+import TrackerLogic
+import Wire
+
+/// What an operator may ask of a cluster through any tracker's API; only its master can do it.
+public enum ClusterOrder: Sendable, Hashable {
+    case addMember(UInt32)
+    case removeMember(UInt32)
+    case replaceMember(UInt32, by: UInt32)
+    case handOver(to: UInt32)
+
+    var command: OperatorCommand {
+        switch self {
+        case .addMember(let id): .addMember(id)
+        case .removeMember(let id): .removeMember(id)
+        case .replaceMember(let id, let other): .replaceMember(id, by: other)
+        case .handOver(let id): .handOver(to: id)
+        }
+    }
+}
+
+extension ClusterOrder {
+    /// Whether the members are as the order wants them.
+    fileprivate func isDone(_ members: [UInt32]) -> Bool {
+        switch self {
+        case .addMember(let id): members.contains(id)
+        case .removeMember(let id): !members.contains(id)
+        case .replaceMember(let id, let other): !members.contains(id) && members.contains(other)
+        case .handOver: false
+        }
+    }
+}
+
+public enum OrderOutcome: Sendable, Hashable {
+    /// The ids that vote now.
+    case members([UInt32])
+    /// The role is given away.
+    case handedOver
+    /// In a sentence.
+    case refused(String)
+    /// Another order is on its way.
+    case busy
+    /// It may still come to pass.
+    case late
+    /// There is no node any more.
+    case stopped
+}
+
+final class OrderDesk: Sendable {
+    /// Longer than a change of members takes that comes to pass at all, and a handover that fails.
+    static let patience = Swift.Duration.seconds(15)
+
+    private struct State {
+        var underWay: (number: UInt64, order: ClusterOrder, waiter: CheckedContinuation<OrderOutcome, Never>)?
+        var lastNumber: UInt64 = 0
+        var isClosed = false
+    }
+
+    private let state = Mutex(State())
+    private let mailbox: NodeMailbox
+    private let patience: Swift.Duration
+
+    init(mailbox: NodeMailbox, patience: Swift.Duration = OrderDesk.patience) {
+        self.mailbox = mailbox
+        self.patience = patience
+    }
+
+    /// Has the node carry out an order, and waits for what comes of it.
+    func carryOut(_ order: ClusterOrder) async -> OrderOutcome {
+        await withCheckedContinuation { waiter in
+            let begun = state.withLock { state -> UInt64? in
+                guard state.underWay == nil, !state.isClosed else { return nil }
+                state.lastNumber += 1
+                state.underWay = (state.lastNumber, order, waiter)
+                return state.lastNumber
+            }
+            guard let begun else { return waiter.resume(returning: isClosed ? .stopped : .busy) }
+            guard mailbox.put({ $0.commands.append(order.command) }) else { return end(.stopped, of: begun) }
+            Task.detached { [self] in
+                try? await Task.sleep(for: patience)
+                end(.late, of: begun)
+            }
+        }
+    }
+
+    /// Whether an order is on its way.
+    var isBusy: Bool { state.withLock { $0.underWay != nil } }
+
+    private var isClosed: Bool { state.withLock { $0.isClosed } }
+
+    /// What the node has to say.
+    func observed(_ observation: Observation) {
+        guard let (number, order) = state.withLock({ state in state.underWay.map { ($0.number, $0.order) } }) else {
+            return
+        }
+        switch (observation, order) {
+        // Told after each entry that changes them, of which a replacement takes two.
+        case (.membersChanged(let members), _) where order.isDone(members): end(.members(members), of: number)
+        case (.steppedDown(_, .superseded(let epoch)), .handOver(let id)) where epoch.id == id:
+            end(.handedOver, of: number)
+        case (.steppedDown, .handOver):
+            end(.refused("this tracker is no longer master, for another reason"), of: number)
+        case (.commandRefused(let reason), _): end(.refused(reason), of: number)
+        default: break
+        }
+    }
+
+    private func end(_ outcome: OrderOutcome, of number: UInt64) {
+        let waiter = state.withLock { state -> CheckedContinuation<OrderOutcome, Never>? in
+            guard let underWay = state.underWay, underWay.number == number else { return nil }
+            state.underWay = nil
+            return underWay.waiter
+        }
+        waiter?.resume(returning: outcome)
+    }
+
+    /// The node has stopped: whoever still waits hears so.
+    func close() {
+        let waiter = state.withLock { state -> CheckedContinuation<OrderOutcome, Never>? in
+            state.isClosed = true
+            defer { state.underWay = nil }
+            return state.underWay?.waiter
+        }
+        waiter?.resume(returning: .stopped)
+    }
+}

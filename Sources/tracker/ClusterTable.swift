@@ -1,0 +1,51 @@
+/// A cluster as one of its trackers sees it, for people.
+
+import Runtime
+
+enum ClusterTable {
+    static func text(_ cluster: ClusterView) -> String {
+        var facts = TextTable(.left, .left)
+        let master = cluster.master == 0 ? "no master" : "master \(cluster.master)"
+        facts.add("cluster", "\(cluster.mode), \(master), epoch \(cluster.epoch.round).\(cluster.epoch.id)")
+        facts.add("voters", cluster.voters.map(String.init).joined(separator: ", "))
+        if let bus = cluster.bus {
+            let state = bus.isConnected ? "works" : "lost"
+            facts.add(
+                "bus",
+                "\(bus.endpoint) \(state); \(Figures.grouped(bus.sent)) sent, \(Figures.grouped(bus.received)) received, "
+                    + "\(Figures.grouped(bus.dropped)) dropped, \(Figures.grouped(bus.rejected)) rejected")
+            if !bus.isConnected, let problem = bus.lastProblem { facts.add("", problem) }
+        }
+        if let count = cluster.messages?.otherVersion, count > 0 {
+            facts.add(
+                "versions",
+                "\(Figures.counted(count, "message")) of trackers of another version; they are not heard, and the log "
+                    + "names them")
+        }
+        facts.add("clients", cluster.isServing ? "are answered" : "get no answer now")
+        return facts.text() + "\n" + trackers(cluster)
+    }
+
+    private static func trackers(_ cluster: ClusterView) -> String {
+        var table = TextTable(.right, .left, .left, .right, .right, .right, .left, .left)
+        table.add("id", "role", "epoch", "heard", "applied", "lag", "in sync", "vote")
+        for tracker in cluster.trackers {
+            table.add(
+                "\(tracker.id)", tracker.role, "\(tracker.epoch.round).\(tracker.epoch.id)",
+                tracker.isThis ? "this one" : "\(Figures.decimal(tracker.silentSeconds, 1)) s ago",
+                Figures.grouped(tracker.commitIndex), Figures.grouped(tracker.lag), agreement(tracker),
+                tracker.hasVote ? "yes" : "no")
+        }
+        return table.text { Terminal.output.styled($0, .bold) }
+    }
+
+    private static func agreement(_ tracker: ClusterView.Tracker) -> String {
+        switch tracker.agreement {
+        case _ where !tracker.isWhole: "fetches"
+        case "same": tracker.lag == 0 ? "yes" : "behind"
+        case "ahead": "ahead"
+        case "different": "no"
+        default: "far behind"
+        }
+    }
+}

@@ -1,0 +1,74 @@
+/// Where a tracker's console is, and how one is let in.
+
+import ArgumentParser
+import Runtime
+
+enum ConsolePlace {
+    static let standard = "127.0.0.1:6970"
+
+    /// What to tell when asking a console has failed.
+    static func failure(_ error: TrackerClientError, at console: String) -> Failure {
+        guard case .unreachable = error else { return Failure(error) }
+        return Failure(
+            .unavailable,
+            "no tracker's console listens at \(console); is a tracker running there, with a console at this address "
+                + "(--console)?")
+    }
+}
+
+struct ConsoleAccess: ParsableArguments {
+    @Option(
+        name: .customLong("token-file"),
+        help: ArgumentHelp("File with the console's bearer token, where it asks for one.", valueName: "file"))
+    var tokenFile: String?
+
+    func client(of console: String) throws -> ConsoleClient {
+        let place: TrackerURL
+        do {
+            place = try TrackerURL("http://\(console)")
+        } catch {
+            throw ValidationError("\"\(console)\" is not a host with a port; write for example 127.0.0.1:6970")
+        }
+        let token = try tokenFile.map { path in
+            try Failure.telling(.system) { try ServerConfiguration.readToken(path) }
+        }
+        return ConsoleClient(host: place.host, port: place.port, token: token)
+    }
+}
+
+/// The consoles of a cluster's trackers, of which one is the master's.
+struct MasterOptions: ParsableArguments {
+    @Option(
+        name: .customLong("console"), parsing: .singleValue,
+        help: ArgumentHelp(
+            "Where a tracker's console listens; may be given several times, and the master among them is asked. "
+                + "(default: \(ConsolePlace.standard))", valueName: "host:port"))
+    var consoles: [String] = []
+
+    @OptionGroup var access: ConsoleAccess
+
+    /// The console of the master.
+    ///
+    /// - Throws: `Failure`, with the master's number where one of the trackers knows it.
+    func master() async throws -> ConsoleClient {
+        let all = consoles.isEmpty ? [ConsolePlace.standard] : consoles
+        var master: UInt32 = 0
+        var failure: Failure?
+        for console in all {
+            let client = try access.client(of: console)
+            do throws(TrackerClientError) {
+                let view = try await client.cluster()
+                if view.master != 0, view.master == view.id { return client }
+                if view.master != 0 { master = view.master }
+            } catch {
+                failure = ConsolePlace.failure(error, at: console)
+            }
+        }
+        if master != 0 {
+            throw Failure(
+                .failed, "tracker \(master) is master, and only it can do this: give its console by --console HOST:PORT"
+            )
+        }
+        throw failure ?? Failure(.failed, "the cluster has no master now; try again in a moment")
+    }
+}

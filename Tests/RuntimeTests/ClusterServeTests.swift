@@ -1,0 +1,227 @@
+import Foundation
+import Primitives
+import Runtime
+import Testing
+import TrackerLogic
+import Wire
+
+/// Whole trackers as one: threads, sockets, disks and a bus, as an operator starts them.
+@Suite("Cluster", .serialized)
+struct ClusterServeTests {
+    /// Three trackers of which one is master, and the others follow.
+    private func three(_ cluster: TestCluster) async throws -> [RunningTracker] {
+        var trackers: [RunningTracker] = []
+        for id in 1...3 { trackers.append(try await cluster.start(id)) }
+        for tracker in trackers {
+            try await tracker.sees("all three follow the highest") { view in
+                view.master == 3 && view.isServing && view.trackers.map(\.role) == ["slave", "slave", "master"]
+            }
+        }
+        return trackers
+    }
+
+    @Test("an announce to a slave is answered by that slave, and all trackers know of it")
+    func anySlaveAnswers() async throws {
+        let cluster = try TestCluster()
+        let trackers = try await three(cluster)
+        let seeder = try await trackers[0].announce(infoHash(1), client: 1, left: 0)
+        #expect(seeder.server == trackers[0].udp[0])
+        #expect(seeder.seeders == 1)
+        // The master and the other slave know of it, and have the same to tell.
+        for (index, tracker) in trackers.enumerated().dropFirst() {
+            let leecher = try await tracker.announce(infoHash(1), client: UInt16(1 + index))
+            #expect(leecher.server == tracker.udp[0])
+            #expect(leecher.seeders == 1)
+            #expect(leecher.peers.contains { $0.address.port == 1001 })
+        }
+        let counts = try await trackers[0].scrape(infoHash(1))
+        #expect(counts?.seeders == 1 && counts?.leechers == 2 && counts?.completed == 0)
+        for tracker in trackers {
+            try await tracker.sees("all have applied the same") { view in
+                view.commitIndex > 0 && view.trackers.allSatisfy { $0.lag == 0 && $0.agreement == "same" }
+            }
+        }
+        #expect(Set(try await [trackers[0].cluster().digest, trackers[1].cluster().digest]).count == 1)
+        for tracker in trackers.reversed() { try await tracker.stop() }
+    }
+
+    @Test("the master is cut off: another takes over, nothing answered is lost, and the old one comes back")
+    func failover() async throws {
+        let cluster = try TestCluster()
+        let trackers = try await three(cluster)
+        _ = try await trackers[0].announce(infoHash(2), client: 1, left: 0)
+        try await trackers[2].crash()
+        // Asked at once, while nobody is master: the answer comes when somebody is.
+        let reply = try await trackers[0].announce(infoHash(2), client: 2)
+        #expect(reply.seeders == 1)
+        #expect(reply.server == trackers[0].udp[0])
+        try await trackers[0].sees("the next highest is master") { view in
+            view.master == 2 && view.isServing && view.trackers.map(\.role) == ["slave", "master", "down"]
+        }
+        let back = try await cluster.start(3)
+        // It fetches what it has missed, and is handed the role that it prefers.
+        try await back.sees("it is master again") { $0.master == 3 && $0.isServing }
+        let late = try await back.announce(infoHash(2), client: 3)
+        #expect(late.seeders == 1 && late.leechers == 2)
+        for tracker in [back, trackers[1], trackers[0]] { try await tracker.stop() }
+    }
+
+    @Test("without a majority there is silence, and without its bus a tracker says nothing")
+    func silence() async throws {
+        let cluster = try TestCluster()
+        let trackers = try await three(cluster)
+        trackers[0].bus.lose("the cable is out. Put it back")
+        try await trackers[0].sees("it is fenced") { $0.isFenced && !$0.isServing && $0.master == 0 }
+        #expect(try await trackers[0].cluster().bus?.lastProblem == "the cable is out. Put it back")
+        #expect(trackers[0].log.all.contains("error: the bus is lost: the cable is out. Put it back"))
+        trackers[0].bus.mend()
+        try await trackers[0].sees("it is back") { $0.master == 3 && $0.isServing }
+        try await trackers[1].crash()
+        try await trackers[2].crash()
+        try await trackers[0].sees("one of three serves nobody") { !$0.isServing && $0.master == 0 }
+        try await trackers[0].stop()
+    }
+
+    @Test("what is no message for this tracker is left alone and counted")
+    func junk() async throws {
+        let cluster = try TestCluster()
+        let trackers = try await three(cluster)
+        cluster.wire.inject([
+            [], Array("SKM".utf8), [UInt8](repeating: 0xFF, count: 400), Array("SKM".utf8) + [9, 9, 9],
+        ])
+        _ = try await trackers[1].announce(infoHash(3))
+        let api = trackers[1].console
+        let page = try await fetch("/metrics", from: try #require(SocketAddress(host: api.host, port: api.port))).text
+        #expect(page.contains("\nswarmkeeper_cluster_messages_malformed_total 4\n"))
+        #expect(page.contains("\nswarmkeeper_bus_up 1\n"))
+        #expect(page.contains("\nswarmkeeper_cluster_master 3\n"))
+        #expect(page.contains("\nswarmkeeper_cluster_tracker_up{tracker=\"1\"} 1\n"))
+        #expect(trackers[1].log.all.contains { $0.contains("speaks version 9 of the cluster protocol") })
+        for tracker in trackers.reversed() { try await tracker.stop() }
+    }
+
+    @Test("trackers of another version are not heard; each is named once, with both versions, and all is counted")
+    func otherVersions() async throws {
+        let cluster = try TestCluster()
+        let trackers = try await three(cluster)
+        func message(_ id: UInt32, _ epoch: Epoch) -> [UInt8] {
+            var bytes: [UInt8] = []
+            ClusterMessage(
+                sender: Life(id: id, incarnation: 99), destination: .all, epoch: epoch, body: .election
+            ).encode(into: &bytes)
+            bytes[3] = 2
+            return bytes
+        }
+        // A candidate of an epoch beyond all others would depose the master, were it heard.
+        let epoch = Epoch(round: 1_000_000, id: 7)
+        let foreigner = BusFrameOrigin(Array("SKB".utf8) + [3] + [UInt8](repeating: 0xA, count: 60))
+        for _ in 0..<50 {
+            cluster.wire.inject([message(7, epoch), message(8, epoch)])
+            trackers[1].bus.refuse([try #require(foreigner)])
+        }
+        _ = try await trackers[1].announce(infoHash(3))
+        let view = try await trackers[1].sees("all were counted") { $0.messages?.otherVersion == 150 }
+        #expect(view.master == 3 && view.epoch.round < 1_000_000 && view.trackers.map(\.id) == [1, 2, 3])
+        let told = trackers[1].log.all.filter { $0.contains("run the same release") }
+        #expect(
+            told.sorted() == [
+                "error: a message on the bus is left alone: tracker 7 speaks version 2 of the cluster protocol, this "
+                    + "one version 1; run the same release on all trackers of a cluster",
+                "error: a message on the bus is left alone: tracker 8 speaks version 2 of the cluster protocol, this "
+                    + "one version 1; run the same release on all trackers of a cluster",
+                "error: a tracker on the bus is not heard: tracker session a0a0a0a0a0a0a0a speaks version 3 of the "
+                    + "bus, this one version 1; run the same release on all trackers of a cluster",
+            ])
+        let api = trackers[1].console
+        let page = try await fetch("/metrics", from: try #require(SocketAddress(host: api.host, port: api.port))).text
+        #expect(page.contains("\nswarmkeeper_cluster_messages_other_version_total 150\n"))
+        // However many there are, the log stays short.
+        cluster.wire.inject((100..<1000).map { message($0, epoch) })
+        try await trackers[1].sees("these, too") { $0.messages?.otherVersion == 1050 }
+        #expect(trackers[1].log.all.count { $0.contains("run the same release") } == 64)
+        for tracker in trackers.reversed() { try await tracker.stop() }
+    }
+
+    @Test("a tracker whose record is damaged says so, and joins as a newcomer that fetches everything")
+    func damagedRecord() async throws {
+        let cluster = try TestCluster()
+        let trackers = try await three(cluster)
+        _ = try await trackers[0].announce(infoHash(4), client: 1, left: 0)
+        try await trackers[0].stop()
+        let path = cluster.directory.path("1/tracker.sqlite")
+        try Data(repeating: 0x55, count: 40_000).write(to: URL(filePath: path))
+        let back = try await cluster.start(1)
+        #expect(back.log.all.contains { $0.hasPrefix("error: ") && $0.contains("joins its cluster as a newcomer") })
+        #expect(try Data(contentsOf: URL(filePath: path + ".unreadable-1")).first == 0x55)
+        try await back.sees("it has everything") { $0.isServing && $0.trackers.allSatisfy(\.isWhole) }
+        #expect(try await back.scrape(infoHash(4))?.seeders == 1)
+        for tracker in [trackers[2], trackers[1], back] { try await tracker.stop() }
+    }
+
+    @Test("trackers without members or numbers find each other, are numbered, and go on down to the last")
+    func survivors() async throws {
+        let cluster = try TestCluster([:])
+        // Nobody has given them a number; each has a record of its own.
+        func start(_ place: Int) async throws -> RunningTracker {
+            var configuration = try cluster.configuration(place)
+            configuration.node.id = 0
+            return try await RunningTracker(configuration, on: cluster.wire)
+        }
+        let first = try await start(1)
+        try await first.sees("it is alone, and master") { $0.id == 1 && $0.master == 1 && $0.isServing }
+        let second = try await start(2)
+        try await second.sees("it was given a number") { $0.id == 2 && $0.isServing && $0.trackers.count == 2 }
+        _ = try await second.announce(infoHash(5), client: 1, left: 0)
+        try await first.crash()
+        try await second.sees("it goes on alone") { $0.master == 2 && $0.isServing }
+        #expect(try await second.announce(infoHash(5), client: 2).seeders == 1)
+        try await second.stop()
+    }
+
+    @Test("the role is handed over on demand, and members change; a slave says who can do it")
+    func orders() async throws {
+        let cluster = try TestCluster([.members: ["1,2,3"], .election: ["next"]])
+        var trackers: [RunningTracker] = []
+        for id in 1...3 { trackers.append(try await cluster.start(id)) }
+        let spare = try await cluster.start(4, [.spare: ["true"]])
+        trackers.append(spare)
+        let view = try await spare.sees("all four follow") { view in
+            view.isServing && view.trackers.count(where: { $0.role == "slave" }) == 3
+        }
+        let master = trackers[Int(view.master) - 1]
+        let slave = try #require(trackers.first { $0 !== master && $0 !== spare })
+        let heir = try await slave.cluster().id
+        await #expect(
+            throws: TrackerClientError.refused(
+                "this tracker follows tracker \(view.master): that one has to be asked")
+        ) { try await slave.console.handOver(to: heir) }
+        #expect(try await master.console.changeMembers(adding: 4, removing: nil) == [1, 2, 3, 4])
+        await #expect(throws: TrackerClientError.refused("tracker 9 does not follow, or is not in sync yet")) {
+            try await master.console.changeMembers(adding: 9, removing: nil)
+        }
+        try await master.console.handOver(to: heir)
+        try await slave.sees("it is master") { $0.master == heir && $0.isServing }
+        #expect(try await slave.console.changeMembers(adding: nil, removing: 4) == [1, 2, 3])
+        #expect(try await slave.cluster().voters == [1, 2, 3])
+        for tracker in trackers.reversed() { try await tracker.stop() }
+    }
+
+    @Test("a page of another site may not give orders")
+    func foreignPages() async throws {
+        let cluster = try TestCluster([:])
+        let tracker = try await cluster.start(1)
+        let console = tracker.console
+        let address = try #require(SocketAddress(host: console.host, port: console.port))
+        let place = "Host: 127.0.0.1:\(console.port)"
+        let foreign = try await fetch(
+            "/api/handover?to=2", from: address, headers: [place, "Origin: http://evil.example"], method: "POST")
+        #expect(foreign.status == 403)
+        let own = try await fetch(
+            "/api/handover?to=2", from: address, headers: [place, "Origin: http://127.0.0.1:\(console.port)"],
+            method: "POST")
+        #expect(own.status == 409)
+        #expect(try await fetch("/api/handover?to=0", from: address, method: "POST").status == 400)
+        #expect(try await fetch("/api/members", from: address, method: "POST").status == 400)
+        try await tracker.stop()
+    }
+}
