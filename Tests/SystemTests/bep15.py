@@ -100,17 +100,32 @@ def scraped(body):
     return [Scraped(*counts) for counts in struct.iter_unpack("!III", body)]
 
 
+class Channel(socket.socket):
+    """A UDP socket to a tracker, to several, or to a multicast group whose members answer from their own addresses."""
+
+    def __init__(self, *addresses, port):
+        super().__init__(socket.AF_INET6 if ":" in addresses[0] else socket.AF_INET, socket.SOCK_DGRAM)
+        self._doors = [(address, port) for address in addresses]
+        self._is_connected = len(addresses) == 1 and not ipaddress.ip_address(addresses[0]).is_multicast
+        if self._is_connected:
+            # So that replies from any other address or port are not ours.
+            self.connect(self._doors[0])
+
+    def ask(self, request, door=0):
+        if self._is_connected:
+            return self.send(request)
+        return self.sendto(request, self._doors[door % len(self._doors)])
+
+
 class Client:
-    """Asks one tracker. It opens a socket where it is made: see `Host.entered`."""
+    """Asks one tracker, a group, or several trackers one after the other. It opens a socket where it is made: see `Host.entered`."""
 
     LIFE_OF_A_CONNECTION = 60  # seconds a client may use a connection id
 
     def __init__(self, address, port=6969, timeout=2, tries=5):
-        self._family = socket.AF_INET6 if ":" in address else socket.AF_INET
-        self._socket = socket.socket(self._family, socket.SOCK_DGRAM)
+        self._socket = Channel(*([address] if isinstance(address, str) else address), port=port)
+        self._family = self._socket.family
         self._socket.settimeout(timeout)
-        # Connected, so that replies from any other address or port are not ours.
-        self._socket.connect((address, port))
         self._tries = tries
         self._connection, self._connected_at = None, 0
         self.peer_id = b"-SK0000-" + secrets.token_bytes(12)
@@ -126,9 +141,9 @@ class Client:
 
         A late reply to an earlier request, known by its transaction id, is passed over.
         """
-        for _ in range(self._tries):
+        for door in range(self._tries):
             try:
-                self._socket.send(request)
+                self._socket.ask(request, door)
                 while (reply := self._socket.recv(65_536))[4:8] != request[12:16]:
                     pass
                 return reply

@@ -40,7 +40,7 @@ class Client(abc.ABC):
     tells_sources = True
     stop_signal = signal.SIGTERM
 
-    def __init__(self, host, directory, torrent, announce_url, seeds):
+    def __init__(self, host, directory, torrent, announce_urls, seeds):
         self.host = host
         self.directory = pathlib.Path(directory)
         self.torrent = torrent
@@ -51,7 +51,7 @@ class Client(abc.ABC):
         self.downloads.mkdir(parents=True)
         self.file = self.downloads / torrent.name
         self.metainfo = self.directory / "test.torrent"
-        self.metainfo.write_bytes(torrent.file(announce_url))
+        self.metainfo.write_bytes(torrent.file(*announce_urls))
         if seeds:
             self.file.write_bytes(torrent.payload)
         self.process = host.start(self.command(), self.directory)

@@ -37,7 +37,8 @@ class Peer:
         self.peer_id = b"-SK0000-" + struct.pack("!III", swarm, port, 0)
         self.promised = State()
         self.asked = None  # The state that an announce under way leads to.
-        self.request, self.sent_at = None, 0
+        self.request, self.sent_at, self.asked_at = None, 0, 0
+        self.door = port  # Which of several trackers it asks.
         self.is_gone = False
 
     @property
@@ -47,18 +48,32 @@ class Peer:
 
 
 class Crowd:
-    def __init__(self, port, swarms, peers_each, seed, in_flight=200, address="127.0.0.1"):
+    """Peers of some swarms. `in_flight` announces are under way at most, and `rate` begin in a second at most.
+
+    With several addresses, of trackers that act as one, a peer that gets no answer asks the next (BEP 12). One of those
+    that were silent may still hand the request on when it is back, so such a peer rests until none does any more.
+    `returns` has peers come back that have stopped: a crowd for any length of time.
+    """
+
+    PATIENCE = 0.5
+    """Seconds after which a request is sent again."""
+    REST = 16.0
+    """Seconds: a tracker of a cluster keeps a request for 15."""
+
+    def __init__(self, port, swarms, peers_each, seed, in_flight=200, address="127.0.0.1", rate=None, returns=False):
         self._random = random.Random(seed)
         assert peers_each < 200, "a reply must be able to list a whole swarm"
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        addresses = [address] if isinstance(address, str) else address
+        self._door_count = len(addresses)
+        self._socket = bep15.Channel(*addresses, port=port)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
-        self._socket.connect((address, port))
         self._socket.setblocking(False)
         self.info_hashes = [self._random.randbytes(20) for _ in range(swarms)]
         self.peers = [Peer(swarm, FIRST_PORT + number) for swarm in range(swarms) for number in range(peers_each)]
         self._idle, self._under_way = self.peers.copy(), {}
-        self._in_flight = in_flight
-        self._client = None
+        self._in_flight, self._rate, self._returns = in_flight, rate, returns
+        self._resting = []  # (until when, peer), in that order.
+        self.slowest = 0.0  # The longest that an announce had no answer, in seconds.
         self.answers = self.refusals = 0
         self._transaction = 0
 
@@ -70,15 +85,20 @@ class Crowd:
 
     def announce(self, client, seconds, until=lambda: False):
         """Announces for so long, or until the condition holds (asked often); leaves what is under way."""
-        connection, end, look = client.connect(), time.monotonic() + seconds, 0
-        while (now := time.monotonic()) < end:
+        connection, start, look = client.connect(), time.monotonic(), 0
+        asked = 0
+        while (now := time.monotonic()) < start + seconds:
             if now > look:
                 if until():
                     return True
                 look = now + 0.005
                 self._ask_again(now, connection)
-            while len(self._under_way) < self._in_flight and self._idle:
+                while self._resting and self._resting[0][0] < now:
+                    self._idle.append(self._resting.pop(0)[1])
+            most = (now - start) * self._rate if self._rate else float("inf")
+            while len(self._under_way) < self._in_flight and self._idle and asked < most:
                 self._ask(now, connection)
+                asked += 1
             select.select([self._socket], [], [], 0.005)
             self._receive()
         return False
@@ -102,7 +122,7 @@ class Crowd:
         peer = self._idle.pop()
         event, peer.asked = self._next(peer)
         self._transaction += 1
-        peer.transaction = self._transaction
+        peer.transaction, peer.asked_at = self._transaction, now
         peer.request = bep15.announce_request(
             connection, self._transaction, self.info_hashes[peer.swarm], peer.peer_id, peer.port,
             left=peer.asked.left or 0, event=event, num_want=5)
@@ -113,7 +133,7 @@ class Crowd:
         """A plausible next step of a life: started, progress, completed, stopped for ever."""
         now, draw = peer.promised, self._random.random()
         if now.left is None:
-            return bep15.Event.STARTED, State(left=1_000_000)
+            return bep15.Event.STARTED, dataclasses.replace(now, left=0 if now.has_completed else 1_000_000)
         if draw < 0.1:
             return bep15.Event.STOPPED, dataclasses.replace(now, left=None)
         if now.is_leecher and draw < 0.3:
@@ -122,15 +142,16 @@ class Crowd:
 
     def _ask_again(self, now, connection):
         for peer in list(self._under_way.values()):
-            if peer.sent_at + 0.5 < now:
+            if peer.sent_at + self.PATIENCE < now:
                 peer.request = struct.pack("!Q", connection) + peer.request[8:]
+                peer.door += 1
                 self._send(peer, now)
 
     def _send(self, peer, now):
         peer.sent_at = now
         try:
-            self._socket.send(peer.request)
-        except (BlockingIOError, ConnectionRefusedError):
+            self._socket.ask(peer.request, peer.door)
+        except OSError:
             pass  # Sent again, later.
 
     def _receive(self):
@@ -151,7 +172,11 @@ class Crowd:
             else:
                 self.refusals += 1
                 peer.request = None  # Refused: nothing has happened.
-            if not peer.is_gone:
+            now = time.monotonic()
+            self.slowest = max(self.slowest, now - peer.asked_at)
+            if self._door_count > 1 and peer.sent_at > peer.asked_at:
+                self._resting.append((now + self.REST, peer))
+            elif not peer.is_gone or self._returns:
                 self._idle.append(peer)
 
     # What must be there
@@ -182,6 +207,7 @@ class Crowd:
                 count = getattr(found, name)
                 assert least <= count <= most, \
                     f"swarm {swarm}: {count} {name}, and answers promise {least} to {most}"
+
     def _check_list(self, client, swarm, peers):
         # A leecher is told of all, a seeder of leechers: together they tell who is what.
         port, info_hash = FIRST_PORT - 1, self.info_hashes[swarm]

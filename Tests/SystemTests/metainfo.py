@@ -44,6 +44,10 @@ class Torrent:
         self._info = info
         self.sha256 = hashlib.sha256(self.payload).hexdigest()
 
-    def file(self, announce_url):
-        """The bytes of a .torrent file that names one tracker. The info hash is the same for all."""
-        return encode({"announce": announce_url, "info": self._info})
+    def file(self, announce_url, *others):
+        """The bytes of a .torrent file that names one tracker, or several in one tier (BEP 12).
+
+        The info hash is the same for all.
+        """
+        tier = {"announce-list": [[announce_url, *others]]} if others else {}
+        return encode({"announce": announce_url, **tier, "info": self._info})

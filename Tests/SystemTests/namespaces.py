@@ -24,6 +24,7 @@ import os
 import pathlib
 import signal
 import subprocess
+import sys
 import time
 
 PROGRAMS = {"ip": "iproute2", "mount": "mount", "nft": "nftables", "setpriv": "util-linux"}
@@ -99,6 +100,15 @@ class Network:
             host.close()
         _run("ip", "netns", "delete", self.name)
 
+    def print_words(self, kind, exception, _):
+        """For an exit stack: after a failure, what all processes on all hosts have said."""
+        if kind is None or not issubclass(kind, Exception):  # Ctrl-C is no failure.
+            return
+        for host in self.hosts:
+            for process in host.processes:
+                print(f"\n── {host.name}, status {process.status}: {process.command}",
+                      process.words(), sep="\n", file=sys.stderr)
+
     def host(self, name, ipv4=True, ipv6=True):
         """A new host with the next free address of each family asked for."""
         host = Host(self, name, number=len(self.hosts) + 1, ipv4=ipv4, ipv6=ipv6)
@@ -146,8 +156,11 @@ class Host:
     def firewall(self, rules):
         """Adds nftables rules, one a line, for what leaves by `eth0`."""
         chain = f'type filter hook output priority 0\noif "lo" accept\n{rules}'
-        _run("ip", "netns", "exec", self.namespace, "nft", "-f", "-",
-             text=f"table inet tests {{\nchain output {{\n{chain}\n}}\n}}\n")
+        self.nft(f"table inet tests {{\nchain output {{\n{chain}\n}}\n}}\n")
+
+    def nft(self, script):
+        """Has nftables carry out a script."""
+        _run("ip", "netns", "exec", self.namespace, "nft", "-f", "-", text=script)
 
     @contextlib.contextmanager
     def entered(self):

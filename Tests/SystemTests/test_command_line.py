@@ -14,8 +14,8 @@ from serving import TrackerTest, free_port, require_tracker
 setUpModule = require_tracker
 
 FAILED, USAGE, UNAVAILABLE, SYSTEM = 1, 2, 69, 74
-COMMANDS = ["serve", "status", "announce", "scrape", "load", "torrent create", "torrent show", "simulate", "replay",
-            "explore"]
+COMMANDS = ["serve", "demo", "status", "members add", "members remove", "members replace", "handover", "announce",
+            "scrape", "load", "torrent create", "torrent show", "simulate", "replay", "explore"]
 HASH = "0123456789abcdef0123456789abcdef01234567"
 OTHER = "89abcdef0123456789abcdef0123456789abcdef"
 
@@ -109,10 +109,12 @@ class Asking(CommandLineTest):
                 self.assertEqual((first["infoHash"], first["seeders"], first["leechers"], first["peers"]),
                                  (info_hash, 1, 0, []))
                 self.assertTrue(1_700 <= first["intervalSeconds"] <= 1_900, first)
-                second = self.report("announce", url, info_hash, "--port", "7002", "--left", "9")
+                # What completes is the download of the client that is there: of the same peer id.
+                client = ["--port", "7002", "--peer-id", "2d534b303030312d303132333435363738393031"]
+                second = self.report("announce", url, info_hash, *client, "--left", "9")
                 self.assertEqual((second["seeders"], second["leechers"]), (1, 1))
                 self.assertEqual([peer["address"] for peer in second["peers"]], ["127.0.0.1:7001"])
-                done = self.report("announce", url, info_hash, "--port", "7002", "--left", "0", "--event", "completed")
+                done = self.report("announce", url, info_hash, *client, "--left", "0", "--event", "completed")
                 self.assertEqual((done["seeders"], done["leechers"], done["peers"]), (2, 0, []))
                 gone = self.report("announce", url, info_hash, "--port", "7001", "--event", "stopped")
                 self.assertEqual((gone["seeders"], gone["peers"]), (1, []))
@@ -145,7 +147,9 @@ class Asking(CommandLineTest):
     def test_status(self):
         self.report("announce", self.urls[0], HASH)
         status = self.report("status", "--console", self.console)
-        self.assertEqual(set(status), {"version", "processID", "startedAt", "uptimeSeconds", "listeners", "node"})
+        self.assertEqual(
+            set(status), {"version", "processID", "startedAt", "uptimeSeconds", "listeners", "node", "cluster"})
+        self.assertEqual((status["cluster"]["mode"], status["cluster"]["master"]), ("alone", 1))
         self.assertEqual(status["processID"], self.tracker.pid)
         self.assertEqual({listener["service"] for listener in status["listeners"]}, {"udp", "http", "api"})
         node = status["node"]

@@ -6,7 +6,6 @@ import pathlib
 import shutil
 import socket
 import subprocess
-import sys
 import tempfile
 
 import bep15
@@ -48,7 +47,7 @@ class World:
         with contextlib.ExitStack() as stack:
             self.directory = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
             self.network = stack.enter_context(namespaces.Network())
-            stack.push(self._print_words)
+            stack.push(self.network.print_words)
             self._stack = stack
             self._start_tracker()
             self._stack = stack.pop_all()
@@ -101,12 +100,4 @@ class World:
         host = self.network.host(f"{role}-{len(self.network.hosts)}", ipv4, ipv6)
         host.firewall(f"meta l4proto udp ip daddr != {self.tracker.ipv4} drop\n"
                       f"meta l4proto udp ip6 daddr != {self.tracker.ipv6} drop")
-        return kind(host, self.directory / host.name, torrent, announce_url, seeds)
-
-    def _print_words(self, kind, exception, _):
-        if kind is None or not issubclass(kind, Exception):  # Ctrl-C is no failure.
-            return
-        for host in self.network.hosts:
-            for process in host.processes:
-                print(f"\n── {host.name}, status {process.status}: {process.command}",
-                      process.words(), sep="\n", file=sys.stderr)
+        return kind(host, self.directory / host.name, torrent, [announce_url], seeds)

@@ -1,0 +1,61 @@
+"""A tracker without memory joins a cluster with a million peers, under load, and nobody notices."""
+
+import shutil
+import unittest
+
+import brokers
+import cluster
+from namespaces import wait_until
+from stalls import Stalls
+
+setUpModule = cluster.require_cluster
+
+PEERS = 1_000_000
+PEERS_EACH = 62_500
+"""A client address has ports for so many."""
+RATE = 2_000
+PAUSE = 0.1
+"""Seconds: the longest that an answer of the master may take meanwhile."""
+
+
+class Newcomer(unittest.TestCase):
+
+    def test_over_multicast(self):
+        self.join("multicast")
+
+    def test_over_rabbitmq(self):
+        self.join(brokers.RabbitMQ)
+
+    def join(self, bus):
+        with cluster.Cluster(bus) as trackers:
+            newcomer, master = trackers.members[0], trackers.master()
+            newcomer.kill()
+            shutil.rmtree(newcomer.directory / "data")
+            (newcomer.directory / "data").mkdir()
+            self.fill(trackers, master)
+
+            load = trackers.load(master, RATE, 12, "--peers", 60_000)
+            with Stalls() as stalls:
+                wait_until(lambda: master.node()["peers"] > PEERS + RATE, 20, "the load has begun")
+                newcomer.start()
+                wait_until(lambda: (newcomer.cluster_view() or {}).get("isServing"), 60, trackers.views)
+                report = load.report()
+            slowest = report["latencyMicroseconds"]["max"] / 1e6
+            print(f"    slowest {slowest * 1e3:.0f} ms, the machine's longest stall {stalls.longest * 1e3:.0f} ms",
+                  flush=True)
+            self.assertIn("the whole state is here", newcomer.log)
+            self.assertEqual([report[wrong] for wrong in ["lost", "unsent", "errors"]], [0, 0, 0], report)
+            self.assertLess(slowest, PAUSE + stalls.longest, report)
+            trackers.wait_until_equal()
+            self.assertEqual(newcomer.node()["peers"], master.node()["peers"])
+            self.assertGreater(newcomer.node()["peers"], PEERS)
+
+    def fill(self, trackers, master):
+        fills = [trackers.fill(master, PEERS_EACH, PEERS_EACH // 20, seed + 2) for seed in range(PEERS // PEERS_EACH)]
+        for fill in fills:
+            self.assertEqual(fill.report()["lost"], 0)
+        self.assertEqual(master.node()["peers"], PEERS)
+
+
+if __name__ == "__main__":
+    unittest.main()
