@@ -1,6 +1,6 @@
 # Swarmkeeper. Two commands do all the set-up on a fresh Debian 12 with Swift:
 #
-#   make run     installs what is missing, builds, and runs a tracker on this machine
+#   make run     installs what is missing, builds, and runs a cluster of three trackers on this machine, to try
 #   make test    installs what the tests need, builds, and runs every test
 #
 # The others are for daily work; `make help` lists them.
@@ -12,21 +12,30 @@ TRACKER := .build/$(CONFIGURATION)/tracker
 PYTHON := /usr/bin/python3
 DATA ?= data
 
-.PHONY: run build test unit planted-bugs system benchmark format lint clean help packages test-packages
+.PHONY: run serve build test unit explore planted-bugs system benchmark format lint clean help packages test-packages
 
-run: build ## Build, then run a tracker on UDP and HTTP port 6969; data in ./data
+run: build ## Build, then run a cluster of three trackers to try; it prints what there is to try
+	$(TRACKER) demo $(ARGUMENTS)
+
+serve: build ## Build, then run one tracker on UDP and HTTP port 6969; data in ./data
 	$(TRACKER) serve --data $(DATA) --http 0.0.0.0:6969 $(ARGUMENTS)
 
 build: packages ## Build the tracker
 	swift build -c $(CONFIGURATION) --product tracker
 
-test: unit system ## All tests: logic, codecs, simulation, storage, then the real program with real clients
+test: unit explore planted-bugs system ## All tests: logic, codecs, simulation, storage, then the real program with real clients
 
 unit: packages ## The tests in Swift
 	swift build -c $(CONFIGURATION) --build-tests
 	swift test -c $(CONFIGURATION) --skip-build --disable-xctest
 
-planted-bugs: packages ## Plant mistakes into the logic; the simulator has to find each (two minutes)
+explore: build ## Walk over all schedules of small clusters (a minute)
+	$(TRACKER) explore --elections 2 --requests 1
+	$(TRACKER) explore --elections 1 --requests 2
+	$(TRACKER) explore --elections 1 --requests 1 --restarts 1
+
+planted-bugs: packages ## Plant mistakes into the logic; explorer and simulator have to find each (three minutes)
+	swift run -c release --package-path Tests/PlantedBugs planted-bugs --explorer
 	swift run -c release --package-path Tests/PlantedBugs planted-bugs
 
 system: build test-packages ## The tests that run the real program, in network namespaces of their own (as root)

@@ -27,6 +27,7 @@ let package = Package(
     products: [
         .executable(name: "tracker", targets: ["tracker"]),
         .library(name: "TrackerLogic", targets: ["TrackerLogic"]),
+        .library(name: "Simulator", targets: ["Simulator"]),
         .library(name: "Datagrams", targets: ["Datagrams"]),
     ],
     dependencies: [
@@ -37,6 +38,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
@@ -74,6 +76,8 @@ let package = Package(
                 .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
                 .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras"),
                 .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                .product(name: "NIOTLS", package: "swift-nio"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
@@ -83,6 +87,7 @@ let package = Package(
             dependencies: [
                 "Runtime", "Simulator", "Wire", "Primitives",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
             swiftSettings: strict),
 
@@ -94,7 +99,7 @@ let package = Package(
         .testTarget(
             name: "SimulationTests",
             dependencies: ["Simulator", "TrackerLogic", "PeerLogic", "Wire", "Primitives"],
-            exclude: ["golden-hashes.txt", "cluster-golden-hashes.txt", "open-seeds.txt", "Transcripts"],
+            exclude: ["golden-hashes.txt", "cluster-golden-hashes.txt", "regression-seeds.txt", "Transcripts"],
             swiftSettings: strict),
         .testTarget(
             name: "RuntimeTests",
