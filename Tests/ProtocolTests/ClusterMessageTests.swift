@@ -88,13 +88,13 @@ struct ClusterMessageTests {
                                 infoHash: hash, peerID: peer, downloaded: 3, left: .max, event: .stopped,
                                 port: 0x1AE2, passkey: [97, 98]))),
                     ForwardedRequest(number: 3, source: ipv4, content: .scrape([hash, hash], passkey: [])),
-                ], floor: 0x0A),
-            [20], eight(10), [0, 3],
+                ], floor: 0x0A, index: 0x0B),
+            [20], eight(10), eight(11), [0, 3],
             eight(1), ipv4Bytes, [0], [0, 3, 1, 2, 3],
             eight(2), ipv6Bytes, [1], Array(0xA0...0xB3), Array("-XX0001-abcdefghijkl".utf8), eight(3),
             Array(repeating: 0xFF, count: 8), [3], [0x1A, 0xE2], [0, 2, 97, 98],
             eight(3), ipv4Bytes, [2], [2], Array(0xA0...0xB3), Array(0xA0...0xB3), [0, 0]),
-        Vector(.forward([], floor: 1), [20], eight(1), [0, 0]),
+        Vector(.forward([], floor: 1, index: 2), [20], eight(1), eight(2), [0, 0]),
         Vector(
             .answered([
                 AnsweredRequest(
@@ -190,7 +190,7 @@ struct ClusterMessageTests {
                     ForwardedRequest(
                         number: 1, source: Self.ipv4,
                         content: .scrape(Array(repeating: Self.hash, count: count), passkey: []))
-                ], floor: 0)
+                ], floor: 0, index: 0)
         }
         let full = bytes(message(scrape(ClusterMessage.Limits.scrapeHashes)))
         #expect(try ClusterMessage(full) == message(scrape(ClusterMessage.Limits.scrapeHashes)))
@@ -207,7 +207,7 @@ struct ClusterMessageTests {
                 [
                     ForwardedRequest(
                         number: 1, source: Self.ipv6, content: .datagram(Array(repeating: 1, count: 65_507)))
-                ], floor: 0))
+                ], floor: 0, index: 0))
         #expect(try ClusterMessage(bytes(long)) == long)
     }
 

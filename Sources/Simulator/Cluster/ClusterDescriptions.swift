@@ -89,7 +89,7 @@ extension ClusterMessage.Body {
         case .fetchChunk(let number): " \(number)"
         case .chunk(let number, let index, let bytes): " \(number) at \(index) of \(bytes.count)"
         case .welcomeDone(let position, _): " at \(position.index)"
-        case .forward(let requests, let floor):
+        case .forward(let requests, let floor, _):
             " \(requests.map { String($0.number) }.joined(separator: ",")) floor \(floor)"
         case .answered(let answers): " \(answers.map { String($0.number) }.joined(separator: ","))"
         case .election, .handover, .leave: ""

@@ -79,8 +79,10 @@ extension ClusterWorld {
         guard nodes.count > 1, mayTrouble(victim), let own = nodes[victim].inspection, own.isServing, own.isWhole else {
             return false
         }
-        // Who is left must be a majority without it, or nobody could take it in again.
-        if profile == .paxos, own.voters.contains(own.life.id), own.voters.count < 3 { return false }
+        // Who is left must be a majority without it, or nobody could take it in again; also when another one goes that
+        // the operator wants to go.
+        let remaining = own.voters.count - (isRemovalAsked ? 1 : 0)
+        if profile == .paxos, own.voters.contains(own.life.id), remaining < 3 { return false }
         for node in nodes.indices {
             guard let other = nodes[node].inspection, other.isServing, other.isWhole, !other.isFenced,
                 other.role == .master || other.role == .slave, other.promised == own.promised,
@@ -127,16 +129,21 @@ extension ClusterWorld {
         let outsiders = (1...UInt32(nodes.count)).filter { !members.contains($0) }
         let member = members.isEmpty ? someID() : members[plan.random.below(members.count)]
         guard !outsiders.isEmpty else {
-            if members.count > 2, !isAnyDiskLost { command(.removeMember(member)) }
+            if members.count > 2, !isAnyDiskLost { remove(member) }
             return
         }
         let outsider = outsiders[plan.random.below(outsiders.count)]
         guard !isAnyDiskLost else { return }
         switch plan.random.below(3) {
-        case 0 where members.count > 2: command(.removeMember(member))
+        case 0 where members.count > 2: remove(member)
         case 1: command(.replaceMember(member, by: outsider))
         default: command(.addMember(outsider))
         }
+    }
+
+    private mutating func remove(_ member: UInt32) {
+        isRemovalAsked = true
+        command(.removeMember(member))
     }
 
     /// Whether a member is without what it has voted for: who takes a vote away from the others meanwhile may leave no

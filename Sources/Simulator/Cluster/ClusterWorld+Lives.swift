@@ -119,6 +119,7 @@ extension ClusterWorld {
             mark(node, .aborted, "\(observation)")
         case .membersChanged(let ids):
             tally.memberChanges += 1
+            if ids.count < members.count { isRemovalAsked = false }
             members = ids
         case .commandRefused: tally.refusedCommands += 1
         case .storageRecovered, .accessChanged, .registryChanged, .suspects, .fenced, .joinRefused, .idAssigned,

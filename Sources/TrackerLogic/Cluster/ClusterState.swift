@@ -66,7 +66,7 @@ struct ClusterState: Sendable, Equatable {
     /// In a group: requests that were answered without an entry, in this step.
     var settledKeys: [UInt64] = []
     /// In a group: the last requests that were settled, so that what a slave hands on late is not answered again.
-    private(set) var recentKeys = RecentKeys()
+    var recentKeys = RecentKeys()
     /// In a group: until when this tracker does not heed what its sockets hold, for it may be old.
     var deafUntil = Instant(nanoseconds: 0)
     /// Whether the others have still to be told what was decided.
@@ -123,18 +123,6 @@ struct ClusterState: Sendable, Equatable {
         var until: Instant
         /// When it was last told so.
         var announcedAt: Instant?
-    }
-
-    mutating func rememberSettled(_ key: UInt64, now: Instant) { recentKeys.insert(key, now: now) }
-
-    /// Whether a request was settled so lately that no client has asked anew: what comes now is a late copy.
-    func wasSettled(_ key: UInt64, now: Instant) -> Bool {
-        recentKeys.insertedAt(key).map { now - $0 < RecentKeys.memory } ?? false
-    }
-
-    /// What others have seen settled is settled just now, as far as this life can know.
-    mutating func rememberSettled(_ keys: [SettledKey], now: Instant) {
-        for settled in keys { recentKeys.insert(settled.key, now: now) }
     }
 
     init(id: UInt32, isKeyed: Bool, maxRequests: Int, isBlank: Bool, seed: UInt64) {

@@ -1,41 +1,69 @@
 /// The requests of a group that were settled last, by key: what another tracker hands on late, or the network repeats,
 /// is not answered again.
+///
+/// A copy that comes from a client is told from a new try by time: BEP 15 has a client wait for 15 s. One that a tracker
+/// hands on may have been under way for any time, so it comes with the index up to which its sender had applied the log:
+/// what was settled behind that index, the sender could not know.
 
 import Primitives
 
 struct RecentKeys: Sendable, Equatable {
     /// BEP 15 has a client ask again after 15 s; what comes sooner is a copy.
     static let memory = Duration.seconds(12)
-    /// Enough for twelve seconds at some thousand requests a second, in 200 KB; past that, late copies are answered.
+    /// Enough for twelve seconds at some thousand requests a second, in 300 KB; past that, late copies of clients are
+    /// answered.
     static let maxCount = 16_384
 
     private var keys: [UInt64] = []
     private var times: [Instant] = []
-    private var index = SlotIndex()
+    private var indices: [UInt64] = []
+    private var slots = SlotIndex()
     private var next = 0
+    /// All keys are here that entries behind this index have settled.
+    private(set) var completeSince: UInt64 = 0
 
-    mutating func insert(_ key: UInt64, now: Instant) {
+    /// Notes a key.
+    ///
+    /// - Parameter index: of the last entry that was applied then: the one that settled it, or one before.
+    mutating func insert(_ key: UInt64, at index: UInt64, now: Instant) {
         if let slot = slot(of: key) {
             times[slot] = now
+            indices[slot] = max(indices[slot], index)
             return
         }
         if keys.count < RecentKeys.maxCount {
-            index.insert(UInt32(truncatingIfNeeded: key), slot: keys.count)
+            slots.insert(UInt32(truncatingIfNeeded: key), slot: keys.count)
             keys.append(key)
             times.append(now)
+            indices.append(index)
             return
         }
-        index.remove(UInt32(truncatingIfNeeded: keys[next]), slot: next)
-        index.insert(UInt32(truncatingIfNeeded: key), slot: next)
+        completeSince = max(completeSince, indices[next])
+        slots.remove(UInt32(truncatingIfNeeded: keys[next]), slot: next)
+        slots.insert(UInt32(truncatingIfNeeded: key), slot: next)
         keys[next] = key
         times[next] = now
+        indices[next] = index
         next = (next + 1) % RecentKeys.maxCount
     }
 
-    /// When a key was last settled.
-    func insertedAt(_ key: UInt64) -> Instant? { slot(of: key).map { times[$0] } }
+    /// Notes the keys that came with a state: others may have been settled by the entries before it.
+    mutating func insert(_ settled: [SettledKey], through index: UInt64, now: Instant) {
+        for key in settled { insert(key.key, at: index, now: now) }
+        completeSince = max(completeSince, index)
+    }
+
+    /// Whether a request was settled so lately that no client has asked anew: what comes now is a copy.
+    func isRecent(_ key: UInt64, now: Instant) -> Bool {
+        slot(of: key).map { now - times[$0] < RecentKeys.memory } ?? false
+    }
+
+    /// Whether a request was settled behind an index, as far as is known: see `completeSince`.
+    func isSettled(_ key: UInt64, behind index: UInt64) -> Bool {
+        slot(of: key).map { indices[$0] > index } ?? false
+    }
 
     private func slot(of key: UInt64) -> Int? {
-        index.find(UInt32(truncatingIfNeeded: key)) { keys[$0] == key }
+        slots.find(UInt32(truncatingIfNeeded: key)) { keys[$0] == key }
     }
 }

@@ -38,8 +38,8 @@ struct BookedRequest: Sendable, Hashable {
 struct RequestBook: Sendable, Equatable {
     /// BEP 15 has a client ask again after 15 s.
     private static let maxAge = Duration.seconds(15)
-    /// In a group, what one tracker hands on late another may have settled long ago: it has to come while that is
-    /// remembered (`RecentKeys.memory`), with three seconds to spare for the way.
+    /// In a group, what one tracker hands on late another may have settled long ago without an entry: it has to come
+    /// while that is remembered (`RecentKeys.memory`), with three seconds to spare for the way.
     private static let maxGroupAge = Duration.seconds(9)
 
     /// In the order of their numbers; nil where they are done.

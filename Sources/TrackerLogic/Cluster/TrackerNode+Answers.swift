@@ -13,7 +13,7 @@ extension TrackerNode {
         _ now: ClockReading, _ effects: inout Effects
     ) {
         if owner == Tickets.group {
-            cluster.rememberSettled(ticket.number, now: now.monotonic)
+            rememberSettled(ticket.number, now)
             guard let number = cluster.book.find(key: ticket.number),
                 let request = cluster.book.remove(number)
             else { return }
@@ -31,7 +31,7 @@ extension TrackerNode {
         _ ticket: Ticket, of owner: Life, _ now: ClockReading, _ effects: inout Effects
     ) {
         let isGroups = owner == Tickets.group
-        if isGroups { cluster.rememberSettled(ticket.number, now: now.monotonic) }
+        if isGroups { rememberSettled(ticket.number, now) }
         guard isGroups || owner == life,
             let number = isGroups ? cluster.book.find(key: ticket.number) : ticket.number,
             let request = cluster.book.remove(number)
@@ -77,7 +77,7 @@ extension TrackerNode {
         if isGroup, answers.first?.isSettledKey == true {
             // The master has answered these: nobody else is to.
             for answer in answers {
-                cluster.rememberSettled(answer.number, now: now.monotonic)
+                rememberSettled(answer.number, now)
                 if let number = cluster.book.find(key: answer.number) { cluster.book.remove(number) }
             }
             return
@@ -90,7 +90,11 @@ extension TrackerNode {
     mutating func noteSettled(_ key: UInt64, _ now: ClockReading) {
         guard isGroup else { return }
         cluster.settledKeys.append(key)
-        cluster.rememberSettled(key, now: now.monotonic)
+        rememberSettled(key, now)
+    }
+
+    private mutating func rememberSettled(_ key: UInt64, _ now: ClockReading) {
+        cluster.recentKeys.insert(key, at: state.index, now: now.monotonic)
     }
 
     /// Sends answers to the trackers whose clients they are for, one message each.

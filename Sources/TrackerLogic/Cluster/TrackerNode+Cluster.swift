@@ -25,7 +25,7 @@ extension TrackerNode {
 
     mutating func startInCluster(_ now: ClockReading, _ effects: inout Effects) {
         snapshotter.start(now: now.monotonic, hasEntries: state.index > 0)
-        cluster.rememberSettled(state.settled, now: now.monotonic)
+        cluster.recentKeys.insert(state.settled, through: state.index, now: now.monotonic)
         effects.observations.append(.fenced)
     }
 
@@ -163,7 +163,8 @@ extension TrackerNode {
         case .chunk(let number, let index, let bytes):
             chunkReceived(SnapshotChunk(number: number, index: index, bytes: bytes), sender, now, &effects)
         case .welcomeDone(let position, let digest): welcomeDone(place, position, digest, epoch, now, &effects)
-        case .forward(let requests, let floor): forwardReceived(requests, floor, place, epoch, now, &effects)
+        case .forward(let requests, let floor, let index):
+            forwardReceived(requests, floor: floor, index: index, place, epoch, now, &effects)
         case .answered(let answers): answeredReceived(answers, sender, epoch, now, &effects)
         case .handover: handoverReceived(sender, epoch, now, &effects)
         case .leave: leaveReceived(place, now, &effects)

@@ -74,7 +74,8 @@ extension TrackerNode {
         }
         guard !requests.isEmpty else { return }
         if policy.handOnPause > .zero { cluster.handedOnAt = now.monotonic }
-        send(.forward(requests, floor: cluster.book.floor), to: following.life, &effects)
+        let index = isGroup ? state.index : 0
+        send(.forward(requests, floor: cluster.book.floor, index: index), to: following.life, &effects)
     }
 
     /// When what waits to be handed on is due.
@@ -89,8 +90,8 @@ extension TrackerNode {
     }
 
     mutating func forwardReceived(
-        _ requests: [ForwardedRequest], _ floor: UInt64, _ place: Int, _ epoch: Epoch, _ now: ClockReading,
-        _ effects: inout Effects
+        _ requests: [ForwardedRequest], floor: UInt64, index: UInt64, _ place: Int, _ epoch: Epoch,
+        _ now: ClockReading, _ effects: inout Effects
     ) {
         guard phase == .master, isServing, epoch == election.epoch,
             cluster.neighbours[place].installedIn == election.epoch
@@ -98,8 +99,8 @@ extension TrackerNode {
         let sender = cluster.neighbours[place].life
         cluster.neighbours[place].seen.raise(to: floor)
         for request in requests {
-            if isGroup {
-                takeForGroup(request, from: sender, now, &effects)
+            if isGroup, case .datagram(let bytes) = request.content {
+                takeForGroup(request, bytes, from: sender, knowing: index, now, &effects)
                 continue
             }
             guard cluster.overflow.count < configuration.limits.waitingRequests else { return }
@@ -130,16 +131,20 @@ extension TrackerNode {
     }
 
     /// A request of the group that this master has not heard: it is booked as if it had.
+    ///
+    /// (What comes over HTTP only its own tracker has heard, and answers.)
+    ///
+    /// - Parameter index: up to which its sender had applied the log.
     mutating func takeForGroup(
-        _ request: ForwardedRequest, from sender: Life, _ now: ClockReading, _ effects: inout Effects
+        _ request: ForwardedRequest, _ bytes: [UInt8], from sender: Life, knowing index: UInt64, _ now: ClockReading,
+        _ effects: inout Effects
     ) {
-        guard case .datagram(let bytes) = request.content else {
-            // Over HTTP only its own tracker has heard it, and answers.
-            take(request, of: sender, booked: nil, now, &effects)
-            return
-        }
+        // Else it may have been settled here, and be forgotten. Its sender hands on again, and will know more then.
+        guard index >= cluster.recentKeys.completeSince || has(.settledForgotten) else { return }
         let key = requestKey(request.source, bytes)
-        if cluster.wasSettled(key, now: now.monotonic), !has(.settledForgotten) {
+        let isSettled =
+            cluster.recentKeys.isRecent(key, now: now.monotonic) || cluster.recentKeys.isSettled(key, behind: index)
+        if isSettled, !has(.settledForgotten) {
             // The sender has missed that.
             let note = AnsweredRequest(number: key, content: .counts([]))
             return cluster.outbox.append(ClusterState.Outgoing(life: sender, answer: note))

@@ -155,7 +155,7 @@ extension TrackerNode {
         }
         let oldCount = state.chunkCount
         state = fresh
-        cluster.rememberSettled(state.settled, now: now.monotonic)
+        cluster.recentKeys.insert(state.settled, through: state.index, now: now.monotonic)
         deriveKeys()
         if oldCount != state.chunkCount { sweep = ExpirySweep(shardCount: promise.shardCount) }
         log.reset(to: Position(index: transfer.completeThrough, chain: 0))

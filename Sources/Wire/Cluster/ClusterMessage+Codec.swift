@@ -177,8 +177,9 @@ extension ClusterMessage.Body {
         case .welcomeDone(let position, let digest):
             bytes.append(position)
             bytes.append(bigEndian: digest)
-        case .forward(let requests, let floor):
+        case .forward(let requests, let floor, let index):
             bytes.append(bigEndian: floor)
+            bytes.append(bigEndian: index)
             bytes.append(count: requests.count, atMost: ClusterMessage.Limits.requests)
             for request in requests { request.encode(into: &bytes) }
         case .answered(let answers):
@@ -218,10 +219,10 @@ extension ClusterMessage.Body {
                 bytes: try reader.long(atMost: ClusterMessage.Limits.chunkByteCount))
         case .welcomeDone: self = .welcomeDone(at: try reader.position(), digest: try reader.u64())
         case .forward:
-            let floor = try reader.u64()
+            let (floor, index) = (try reader.u64(), try reader.u64())
             var requests: [ForwardedRequest] = []
             for _ in 0..<(try reader.u16()) { requests.append(try ForwardedRequest(&reader)) }
-            self = .forward(requests, floor: floor)
+            self = .forward(requests, floor: floor, index: index)
         case .answered:
             var answers: [AnsweredRequest] = []
             for _ in 0..<(try reader.u16()) { answers.append(try AnsweredRequest(&reader)) }

@@ -232,7 +232,4 @@ struct Plant: Sendable {
         Plant(.mergeSumsCounters, .mergeTakesTheLatest, in: survivors, on: partitions),
         Plant(.lowerMasterStays, .healedIsOne, in: survivors, on: partitions),
     ]
-
-    /// Scenarios that the correct build does not come through yet (docs/simulation.md, "What is open").
-    static let openAlarms = ["seed 3000194 on the ground of twoConnectors: updateIsAsked"]
 }
