@@ -63,7 +63,11 @@ extension TrackerNode {
         }
         let key = isGroup ? requestKey(datagram.remote, bytes) : 0
         // A copy of what waits already, or of what was settled just now.
-        if isGroup, cluster.book.find(key: key) != nil || cluster.recentKeys.isRecent(key, now: now.monotonic) { return }
+        if isGroup {
+            guard cluster.book.find(key: key) == nil, !cluster.recentKeys.isRecent(key, now: now.monotonic) else {
+                return
+            }
+        }
         _ = cluster.book.add(
             BookedRequest(
                 waiting: waiting, kind: kind, content: .datagram(bytes), key: key, heardAt: now.monotonic,

@@ -101,8 +101,8 @@ public struct ClusterMessage: Sendable, Hashable {
         case chunk(number: UInt32, index: UInt64, bytes: [UInt8])
         /// I hold the whole state, which has this digest here.
         case welcomeDone(at: Position, digest: UInt64)
-        /// Requests of my clients. What is numbered below `floor` I do not wait for any more. In a group: none of them was
-        /// settled up to `index`; else that is 0.
+        /// Requests of my clients. What is numbered below `floor` I do not wait for any more. In a group: none of them
+        /// was settled up to `index`; else that is 0.
         case forward([ForwardedRequest], floor: UInt64, index: UInt64)
         /// Replies to requests that are in no entry: scrapes, and errors.
         case answered([AnsweredRequest])

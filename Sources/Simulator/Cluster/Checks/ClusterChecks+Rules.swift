@@ -19,6 +19,8 @@ struct RuleRecord: Sendable {
     var words: [PeerWords] = []
     /// For each tracker, the stops that it has applied since it last took a state over (survivor mode).
     var stops: [[PeerWords]]
+    /// For each tracker, when it last began to take over another's state (survivor mode).
+    var mergeBeganAt: [Instant]
     /// Completed downloads in the entries of each master, in any history (survivor mode).
     var completed: [CompletedInLog] = []
 
@@ -26,6 +28,7 @@ struct RuleRecord: Sendable {
         suspicionHeardAt = Array(repeating: Array(repeating: nil, count: nodeCount), count: nodeCount)
         waitingSince = Array(repeating: nil, count: nodeCount)
         stops = Array(repeating: [], count: nodeCount)
+        mergeBeganAt = Array(repeating: Instant(nanoseconds: 0), count: nodeCount)
     }
 }
 
@@ -38,6 +41,8 @@ struct PeerWords: Sendable {
     /// The latest time that a repository may say it was seen: one that comes back after a stop is later than the stop,
     /// by whatever clock that was.
     var seenAt: UInt32 = 0
+    /// When a tracker applied the stop, by the world's clock.
+    var appliedAt = Instant(nanoseconds: 0)
 }
 
 struct CompletedInLog: Sendable {
@@ -59,9 +64,12 @@ extension ClusterChecks {
         for observation in effects.observations {
             if case .stands(let epoch) = observation { checkStands(epoch, step, before, event) }
             if case .transferBegan = observation { rules.stops[step.node] = [] }
-            if case .merged(let id, _) = observation, let source = node(withID: id) { checkMerged(source, step) }
+            if case .merged = observation, let source = mergedSource(effects) { checkMerged(source, step) }
         }
-        if !promises.hasOneHistory { noteStops(step) }
+        if !promises.hasOneHistory {
+            noteStops(step)
+            noteMerge(event, effects, step)
+        }
         checkKept(step, before, effects)
         let tailCount = nodes[step.node].configuration.tailCount
         if step.sight.tailCount > max(1, tailCount) {
@@ -230,6 +238,25 @@ extension ClusterChecks {
         }
     }
 
+    /// A master that asks for another's first chunk begins a merge; where a timeout has it ask, it asks again.
+    private mutating func noteMerge(_ event: Event, _ effects: Effects, _ step: ClusterStep) {
+        guard case .messageReceived = event, effects.messages.contains(where: { $0.body == .fetchChunk(0) }) else {
+            return
+        }
+        rules.mergeBeganAt[step.node] = step.time
+    }
+
+    /// Whose state was taken over: whoever is welcomed anew then. (By the life: two may have one id.)
+    private func mergedSource(_ effects: Effects) -> Int? {
+        for message in effects.messages {
+            guard case .welcome(let welcome) = message.body, welcome.needsTransfer,
+                case .one(let life) = message.destination
+            else { continue }
+            return node(of: life)
+        }
+        return nil
+    }
+
     private mutating func noteStops(_ step: ClusterStep) {
         for entry in step.applied {
             guard let header = try? EntryHeader(entry) else { continue }
@@ -237,7 +264,8 @@ extension ClusterChecks {
             while let update = try? cursor.next(entry) {
                 guard let announced = Announced(update), announced.event == .stopped else { continue }
                 let stop = PeerWords(
-                    infoHash: announced.infoHash, address: announced.address, stoppedAt: header.time.seconds)
+                    infoHash: announced.infoHash, address: announced.address, stoppedAt: header.time.seconds,
+                    appliedAt: step.time)
                 rules.stops[step.node].append(stop)
             }
         }
@@ -249,10 +277,15 @@ extension ClusterChecks {
     }
 
     /// Who has stopped on the other side, and has not been heard since, is not brought back by a merge.
+    ///
+    /// What the other side has applied since the merge began is not in what was taken over: its state was asked for
+    /// before, and it has joined somebody else meanwhile.
     private mutating func checkMerged(_ source: Int, _ step: ClusterStep) {
         guard rules.hasGoodClocks, let table = step.table else { return }
         let interval = nodes[step.node].configuration.interval
-        for stop in rules.stops[source] where stop.stoppedAt + interval > step.sight.time.seconds {
+        let began = rules.mergeBeganAt[step.node]
+        for stop in rules.stops[source]
+        where stop.stoppedAt + interval > step.sight.time.seconds && stop.appliedAt < began {
             let announcedAt = rules.words[place(stop.infoHash, stop.address)].announcedAt
             guard stop.stoppedAt > announcedAt + ClusterChecks.stopSlack, table.contains(stop.infoHash, stop.address)
             else { continue }
