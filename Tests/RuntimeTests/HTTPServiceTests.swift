@@ -67,7 +67,7 @@ extension HTTPTimedTests.HTTPServiceTests {
         let idle = try await tracker(Logic())
         let unlucky = try await RawConnection(to: idle.address)
         await idle.close()
-        #expect(try await unlucky.closes(within: 2_000))
+        #expect(try await unlucky.closes(within: 10_000))
     }
 
     // MARK: Connections
@@ -95,7 +95,7 @@ extension HTTPTimedTests.HTTPServiceTests {
             let last = try await connection.response()
             #expect(last.status == 200)
             #expect(last["connection"] == "close")
-            #expect(try await connection.closes(within: 2_000))
+            #expect(try await connection.closes(within: 10_000))
         }
     }
 
@@ -115,7 +115,7 @@ extension HTTPTimedTests.HTTPServiceTests {
             let response = try await connection.response()
             #expect(response.status == 200)
             #expect(response["connection"] == "close")
-            #expect(try await connection.closes(within: 2_000))
+            #expect(try await connection.closes(within: 10_000))
         }
     }
 
@@ -125,7 +125,7 @@ extension HTTPTimedTests.HTTPServiceTests {
         try await running([service]) {
             let connection = try await RawConnection(to: service.address)
             try await connection.send("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-            #expect(try await connection.closes(within: 2_000))
+            #expect(try await connection.closes(within: 10_000))
             // The server's side is closed; once the connection is gone, what we send is refused.
             try await eventually { connection.sendAtOnce([0]) == 0 }
         }
@@ -140,7 +140,7 @@ extension HTTPTimedTests.HTTPServiceTests {
             connection.endSending()
             let response = try await connection.response()
             #expect(response.text.hasPrefix("d8:complete"))
-            #expect(try await connection.closes(within: 2_000))
+            #expect(try await connection.closes(within: 10_000))
         }
     }
 
@@ -173,7 +173,7 @@ extension HTTPTimedTests.HTTPServiceTests {
             let response = try await connection.response()
             #expect(response.status == 400)
             #expect(response["connection"] == "close")
-            #expect(try await connection.closes(within: 2_000))
+            #expect(try await connection.closes(within: 10_000))
         }
     }
 
@@ -202,7 +202,7 @@ extension HTTPTimedTests.HTTPServiceTests {
                 try await Task.sleep(for: .microseconds(100))
             }
             #expect(sent > 10_000_000)
-            #expect(try await connection.closes(within: 3_000))
+            #expect(try await connection.closes(within: 10_000))
             let after = try #require(ProcessMetrics.read()).residentBytes
             #expect(after < before + UInt64(sent) / 2)
         }
@@ -224,7 +224,7 @@ extension HTTPTimedTests.HTTPServiceTests {
             let sent = try await drip(head, over: slow)
             #expect(sent < head.count)
             for connection in [silent, kept, slow] {
-                #expect(try await connection.closes(within: 2_000))
+                #expect(try await connection.closes(within: 10_000))
             }
         }
     }
@@ -278,7 +278,7 @@ extension HTTPTimedTests.HTTPServiceTests {
                     let response = try await third.response()
                     #expect(response.status == 200)
                 } else {
-                    #expect(try await third.closes(within: 2_000))
+                    #expect(try await third.closes(within: 10_000))
                     kept.removeAll()
                     // Room again, as soon as the server has seen the others go.
                     try await eventually { try await fetch("/", from: service.address).status == 200 }
@@ -302,7 +302,10 @@ extension HTTPTimedTests.HTTPServiceTests {
                 kept.append(connection)
             }
             var answered = 0
-            for connection in kept where try await connection.receive(within: 100) != nil { answered += 1 }
+            for (place, connection) in kept.enumerated()
+            where try await connection.receive(within: place < 16 ? 10_000 : 100) != nil {
+                answered += 1
+            }
             // NIO accepts up to four at a time, so that it may be a few more.
             #expect((16...20).contains(answered))
             let last = kept.removeLast()
@@ -322,7 +325,7 @@ extension Logic {
 }
 
 /// Tries until it is so, or time is up.
-func eventually(within limit: Swift.Duration = .seconds(5), _ condition: () async throws -> Bool) async throws {
+func eventually(within limit: Swift.Duration = .seconds(20), _ condition: () async throws -> Bool) async throws {
     let end = ContinuousClock.now.advanced(by: limit)
     while ContinuousClock.now < end {
         if (try? await condition()) == true { return }

@@ -219,7 +219,7 @@ struct HTTPTrackerTests {
             #expect(response.text.contains("tracker is overloaded, try again later"))
             #expect(response.text.contains("8:retry ini2e"))
         }
-        #expect((.milliseconds(200)..<(.seconds(3))).contains(ContinuousClock.now - start))
+        #expect((.milliseconds(200)..<(.seconds(15))).contains(ContinuousClock.now - start))
     }
 
     @Test("requests that were given up still count against the bound on those that wait")
