@@ -382,7 +382,7 @@ class FullDisk(TrackerTest):
 
         (disk / "ballast").unlink()
         wait_until(lambda: self.is_accepted(client, b"n" * 20), 10, "announces are answered again")
-        self.assertIn("answered again", tracker.words)
+        wait_until(lambda: "answered again" in tracker.words, 10, "the log says so")
         refusals = crowd.refusals
         crowd.announce(client, 0.3)
         self.assertEqual(crowd.refusals, refusals)
