@@ -115,21 +115,23 @@ public struct ClusterKey: Sendable, Equatable {
 
 /// The key of one cluster's bus: follows from the cluster's key and name.
 package struct BusKey: Sendable {
-    private let key: SymmetricKey
+    /// Of no bytes yet: the key's own two blocks are hashed once, not with each frame.
+    private let begun: HMAC<SHA256>
     /// The first bytes of a hash of the cluster's name: tells foreign frames from forged ones, proves nothing.
     package let cluster: UInt32
 
     package init(_ clusterKey: ClusterKey, clusterName: String) {
         let name = Array(clusterName.utf8)
-        key = HKDF<SHA256>.deriveKey(
+        let key = HKDF<SHA256>.deriveKey(
             inputKeyMaterial: SymmetricKey(data: clusterKey.bytes), salt: Array("swarmkeeper bus 1".utf8), info: name,
             outputByteCount: 32)
+        begun = HMAC<SHA256>(key: key)
         cluster = SHA256.hash(data: name).prefix(4).reduce(0) { $0 << 8 | UInt32($1) }
     }
 
     /// Appends the MAC of what the frame holds: HMAC-SHA256, cut to 16 bytes (RFC 2104, 5).
     package func seal(_ frame: inout [UInt8]) {
-        let mac = frame.withUnsafeBytes { HMAC<SHA256>.authenticationCode(for: $0, using: key) }
+        let mac = frame.withUnsafeBytes { code($0) }
         mac.withUnsafeBytes { frame.append(contentsOf: $0.prefix(BusFrameHead.macByteCount)) }
     }
 
@@ -140,13 +142,18 @@ package struct BusKey: Sendable {
         guard frame.count >= BusFrameHead.macByteCount else { return false }
         return frame.withUnsafeBytes { bytes in
             let split = bytes.count - BusFrameHead.macByteCount
-            let mac = HMAC<SHA256>.authenticationCode(
-                for: UnsafeRawBufferPointer(rebasing: bytes[..<split]), using: key)
+            let mac = code(UnsafeRawBufferPointer(rebasing: bytes[..<split]))
             return mac.withUnsafeBytes { right in
                 var difference: UInt8 = 0
                 for index in 0..<BusFrameHead.macByteCount { difference |= right[index] ^ bytes[split + index] }
                 return difference == 0
             }
         }
+    }
+
+    private func code(_ bytes: UnsafeRawBufferPointer) -> HMAC<SHA256>.MAC {
+        var mac = begun
+        mac.update(data: bytes)
+        return mac.finalize()
     }
 }

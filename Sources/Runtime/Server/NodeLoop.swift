@@ -44,6 +44,11 @@ final class NodeLoop {
     /// Room for a message's bytes, to be used again.
     private var encoded: [UInt8] = []
     private var isDone = false
+    /// Whether clients are answered before other trackers hear of it.
+    ///
+    /// In a group they have to be: what its master has told them decided, the others do not answer when it dies. Else
+    /// nobody could answer in a dead tracker's place, and the others work while the replies go out.
+    private let answersFirst: Bool
 
     init(node: TrackerNode, sockets: DatagramSockets, poller: Poller, mailbox: NodeMailbox, outlets: NodeOutlets) {
         self.node = node
@@ -51,6 +56,7 @@ final class NodeLoop {
         self.poller = poller
         self.mailbox = mailbox
         self.outlets = outlets
+        answersFirst = node.configuration.cluster?.entry == .group
         sockets.register(with: poller)
     }
 
@@ -116,9 +122,10 @@ final class NodeLoop {
     private func carryOut() {
         // The disk first: it works while the replies go out.
         if !effects.persists.isEmpty { outlets.submit(effects.persists) }
+        if !answersFirst { sendMessages() }
         if !effects.replies.isEmpty { sockets.send(effects.replies) }
         if !effects.answers.isEmpty { outlets.answer(effects.answers) }
-        if !effects.messages.isEmpty { sendMessages() }
+        if answersFirst { sendMessages() }
         if !effects.observations.isEmpty {
             for observation in effects.observations {
                 switch observation {
@@ -135,6 +142,7 @@ final class NodeLoop {
     }
 
     private func sendMessages() {
+        if effects.messages.isEmpty { return }
         guard let send = outlets.send else {
             preconditionFailure("a tracker without a bus has nobody to send messages to")
         }
