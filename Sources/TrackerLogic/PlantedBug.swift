@@ -123,6 +123,8 @@ public enum PlantedBug: String, CaseIterable, Sendable {
     case twoConnectors
     /// In a group, a slave hands on what was answered, and it is taken for new.
     case settledForgotten
+    /// In a group, what a slave hands on late is told from a new request by its age, not by what its sender knew.
+    case settledByTimeOnly
     /// A scrape is answered without asking whether one is still master (rule 5).
     case scrapeUnconfirmed
     /// A scrape is confirmed by whoever is the first to say so, not by a quorum (rule 5).
@@ -150,6 +152,12 @@ public enum PlantedBug: String, CaseIterable, Sendable {
 
     // Survivor mode.
 
+    /// A welcome counts though its receiver has decided more on its own since it said hello (rule 12).
+    case staleWelcomeAccepted
+    /// What a tracker has voted for is written over by another master's entry, though it may have been decided.
+    case voteForgotten
+    /// A master that was alone forgets, as it dies, that it has decided its last entry.
+    case loneDecisionForgotten
     /// The master gives a number to two trackers (rule 10).
     case idGivenTwice
     /// After a partition, peers of the other side are not taken over (rule 12).

@@ -68,10 +68,10 @@ struct ClusterMessageTests {
         Vector(
             .welcome(
                 Welcome(
-                    id: 4, position: position, servesFrom: 5, attempt: 6, needsTransfer: true,
+                    id: 4, position: position, answered: position, servesFrom: 5, attempt: 6, needsTransfer: true,
                     secret: ClusterSecret(1, 2, 3, 4), shardCount: 1024)),
-            [15], [0, 0, 0, 4], positionBytes, eight(5), [0, 0, 0, 6], [1], eight(1), eight(2), eight(3), eight(4),
-            [0, 0, 4, 0]),
+            [15], [0, 0, 0, 4], positionBytes, positionBytes, eight(5), [0, 0, 0, 6], [1], eight(1), eight(2), eight(3),
+            eight(4), [0, 0, 4, 0]),
         Vector(.refused(.otherMembers), [16, 3]),
         Vector(.fetchChunk(0x0102_0304), [17, 1, 2, 3, 4]),
         Vector(

@@ -172,6 +172,20 @@ struct EntryTests {
         #expect(again == bytes)
     }
 
+    @Test func `who decides alone says so, and the value stays`() throws {
+        let bytes = entry([6, 1], tickets: Self.tickets)
+        let first = try EntryHeader(bytes)
+        #expect(!first.isAlone)
+        var alone = bytes
+        EntryHeader.restamp(&alone, epoch: first.epoch, attempt: first.attempt, isAlone: true)
+        let header = try EntryHeader(alone)
+        #expect(header.isAlone)
+        #expect(header.ballot == first.ballot, "it is no part of the ballot")
+        #expect(EntryHeader.chain(alone) == EntryHeader.chain(bytes))
+        EntryHeader.restamp(&alone, epoch: first.epoch, attempt: first.attempt)
+        #expect(alone == bytes)
+    }
+
     @Test func `a ballot that was changed without the checksum is damage`() {
         let bytes = entry([6, 1])
         for offset in 40..<56 {

@@ -13,27 +13,27 @@ struct ClusterSweepTests {
     /// `SWARMKEEPER_SCENARIOS` says.
     static var count: Int { Sweep.count * 3 / 8 }
 
-    /// Seeds that broke a promise once: profile, seed, and the promise.
-    static let mended: [(profile: ClusterProfile, seed: UInt64)] = {
+    /// Runs that broke a promise once: profile, seed and the promise; then trackers and seconds, where not drawn.
+    static let mended: [ClusterRun] = {
         let file = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "regression-seeds.txt")
         let lines = (try? String(contentsOf: file, encoding: .utf8))?.split(separator: "\n") ?? []
         return lines.compactMap { line in
             let words = line.split(separator: " ")
-            guard words.count == 3, let profile = ClusterProfile(rawValue: String(words[0])),
+            guard words.count == 3 || words.count == 5, let profile = ClusterProfile(rawValue: String(words[0])),
                 let seed = UInt64(words[1])
             else { return nil }
-            return (profile, seed)
+            var run = ClusterRun(seed: seed, profile: profile)
+            if words.count == 5 { (run.nodes, run.seconds) = (Int(words[3]), Int(words[4])) }
+            return run
         }
     }()
 
     @Test
     func `seeds that broke a promise once keep it`() {
-        #expect(ClusterSweepTests.mended.count >= 27)
-        for (profile, seed) in ClusterSweepTests.mended {
-            let result = ClusterScenario(seed: seed, profile: profile).run()
-            #expect(
-                result.violations.isEmpty,
-                "tracker replay \(seed) --profile \(profile.rawValue): \(result.violations.map(\.description))")
+        #expect(ClusterSweepTests.mended.count >= 78)
+        for run in ClusterSweepTests.mended {
+            let result = run.scenario.run()
+            #expect(result.violations.isEmpty, "\(run.command): \(result.violations.map(\.description))")
         }
     }
 

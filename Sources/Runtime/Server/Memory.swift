@@ -11,8 +11,10 @@ enum Memory {
     private static let ownPagesFrom: Int32 = 8_192
     /// Mappings at most; Linux allows a process 65,530, and libraries want some.
     private static let maxMappings: Int32 = 30_000
-    /// What a heap may keep free at its end, and how much it asks for at a time, in bytes. Messages and entries come
-    /// and go by the thousand each second: with glibc's 128 KiB, each burst gave its pages back and faulted them in.
+    /// What a heap may keep free at its end, and how much it asks for at a time, in bytes.
+    ///
+    /// Messages and entries come and go by the thousand each second: with glibc's 128 KiB, each burst gave its pages
+    /// back and faulted them in.
     private static let keptFree: Int32 = 8 << 20
     private static let heapStep: Int32 = 1 << 20
 

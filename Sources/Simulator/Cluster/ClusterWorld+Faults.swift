@@ -163,7 +163,6 @@ extension ClusterWorld {
         bus.heal()
         network.options = .healed
         network.isDarkUntil = now
-        checks.healed(at: now)
         for node in nodes.indices {
             nodes[node].disk.options = .healed
             let isBroken = nodes[node].disk.isBroken || nodes[node].disk.failure == .broken
@@ -199,7 +198,9 @@ extension ClusterWorld {
         trace.line(now, "the world is looked at")
         var unanswered: [(client: Int, since: Instant)] = []
         for place in clients.indices {
-            guard let askedAt = clients[place].askedAt, now - askedAt > ClusterWorld.answerBound else { continue }
+            guard let askedAt = clients[place].askedAt, now - askedAt > ClusterWorld.answerBound,
+                !mayBeUnheard(since: askedAt)
+            else { continue }
             unanswered.append((place, askedAt))
         }
         checks.finish(machines: nodes.map(\.machine), unanswered: unanswered, at: now)

@@ -102,6 +102,7 @@ extension ClusterWorld {
             queue.put(.stopOverdue(node, life: nodes[node].life), at: now + plan.downtime())
         case .becameMaster(let epoch):
             tally.masters += 1
+            lastMasterAt = now
             seats[node].isMaster = true
             mark(node, .becameMaster, "master \(epoch)")
         case .steppedDown(let epoch, let reason):

@@ -125,6 +125,7 @@ struct ClusterWorld: Sendable {
     var isHealed = false
     /// When everybody was made to ask anew.
     var nudgedAt: Instant?
+    var lastMasterAt = Instant(nanoseconds: 0)
     var isOver = false
 
     var allViolations: [Violation] { ownViolations + checks.violations }

@@ -40,6 +40,8 @@ struct Election: Sendable, Hashable {
     struct Ballots: Sendable, Hashable {
         var life: Life
         var answer: VoterAnswer
+        /// Whether what it knows cannot be fetched, for its history is another one: it is to be merged (survivor mode).
+        var isAside = false
     }
 
     private(set) var phase = Phase.idle
@@ -100,13 +102,22 @@ struct Election: Sendable, Hashable {
 
     /// Who knows most to be decided.
     var mostAdvanced: (life: Life, position: Position)? {
-        answers.max { $0.answer.position.index < $1.answer.position.index }.map { ($0.life, $0.answer.position) }
+        answers.filter { !$0.isAside }.max { $0.answer.position.index < $1.answer.position.index }
+            .map { ($0.life, $0.answer.position) }
+    }
+
+    /// A voter's history is found to be another one.
+    mutating func setAside(_ life: Life) {
+        for place in answers.indices where answers[place].life == life { answers[place].isAside = true }
     }
 
     /// The entry to propose again behind a position: of those accepted there, the one of the greatest ballot.
     ///
-    /// - Parameter own: what this node itself has accepted.
-    func inherited(behind position: Position, own: LoggedEntry?) -> LoggedEntry? {
+    /// - Parameters:
+    ///   - own: what this node itself has accepted.
+    ///   - keepsOwn: whether that comes first where another may have been decided as well (survivor mode): then each
+    ///     is kept by who has it, and they are merged.
+    func inherited(behind position: Position, own: LoggedEntry?, keepsOwn: Bool) -> LoggedEntry? {
         // In survivor mode, an answer may come from another history.
         func follows(_ entry: LoggedEntry) -> Bool {
             entry.header.index == position.index + 1 && entry.header.previous == position.chain
@@ -115,6 +126,7 @@ struct Election: Sendable, Hashable {
         for ballots in answers where !ballots.answer.pending.isEmpty {
             guard let entry = try? LoggedEntry(ballots.answer.pending), follows(entry) else { continue }
             if let known = best, !(known.header.ballot < entry.header.ballot) { continue }
+            if keepsOwn, let best, best.rivals(entry) { continue }
             best = entry
         }
         return best

@@ -31,6 +31,26 @@ struct LoggedEntry: Sendable, Hashable {
         self.bytes = bytes
         chain = EntryHeader.chain(bytes)
     }
+
+    /// Whether this one and another at its place may both have been decided, in survivor mode: they are neither the
+    /// same value, nor of one master, nor is the other what was decided to make this one void.
+    func rivals(_ other: LoggedEntry) -> Bool {
+        guard chain != other.chain, header.index == other.header.index, header.epoch != other.header.epoch,
+            header.updateCount > 0
+        else { return false }
+        guard other.header.updateCount == 0, let void = try? Tickets(other.bytes, other.header) else { return true }
+        return void != (try? Tickets(bytes, header))
+    }
+
+    /// The same value, proposed by another ballot.
+    func proposed(_ ballot: Ballot, isAlone: Bool) -> LoggedEntry {
+        var entry = self
+        EntryHeader.restamp(&entry.bytes, epoch: ballot.epoch, attempt: ballot.attempt, isAlone: isAlone)
+        entry.header.epoch = ballot.epoch
+        entry.header.attempt = ballot.attempt
+        entry.header.isAlone = isAlone
+        return entry
+    }
 }
 
 struct EntryLog: Sendable, Hashable {

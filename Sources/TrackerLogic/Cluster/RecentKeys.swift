@@ -10,6 +10,9 @@ import Primitives
 struct RecentKeys: Sendable, Equatable {
     /// BEP 15 has a client ask again after 15 s; what comes sooner is a copy.
     static let memory = Duration.seconds(12)
+    /// In survivor mode an index may be one of another history and say nothing: there, what another tracker hands on is
+    /// told from a new try by time as well, with as much again for the time that it may have waited there.
+    static let memoryOfOthers = Duration.seconds(27)
     /// Enough for twelve seconds at some thousand requests a second, in 300 KB; past that, late copies of clients are
     /// answered.
     static let maxCount = 16_384
@@ -54,8 +57,8 @@ struct RecentKeys: Sendable, Equatable {
     }
 
     /// Whether a request was settled so lately that no client has asked anew: what comes now is a copy.
-    func isRecent(_ key: UInt64, now: Instant) -> Bool {
-        slot(of: key).map { now - times[$0] < RecentKeys.memory } ?? false
+    func isRecent(_ key: UInt64, within memory: Duration = memory, now: Instant) -> Bool {
+        slot(of: key).map { now - times[$0] < memory } ?? false
     }
 
     /// Whether a request was settled behind an index, as far as is known: see `completeSince`.

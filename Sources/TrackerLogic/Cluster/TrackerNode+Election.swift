@@ -142,7 +142,9 @@ extension TrackerNode {
     }
 
     private mutating func takeOffice(_ now: ClockReading, _ effects: inout Effects) {
-        let inherited = planted(inherited: election.inherited(behind: state.position, own: log.pending))
+        let inherited = planted(
+            inherited: election.inherited(
+                behind: state.position, own: log.pending, keepsOwn: !isQuorumMode && !has(.voteForgotten)))
         let voters = election.answers
         becomeMaster(now)
         cluster.lastMaster = cluster.id

@@ -21,7 +21,10 @@ extension TrackerNode {
         else { return }
         let index = entry.header.index
         if index <= state.index {
-            if isStrayed(Position(index: index - 1, chain: entry.header.previous)) { return strayed(now, &effects) }
+            let before = Position(index: index - 1, chain: entry.header.previous)
+            if isStrayed(before) || isStrayed(entry.position) && !hasDecided(index, in: epoch) {
+                return strayed(now, &effects)
+            }
             // Decided here already: a new master has still to find out.
             if log.durableThrough >= index, log.chain(at: index, applied: state.position) == entry.chain,
                 mayAcknowledge(epoch)
@@ -48,7 +51,9 @@ extension TrackerNode {
             }
             return
         }
-        log.accept(entry)
+        if keepsVote(against: entry) { return strayed(now, &effects) }
+        // Its master is not alone any more.
+        log.accept(entry.header.isAlone ? entry.proposed(ballot, isAlone: false) : entry)
         if has(.okBeforeDurable), mayAcknowledge(epoch) { send(.ok(ballot), to: sender, &effects) }
         if has(.appliedOnPrepare) { applyDecided(entry, now, &effects) }
         writeLog(now, &effects)
@@ -137,8 +142,13 @@ extension TrackerNode {
         !isQuorumMode && position.index > 0 && log.contains(position, applied: state.position) == false
     }
 
+    /// Whether an entry of an epoch was decided here: then another one at its place is an old attempt.
+    private func hasDecided(_ index: UInt64, in epoch: Epoch) -> Bool {
+        log.entry(index).flatMap { try? EntryHeader($0) }?.epoch == epoch
+    }
+
     /// It says so, and is told what to do: its own history may have to be merged first.
-    private mutating func strayed(_ now: ClockReading, _ effects: inout Effects) {
+    mutating func strayed(_ now: ClockReading, _ effects: inout Effects) {
         guard let master = cluster.following?.life else { return }
         cluster.following?.isInstalled = false
         cluster.following?.since = now.monotonic
@@ -165,7 +175,10 @@ extension TrackerNode {
         guard isKnown, start >= log.tailStart, position.index <= state.index else {
             // Who has not been welcomed has to say hello first: what it knows may have to be merged.
             if phase == .master, cluster.neighbours[place].installedIn == election.epoch {
-                welcome(sender, needsTransfer: true, &effects)
+                welcome(sender, answering: position, needsTransfer: true, &effects)
+            } else if !isQuorumMode {
+                // A candidate need not wait for what does not follow its own history.
+                send(.entries([], at: state.position), to: sender, &effects)
             }
             return
         }
@@ -192,9 +205,18 @@ extension TrackerNode {
         for bytes in entries {
             guard let entry = try? LoggedEntry(bytes), entry.header.index == state.index + 1 else { continue }
             guard entry.header.previous == state.chain else { break }
+            if keepsVote(against: entry) {
+                guard isRecovering else { return strayed(now, &effects) }
+                election.setAside(sender)
+                return recover(now, &effects)
+            }
             applyDecided(entry, now, &effects)
         }
         cluster.following?.fetchedAt = nil
+        if isRecovering, !isQuorumMode, entries.isEmpty, position.index > state.index {
+            election.setAside(sender)
+            return recover(now, &effects)
+        }
         // Where nothing fits, it is asked for again with the next tick, not at once.
         if isRecovering, state.index > before { return recover(now, &effects) }
         if state.index > before, position.index > state.index { fetch(now, &effects) }

@@ -140,10 +140,13 @@ extension TrackerNode {
         _ effects: inout Effects
     ) {
         // Else it may have been settled here, and be forgotten. Its sender hands on again, and will know more then.
-        guard index >= cluster.recentKeys.completeSince || has(.settledForgotten) else { return }
+        let isPlanted = has(.settledForgotten) || has(.settledByTimeOnly)
+        guard index >= cluster.recentKeys.completeSince || isPlanted else { return }
         let key = requestKey(request.source, bytes)
+        let memory = isQuorumMode ? RecentKeys.memory : RecentKeys.memoryOfOthers
         let isSettled =
-            cluster.recentKeys.isRecent(key, now: now.monotonic) || cluster.recentKeys.isSettled(key, behind: index)
+            cluster.recentKeys.isRecent(key, within: memory, now: now.monotonic)
+            || cluster.recentKeys.isSettled(key, behind: index) && !has(.settledByTimeOnly)
         if isSettled, !has(.settledForgotten) {
             // The sender has missed that.
             let note = AnsweredRequest(number: key, content: .counts([]))

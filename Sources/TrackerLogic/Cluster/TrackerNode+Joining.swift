@@ -45,6 +45,11 @@ extension TrackerNode {
     mutating func askToJoin(_ now: ClockReading, _ effects: inout Effects) {
         if let following = cluster.following {
             if !following.isInstalled { sayHello(to: following.life, now, &effects) }
+        } else if let ignored = cluster.ignored, now.monotonic < ignored.until,
+            cluster.neighbours[id: ignored.life.id]?.isUp == true
+        {
+            // A master that has never answered is not waited for, but may hear again by now.
+            sayHello(to: ignored.life, now, &effects)
         } else if cluster.id == 0 || isBlank || cluster.refusal != nil {
             broadcast(hello, &effects)
         }
@@ -71,7 +76,7 @@ extension TrackerNode {
         if sender.id == 0 {
             if !isQuorumMode, epoch > election.epoch { return standAgain(above: epoch, now, &effects) }
             guard let id = freeID else { return send(.refused(.clusterFull), to: sender, &effects) }
-            return welcome(sender, as: id, needsTransfer: false, &effects)
+            return welcome(sender, as: id, answering: hello.position, needsTransfer: false, &effects)
         }
         guard epoch <= election.epoch else {
             // It cannot go back to an epoch below what it has promised.
@@ -112,7 +117,7 @@ extension TrackerNode {
         cluster.neighbours[place].installedIn = election.epoch
         cluster.neighbours[place].isDropped = false
         cluster.neighbours[place].isWhole = isWhole && !needsTransfer
-        welcome(sender, needsTransfer: needsTransfer, &effects)
+        welcome(sender, answering: position, needsTransfer: needsTransfer, &effects)
     }
 
     /// Whether a history is a beginning of this master's; nil where that cannot be told.
@@ -125,12 +130,17 @@ extension TrackerNode {
         return log.contains(position, applied: state.position)
     }
 
-    func welcome(_ life: Life, as id: UInt32? = nil, needsTransfer: Bool, _ effects: inout Effects) {
+    /// - Parameter position: where the newcomer says it is.
+    func welcome(
+        _ life: Life, as id: UInt32? = nil, answering position: Position, needsTransfer: Bool,
+        _ effects: inout Effects
+    ) {
         send(
             .welcome(
                 Welcome(
-                    id: id ?? life.id, position: state.position, servesFrom: cluster.servesFrom,
-                    attempt: replication.attempt, needsTransfer: needsTransfer, secret: promise.secret,
+                    id: id ?? life.id, position: state.position, answered: isQuorumMode ? .start : position,
+                    servesFrom: cluster.servesFrom, attempt: replication.attempt, needsTransfer: needsTransfer,
+                    secret: promise.secret,
                     shardCount: promise.shardCount)),
             to: life, epoch: election.epoch, &effects)
     }
@@ -167,6 +177,13 @@ extension TrackerNode {
             cluster.following.flatMap { $0.life == sender && $0.epoch == epoch ? $0 : nil }
             ?? Following(life: sender, epoch: epoch, heardAt: now.monotonic, since: now.monotonic)
         let wasInstalled = following.isInstalled
+        if !isQuorumMode, !wasInstalled, welcome.answered != state.position, case nil = cluster.transfer,
+            !has(.staleWelcomeAccepted)
+        {
+            // It has decided more on its own since it said hello: the master has to know that.
+            cluster.following = following
+            return sayHello(to: sender, now, &effects)
+        }
         following.isInstalled = true
         following.heardAt = now.monotonic
         if welcome.position.index == state.index { following.attempt = max(following.attempt, welcome.attempt) }
@@ -244,7 +261,9 @@ extension TrackerNode {
             cancelTransfer()
         }
         if refusal == .idTaken, configuration.id == 0 {
+            // It asks for another one before it takes one itself.
             cluster.id = 0
+            cluster.aloneSince = now.monotonic
             return
         }
         if cluster.refusal != refusal { effects.observations.append(.joinRefused(refusal)) }

@@ -20,6 +20,11 @@ extension TrackerNode {
         return electorate
     }
 
+    /// Whether this master decides all by itself: in survivor mode, where nobody else is left.
+    ///
+    /// Its entries say so. It answers as soon as one is on its disk, and after a restart has to know that it may have.
+    var decidesAlone: Bool { isClustered && !isQuorumMode && votingElectorate.voters == [cluster.id] }
+
     /// What a master does in every step.
     mutating func lead(_ now: ClockReading, _ effects: inout Effects) {
         guard hasQuorum(now) else { return stepDown(.quorumLost, now, &effects) }
@@ -76,12 +81,7 @@ extension TrackerNode {
     mutating func propose(again entry: LoggedEntry, _ now: ClockReading, _ effects: inout Effects) {
         cluster.isInherited = true
         let ballot = replication.propose(election.epoch, index: entry.header.index)
-        var bytes = entry.bytes
-        EntryHeader.restamp(&bytes, epoch: ballot.epoch, attempt: ballot.attempt)
-        var header = entry.header
-        header.epoch = ballot.epoch
-        header.attempt = ballot.attempt
-        propose(LoggedEntry(sealed: bytes, header), now, &effects)
+        propose(entry.proposed(ballot, isAlone: decidesAlone), now, &effects)
     }
 
     private mutating func propose(_ entry: LoggedEntry, _ now: ClockReading, _ effects: inout Effects) {
@@ -182,6 +182,11 @@ extension TrackerNode {
         case .open: break
         case .committed:
             guard let entry = log.pending else { preconditionFailure("what is voted on is in the log") }
+            if decidesAlone, !entry.header.isAlone {
+                // The others have gone since: that nobody else has to agree must be on the disk.
+                replication.refused()
+                return propose(again: entry, now, &effects)
+            }
             replication.committed()
             cluster.owesCommit = true
             cluster.isVoid = false
@@ -220,8 +225,9 @@ extension TrackerNode {
         EntryHeader.reserve(in: &bytes)
         tickets.encode(into: &bytes)
         let header = EntryHeader(
-            index: ballot.index, epoch: ballot.epoch, attempt: ballot.attempt, time: entry.header.time,
-            updateCount: 0, ticketsOffset: UInt32(EntryHeader.byteCount), previous: state.chain)
+            index: ballot.index, epoch: ballot.epoch, attempt: ballot.attempt, isAlone: decidesAlone,
+            time: entry.header.time, updateCount: 0, ticketsOffset: UInt32(EntryHeader.byteCount), previous: state.chain
+        )
         header.seal(&bytes)
         propose(LoggedEntry(sealed: bytes, header), now, &effects)
     }

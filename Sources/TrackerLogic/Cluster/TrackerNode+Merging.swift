@@ -30,6 +30,39 @@ extension TrackerNode {
         return true
     }
 
+    // MARK: - A vote that may have decided
+
+    /// Another entry is to take the place of the one that this node has accepted of another master.
+    ///
+    /// That master may have had all the votes that it needed, and have answered. So this node takes its own entry for
+    /// decided, which makes a history of its own of it, to be merged.
+    ///
+    /// - Returns: whether it is so.
+    mutating func keepsVote(against entry: LoggedEntry) -> Bool {
+        guard !isQuorumMode, let own = log.durablePending, own.rivals(entry) else { return false }
+        return keepsVote()
+    }
+
+    /// The same, before its history is merged into another.
+    ///
+    /// Nobody is answered: whoever waits still is asked for anew.
+    mutating func keepsVote() -> Bool {
+        guard !isQuorumMode, let own = log.durablePending, own.header.index == state.index + 1,
+            own.header.previous == state.chain, own.header.updateCount > 0, !has(.voteForgotten)
+        else { return false }
+        // Of what it has proposed itself, in this life, it knows that it is not decided.
+        guard own.header.epoch != election.epoch else { return false }
+        let ballot = Ballot(epoch: promise.epoch, attempt: 0, index: own.header.index)
+        let kept = own.proposed(ballot, isAlone: true)
+        state.begin(kept.header, chain: kept.chain)
+        var cursor = UpdateCursor(kept.header)
+        while let update = try? cursor.next(kept.bytes) { _ = state.apply(update) }
+        log.append(decided: kept.bytes, at: kept.position)
+        return true
+    }
+
+    // MARK: - Merging
+
     mutating func beginMerge(_ sender: Life, _ position: Position, _ now: ClockReading, _ effects: inout Effects) {
         if cluster.merge != nil {
             // One after another; the others are told to wait.
@@ -99,6 +132,6 @@ extension TrackerNode {
         cluster.merge = nil
         cluster.neighbours[place].installedIn = election.epoch
         cluster.neighbours[place].isWhole = false
-        welcome(merge.source, needsTransfer: true, &effects)
+        welcome(merge.source, answering: merge.position, needsTransfer: true, &effects)
     }
 }

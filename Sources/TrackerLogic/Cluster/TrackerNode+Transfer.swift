@@ -14,6 +14,7 @@ extension TrackerNode {
             // It answers a probe: whoever is above and hears us is followed.
             makeWay(for: sender, neighbour.epoch, now, &effects)
         }
+        if phase == .following, cluster.following?.isInstalled != true { _ = keepsVote() }
         guard Int(number) < state.chunkCount else {
             // There are no more.
             return send(.chunk(number: number, index: state.index, bytes: []), to: sender, &effects)
@@ -208,7 +209,7 @@ extension TrackerNode {
         let newcomer = cluster.neighbours[place].life
         if position == state.position, digest != state.digest {
             cluster.neighbours[place].isWhole = false
-            return welcome(newcomer, needsTransfer: true, &effects)
+            return welcome(newcomer, answering: position, needsTransfer: true, &effects)
         }
         cluster.neighbours[place].position = position
         cluster.neighbours[place].isWhole = true

@@ -61,13 +61,16 @@ struct Gathering: Sendable, Hashable {
     /// Turns what was gathered into an entry and begins anew.
     ///
     /// - Parameters:
+    ///   - isAlone: whether its master is the only voter.
     ///   - previous: what the history before it comes to.
     ///   - spare: room for the requests of the next entry, from one that is done.
-    mutating func seal(_ ballot: Ballot, time: WallTime, previous: UInt64, spare: inout [WaitingRequest]) -> Proposal {
+    mutating func seal(
+        _ ballot: Ballot, isAlone: Bool, time: WallTime, previous: UInt64, spare: inout [WaitingRequest]
+    ) -> Proposal {
         let updatesEnd = UInt32(bytes.count)
         tickets.encode(into: &bytes)
         let header = EntryHeader(
-            index: ballot.index, epoch: ballot.epoch, attempt: ballot.attempt, time: time,
+            index: ballot.index, epoch: ballot.epoch, attempt: ballot.attempt, isAlone: isAlone, time: time,
             updateCount: UInt32(updateCount), ticketsOffset: updatesEnd, previous: previous)
         let chain = header.seal(&bytes)
         let size = bytes.count

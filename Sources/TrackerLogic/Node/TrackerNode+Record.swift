@@ -53,12 +53,14 @@ extension TrackerNode {
 
     /// The last entry of the log may never have been decided.
     ///
-    /// A node alone decides it by having it; in a cluster its fate is unknown, unless the snapshot holds it.
+    /// A node alone decides it by having it; in a cluster its fate is unknown, unless the snapshot holds it or its master
+    /// was the only voter.
     mutating func settleLastRestored() {
         guard let last = cluster.lastRestored else { return log.restored(through: state.index) }
         cluster.lastRestored = nil
         cluster.votedThrough = last.header.index
-        if isClustered, last.header.index > state.index {
+        let isDecided = last.header.isAlone && !has(.loneDecisionForgotten)
+        if isClustered, !isDecided, last.header.index > state.index {
             log.restored(through: state.index)
             return log.restorePending(last)
         }

@@ -324,8 +324,8 @@ public struct TrackerNode: Sendable, Equatable {
         guard !gathering.isEmpty else { return nil }
         let ballot = replication.propose(election.epoch, index: position.index + 1)
         return gathering.seal(
-            ballot, time: has(.wallClockStamps) ? now.wall : clock.read(now), previous: position.chain,
-            spare: &spareWaiting)
+            ballot, isAlone: decidesAlone, time: has(.wallClockStamps) ? now.wall : clock.read(now),
+            previous: position.chain, spare: &spareWaiting)
     }
 
     /// Settles the entry under way on a node alone, by its one vote.

@@ -205,6 +205,10 @@ public struct Welcome: Sendable, Hashable {
     /// The newcomer's number: its own, or one assigned.
     public var id: UInt32
     public var position: Position
+    /// Where the newcomer was when it said hello, in survivor mode; it may have decided more since.
+    ///
+    /// In quorum mode `Position.start`.
+    public var answered: Position
     /// Requests are sent on only by who has applied entries up to here: what earlier masters decided is known then.
     public var servesFrom: UInt64
     /// The attempt that is under way; earlier ones are void.
@@ -215,11 +219,12 @@ public struct Welcome: Sendable, Hashable {
     public var shardCount: UInt32
 
     public init(
-        id: UInt32, position: Position, servesFrom: UInt64, attempt: UInt32, needsTransfer: Bool,
+        id: UInt32, position: Position, answered: Position, servesFrom: UInt64, attempt: UInt32, needsTransfer: Bool,
         secret: ClusterSecret, shardCount: UInt32
     ) {
         self.id = id
         self.position = position
+        self.answered = answered
         self.servesFrom = servesFrom
         self.attempt = attempt
         self.needsTransfer = needsTransfer

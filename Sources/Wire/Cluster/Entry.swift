@@ -8,7 +8,7 @@
 ///     24  number of updates
 ///     28  offset of the tickets; the entry's length where there are none
 ///     32  chain: what all entries before this one come to
-///     40  ballot: epoch (round, then id), attempt
+///     40  ballot: epoch (round, then id), attempt; its highest bit tells that its master decides alone
 ///     56  checksum of everything else
 ///     64  updates, then tickets
 ///
@@ -37,14 +37,17 @@ public struct EntryHeader: Sendable, Hashable {
     public var epoch: Epoch
     /// Which proposal of that epoch at this index it is, from 0.
     public var attempt: UInt32
+    /// Whether its master was the only voter (survivor mode): whoever has it on the disk has it decided.
+    public var isAlone: Bool
 
     public init(
-        index: UInt64, epoch: Epoch, attempt: UInt32 = 0, time: WallTime, origin: UInt32? = nil, updateCount: UInt32,
-        ticketsOffset: UInt32 = 0, previous: UInt64 = 0
+        index: UInt64, epoch: Epoch, attempt: UInt32 = 0, isAlone: Bool = false, time: WallTime, origin: UInt32? = nil,
+        updateCount: UInt32, ticketsOffset: UInt32 = 0, previous: UInt64 = 0
     ) {
         self.index = index
         self.epoch = epoch
         self.attempt = attempt
+        self.isAlone = isAlone
         self.time = time
         self.origin = origin ?? epoch.id
         self.updateCount = updateCount
@@ -81,22 +84,23 @@ public struct EntryHeader: Sendable, Hashable {
             put(previous, at: 32)
             put(epoch.round, at: 40)
             put(epoch.id, at: 48)
-            put(attempt, at: 52)
+            put(attemptWord, at: 52)
         }
         let value = Primitives.checksum(bytes.span.bytes, skipping: EntryHeader.hole)
-        let sum = EntryHeader.checksum(ofValue: value, epoch, attempt)
+        let sum = EntryHeader.checksum(ofValue: value, epoch, attemptWord)
         bytes.withUnsafeMutableBytes { $0.storeBytes(of: sum.bigEndian, toByteOffset: 56, as: UInt64.self) }
         return EntryHeader.chain(ofValue: value)
     }
 
     /// Makes a sealed entry a proposal of another ballot; its value stays.
-    public static func restamp(_ bytes: inout [UInt8], epoch: Epoch, attempt: UInt32) {
+    public static func restamp(_ bytes: inout [UInt8], epoch: Epoch, attempt: UInt32, isAlone: Bool = false) {
+        let attemptWord = word(attempt, isAlone)
         bytes.withUnsafeMutableBytes { room in
             room.storeBytes(of: epoch.round.bigEndian, toByteOffset: 40, as: UInt64.self)
             room.storeBytes(of: epoch.id.bigEndian, toByteOffset: 48, as: UInt32.self)
-            room.storeBytes(of: attempt.bigEndian, toByteOffset: 52, as: UInt32.self)
+            room.storeBytes(of: attemptWord.bigEndian, toByteOffset: 52, as: UInt32.self)
         }
-        let sum = checksum(bytes, epoch, attempt)
+        let sum = checksum(bytes, epoch, attemptWord)
         bytes.withUnsafeMutableBytes { $0.storeBytes(of: sum.bigEndian, toByteOffset: 56, as: UInt64.self) }
     }
 
@@ -105,8 +109,10 @@ public struct EntryHeader: Sendable, Hashable {
         guard bytes.count >= EntryHeader.byteCount else { throw EntryDamaged() }
         let span = bytes.span.bytes
         epoch = Epoch(round: span.u64(at: 40), id: span.u32(at: 48))
-        attempt = span.u32(at: 52)
-        guard span.u32(at: 0) == EntryHeader.magic, span.u64(at: 56) == EntryHeader.checksum(bytes, epoch, attempt)
+        let attemptWord = span.u32(at: 52)
+        attempt = attemptWord & ~EntryHeader.aloneBit
+        isAlone = attemptWord & EntryHeader.aloneBit != 0
+        guard span.u32(at: 0) == EntryHeader.magic, span.u64(at: 56) == EntryHeader.checksum(bytes, epoch, attemptWord)
         else { throw EntryDamaged() }
         index = span.u64(at: 4)
         time = WallTime(milliseconds: Int64(bitPattern: span.u64(at: 12)))
@@ -127,12 +133,20 @@ public struct EntryHeader: Sendable, Hashable {
     private static func chain(ofValue value: UInt64) -> UInt64 { mixed(value) | 1 }
 
     /// All bytes but the checksum's own.
-    private static func checksum(_ bytes: [UInt8], _ epoch: Epoch, _ attempt: UInt32) -> UInt64 {
-        checksum(ofValue: Primitives.checksum(bytes.span.bytes, skipping: hole), epoch, attempt)
+    private static func checksum(_ bytes: [UInt8], _ epoch: Epoch, _ attemptWord: UInt32) -> UInt64 {
+        checksum(ofValue: Primitives.checksum(bytes.span.bytes, skipping: hole), epoch, attemptWord)
     }
 
-    private static func checksum(ofValue value: UInt64, _ epoch: Epoch, _ attempt: UInt32) -> UInt64 {
-        mixed(value ^ mixed(epoch.round ^ mixed(UInt64(epoch.id) << 32 | UInt64(attempt))))
+    private static func checksum(ofValue value: UInt64, _ epoch: Epoch, _ attemptWord: UInt32) -> UInt64 {
+        mixed(value ^ mixed(epoch.round ^ mixed(UInt64(epoch.id) << 32 | UInt64(attemptWord))))
+    }
+
+    private static let aloneBit: UInt32 = 1 << 31
+
+    private var attemptWord: UInt32 { EntryHeader.word(attempt, isAlone) }
+
+    private static func word(_ attempt: UInt32, _ isAlone: Bool) -> UInt32 {
+        attempt & ~aloneBit | (isAlone ? aloneBit : 0)
     }
 }
 

@@ -179,6 +179,7 @@ extension Welcome {
     func encode(into bytes: inout [UInt8]) {
         bytes.append(bigEndian: id)
         bytes.append(position)
+        bytes.append(answered)
         bytes.append(bigEndian: servesFrom)
         bytes.append(bigEndian: attempt)
         bytes.append(needsTransfer)
@@ -188,8 +189,8 @@ extension Welcome {
 
     init(_ reader: inout MessageReader) throws(ClusterMessageError) {
         self.init(
-            id: try reader.u32(), position: try reader.position(), servesFrom: try reader.u64(),
-            attempt: try reader.u32(), needsTransfer: try reader.flag(),
+            id: try reader.u32(), position: try reader.position(), answered: try reader.position(),
+            servesFrom: try reader.u64(), attempt: try reader.u32(), needsTransfer: try reader.flag(),
             secret: ClusterSecret(try reader.u64(), try reader.u64(), try reader.u64(), try reader.u64()),
             shardCount: try reader.u32())
     }

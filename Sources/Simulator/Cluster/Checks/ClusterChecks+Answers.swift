@@ -148,24 +148,25 @@ extension ClusterChecks {
             }
             groupAnswers.append((witness.place, answerer))
         }
-        let isOpen = places.contains { place in
-            self.isOpen(books[client].asks[place], step.node)
-        }
-        if !isOpen {
+        let open = places.first { isOpen(books[client].asks[$0], step) }
+        if open == nil {
             violate(
                 .answeredOnce, at: step.time,
                 "\(name(step.node)) answers a request of client \(client) more often than it has heard it")
         }
-        let place = places.first { self.isOpen(books[client].asks[$0], step.node) }
-        books[client].answer(place ?? places[0], answerer)
+        books[client].answer(open ?? places[0], answerer, at: step.time)
     }
 
     /// Copies of a request that a tracker may know of: those that it heard; in a group, any that somebody heard.
     private func copies(_ ask: Ask, _ node: Int) -> Int { isGroup ? ask.groupCopies : ask.heard[node] }
 
     /// Whether a tracker may answer one more copy.
-    private func isOpen(_ ask: Ask, _ node: Int) -> Bool {
-        ask.answerers.count { $0.node == node } < copies(ask, node)
+    ///
+    /// A group answers again what was answered before a death, be it by the same tracker, which has come back. Who
+    /// alone has heard a request forgets it as it dies.
+    private func isOpen(_ ask: Ask, _ step: ClusterStep) -> Bool {
+        let count = ask.answerers.count { $0.node == step.node && (!isGroup || $0.life == step.sight.life) }
+        return count < copies(ask, step.node)
     }
 
     /// Of two masters one is deposed, told or not: the one of the lower epoch, whose last votes may be on their way.
@@ -198,14 +199,15 @@ extension ClusterChecks {
     ) {
         let place = places.first { place in
             guard case .connect? = books[client].asks[place].request else { return false }
-            return isOpen(books[client].asks[place], step.node)
+            return isOpen(books[client].asks[place], step)
         }
         guard let place, reply.bytes.count == 16 else {
             return violate(
                 .onlyProvenAreAnswered, at: step.time,
                 "\(name(step.node)) gives client \(client) a connection id that it has not asked for")
         }
-        books[client].answer(place, Ask.Answerer(node: step.node, life: step.sight.life, epoch: step.sight.leads))
+        let answerer = Ask.Answerer(node: step.node, life: step.sight.life, epoch: step.sight.leads)
+        books[client].answer(place, answerer, at: step.time)
         books[client].issue(ConnectionID(reply.bytes.span.bytes.u64(at: 8)))
     }
 
@@ -223,12 +225,12 @@ extension ClusterChecks {
             }
             isAsked = true
             ids.append(id)
-            guard self.isOpen(ask, step.node) else { continue }
+            guard self.isOpen(ask, step) else { continue }
             isOpen = true
             let told = ClusterChecks.counts(ask.bytes, reply.bytes, hashCount)
             if isRight(told, since: ask.decidedBefore, step, before) {
-                books[client].answer(
-                    place, Ask.Answerer(node: step.node, life: step.sight.life, epoch: step.sight.leads))
+                let answerer = Ask.Answerer(node: step.node, life: step.sight.life, epoch: step.sight.leads)
+                books[client].answer(place, answerer, at: step.time)
                 return checkProof(ids, client, step)
             }
             stale = stale ?? (promises.repliesAreLinear ? history.latest(told, in: 0...ask.decidedBefore) : nil)

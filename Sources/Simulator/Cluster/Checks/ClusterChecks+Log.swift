@@ -10,7 +10,7 @@ extension ClusterChecks {
         let sight = step.sight
         guard sight.isWhole else { return }
         if before.isWhole, sight.position == before.position, sight.digest == before.digest { return }
-        guard before.isWhole else { return observe(sight, step.node, at: step.time) }
+        guard before.isWhole || !step.applied.isEmpty else { return observe(sight, step.node, at: step.time) }
         if sight.position.index < before.position.index, promises.hasOneHistory {
             return violate(
                 .decidedIsForEver, at: step.time,
@@ -105,6 +105,11 @@ extension ClusterChecks {
             }
             return
         }
+        // Whoever loses sight of the others takes what he has voted for as decided.
+        let headers = step.applied.lazy.compactMap { try? EntryHeader($0) }
+        if before.leads == nil, headers.contains(where: { $0.index == position.index && $0.isAlone }) {
+            return checkKept(position, step)
+        }
         // Who counts may have changed in this very step.
         let isDecided = [before.voters, step.sight.voters].contains { voters in
             let holders = holders(position, among: voters)
@@ -117,6 +122,14 @@ extension ClusterChecks {
                 "\(name(step.node)) applies entry \(position.index), which is on the disks of "
                     + "\(holders(position, among: step.sight.voters)) of the active \(step.sight.voters)")
         }
+    }
+
+    /// An entry that a tracker has accepted, and that may have been decided, as it gives up hope to learn that.
+    private mutating func checkKept(_ position: Position, _ step: ClusterStep) {
+        guard !nodes[step.node].disk.holds(position.index, chain: position.chain) else { return }
+        violate(
+            .quorumDecides, at: step.time,
+            "\(name(step.node)) keeps entry \(position.index), which is not on its own disk")
     }
 
     /// Whether a tracker has been heard within the detection time, by a clock that may be fast.

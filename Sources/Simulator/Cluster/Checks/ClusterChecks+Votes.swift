@@ -267,7 +267,9 @@ extension ClusterChecks {
     mutating func checkAborted(
         _ position: Position, _ header: EntryHeader, _ tickets: Tickets, _ step: ClusterStep
     ) {
-        // In survivor mode, whoever stored the entry may have found itself master on the other side of a partition.
+        // In survivor mode, whoever stored the entry may have found itself master on the other side of a partition, or
+        // have kept it.
+        if !promises.abortsAreFinal, header.isAlone { return }
         func isVoid(in epoch: Epoch) -> Bool { promises.abortsAreFinal || header.epoch == epoch }
         if abortedValues.contains(where: { $0.chain == position.chain && isVoid(in: $0.epoch) }) {
             violate(

@@ -33,8 +33,8 @@ struct NodeRecord: Sendable {
         var bytes: [UInt8]
     }
 
-    /// Proposals that are remembered: one is under way at a time, with an attempt or two before it.
-    private static let proposalCount = 8
+    /// Proposals that are remembered: one is under way at a time, but who is cut off may come back with an old one.
+    private static let proposalCount = 64
     private static let numberCount = 4096
 
     init(configuration: NodeConfiguration, nodeCount: Int) {

@@ -52,7 +52,7 @@ package struct ClusterStep: Sendable {
     package var time: Instant
     /// What the tracker is like afterwards.
     package var sight: NodeSight
-    /// The entries that it has applied in this step, as far as it still has them, in order.
+    /// The entries that it has applied in this step, as far as they can be seen, in order.
     package var applied: [[UInt8]]
     /// Says which shard an info hash falls into, and in survivor mode what the swarms are like.
     package var table: SwarmTable?
@@ -84,5 +84,15 @@ extension NodeSight {
             position: inspection.position, digest: inspection.digest, time: time, pending: inspection.pending,
             isWhole: inspection.isWhole, isFenced: inspection.isFenced, waitingRequests: inspection.waitingRequests,
             tailCount: inspection.tailCount, tailByteCount: inspection.tailByteCount, voters: inspection.voters)
+    }
+}
+
+extension Event {
+    /// A decided entry that has just come from another tracker.
+    func entry(_ index: UInt64) -> [UInt8]? {
+        guard case .messageReceived(let message) = self, case .entries(let entries, _) = message.body else {
+            return nil
+        }
+        return entries.first { (try? EntryHeader($0))?.index == index }
     }
 }

@@ -28,7 +28,15 @@ struct Ask: Sendable {
     var lastHeardAt: Instant
     /// How often it is in the log.
     var decidedCount = 0
-    var answerers: [Answerer] = []
+    private(set) var answerers: [Answerer] = []
+    /// When the last of them answered.
+    private var answeredAt: Instant?
+    /// Rounds of copies that came so late after an answer that a group has to take them for new requests.
+    private var lateRounds = 0
+    private var isLateRoundOpen = false
+
+    /// How long a group remembers what it has answered: twelve seconds, by a clock that may be fast.
+    private static let memory = Duration.seconds(10)
 
     init(_ bytes: [UInt8], nodeCount: Int, decidedBefore: UInt64, at time: Instant) {
         transactionID = Ask.transactionID(bytes.span.bytes)
@@ -46,7 +54,21 @@ struct Ask: Sendable {
     }
 
     /// Copies that a group may have heard: of those that were sent, each tracker may have missed another.
-    var groupCopies: Int { max(heard.max() ?? 0, min(sentCount, heard.reduce(0, +))) }
+    var groupCopies: Int { max(heard.max() ?? 0, min(sentCount, heard.reduce(0, +))) + lateRounds }
+
+    mutating func hear(by node: Int, at time: Instant) {
+        heard[node] += 1
+        lastHeardAt = time
+        guard let answeredAt, !isLateRoundOpen, time - answeredAt >= Ask.memory else { return }
+        isLateRoundOpen = true
+        lateRounds += 1
+    }
+
+    mutating func answer(_ answerer: Answerer, at time: Instant) {
+        answerers.append(answerer)
+        answeredAt = time
+        isLateRoundOpen = false
+    }
 
     func isCopy(of other: RawSpan) -> Bool {
         guard bytes.count == other.byteCount else { return false }
@@ -95,8 +117,7 @@ struct RequestBook: Sendable {
             put(Ask(copy, nodeCount: nodeCount, decidedBefore: decidedBefore, at: time))
         }
         guard let place = place(of: bytes) else { return }
-        asks[place].heard[node] += 1
-        asks[place].lastHeardAt = time
+        asks[place].hear(by: node, at: time)
     }
 
     private func place(of bytes: RawSpan) -> Int? {
@@ -109,7 +130,9 @@ struct RequestBook: Sendable {
         asks.indices.filter { asks[$0].transactionID == transactionID }
     }
 
-    mutating func answer(_ place: Int, _ answerer: Ask.Answerer) { asks[place].answerers.append(answerer) }
+    mutating func answer(_ place: Int, _ answerer: Ask.Answerer, at time: Instant) {
+        asks[place].answer(answerer, at: time)
+    }
 
     mutating func decide(_ place: Int) { asks[place].decidedCount += 1 }
 

@@ -75,6 +75,48 @@ struct Plant: Sendable {
         options.stay = .seconds(8)
     }
 
+    /// Messages of a group come late.
+    @Sendable
+    private static func lateGroup(_ options: inout ClusterOptions) {
+        group(&options)
+        options.bus.stragglerPerMille = 200
+        options.bus.maxStragglerDelay = .seconds(20)
+        options.stay = .seconds(8)
+    }
+
+    /// One of two trackers is left alone, and dies as it decides.
+    @Sendable
+    private static func loneDeaths(_ options: inout ClusterOptions) {
+        (options.nodeCount, options.spareCount) = (2, 0)
+        options.faults.kinds = [.crash]
+        options.faults.meanGap = .seconds(5)
+        options.faults.maxBlows = 40
+        options.faults.maxDown = 2
+        options.faults.struckOneIn[ClusterMoment.commitSent.rawValue] = 6
+        options.interval = 60
+        (options.maxWallError, options.maxDrift) = (1000, 0)
+    }
+
+    /// Trackers lose sight of each other for moments.
+    @Sendable
+    private static func lostSight(_ options: inout ClusterOptions) {
+        options.faults.kinds = [.partition, .oneWayPartition, .clog, .pause]
+        options.faults.meanGap = .seconds(3)
+        options.faults.maxBlows = 20
+        options.bus.maxDelay = .milliseconds(300)
+        options.interval = 60
+        (options.maxWallError, options.maxDrift) = (1000, 0)
+    }
+
+    /// The same, and what they say to each other comes late.
+    @Sendable
+    private static func lateWelcomes(_ options: inout ClusterOptions) {
+        lostSight(&options)
+        options.faults.kinds = [.partition, .slowPair]
+        options.bus.stragglerPerMille = 300
+        options.bus.maxStragglerDelay = .seconds(1)
+    }
+
     /// Disks refuse what they are to write.
     @Sendable
     private static func refusals(_ options: inout ClusterOptions) { options.disk.failPerMille = 200 }
@@ -212,6 +254,7 @@ struct Plant: Sendable {
         Plant(.twoRepliers, .silentUnlessServing, on: group),
         Plant(.twoConnectors, .silentUnlessServing, on: group),
         Plant(.settledForgotten, .updateIsAsked, .answeredOnce, on: group),
+        Plant(.settledByTimeOnly, .updateIsAsked, .answeredOnce, within: 3000, on: lateGroup),
         Plant(.scrapeUnconfirmed, .readsAreFresh, within: 2000, on: scrapes),
         Plant(.confirmedByOne, .readsAreFresh, within: 2000, on: scrapes),
         Plant(.leaseByHearing, .readsAreFresh, within: 2000, on: scrapes),
@@ -225,6 +268,11 @@ struct Plant: Sendable {
         Plant(.requestsDropped, .requestsAreKept, on: any),
         Plant(.unboundedBook, .queuesAreBounded, on: crowds),
 
+        Plant(
+            .staleWelcomeAccepted, .answeredSurvives, .healedIsAnswered, .healedIsOne, within: 10_000, in: survivors,
+            on: lateWelcomes),
+        Plant(.voteForgotten, .answeredSurvives, within: 6000, in: survivors, on: lostSight),
+        Plant(.loneDecisionForgotten, .answeredSurvives, within: 3000, in: survivors, on: loneDeaths),
         Plant(.idGivenTwice, .healedIsOne, in: survivors),
         Plant(.mergeForgetsPeers, .answeredSurvives, in: survivors, on: partitions),
         Plant(.mergeKeepsOlder, .mergeTakesTheLatest, in: survivors, on: partitions),
