@@ -61,6 +61,8 @@ struct ClusterState: Sendable, Equatable {
     var keepaliveAt = Instant(nanoseconds: 0)
     /// When the proposal under way, or what else was asked, was last sent.
     var sentAt = Instant(nanoseconds: 0)
+    /// The same of the question that reads wait for: they come all the time, and are not to hold up the rest.
+    var confirmSentAt = Instant(nanoseconds: 0)
     /// When requests were last handed on.
     var handedOnAt = Instant(nanoseconds: 0)
     /// In a group: requests that were answered without an entry, in this step.

@@ -36,6 +36,8 @@ struct Neighbour: Sendable, Hashable {
     var addressedAt: Instant?
     /// Since when a vote has been awaited from it.
     var voteAwaitedSince: Instant?
+    /// When it was last asked for that vote.
+    var voteAskedAt = Instant(nanoseconds: 0)
     /// Whether it was dropped from the active list for not voting; until it says hello anew.
     var isDropped = false
 }

@@ -177,7 +177,7 @@ extension TrackerNode {
     mutating func attendToReads(_ now: ClockReading, _ effects: inout Effects) {
         if isServing, cluster.reads.begin() {
             cluster.reads.confirmed(by: cluster.id, round: cluster.reads.round)
-            cluster.sentAt = now.monotonic
+            cluster.confirmSentAt = now.monotonic
             broadcast(.confirm(round: cluster.reads.round), epoch: election.epoch, &effects)
         }
         guard cluster.reads.isRoundUnderWay else { return }

@@ -91,7 +91,10 @@ extension TrackerNode {
         cluster.owesCommit = false
         let decided = has(.commitSentEarly) ? entry.position : state.position
         broadcast(.prepare(entry: entry.bytes, at: decided), epoch: election.epoch, &effects)
-        for place in cluster.neighbours.all.indices { cluster.neighbours[place].voteAwaitedSince = now.monotonic }
+        for place in cluster.neighbours.all.indices {
+            cluster.neighbours[place].voteAwaitedSince = now.monotonic
+            cluster.neighbours[place].voteAskedAt = now.monotonic
+        }
         cluster.keepaliveAt = now.monotonic + policy.keepalive
         writeLog(now, &effects)
         if has(.ownVoteBeforeDurable) { replication.okReceived(from: cluster.id, entry.header.ballot) }
@@ -112,12 +115,14 @@ extension TrackerNode {
                     !replication.hasVoted(neighbour.life.id), !has(.proposalSentOnce)
                 else { continue }
                 if attendToStraggler(place, now) { continue }
+                cluster.neighbours[place].voteAskedAt = now.monotonic
                 send(
                     .prepare(entry: pending.bytes, at: state.position), to: neighbour.life, epoch: election.epoch,
                     &effects)
             }
         }
-        if cluster.reads.isRoundUnderWay {
+        if cluster.reads.isRoundUnderWay, now.monotonic - cluster.confirmSentAt >= retryPause {
+            cluster.confirmSentAt = now.monotonic
             broadcast(.confirm(round: cluster.reads.round), epoch: election.epoch, &effects)
         }
     }
@@ -140,7 +145,7 @@ extension TrackerNode {
         case .allAskedAgain(let every):
             // The first seconds are for messages that were lost; then at the policy's pace.
             guard waited >= policy.detectionTime else { return false }
-            return waited.nanoseconds % every.nanoseconds >= retryPause.nanoseconds
+            return now.monotonic - cluster.neighbours[place].voteAskedAt < every
         }
     }
 

@@ -202,6 +202,7 @@ extension TrackerNode {
         if phase == .master {
             print.absorb(now - cluster.heardQuorumAt >= policy.detectionTime)
             print.absorb(now - cluster.sentAt >= retryPause)
+            print.absorb(cluster.reads.isRoundUnderWay && now - cluster.confirmSentAt >= retryPause)
             print.absorb(log.pending != nil && now - cluster.proposedAt >= policy.keepalive)
             // Of the entry under way.
             print.absorb(cluster.isVoid)
