@@ -9,7 +9,9 @@ enum ClusterTable {
         facts.add("cluster", "\(cluster.mode), \(master), epoch \(cluster.epoch.round).\(cluster.epoch.id)")
         facts.add("voters", cluster.voters.map(String.init).joined(separator: ", "))
         if let bus = cluster.bus {
-            let state = bus.isConnected ? "works" : "lost"
+            // With several brokers it is worth knowing which.
+            let place = bus.endpoint.contains(",") ? bus.broker.map { " at \($0)" } ?? "" : ""
+            let state = bus.isConnected ? "works" + place : "lost"
             facts.add(
                 "bus",
                 "\(bus.endpoint) \(state); \(Figures.grouped(bus.sent)) sent, \(Figures.grouped(bus.received)) received, "

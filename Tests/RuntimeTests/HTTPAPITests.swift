@@ -79,7 +79,7 @@ struct HTTPAPITests {
         #expect(try #require(Double(uptime.1)) > 1_000_000)
         #expect(
             response.text.replacing(uptime.0, with: "\"uptimeSeconds\":0") == """
-                {"cluster":{"bus":{"dropped":203,"endpoint":"stomp://broker:61613","isConnected":true,\
+                {"cluster":{"bus":{"broker":"broker:61613","dropped":203,"endpoint":"stomp://broker:61613","isConnected":true,\
                 "lastProblem":"it was closed","received":202,"reconnections":206,"rejected":204,"repaired":205,\
                 "sent":201},"commitIndex":20,"digest":"0000000000000abc","elections":{"candidacies":222,\
                 "divergences":227,"merges":226,"stepDowns":224,"suspicions":221,"transfers":225,"victories":223},\

@@ -20,6 +20,7 @@ struct StillCluster: ClusterProvider {
                 sight(3, nil, 15, silence: .seconds(70)),
             ])
         var bus = BusStatus(endpoint: "stomp://broker:61613")
+        bus.broker = "broker:61613"
         (bus.isConnected, bus.sent, bus.received, bus.dropped) = (true, 201, 202, 203)
         (bus.rejected, bus.repaired, bus.reconnections, bus.lastProblem) = (204, 205, 206, "it was closed")
         var tally = BusTally()

@@ -205,6 +205,8 @@ class TwoBrokers(BrokerTest):
         self.go_on_until(lambda: all(broker.host.ipv4 in connections(member) for member in trackers.members),
                          peers, client, 60, lambda: list(map(connections, trackers.members)))
         self.go_on_until(lambda: are_connected(trackers), peers, client, 10, trackers.views)
+        for member in trackers.members:
+            self.assertEqual(member.cluster_view()["bus"]["broker"], broker.place)
 
 
 class Logins(BrokerTest):

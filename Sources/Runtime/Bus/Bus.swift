@@ -48,6 +48,8 @@ public struct BusStatus: Sendable, Equatable, Codable {
     public var isConnected: Bool
     /// Where to, without credentials: `stomp://broker:61613`, `multicast://239.…:…`, `embedded`.
     public var endpoint: String
+    /// Which of its brokers it uses, as `HOST:PORT`; nil where it has none, or is not connected.
+    public var broker: String?
     /// Messages handed to the network.
     public var sent: UInt64
     /// Authentic messages handed to the inbox.

@@ -51,6 +51,7 @@ final class BusDesk: Sendable {
     func lost(_ reason: String) {
         state.withLock { state in
             state.status.isConnected = false
+            state.status.broker = nil
             state.status.lastProblem = reason
             state.queue.dropAll()
             state.isAwaited = false

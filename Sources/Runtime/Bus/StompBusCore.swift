@@ -198,6 +198,8 @@ final class StompBusCore: @unchecked Sendable {
         current = connection
         gate.hearsTwice = true
         rotation.moved(to: connection.broker)
+        let broker = plan.options.brokers[connection.broker].description
+        desk?.withState { $0.status.broker = broker }
         loop.scheduleTask(in: .nanoseconds(Limits.overlap.nanoseconds)) { [self, weak former] in
             guard let former, former === self.former else { return }
             former.end()
@@ -230,7 +232,7 @@ final class StompBusCore: @unchecked Sendable {
         (current, former) = (nil, nil)
         inbox = nil
         tellCounts()
-        desk?.withState { $0.status.isConnected = false }
+        desk?.withState { ($0.status.isConnected, $0.status.broker) = (false, nil) }
         let closing = broker?.close()
         broker = nil
         guard let closing else { return done() }
@@ -243,8 +245,10 @@ extension StompBusCore: StompConnectionOwner {
         if connection === candidate { return move(to: connection) }
         guard connection === current, stopped == nil else { return }
         for index in toldReasons.indices { toldReasons[index] = nil }
+        let broker = plan.options.brokers[connection.broker].description
         desk?.withState { [wasConnected] state in
             state.status.isConnected = true
+            state.status.broker = broker
             if wasConnected { state.status.reconnections += 1 }
         }
         wasConnected = true

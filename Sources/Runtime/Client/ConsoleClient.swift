@@ -66,6 +66,8 @@ public struct ClusterView: Sendable, Hashable, Decodable {
     public struct Bus: Sendable, Hashable, Decodable {
         public var isConnected: Bool
         public var endpoint: String
+        /// Of several brokers, the one in use; nil where there is none, and for a tracker that does not tell.
+        public var broker: String?
         public var sent: UInt64
         public var received: UInt64
         public var dropped: UInt64

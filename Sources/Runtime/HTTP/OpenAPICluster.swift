@@ -206,6 +206,9 @@ extension OpenAPIDocument {
                 endpoint:
                   type: string
                   description: Where to, without credentials.
+                broker:
+                  type: string
+                  description: The broker in use. Left out where there is none, or it is lost.
                 sent:
                   type: integer
                   format: int64
