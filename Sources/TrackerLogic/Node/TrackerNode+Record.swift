@@ -53,8 +53,8 @@ extension TrackerNode {
 
     /// The last entry of the log may never have been decided.
     ///
-    /// A node alone decides it by having it; in a cluster its fate is unknown, unless the snapshot holds it or its master
-    /// was the only voter.
+    /// A node alone decides it by having it; in a cluster its fate is unknown, unless the snapshot holds it, or its
+    /// master was the only voter.
     mutating func settleLastRestored() {
         guard let last = cluster.lastRestored else { return log.restored(through: state.index) }
         cluster.lastRestored = nil
