@@ -12,7 +12,7 @@ public struct Effects: Sendable, Equatable {
     public var replies = DatagramBatch()
     /// Answers to requests that came over HTTP.
     public var answers: [Answer] = []
-    /// Messages to other trackers, to be sent in this order, after the replies.
+    /// Messages to other trackers, to be sent in this order.
     public var messages: [ClusterMessage] = []
     /// Writes, to be made durable in this order.
     public var persists: [Persist] = []
@@ -20,6 +20,13 @@ public struct Effects: Sendable, Equatable {
     public var observations: [Observation] = []
 
     public init() {}
+
+    /// Whether there is nothing to carry out.
+    public var isNothing: Bool {
+        @inline(__always) get {
+            messages.isEmpty && persists.isEmpty && replies.isEmpty && observations.isEmpty && answers.isEmpty
+        }
+    }
 
     /// Forgets what was carried out and keeps the room.
     public mutating func removeAll() {

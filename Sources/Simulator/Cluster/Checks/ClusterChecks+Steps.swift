@@ -49,7 +49,7 @@ extension ClusterChecks {
         guard let before else {
             return violate(.timeGoesOn, at: step.time, "\(name(step.node)) takes a step and is not alive")
         }
-        note(event, step)
+        note(event, node: step.node, at: step.time)
         if step.sight.life != before.life { lives.append((step.sight.life, step.node)) }
         checkEpoch(step)
         checkPosition(step, before)
@@ -68,12 +68,12 @@ extension ClusterChecks {
         nodes[step.node].sight = step.sight
     }
 
-    private mutating func note(_ event: Event, _ step: ClusterStep) {
+    mutating func note(_ event: Event, node: Int, at time: Instant) {
         switch event {
-        case .persisted(let token): nodes[step.node].disk.tell(token, isWritten: true)
-        case .persistFailed(let token, _): nodes[step.node].disk.tell(token, isWritten: false)
+        case .persisted(let token): nodes[node].disk.tell(token, isWritten: true)
+        case .persistFailed(let token, _): nodes[node].disk.tell(token, isWritten: false)
         case .messageReceived(let message):
-            if let sender = node(withID: message.sender.id) { nodes[step.node].heardAt[sender] = step.time }
+            if let sender = self.node(withID: message.sender.id) { nodes[node].heardAt[sender] = time }
         case .started, .datagramsReceived, .requestReceived, .busConnected, .busLost, .deadlineReached,
             .commandReceived:
             break

@@ -167,6 +167,10 @@ package struct ClusterChecks: Sendable {
     ) -> NodeSight {
         let before = nodes[node].lastSight
         let sight = NodeSight(&machine, knowing: before?.voters ?? [])
+        if let before, sight == before, ClusterChecks.isQuiet(event, effects) {
+            note(event, node: node, at: time)
+            return sight
+        }
         var applied: [[UInt8]] = []
         var table: SwarmTable?
         // What a lone master was about to decide when it died, it has decided, and finds so as it begins anew.
@@ -182,6 +186,20 @@ package struct ClusterChecks: Sendable {
         }
         watch(ClusterStep(node: node, time: time, sight: sight, applied: applied, table: table), before, event, effects)
         return sight
+    }
+
+    /// Whether a tracker has heard that another lives, or looked at its clock, and has done nothing.
+    ///
+    /// Where it is as it was, too, there is nothing to check. Most steps are so.
+    @inline(__always)
+    private static func isQuiet(_ event: Event, _ effects: borrowing Effects) -> Bool {
+        switch event {
+        case .deadlineReached: effects.isNothing
+        case .messageReceived(let message): if case .keepalive = message.body { effects.isNothing } else { false }
+        case .started, .datagramsReceived, .requestReceived, .persisted, .persistFailed, .busConnected, .busLost,
+            .commandReceived:
+            false
+        }
     }
 
     /// A write of a node has become durable.
