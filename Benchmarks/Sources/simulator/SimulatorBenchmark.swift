@@ -110,8 +110,13 @@ enum Row {
             grouped(median(rounds.map { Double($0.simulatedSeconds) / $0.seconds })),
             grouped(Double(rounds[0].events) / Double(seeds)),
             "\(rounds[0].failures)",
-            hashes.count == 1 ? String(rounds[0].hash, radix: 16) : "DIFFERS",
+            hashes.count == 1 ? text(hash: rounds[0].hash) : "DIFFERS",
         ])
+    }
+
+    private static func text(hash: UInt64) -> String {
+        let digits = String(hash, radix: 16)
+        return String(repeating: "0", count: 16 - digits.count) + digits
     }
 
     private static let widths = [10, 18, 12, 15, 13, 8, 18]
