@@ -105,7 +105,7 @@ extension ClusterChecks {
             }
             return
         }
-        // Whoever loses sight of the others takes what he has voted for as decided.
+        // Whoever is given another entry in its place takes what he has voted for as decided (survivor mode).
         let headers = step.applied.lazy.compactMap { try? EntryHeader($0) }
         if before.leads == nil, headers.contains(where: { $0.index == position.index && $0.isAlone }) {
             return checkKept(position, step)
