@@ -91,11 +91,9 @@ extension ClusterWorld {
 
     /// Whether a request may be met by silence, and be sent once more, though all works.
     ///
-    /// Where clocks are too far apart for connection ids, the trackers of a group do not agree on who has proved its
-    /// address. A slave keeps nothing of what it takes for forged; when it becomes master, nobody may have kept it.
-    func mayBeUnheard(since askedAt: Instant) -> Bool {
-        !options.hasGoodClocks && options.entry == .group && lastMasterAt >= askedAt
-    }
+    /// Where clocks are too far apart for connection ids, trackers do not agree on who has proved its address. One that
+    /// is not in service, or a slave of a group, says nothing to what it takes for forged, and does not keep it.
+    func mayBeUnheard(since askedAt: Instant) -> Bool { !options.hasGoodClocks && lastMasterAt >= askedAt }
 
     /// A request of a client has come to its end.
     private mutating func ended(_ place: Int, _ outcome: Announcer.Outcome) {
