@@ -18,17 +18,29 @@ extension HTTPTimedTests.HTTPServiceTests {
 
     @Test("a port in use is refused before anything runs, with the address and the way out")
     func portInUse() async throws {
-        let first = try await tracker(Logic())
-        await #expect {
-            _ = try await tracker(Logic(), on: first.address)
-        } throws: { error in
-            "\(error)"
-                == "cannot listen for the HTTP tracker on \(first.address): "
-                + "another program has this port; stop it, or choose another port"
+        try await thoughOthersTakePorts {
+            let first = try await tracker(Logic())
+            await #expect {
+                _ = try await tracker(Logic(), on: first.address)
+            } throws: { error in
+                "\(error)"
+                    == "cannot listen for the HTTP tracker on \(first.address): "
+                    + "another program has this port; stop it, or choose another port"
+            }
+            await first.close()
+            let second = try await tracker(Logic(), on: first.address)
+            await second.close()
         }
-        await first.close()
-        let second = try await tracker(Logic(), on: first.address)
-        await second.close()
+    }
+
+    /// Between a test's two uses of a port, another test may have been given it: then it begins anew.
+    private func thoughOthersTakePorts(_ body: () async throws -> Void) async throws {
+        for _ in 1..<5 {
+            do {
+                return try await body()
+            } catch let error as ListenFailure where error.cause == .addressInUse {}
+        }
+        try await body()
     }
 
     @Test("an address that is not ours is refused, in either family", arguments: ["192.0.2.1", "2001:db8::1"])
