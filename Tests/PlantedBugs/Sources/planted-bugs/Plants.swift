@@ -269,9 +269,9 @@ struct Plant: Sendable {
         Plant(.unboundedBook, .queuesAreBounded, on: crowds),
 
         Plant(
-            .staleWelcomeAccepted, .answeredSurvives, .healedIsAnswered, .healedIsOne, within: 10_000, in: survivors,
+            .staleWelcomeAccepted, .answeredSurvives, .healedIsAnswered, .healedIsOne, within: 20_000, in: survivors,
             on: lateWelcomes),
-        Plant(.voteForgotten, .answeredSurvives, within: 6000, in: survivors, on: lostSight),
+        Plant(.voteForgotten, .answeredSurvives, within: 20_000, in: survivors, on: lostSight),
         Plant(.loneDecisionForgotten, .answeredSurvives, within: 3000, in: survivors, on: loneDeaths),
         Plant(.idGivenTwice, .healedIsOne, in: survivors),
         Plant(.mergeForgetsPeers, .answeredSurvives, in: survivors, on: partitions),
