@@ -93,7 +93,11 @@ extension ClusterWorld {
     ///
     /// Where clocks are too far apart for connection ids, trackers do not agree on who has proved its address. One that
     /// is not in service, or a slave of a group, says nothing to what it takes for forged, and does not keep it.
-    func mayBeUnheard(since askedAt: Instant) -> Bool { !options.hasGoodClocks && lastMasterAt >= askedAt }
+    ///
+    /// Only while the role changes hands: where elections go on and on, nobody is excused.
+    func mayBeUnheard(since askedAt: Instant) -> Bool {
+        !options.hasGoodClocks && lastMasterAt >= askedAt && lastMasterAt - askedAt <= .seconds(1)
+    }
 
     /// A request of a client has come to its end.
     private mutating func ended(_ place: Int, _ outcome: Announcer.Outcome) {
