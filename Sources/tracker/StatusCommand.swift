@@ -63,6 +63,7 @@ struct StatusCommand: AsyncParsableCommand {
         add(
             "not answered",
             "\(Figures.grouped(counters.ignored)) junk, \(Figures.grouped(counters.dropped)) dropped, "
+                + "\(Figures.grouped(counters.timedOut)) timed out, "
                 + "\(Figures.grouped(counters.errorsWithheld)) errors withheld")
         add(
             "since start",

@@ -11,7 +11,7 @@ struct ConsoleClientTests {
         "digest":"00000000deadbeef","accessMode":"open","torrents":5,"peers":6,"peersIPv4":6,"peersIPv6":0,"seeders":1,
         "registeredTorrents":0,"intervalSeconds":1800,"waitingRequests":0,"new":[],
         "counters":{"connects":1,"announces":2,"scrapes":3,"errors":4,"errorsWithheld":5,"ignored":6,"dropped":7,
-        "entries":8,"updates":9,"expired":10,"completed":11}}}
+        "timedOut":8,"entries":8,"updates":9,"expired":10,"completed":11}}}
         """
 
     @Test("asks with the token, and reads the status, whatever keys are new")

@@ -95,7 +95,8 @@ struct HTTPAPITests {
                 "listeners":[{"address":"0.0.0.0:6969","service":"udp"},{"address":"[::]:6969","service":"http"}],\
                 "node":{"accessMode":"private","commitIndex":20,"counters":{"announces":102,\
                 "completed":18446744073709551615,"connects":101,"dropped":107,"entries":108,"errors":104,\
-                "errorsWithheld":105,"expired":110,"ignored":106,"scrapes":103,"updates":109},\
+                "errorsWithheld":105,"expired":110,"ignored":106,"scrapes":103,"timedOut":111,\
+                "updates":109},\
                 "digest":"0000000000000abc","epoch":{"id":7,"round":3},"id":7,"intervalSeconds":1800,\
                 "lastIndex":21,"peers":25,"peersIPv4":12,"peersIPv6":13,"registeredTorrents":15,"role":"master",\
                 "seeders":14,"torrents":11,"waitingRequests":16},"processID":4711,\

@@ -13,6 +13,7 @@ struct MetricsNodeTests {
         (counters.connects, counters.announces, counters.scrapes) = (101, 102, 103)
         (counters.errors, counters.errorsWithheld, counters.ignored, counters.dropped) = (104, 105, 106, 107)
         (counters.entries, counters.updates, counters.expired, counters.completed) = (108, 109, 110, .max)
+        counters.timedOut = 111
         return NodeStatus(
             id: 7, role: role, epoch: Epoch(round: 3, id: 7), commitIndex: 20, lastIndex: 21, digest: 0xABC,
             accessMode: .private, table: table, registeredTorrents: 15, interval: 1800, waitingRequests: 16,
@@ -29,7 +30,8 @@ struct MetricsNodeTests {
                 "swarmkeeper_up 1", "swarmkeeper_connects_total 101", "swarmkeeper_announces_total 102",
                 "swarmkeeper_scrapes_total 103", "swarmkeeper_errors_total 104",
                 "swarmkeeper_errors_withheld_total 105", "swarmkeeper_ignored_total 106",
-                "swarmkeeper_dropped_total 107", "swarmkeeper_entries_total 108", "swarmkeeper_updates_total 109",
+                "swarmkeeper_dropped_total 107", "swarmkeeper_timed_out_total 111",
+                "swarmkeeper_entries_total 108", "swarmkeeper_updates_total 109",
                 "swarmkeeper_expired_total 110", "swarmkeeper_completed_total 18446744073709551615",
                 "swarmkeeper_torrents 11", "swarmkeeper_peers{family=\"ipv4\"} 12",
                 "swarmkeeper_peers{family=\"ipv6\"} 13", "swarmkeeper_seeders 14",

@@ -26,6 +26,7 @@ public struct StatusReport: Sendable, Hashable, Decodable {
         public var errorsWithheld: UInt64
         public var ignored: UInt64
         public var dropped: UInt64
+        public var timedOut: UInt64
         public var expired: UInt64
         public var completed: UInt64
     }

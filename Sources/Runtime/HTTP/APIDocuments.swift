@@ -60,6 +60,7 @@ struct NodeDocument: Encodable {
         var errorsWithheld: UInt64
         var ignored: UInt64
         var dropped: UInt64
+        var timedOut: UInt64
         var entries: UInt64
         var updates: UInt64
         var expired: UInt64
@@ -103,8 +104,8 @@ struct NodeDocument: Encodable {
         self.counters = CountersDocument(
             connects: counters.connects, announces: counters.announces, scrapes: counters.scrapes,
             errors: counters.errors, errorsWithheld: counters.errorsWithheld, ignored: counters.ignored,
-            dropped: counters.dropped, entries: counters.entries, updates: counters.updates,
-            expired: counters.expired, completed: counters.completed)
+            dropped: counters.dropped, timedOut: counters.timedOut, entries: counters.entries,
+            updates: counters.updates, expired: counters.expired, completed: counters.completed)
     }
 
     private static func name(_ mode: AccessMode) -> String {

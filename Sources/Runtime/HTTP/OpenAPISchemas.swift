@@ -126,6 +126,7 @@ extension OpenAPIDocument {
                 - errorsWithheld
                 - ignored
                 - dropped
+                - timedOut
                 - entries
                 - updates
                 - expired
@@ -157,6 +158,10 @@ extension OpenAPIDocument {
                   type: integer
                   format: int64
                   description: Requests dropped because too many were waiting.
+                timedOut:
+                  type: integer
+                  format: int64
+                  description: Requests given up because nobody could answer them in time.
                 entries:
                   type: integer
                   format: int64

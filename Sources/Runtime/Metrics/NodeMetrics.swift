@@ -27,6 +27,7 @@ public enum NodeMetrics {
             ("errors_withheld", "Errors withheld by the limit per address.", counters.errorsWithheld),
             ("ignored", "Datagrams that got silence: junk or forged.", counters.ignored),
             ("dropped", "Requests dropped because too many were waiting.", counters.dropped),
+            ("timed_out", "Requests given up because nobody could answer in time.", counters.timedOut),
             ("entries", "Log entries applied.", counters.entries),
             ("updates", "Updates applied.", counters.updates),
             ("expired", "Peers taken out because they fell silent.", counters.expired),

@@ -249,6 +249,8 @@ extension TrackerNode {
     mutating func dropStaleRequests(_ now: ClockReading, _ effects: inout Effects) {
         let leading = phase == .master ? election.epoch : nil
         for request in cluster.book.removeStale(now: now.monotonic, leading: leading) {
+            // Whoever is no master of a group cannot tell what its master has answered.
+            if !isGroup || phase == .master { counters.timedOut += 1 }
             if let id = request.waiting.clientRequest {
                 effects.answers.append(Answer(id: id, content: .failure(.notServing)))
             }

@@ -85,6 +85,8 @@ public struct Counters: Sendable, Hashable {
     public var ignored: UInt64 = 0
     /// Requests dropped because too many were waiting.
     public var dropped: UInt64 = 0
+    /// Requests given up because nobody could answer them before their clients would ask again.
+    public var timedOut: UInt64 = 0
     /// Entries applied.
     public var entries: UInt64 = 0
     /// Updates applied.
