@@ -14,6 +14,9 @@ struct ExploreCommand: AsyncParsableCommand {
             that differ only in the messages under way count as one: no broken promise is missed. Where one is \
             suspected, a second walk tells those states apart, and shows a shortest schedule that leads there.
 
+            With --network inOrder, messages come as over a broker: once, in the order of their sender, and lost only \
+            when their receiver dies. That needs much less time and memory for large bounds.
+
             Ends with 0 when no promise was broken, with 1 when one was. It says whether all states within the bounds \
             were seen (exhausted), or --depth or --max-states came first (bounded).
 
@@ -36,6 +39,9 @@ struct ExploreCommand: AsyncParsableCommand {
     @Option(help: "How often a tracker dies, to come back with what is on its disk.")
     var restarts = 0
 
+    @Option(help: ArgumentHelp("Only this tracker dies; any unless told.", valueName: "tracker"))
+    var mortal: Int?
+
     @Option(help: "Times that a tracker asks again what was not answered.")
     var waits = 0
 
@@ -48,7 +54,11 @@ struct ExploreCommand: AsyncParsableCommand {
     @Option(help: "quick: writes are durable at once; slow: anything may come between; slowWhereNodesDie.")
     var disks = ExplorerOptions.Disks.quick
 
-    @Option(help: "again: each message may come as often as it likes; once: at most once. Any may be lost, or late.")
+    @Option(
+        help: """
+            again: each message may come as often as it likes; once: at most once; either may be lost, or late. \
+            inOrder: each comes once and in order.
+            """)
     var network = ExplorerOptions.Network.again
 
     @Flag(help: "Walk for the shortest schedule at once: slower, and several times as many states.")
@@ -57,7 +67,7 @@ struct ExploreCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Steps of a schedule, at most; all unless told.", valueName: "steps"))
     var depth: Int?
 
-    @Option(help: "States, at most: some 500 bytes each.")
+    @Option(help: "States, at most: some 300 bytes each; in order, 40.")
     var maxStates = 50_000_000
 
     @OptionGroup var report: ReportOptions
@@ -73,6 +83,10 @@ struct ExploreCommand: AsyncParsableCommand {
         guard depth ?? 1 > 0, maxStates > 0, maxStates < Int(UInt32.max) else {
             throw ValidationError("--depth and --max-states are at least 1")
         }
+        if let mortal {
+            guard (1...nodes).contains(mortal) else { throw ValidationError("--mortal is one of 1 to \(nodes)") }
+            guard restarts > 0 else { throw ValidationError("with --mortal, give --restarts: else nobody dies") }
+        }
     }
 
     private var options: ExplorerOptions {
@@ -87,11 +101,16 @@ struct ExploreCommand: AsyncParsableCommand {
         options.start = start
         options.disks = disks
         options.network = network
-        options.telling = shortest ? .covered : .joined
+        options.telling = shortest ? exact : first
+        options.mortal = mortal.map { $0 - 1 }
         options.depth = depth
         options.maxStates = maxStates
         return options
     }
+
+    /// How states are told apart at first, and for a shortest schedule.
+    private var first: ExplorerOptions.Telling { network == .inOrder ? .compact : .joined }
+    private var exact: ExplorerOptions.Telling { network == .inOrder ? .apart : .covered }
 
     func run() async throws {
         let (options, isShown) = (self.options, !report.isJSON)
@@ -99,11 +118,11 @@ struct ExploreCommand: AsyncParsableCommand {
         let began = ContinuousClock.now
         let document = await onThread {
             var explorer = ExploreCommand.walk(options, began, isShown: isShown)
-            if explorer.fault != nil, options.telling == .joined {
+            if explorer.fault != nil, options.telling != exact {
                 if isShown { Terminal.output.write("a broken promise is suspected: walking for a schedule of it\n") }
-                var exact = options
-                exact.telling = .covered
-                explorer = ExploreCommand.walk(exact, began, isShown: isShown)
+                var again = options
+                again.telling = exact
+                explorer = ExploreCommand.walk(again, began, isShown: isShown)
             }
             return Document(explorer, seconds: (ContinuousClock.now - began) / .seconds(1))
         }

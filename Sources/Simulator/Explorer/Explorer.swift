@@ -27,6 +27,10 @@
 ///   has said it at once: a state with more under way covers one with less. Only where states are joined, for else the
 ///   schedules that are found would not be the shortest.
 ///
+/// *In order* (`Network.inOrder`) is the other network: each message comes once, after what its sender sent before, and
+/// is lost only when its receiver dies, as over a broker. What is under way to a node is then a list for each sender,
+/// and no state covers another; but a state has fewer moves, so that greater bounds are walked through.
+///
 /// Breadth first, so that the first violation has a shortest trace (of joined states: a short one). States are told
 /// apart by fingerprints of 128 bits; only those of the last two layers are kept whole.
 
@@ -58,7 +62,7 @@ public struct Explorer {
     /// Whether all states within the bounds were seen.
     public private(set) var isExhausted = false
 
-    public var states: Int { parents.count }
+    public var states: Int { visited.count }
     /// States but for the letters under way.
     public var kernels: Int { visited.kernelCount }
     public var letterSets: Int { space.sets.count }
@@ -67,6 +71,7 @@ public struct Explorer {
     public var localSteps: Int { space.steps.count }
 
     public init(_ options: ExplorerOptions) {
+        precondition(options.isSound, "states with messages in order are not joined")
         self.options = options
         space = LocalSpace(options)
         start = ExplorerWorld(nodes: options.nodes)
@@ -81,9 +86,7 @@ public struct Explorer {
         var history = ExplorerHistory(requests: options.requests + options.scrapes)
         let sights = (0..<options.nodes).map { space.sights[Int(start.words[$0])] }
         for node in 0..<options.nodes {
-            if let fault = history.absorb(prologue.facts(of: node), of: node, sights, requestsIn: { _ in [] }) {
-                self.fault = fault
-            }
+            if let fault = history.absorb(prologue.facts(of: node), of: node, sights) { self.fault = fault }
         }
         start.history = intern(history)
         fault = fault ?? prologue.fault
@@ -109,7 +112,7 @@ public struct Explorer {
         if let limit = options.depth, depth >= limit { return false }
         depth += 1
         nextLayer.removeAll(keepingCapacity: true)
-        let stride = start.words.count + 1
+        let stride = start.wordCount + 1
         // Covered by its own layer: nothing is found later for it.
         let isCovered = stridden(stride).map { visited.isCovered(layer[$0]) }
         var world = start
@@ -140,9 +143,10 @@ public struct Explorer {
     private mutating func expand(_ world: ExplorerWorld, _ number: UInt32) {
         for receiver in 0..<options.nodes {
             let local = world.words[receiver]
-            // What does nothing now may as well come later.
-            let stirring = space.stirring(world.words[world.setPlace(receiver)], at: local)
-            for letter in Array(space.sets[stirring]) { take(Move(.deliver, receiver, letter), world, number) }
+            let due = space.due(world.words[world.setPlace(receiver)], at: local)
+            for place in 0..<space.sets.count(of: due) {
+                take(Move(.deliver, receiver, space.sets.letter(place, of: due)), world, number)
+            }
         }
         for node in 0..<options.nodes { expand(world, number, node) }
     }
@@ -154,8 +158,7 @@ public struct Explorer {
             if world.spent(.failures) < options.failures { take(Move(.failWrite, node), world, number) }
         }
         if world.spent(.elections) < options.elections {
-            let others = (0..<options.nodes).filter { $0 != node }.map { world.words[$0] }
-            take(Move(.stand, node, space.suspicion(of: others)), world, number)
+            take(Move(.stand, node, space.suspicion(by: node, world)), world, number)
         }
         if world.spent(.requests) < options.requests {
             take(Move(.request, node, UInt32(world.spent(.requests))), world, number)
@@ -197,7 +200,7 @@ public struct Explorer {
         let before = world.words[move.node]
         switch move.kind {
         case .deliver:
-            guard options.network == .once else { break }
+            guard options.network != .again else { break }
             let place = world.setPlace(move.node)
             world.words[place] = space.sets.removing(move.argument, from: world.words[place])
         case .write, .stand, .restart: break
@@ -221,6 +224,7 @@ public struct Explorer {
     /// A node has died and come back; the others take its former life for down.
     private mutating func mourn(_ move: Move, _ before: UInt32, _ world: inout ExplorerWorld) -> Bool {
         world.spend(.restarts)
+        if options.network == .inOrder { world.words[world.setPlace(move.node)] = 0 }
         let farewell = space.rumour(.leave, of: before)
         for other in 0..<options.nodes where other != move.node && fault == nil {
             let letter = space.letter(farewell, from: move.node, to: other)
@@ -241,7 +245,9 @@ public struct Explorer {
             fault = space.faults[step.fault]
             return true
         }
-        for letter in step.letters { post(letter, &world) }
+        for place in step.lettersStart..<step.lettersStart + step.letterCount {
+            post(space.outgoing[Int(place)], &world)
+        }
         if step.next != before {
             let place = world.setPlace(move.node)
             world.words[place] = space.living(world.words[place], at: step.next)
@@ -255,7 +261,7 @@ public struct Explorer {
         let receiver = space.letters[Int(letter)].receiver
         guard !space.isDead(letter, at: world.words[receiver]) else { return }
         let place = world.setPlace(receiver)
-        world.words[place] = space.sets.inserting(letter, into: world.words[place])
+        world.words[place] = space.posting(letter, to: world.words[place])
     }
 
     /// Delivers what only makes a node speak, until that is all said: what comes of it covers the state as it was.
@@ -279,43 +285,39 @@ public struct Explorer {
     }
 
     private mutating func check(_ step: LocalStep, _ move: Move, _ world: inout ExplorerWorld) {
-        let mayLose = move.kind == .write || move.isDeath || !options.isDiskSlow(move.node)
         let hasFacts = step.facts > 0 || step.factsBefore > 0
-        guard hasFacts || mayLose else { return }
+        guard hasFacts || step.loses else { return }
         let sights = (0..<options.nodes).map { space.sights[Int(world.words[$0])] }
         if hasFacts {
             var history = histories[Int(world.history)]
-            let local = Int(world.words[move.node])
             for facts in [step.factsBefore, step.facts] where facts > 0 && fault == nil {
-                fault = history.absorb(space.facts[facts], of: move.node, sights) { position in
-                    space.states[local].machine.committedEntry(at: position.index).map(LocalSpace.requests(in:)) ?? []
-                }
+                fault = history.absorb(space.facts[facts], of: move.node, sights)
             }
             world.history = intern(history)
         }
-        if fault == nil, mayLose { fault = histories[Int(world.history)].lost(sights) }
+        if fault == nil, step.loses { fault = histories[Int(world.history)].lost(sights) }
     }
 
     private mutating func reach(_ world: ExplorerWorld, parent: UInt32, _ move: Move) {
         var world = world
         sayAll(&world)
         guard let number = visited.insert(world, &space.sets) else { return }
-        if number == parents.count {
+        if number == parents.count, options.telling != .compact {
             parents.append(parent)
             moves.append(move.packed)
         }
         nextLayer.append(number)
-        nextLayer.append(contentsOf: world.words)
+        for word in 0..<world.wordCount { nextLayer.append(world.words[word]) }
     }
 
     // MARK: - Traces
 
-    /// A shortest way to the violation, in words; empty where there was none.
+    /// A shortest way to the violation, in words; empty where there was none, or states are told apart in little room.
     ///
     /// With `saysAllAtOnce`, what was said at
     /// once is in it where something came of it, and another way may be shorter by such steps.
     public func trace() -> [String] {
-        guard let lastMove else { return [] }
+        guard let lastMove, options.telling != .compact else { return [] }
         var path = [lastMove.move]
         var number = lastMove.parent
         while number != .max, parents[Int(number)] != .max {
@@ -335,7 +337,8 @@ public struct Explorer {
             var words: [Move] = []
             explorer.sayAll(&world) { words.append($0) }
             for word in words {
-                all.append((word, explorer.space.step(word, of: world.words[word.node]).letters))
+                let step = explorer.space.step(word, of: world.words[word.node])
+                all.append((word, Array(explorer.space.letters(of: step))))
             }
             all.append((move, nil))
             _ = explorer.apply(move, to: &world)

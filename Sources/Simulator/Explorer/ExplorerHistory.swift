@@ -67,16 +67,12 @@ struct ExplorerHistory: Sendable, Hashable {
 
     /// A step has come to something that others may contradict.
     ///
-    /// - Parameters:
-    ///   - sights: all nodes as they are after the step.
-    ///   - requestsIn: the requests in an entry that the node has applied.
-    mutating func absorb(
-        _ facts: LocalFacts, of node: Int, _ sights: [LocalSight], requestsIn: (Position) -> [Int]
-    ) -> ExplorerFault? {
+    /// - Parameter sights: all nodes as they are after the step.
+    mutating func absorb(_ facts: LocalFacts, of node: Int, _ sights: [LocalSight]) -> ExplorerFault? {
         let life = facts.life ?? sights[node].life
         for epoch in facts.claims { if let fault = claim(epoch, life) { return fault } }
-        for position in facts.applied {
-            if let fault = decide(position, node, sights, requestsIn) { return fault }
+        for applied in facts.applied {
+            if let fault = decide(applied, node, sights) { return fault }
         }
         for reply in facts.replies { if let fault = answered(reply, life) { return fault } }
         return nil
@@ -96,8 +92,9 @@ struct ExplorerHistory: Sendable, Hashable {
     }
 
     private mutating func decide(
-        _ position: Position, _ node: Int, _ sights: [LocalSight], _ requestsIn: (Position) -> [Int]
+        _ applied: LocalFacts.Applied, _ node: Int, _ sights: [LocalSight]
     ) -> ExplorerFault? {
+        let position = applied.position
         guard position.index > 0 else { return nil }
         if position.index <= UInt64(decided.count) {
             guard decided[Int(position.index) - 1] == position.chain else {
@@ -118,7 +115,7 @@ struct ExplorerHistory: Sendable, Hashable {
                     + "\(sights.count) have on their disks")
         }
         decided.append(position.chain)
-        for request in requestsIn(position) {
+        for request in applied.requests {
             if inLog.contains(request) {
                 return ExplorerFault(.updateIsAsked, "request \(request) is in the log twice")
             }

@@ -29,12 +29,16 @@ public struct ExplorerOptions: Sendable, Hashable {
         case once
         /// It comes at any time, and as often as it likes, or never.
         case again
+        /// It comes once, after what the same sender sent before, unless its receiver dies: as over a broker.
+        case inOrder
     }
 
     /// How states of the cluster are told apart: see `VisitedStates`.
     public enum Telling: String, Sendable, Hashable, CaseIterable {
-        /// Each is walked from.
+        /// Each is walked from. The first violation has a shortest schedule.
         case apart
+        /// The same in little room: there is no way back from a violation (`PrintSet` has the odds to miss a state).
+        case compact
         /// Not those that others cover. The first violation has a shortest schedule.
         case covered
         /// All that differ in letters under way only are one. What is found may be no schedule at all; where nothing is
@@ -58,7 +62,7 @@ public struct ExplorerOptions: Sendable, Hashable {
     public var scrapes = 0
     /// How often a node dies, to come back at once with what is on its disk.
     public var restarts = 0
-    /// Only this node dies; nil for any.
+    /// Only this node dies, counted from 0; nil for any.
     public var mortal: Int?
     /// What becomes of messages. (Each may be lost in any case: it never comes.)
     public var network = Network.again
@@ -83,12 +87,25 @@ public struct ExplorerOptions: Sendable, Hashable {
     public var bounds: String {
         let parts = [
             (nodes, "tracker"), (elections, "election"), (requests, "request"), (scrapes, "scrape"),
-            (restarts, "restart"), (waits, "wait"), (failures, "failed write"),
+            (waits, "wait"), (failures, "failed write"), (restarts, "restart"),
         ]
         let words = parts.filter { $0.0 > 0 }.map { count, name in "\(count) \(name)" + (count == 1 ? "" : "s") }
-        let copies = "each message comes at any time, or never, and " + (network == .again ? "again and again" : "once")
-        return words.joined(separator: ", ") + "; \(disks.rawValue) disks; \(copies)"
-            + (depth.map { "; \($0) steps at most" } ?? "")
+        let copies =
+            switch network {
+            case .again: "each message comes at any time, or never, and again and again"
+            case .once: "each message comes at any time, or never, and once"
+            case .inOrder: "each message comes once, in the order of its sender, unless its receiver dies"
+            }
+        return words.joined(separator: ", ") + (restarts > 0 ? mortal.map { " of tracker \($0 + 1)" } ?? "" : "")
+            + "; \(disks.rawValue) disks; \(copies)" + (depth.map { "; \($0) steps at most" } ?? "")
+    }
+
+    /// Whether states may be told apart so: of messages in order, fewer under way is not less.
+    var isSound: Bool {
+        switch telling {
+        case .apart, .compact: true
+        case .covered, .joined: network != .inOrder
+        }
     }
 
     /// Whether letters that only make a node speak are delivered at once (`Explorer`).

@@ -71,7 +71,7 @@ struct ExplorerPrologue {
         guard position.index > 0 else { return facts }
         for index in 1...position.index {
             guard let entry = machine.committedEntry(at: index) else { continue }
-            facts.applied.append(Position(index: index, chain: EntryHeader.chain(entry)))
+            facts.noteApplied(Position(index: index, chain: EntryHeader.chain(entry)), entry)
         }
         if let epoch = machine.inspection.leads { facts.claims.append(epoch) }
         return facts

@@ -11,7 +11,7 @@ struct ExplorerTrace {
 
     init(_ space: LocalSpace, _ start: ExplorerWorld) {
         self.space = space
-        locals = Array(start.words[..<start.nodes])
+        locals = (0..<start.nodes).map { start.words[$0] }
     }
 
     consuming func tell(_ path: [Move]) -> [String] {

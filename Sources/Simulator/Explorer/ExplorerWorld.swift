@@ -4,16 +4,16 @@
 import TrackerLogic
 
 struct ExplorerWorld {
-    /// One for each node, then history, then budget, then a set of letters for each node.
-    var words: [UInt32]
+    /// One for each node, then history, then budget, then a set of letters for each node; the rest is 0.
+    var words = SIMD16<UInt32>()
     let nodes: Int
 
     init(nodes: Int) {
         self.nodes = nodes
-        words = Array(repeating: 0, count: ExplorerWorld.wordCount(nodes))
+        precondition(wordCount <= words.scalarCount, "a world of \(nodes) nodes has no room")
     }
 
-    static func wordCount(_ nodes: Int) -> Int { 2 * nodes + 2 }
+    var wordCount: Int { 2 * nodes + 2 }
 
     var history: UInt32 {
         get { words[nodes] }
@@ -41,7 +41,7 @@ struct ExplorerWorld {
     /// What of the state is told by all but the letters.
     var kernel: Fingerprint { fingerprint(of: nodes + 2) }
 
-    var fingerprint: Fingerprint { fingerprint(of: words.count) }
+    var fingerprint: Fingerprint { fingerprint(of: wordCount) }
 
     private func fingerprint(of count: Int) -> Fingerprint {
         var print = Fingerprint()

@@ -6,10 +6,13 @@ import TrackerLogic
 struct LetterSets {
     /// Where each set begins in `letters`; one more for the end of the last.
     private var starts: [UInt32] = [0, 0]
-    /// The letters of all sets, each set in rising order.
+    /// The letters of all sets, each set in rising order; or, where letters come in order, of one sender after the
+    /// other as each has sent them.
     private var letters: [UInt32] = []
     private var known = PrintTable()
-    private var insertions = PrintTable()
+    private var insertions = PairTable()
+    private var removals = PairTable()
+    private var firsts = PairTable()
 
     init() { _ = known.insert(LetterSets.fingerprint([]), number: 0) }
 
@@ -18,13 +21,17 @@ struct LetterSets {
     /// The letters of a set, in rising order.
     subscript(set: UInt32) -> ArraySlice<UInt32> { letters[Int(starts[Int(set)])..<Int(starts[Int(set) + 1])] }
 
+    /// How many letters a set has, and which is at a place of it.
+    func count(of set: UInt32) -> Int { Int(starts[Int(set) + 1] - starts[Int(set)]) }
+    func letter(_ place: Int, of set: UInt32) -> UInt32 { letters[Int(starts[Int(set)]) + place] }
+
     private static func fingerprint(_ letters: [UInt32]) -> Fingerprint {
         var print = Fingerprint()
         for letter in letters { print.absorb(letter) }
         return print
     }
 
-    /// - Parameter sorted: distinct letters in rising order.
+    /// - Parameter sorted: distinct letters in rising order, or letters that come in order.
     mutating func intern(_ sorted: [UInt32]) -> UInt32 {
         let number = UInt32(count)
         if let old = known.insert(LetterSets.fingerprint(sorted), number: number) { return old }
@@ -37,17 +44,24 @@ struct LetterSets {
 
     mutating func inserting(_ letter: UInt32, into set: UInt32) -> UInt32 {
         if contains(set, letter) { return set }
-        var print = Fingerprint()
-        print.absorb(UInt64(set) << 32 | UInt64(letter))
-        if let known = insertions.find(print) { return known }
+        let key = PairTable.key(set, letter)
+        if let known = insertions.find(key) { return known }
         var larger = Array(self[set])
         larger.insert(letter, at: larger.firstIndex { $0 > letter } ?? larger.count)
         let number = intern(larger)
-        _ = insertions.insert(print, number: number)
+        insertions.note(key, number)
         return number
     }
 
-    mutating func removing(_ letter: UInt32, from set: UInt32) -> UInt32 { intern(self[set].filter { $0 != letter }) }
+    mutating func removing(_ letter: UInt32, from set: UInt32) -> UInt32 {
+        let key = PairTable.key(set, letter)
+        if let known = removals.find(key) { return known }
+        var smaller = Array(self[set])
+        if let place = smaller.firstIndex(of: letter) { smaller.remove(at: place) }
+        let number = intern(smaller)
+        removals.note(key, number)
+        return number
+    }
 
     mutating func union(_ set: UInt32, _ other: UInt32) -> UInt32 {
         if isSubset(set, of: other) { return other }
@@ -70,5 +84,31 @@ struct LetterSets {
             place += 1
         }
         return true
+    }
+
+    // MARK: - In order
+
+    /// Of letters that come in order: puts one behind those of the same sender, before those of higher ones.
+    mutating func appending(_ letter: UInt32, to list: UInt32, _ sender: (UInt32) -> Int) -> UInt32 {
+        let key = PairTable.key(list, letter)
+        if let known = insertions.find(key) { return known }
+        var longer = Array(self[list])
+        let own = sender(letter)
+        longer.insert(letter, at: longer.firstIndex { sender($0) > own } ?? longer.count)
+        let number = intern(longer)
+        insertions.note(key, number)
+        return number
+    }
+
+    /// Of letters that come in order: the next of each sender.
+    mutating func next(of list: UInt32, _ sender: (UInt32) -> Int) -> UInt32 {
+        if list == 0 { return 0 }
+        let key = PairTable.key(list, 0)
+        if let known = firsts.find(key) { return known }
+        var next: [UInt32] = []
+        for letter in self[list] where next.last.map({ sender($0) != sender(letter) }) ?? true { next.append(letter) }
+        let number = intern(next)
+        firsts.note(key, number)
+        return number
     }
 }

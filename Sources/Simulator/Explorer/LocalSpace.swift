@@ -6,115 +6,6 @@ import Primitives
 import TrackerLogic
 import Wire
 
-/// A message on its way to one node.
-struct ExplorerLetter: Sendable {
-    var message: ClusterMessage
-    var sender: Int
-    var receiver: Int
-}
-
-/// What a node does, or what happens to it.
-struct Move: Sendable, Hashable {
-    enum Kind: UInt8, Sendable, Hashable, CaseIterable {
-        /// A letter comes.
-        case deliver
-        /// The oldest write is durable.
-        case write
-        /// The oldest write has failed.
-        case failWrite
-        /// The node misses its master until it stands.
-        case stand
-        /// The node waits until it asks again.
-        case wait
-        /// A client's request comes.
-        case request
-        /// The node dies and comes back.
-        case restart
-    }
-
-    var kind: Kind
-    var node: Int
-    /// Of a letter, a request, a set of suspecters, or how many writes survive.
-    var argument: UInt32
-    /// Where between its writes the node dies, and comes back, counted from 1; 0 where it does not.
-    var cut: UInt8
-
-    var packed: UInt64 {
-        UInt64(cut) << 48 | UInt64(kind.rawValue) << 40 | UInt64(node) << 32 | UInt64(argument)
-    }
-
-    /// Whether the node dies.
-    var isDeath: Bool { kind == .restart || cut > 0 }
-
-    init(_ kind: Kind, _ node: Int, _ argument: UInt32 = 0, cut: UInt8 = 0) {
-        self.kind = kind
-        self.node = node
-        self.argument = argument
-        self.cut = cut
-    }
-
-    init(packed: UInt64) {
-        kind = Kind(rawValue: UInt8(truncatingIfNeeded: packed >> 40)) ?? .deliver
-        node = Int(packed >> 32 & 0xFF)
-        argument = UInt32(truncatingIfNeeded: packed)
-        cut = UInt8(truncatingIfNeeded: packed >> 48)
-    }
-}
-
-/// What a move makes of a node.
-struct LocalStep: Sendable {
-    var next: UInt32
-    /// Letters that go out.
-    var letters: [UInt32] = []
-    var stood = 0
-    /// Where between its writes the node may die.
-    var cuts = 0
-    /// A place in `LocalSpace.facts`; 0 for none.
-    var facts = 0
-    /// What happened before the node died; a place in `LocalSpace.facts`.
-    var factsBefore = 0
-    /// A place in `LocalSpace.faults`; 0 for none.
-    var fault = 0
-
-    /// Whether the node is as before, and nobody has noticed anything.
-    func isNothing(to local: UInt32) -> Bool {
-        next == local && letters.isEmpty && stood == 0 && facts == 0 && fault == 0
-    }
-
-    /// Whether letters go out, and nothing else comes of it.
-    func isWord(to local: UInt32) -> Bool {
-        next == local && !letters.isEmpty && stood == 0 && facts == 0 && fault == 0
-    }
-}
-
-/// What is asked of a node's state again and again.
-struct LocalSight: Sendable {
-    var life: Life
-    var promised: Epoch
-    var index: UInt64
-    var queueCount: Int
-    /// What the entries on its disk come to, from `durableFrom` on.
-    var durableFrom: UInt64
-    var durable: [UInt64]
-
-    init(_ state: LocalState) {
-        let inspection = state.machine.inspection
-        life = inspection.life
-        promised = inspection.promised
-        index = inspection.position.index
-        queueCount = state.queue.count
-        durableFrom = state.record.firstIndex
-        durable = state.record.entries.map { EntryHeader.chain($0) }
-    }
-
-    /// Whether its disk holds a decided entry, or the state behind it.
-    func holds(_ index: UInt64, _ chain: UInt64) -> Bool {
-        guard index >= durableFrom else { return true }
-        let place = Int(index - durableFrom)
-        return place < durable.count && durable[place] == chain
-    }
-}
-
 struct LocalSpace {
     let options: ExplorerOptions
     private(set) var states: [LocalState] = []
@@ -128,11 +19,13 @@ struct LocalSpace {
     private var suspecters: [[ClusterMessage]] = []
     private var known = PrintTable()
     private var knownLetters = PrintTable()
-    private var knownSteps = PrintTable()
-    private var deaths = PrintTable()
-    private var burials = PrintTable()
-    private var stirrings = PrintTable()
-    private var sayings = PrintTable()
+    private(set) var outgoing: [UInt32] = []
+    private var knownSteps = PairTable()
+    private var deaths = PairTable()
+    private var burials = PairTable()
+    private var stirrings = PairTable()
+    private var sayings = PairTable()
+    private var suspicions = PairTable()
 
     init(_ options: ExplorerOptions) { self.options = options }
 
@@ -165,11 +58,22 @@ struct LocalSpace {
     }
 
     /// The number of a set of messages that say that the master is missed.
-    mutating func suspicion(of others: [UInt32]) -> UInt32 {
-        let messages = others.map { rumour(.suspect(at: .start), of: $0) }
-        if let place = suspecters.firstIndex(of: messages) { return UInt32(place) }
-        suspecters.append(messages)
-        return UInt32(suspecters.count - 1)
+    mutating func suspicion(by node: Int, _ world: ExplorerWorld) -> UInt32 {
+        var known: UInt32?
+        for other in 0..<options.nodes where other != node { known = suspicion(known, world.words[other]) }
+        return known ?? suspicion(nil, nil)
+    }
+
+    /// Adds one that misses the master, if any, to a set of them.
+    private mutating func suspicion(_ set: UInt32?, _ local: UInt32?) -> UInt32 {
+        let key = PairTable.key(set ?? .max, local ?? .max - 1)
+        if let known = suspicions.find(key) { return known }
+        var messages = set.map { suspecters[Int($0)] } ?? []
+        if let local { messages.append(rumour(.suspect(at: .start), of: local)) }
+        let place = suspecters.firstIndex(of: messages) ?? suspecters.count
+        if place == suspecters.count { suspecters.append(messages) }
+        suspicions.note(key, UInt32(place))
+        return UInt32(place)
     }
 
     /// Messages that are not carried: whether somebody is alive or missed is the explorer's to say.
@@ -187,61 +91,74 @@ struct LocalSpace {
     /// It is for a life that is over; or it does nothing now, and never will, for promises and positions only go up in
     /// a life.
     mutating func isDead(_ letter: UInt32, at local: UInt32) -> Bool {
+        let key = PairTable.key(letter, local)
+        if let known = deaths.find(key) { return known == 1 }
+        let isDead = findDead(letter, at: local)
+        deaths.note(key, isDead ? 1 : 0)
+        return isDead
+    }
+
+    private mutating func findDead(_ letter: UInt32, at local: UInt32) -> Bool {
         let message = letters[Int(letter)].message
         if case .one(let life) = message.destination, life != sights[Int(local)].life { return true }
         guard isOver(message, at: sights[Int(local)]) else { return false }
-        var print = Fingerprint()
-        print.absorb(UInt64(letter) << 32 | UInt64(local))
-        if let known = deaths.find(print) { return known == 1 }
-        let isNothing = step(Move(.deliver, letters[Int(letter)].receiver, letter), of: local).isNothing(to: local)
-        _ = deaths.insert(print, number: isNothing ? 1 : 0)
-        return isNothing
+        return step(Move(.deliver, letters[Int(letter)].receiver, letter), of: local).isNothing(to: local)
     }
 
     /// What is left of a set of letters when those are taken away that can do nothing any more.
     mutating func living(_ set: UInt32, at local: UInt32) -> UInt32 {
         if set == 0 { return 0 }
-        var print = Fingerprint()
-        print.absorb(UInt64(set) << 32 | UInt64(local))
-        if let known = burials.find(print) { return known }
+        let key = PairTable.key(set, local)
+        if let known = burials.find(key) { return known }
         let number = sets.intern(sets[set].filter { !isDead($0, at: local) })
-        _ = burials.insert(print, number: number)
+        burials.note(key, number)
         return number
     }
 
-    /// Those of a set of letters that change something at a node.
+    /// Those of a set of letters that change something at a node: what does nothing now may as well come later.
     mutating func stirring(_ set: UInt32, at local: UInt32) -> UInt32 {
         if set == 0 { return 0 }
-        var print = Fingerprint()
-        print.absorb(UInt64(set) << 32 | UInt64(local))
-        if let known = stirrings.find(print) { return known }
+        let key = PairTable.key(set, local)
+        if let known = stirrings.find(key) { return known }
         let letters = Array(sets[set]).filter { letter in
             let step = step(Move(.deliver, self.letters[Int(letter)].receiver, letter), of: local)
             if step.isNothing(to: local) { return false }
             return !(options.saysAllAtOnce && step.isWord(to: local))
         }
         let number = sets.intern(letters)
-        _ = stirrings.insert(print, number: number)
+        stirrings.note(key, number)
         return number
     }
 
     /// The letters that go out when those of a set come that make a node speak, and nothing else.
     mutating func said(_ set: UInt32, at local: UInt32) -> UInt32 {
         if set == 0 { return 0 }
-        var print = Fingerprint()
-        print.absorb(UInt64(set) << 32 | UInt64(local))
-        if let known = sayings.find(print) { return known }
+        let key = PairTable.key(set, local)
+        if let known = sayings.find(key) { return known }
         var letters: [UInt32] = []
         for letter in Array(sets[set]) {
             let step = step(Move(.deliver, self.letters[Int(letter)].receiver, letter), of: local)
-            if step.isWord(to: local) { letters += step.letters }
+            if step.isWord(to: local) { letters += self.letters(of: step) }
         }
         letters.sort()
         var distinct: [UInt32] = []
         for letter in letters where distinct.last != letter { distinct.append(letter) }
         let number = sets.intern(distinct)
-        _ = sayings.insert(print, number: number)
+        sayings.note(key, number)
         return number
+    }
+
+    /// Of what is under way to a node: the letters that are worth delivering now.
+    mutating func due(_ set: UInt32, at local: UInt32) -> UInt32 {
+        guard options.network == .inOrder else { return stirring(set, at: local) }
+        // What does nothing now may stand before something that does.
+        return sets.next(of: set) { [letters] in letters[Int($0)].sender }
+    }
+
+    /// Puts a letter to what is under way.
+    mutating func posting(_ letter: UInt32, to set: UInt32) -> UInt32 {
+        guard options.network == .inOrder else { return sets.inserting(letter, into: set) }
+        return sets.appending(letter, to: set) { [letters] in letters[Int($0)].sender }
     }
 
     private func isOver(_ message: ClusterMessage, at sight: LocalSight) -> Bool {
@@ -262,20 +179,38 @@ struct LocalSpace {
 
     /// What a move makes of a node.
     mutating func step(_ move: Move, of local: UInt32) -> LocalStep {
-        var print = Fingerprint()
-        print.absorb(move.packed)
-        print.absorb(local)
-        if let known = knownSteps.insert(print, number: UInt32(steps.count)) { return steps[Int(known)] }
-        let place = steps.count
-        steps.append(LocalStep(next: local))
+        let key = LocalSpace.key(move, local)
+        if let known = knownSteps.find(key) { return steps[Int(known)] }
+        let step = makeStep(move, of: local)
+        knownSteps.note(key, UInt32(steps.count))
+        steps.append(step)
+        return step
+    }
+
+    /// Which node moves is told by its state.
+    @inline(__always)
+    private static func key(_ move: Move, _ local: UInt32) -> UInt64 {
+        precondition(local < 1 << 24 && move.argument < 1 << 28, "more states or letters than a key has room for")
+        return UInt64(local) << 40 | UInt64(move.argument) << 12 | UInt64(move.kind.rawValue) << 8 | UInt64(move.cut)
+    }
+
+    /// Letters that go out in a step.
+    func letters(of step: LocalStep) -> ArraySlice<UInt32> {
+        outgoing[Int(step.lettersStart)..<Int(step.lettersStart + step.letterCount)]
+    }
+
+    private mutating func makeStep(_ move: Move, of local: UInt32) -> LocalStep {
         let run = run(move, of: local)
         var step = LocalStep(next: intern(run.state))
+        step.lettersStart = UInt32(outgoing.count)
         for message in run.messages where LocalSpace.isCarried(message) {
             for receiver in 0..<options.nodes where receiver != move.node {
                 if case .one(let life) = message.destination, life.id != UInt32(receiver + 1) { continue }
-                step.letters.append(letter(message, from: move.node, to: receiver))
+                outgoing.append(letter(message, from: move.node, to: receiver))
             }
         }
+        step.letterCount = UInt32(outgoing.count) - step.lettersStart
+        step.loses = !sights[Int(step.next)].holdsAll(of: sights[Int(local)])
         step.stood = run.stood
         step.cuts = run.cuts
         step.facts = note(run.facts)
@@ -284,7 +219,6 @@ struct LocalSpace {
             step.fault = faults.count
             faults.append(fault)
         }
-        steps[place] = step
         return step
     }
 

@@ -114,8 +114,14 @@ struct LocalFacts: Sendable, Hashable {
         }
     }
 
+    struct Applied: Sendable, Hashable {
+        var position: Position
+        /// The requests in the entry there, where the node has it.
+        var requests: [Int]
+    }
+
     /// Entries that were applied.
-    var applied: [Position] = []
+    var applied: [Applied] = []
     var replies: [Reply] = []
     /// Epochs that were stood for or led.
     var claims: [Epoch] = []
@@ -124,6 +130,11 @@ struct LocalFacts: Sendable, Hashable {
     var life: Life?
 
     var isEmpty: Bool { applied.isEmpty && replies.isEmpty && claims.isEmpty }
+
+    /// What the entry holds is looked up at once: the node may die within the step, and know it no more.
+    mutating func noteApplied(_ position: Position, _ entry: [UInt8]?) {
+        applied.append(Applied(position: position, requests: entry.map(LocalSpace.requests(in:)) ?? []))
+    }
 }
 
 /// A promise that was not kept.
@@ -279,9 +290,9 @@ extension LocalRun {
         guard position.index > index else { return }
         for place in index + 1..<max(position.index, index + 1) {
             guard let entry = state.machine.committedEntry(at: place) else { continue }
-            facts.applied.append(Position(index: place, chain: EntryHeader.chain(entry)))
+            facts.noteApplied(Position(index: place, chain: EntryHeader.chain(entry)), entry)
         }
-        facts.applied.append(position)
+        facts.noteApplied(position, state.machine.committedEntry(at: position.index))
     }
 
     private mutating func note(_ answer: Answer, _ before: Inspection, _ after: Inspection) {

@@ -1,6 +1,6 @@
 /// All states of the cluster that were reached: none is walked from twice, and none from which another can do more.
 ///
-/// There are three ways to tell states apart (`ExplorerOptions.Telling`).
+/// There are four ways to tell states apart (`ExplorerOptions.Telling`).
 ///
 /// A state *covers* another when it is the same in all but the letters under way, and has all the letters of the other.
 /// What the other can do, it can do, too, and comes to states that cover the other's: a letter that nobody takes
@@ -19,6 +19,8 @@ struct VisitedStates {
     private let telling: ExplorerOptions.Telling
     /// The first state of each kernel, or each state.
     private var table = PrintTable(capacity: 1 << 16)
+    /// Of states that are told apart in little room.
+    private var compact = PrintSet()
     /// For each state, what is under way to each node, and the next state with the same kernel.
     private var records: [UInt32] = []
     private(set) var count = 0
@@ -37,13 +39,24 @@ struct VisitedStates {
     private var kernels = PrintTable()
 
     /// Distinct kernels: states but for the letters under way.
-    var kernelCount: Int { telling == .apart ? kernels.count : table.count }
+    var kernelCount: Int {
+        switch telling {
+        case .apart: kernels.count
+        case .compact: 0
+        case .covered, .joined: table.count
+        }
+    }
 
     private func next(_ state: UInt32) -> UInt32 { records[Int(state) * (nodes + 1) + nodes] }
     private mutating func setNext(_ state: UInt32, _ next: UInt32) { records[Int(state) * (nodes + 1) + nodes] = next }
 
     /// Whether a state need not be walked from (again).
-    func isCovered(_ state: UInt32) -> Bool { next(state) == VisitedStates.covered }
+    func isCovered(_ state: UInt32) -> Bool {
+        switch telling {
+        case .apart, .compact: false
+        case .covered, .joined: next(state) == VisitedStates.covered
+        }
+    }
 
     /// Notes that a state is walked from now, with all letters that it has got.
     mutating func take(_ state: UInt32, _ world: inout ExplorerWorld) {
@@ -60,8 +73,12 @@ struct VisitedStates {
         switch telling {
         case .apart:
             guard table.insert(world.fingerprint, number: number) == nil else { return nil }
-            append(world, next: VisitedStates.end)
+            count += 1
             _ = kernels.insert(world.kernel, number: number)
+            return number
+        case .compact:
+            guard compact.insert(world.fingerprint) else { return nil }
+            count += 1
             return number
         case .covered: return insertUncovered(world, sets)
         case .joined:

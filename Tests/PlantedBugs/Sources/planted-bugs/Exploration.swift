@@ -30,6 +30,12 @@ struct Exploration: Sendable {
         options.maxStates = Exploration.maxStates
     }
 
+    /// Mistakes that harm only where messages overtake each other, come twice or not at all; and `learnedByIndex`, which is
+    /// further away than `maxStates` where they come in order.
+    static let onlyInDisorder: [PlantedBug] = [
+        .commitSentEarly, .learnedByIndex, .gapAccepted, .okBeforePromise, .redeliveredTwice,
+    ]
+
     /// Each mistake is found within far fewer.
     static let maxStates = 3_000_000
 
@@ -48,10 +54,12 @@ struct Exploration: Sendable {
 
     /// Walks until the mistake is met; by a shortest schedule, unless states are joined.
     func walk(
-        isPlanted: Bool, maxStates: Int? = nil, telling: ExplorerOptions.Telling = .covered
+        isPlanted: Bool, maxStates: Int? = nil, telling: ExplorerOptions.Telling = .covered,
+        network: ExplorerOptions.Network? = nil
     ) -> Explorer {
         var options = options
         options.telling = telling
+        if let network { options.network = network }
         if isPlanted { options.plantedBug = bug }
         if let maxStates { options.maxStates = maxStates }
         var explorer = Explorer(options)

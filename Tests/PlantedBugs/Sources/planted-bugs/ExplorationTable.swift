@@ -13,6 +13,8 @@ struct ExplorationTable: Sendable {
         var states = 0
         var transitions = 0
         var length = 0
+        /// Whether it is found where messages come once and in order, too.
+        var isFoundInOrder = false
         /// What the logic without the mistake breaks in as many states.
         var alarm: String?
     }
@@ -45,9 +47,13 @@ struct ExplorationTable: Sendable {
             case "found" where words.count == 3: (row.checker, row.length) = (words[1], Int(words[2]) ?? 0)
             case "false" where words.count == 2: row.alarm = words[1]
             case "unsuspected": row.alarm = "not suspected where states are joined,"
+            case "in-order": row.isFoundInOrder = true
             case "end": isEnded = true
             default: break
             }
+        }
+        if !row.isFoundInOrder, !Exploration.onlyInDisorder.contains(exploration.bug) {
+            row.alarm = "not found where messages come in order,"
         }
         if !isEnded { row.alarm = "death" }
         return row
@@ -62,18 +68,20 @@ struct ExplorationTable: Sendable {
         }
         // The walk that looks for broken promises only must not miss it, either.
         if exploration.walk(isPlanted: true, telling: .joined).fault == nil { print("unsuspected") }
+        let inOrder = exploration.walk(isPlanted: true, telling: .compact, network: .inOrder)
+        if inOrder.fault != nil { print("in-order") }
         let control = exploration.walk(isPlanted: false, maxStates: max(1, explorer.states))
         if let alarm = control.fault { print("false \(alarm.invariant.rawValue)") }
         print("end")
     }
 
     var markdown: String {
-        let head = ["mistake", "within", "found by", "states", "transitions", "steps of the shortest trace"]
+        let head = ["mistake", "within", "found by", "states", "transitions", "steps of the shortest trace", "in order"]
         var lines = [head, head.map { _ in "---" }]
         for row in rows {
             lines.append([
                 row.bug, row.bounds, row.checker ?? "nobody", "\(row.states)", "\(row.transitions)",
-                row.checker == nil ? "–" : "\(row.length)",
+                row.checker == nil ? "–" : "\(row.length)", row.isFoundInOrder ? "found" : "–",
             ])
         }
         return lines.map { "| " + $0.joined(separator: " | ") + " |" }.joined(separator: "\n")
