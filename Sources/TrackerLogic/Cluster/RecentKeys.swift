@@ -7,15 +7,15 @@
 
 import Primitives
 
-struct RecentKeys: Sendable, Equatable {
+package struct RecentKeys: Sendable, Equatable {
     /// BEP 15 has a client ask again after 15 s; what comes sooner is a copy.
-    static let memory = Duration.seconds(12)
+    package static let memory = Duration.seconds(12)
     /// In survivor mode an index may be one of another history and say nothing: there, what another tracker hands on is
     /// told from a new try by time as well, with as much again for the time that it may have waited there.
-    static let memoryOfOthers = Duration.seconds(27)
+    package static let memoryOfOthers = Duration.seconds(27)
     /// Enough for twelve seconds at some thousand requests a second, in 300 KB; past that, late copies of clients are
     /// answered.
-    static let maxCount = 16_384
+    package static let maxCount = 16_384
 
     private var keys: [UInt64] = []
     private var times: [Instant] = []
@@ -23,12 +23,14 @@ struct RecentKeys: Sendable, Equatable {
     private var slots = SlotIndex()
     private var next = 0
     /// All keys are here that entries behind this index have settled.
-    private(set) var completeSince: UInt64 = 0
+    package private(set) var completeSince: UInt64 = 0
+
+    package init() {}
 
     /// Notes a key.
     ///
     /// - Parameter index: of the last entry that was applied then: the one that settled it, or one before.
-    mutating func insert(_ key: UInt64, at index: UInt64, now: Instant) {
+    package mutating func insert(_ key: UInt64, at index: UInt64, now: Instant) {
         if let slot = slot(of: key) {
             times[slot] = now
             indices[slot] = max(indices[slot], index)
@@ -51,18 +53,18 @@ struct RecentKeys: Sendable, Equatable {
     }
 
     /// Notes the keys that came with a state: others may have been settled by the entries before it.
-    mutating func insert(_ settled: [SettledKey], through index: UInt64, now: Instant) {
+    package mutating func insert(_ settled: [SettledKey], through index: UInt64, now: Instant) {
         for key in settled { insert(key.key, at: index, now: now) }
         completeSince = max(completeSince, index)
     }
 
     /// Whether a request was settled so lately that no client has asked anew: what comes now is a copy.
-    func isRecent(_ key: UInt64, within memory: Duration = memory, now: Instant) -> Bool {
+    package func isRecent(_ key: UInt64, within memory: Duration = memory, now: Instant) -> Bool {
         slot(of: key).map { now - times[$0] < memory } ?? false
     }
 
     /// Whether a request was settled behind an index, as far as is known: see `completeSince`.
-    func isSettled(_ key: UInt64, behind index: UInt64) -> Bool {
+    package func isSettled(_ key: UInt64, behind index: UInt64) -> Bool {
         slot(of: key).map { indices[$0] > index } ?? false
     }
 
