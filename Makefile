@@ -12,7 +12,7 @@ TRACKER := .build/$(CONFIGURATION)/tracker
 PYTHON := /usr/bin/python3
 DATA ?= data
 
-.PHONY: run serve build test unit explore planted-bugs system benchmark format lint clean help packages test-packages
+.PHONY: run serve build test unit explore explore-all planted-bugs system benchmark format lint clean help packages test-packages
 
 run: build ## Build, then run a cluster of three trackers to try; it prints what there is to try
 	$(TRACKER) demo $(ARGUMENTS)
@@ -29,10 +29,19 @@ unit: packages ## The tests in Swift
 	swift build -c $(CONFIGURATION) --build-tests
 	swift test -c $(CONFIGURATION) --skip-build --disable-xctest
 
-explore: build ## Walk over all schedules of small clusters (a minute)
+explore: build ## Walk over all schedules of small clusters (two minutes)
 	$(TRACKER) explore --elections 2 --requests 1
 	$(TRACKER) explore --elections 1 --requests 2
 	$(TRACKER) explore --elections 1 --requests 1 --restarts 1
+	$(TRACKER) explore --elections 1 --requests 2 --restarts 1 --network inOrder
+	$(TRACKER) explore --elections 2 --requests 1 --restarts 1 --network inOrder
+
+explore-all: build ## The same for greater bounds (an hour and a half, 10 GB of memory)
+	$(TRACKER) explore --elections 2 --requests 2
+	$(TRACKER) explore --elections 2 --requests 1 --restarts 1
+	$(TRACKER) explore --elections 1 --requests 2 --restarts 1
+	for mortal in 1 2 3; do $(TRACKER) explore --elections 2 --requests 2 --restarts 1 --mortal $$mortal \
+		--network inOrder --max-states 1000000000 || exit 1; done
 
 planted-bugs: packages ## Plant mistakes into the logic; explorer and simulator have to find each (three minutes)
 	swift run -c release --package-path Tests/PlantedBugs planted-bugs --explorer

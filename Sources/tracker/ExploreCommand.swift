@@ -67,7 +67,7 @@ struct ExploreCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Steps of a schedule, at most; all unless told.", valueName: "steps"))
     var depth: Int?
 
-    @Option(help: "States, at most: some 300 bytes each; in order, 40.")
+    @Option(help: "States, at most: some 300 to 500 bytes each; in order, 40.")
     var maxStates = 50_000_000
 
     @OptionGroup var report: ReportOptions

@@ -30,8 +30,8 @@ struct Exploration: Sendable {
         options.maxStates = Exploration.maxStates
     }
 
-    /// Mistakes that harm only where messages overtake each other, come twice or not at all; and `learnedByIndex`, which
-    /// is further away than `maxStates` where they come in order.
+    /// Mistakes that harm only where messages overtake each other, come twice or not at all; and `learnedByIndex`, to
+    /// which it is further than `maxStates` where they come in order.
     static let onlyInDisorder: [PlantedBug] = [
         .commitSentEarly, .learnedByIndex, .gapAccepted, .okBeforePromise, .redeliveredTwice,
     ]
