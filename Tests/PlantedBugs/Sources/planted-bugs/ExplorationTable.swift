@@ -76,7 +76,9 @@ struct ExplorationTable: Sendable {
     }
 
     var markdown: String {
-        let head = ["mistake", "within", "found by", "states", "transitions", "steps of the shortest trace", "in order"]
+        let head = [
+            "mistake", "within", "found by", "states", "transitions", "steps of the shortest trace", "in order",
+        ]
         var lines = [head, head.map { _ in "---" }]
         for row in rows {
             lines.append([
