@@ -36,7 +36,7 @@ explore: build ## Walk over all schedules of small clusters (two minutes)
 	$(TRACKER) explore --elections 1 --requests 2 --restarts 1 --network inOrder
 	$(TRACKER) explore --elections 2 --requests 1 --restarts 1 --network inOrder
 
-explore-all: build ## The same for greater bounds (an hour and a half, 10 GB of memory)
+explore-all: build ## The same for greater bounds (an hour and a half, 20 GB of memory)
 	$(TRACKER) explore --elections 2 --requests 2
 	$(TRACKER) explore --elections 2 --requests 1 --restarts 1
 	$(TRACKER) explore --elections 1 --requests 2 --restarts 1
