@@ -63,32 +63,39 @@ package struct EventQueue<Event: Sendable>: Sendable {
     }
 
     private mutating func rise(_ start: Int) {
-        var place = start
-        let key = heap[place]
-        while place > 0 {
-            let parent = (place - 1) / EventQueue.width
-            guard key.isBefore(heap[parent]) else { break }
-            heap[place] = heap[parent]
-            place = parent
+        // Through a pointer: else each exchange asks anew whether the heap is its own.
+        heap.withUnsafeMutableBufferPointer { heap in
+            var place = start
+            let key = heap[place]
+            while place > 0 {
+                let parent = (place - 1) / EventQueue.width
+                guard key.isBefore(heap[parent]) else { break }
+                heap[place] = heap[parent]
+                place = parent
+            }
+            heap[place] = key
         }
-        heap[place] = key
     }
 
     private mutating func sink(_ start: Int) {
-        var place = start
-        let key = heap[place]
-        while true {
-            let first = EventQueue.width * place + 1
-            guard first < heap.count else { break }
-            var child = first
-            for other in (first + 1)..<min(first + EventQueue.width, heap.count) where heap[other].isBefore(heap[child])
-            {
-                child = other
+        heap.withUnsafeMutableBufferPointer { heap in
+            var place = start
+            let key = heap[place]
+            while true {
+                let first = EventQueue.width * place + 1
+                guard first < heap.count else { break }
+                let end = min(first + EventQueue.width, heap.count)
+                var child = first
+                var other = first + 1
+                while other < end {
+                    if heap[other].isBefore(heap[child]) { child = other }
+                    other += 1
+                }
+                guard heap[child].isBefore(key) else { break }
+                heap[place] = heap[child]
+                place = child
             }
-            guard heap[child].isBefore(key) else { break }
-            heap[place] = heap[child]
-            place = child
+            heap[place] = key
         }
-        heap[place] = key
     }
 }

@@ -26,6 +26,8 @@ struct SimulatedNode: Sendable {
     private var isPollDue = false
     /// When the world is to wake it.
     var wakeAt: Instant?
+    /// The deadline that was last asked for, and when it is in the world: most steps do not change it.
+    private var deadline = (shown: Instant(nanoseconds: .min), world: Instant(nanoseconds: 0))
     /// Until when its process is held; it is not held anew before that, so that what is put off keeps its order.
     var heldUntil = Instant(nanoseconds: 0)
     /// When it was last told of a write; tales keep their order.
@@ -112,8 +114,9 @@ struct SimulatedNode: Sendable {
 
     /// When the node is to be woken; nil where it does not want to be, or will be early enough.
     mutating func planWake(now: Instant) -> Instant? {
-        guard let deadline = machine?.findDeadline() else { return nil }
-        let time = max(clock.worldTime(of: deadline), now)
+        guard let shown = machine?.findDeadline() else { return nil }
+        if shown != deadline.shown { deadline = (shown, clock.worldTime(of: shown)) }
+        let time = max(deadline.world, now)
         if let wakeAt, wakeAt <= time { return nil }
         wakeAt = time
         return time

@@ -83,6 +83,7 @@ struct EntryLog: Sendable, Hashable {
 
     var tailCount: Int { tail.count }
     /// Whether a write is under way, of an entry or of everything.
+    @inline(__always)
     var isWriting: Bool { if case nil = writing { isWritingEverything } else { true } }
     /// The last entry of the tail, or the one before its first.
     var tailEnd: UInt64 { tailStart + UInt64(tail.count) - 1 }
@@ -180,12 +181,18 @@ struct EntryLog: Sendable, Hashable {
         if let due = writesResumeAt, due <= now { writesResumeAt = nil }
     }
 
+    /// Whether there may be something for the disk, and none is under way; most steps find that there is not.
+    @inline(__always)
+    var mayWrite: Bool {
+        guard !isWriting, writesResumeAt == nil else { return false }
+        if case nil = pending { return needsEverything || durableThrough < tailEnd }
+        return true
+    }
+
     /// The next entry for the disk, where none is under way.
     var nextWrite: NextWrite? {
-        guard !isWriting, writesResumeAt == nil else { return nil }
+        guard mayWrite else { return nil }
         if needsEverything { return .everything }
-        // Most steps have nothing to write.
-        if case nil = pending, durableThrough >= tailEnd { return nil }
         if let pending, pending.header.index <= durableThrough + 1, durablePending?.header != pending.header {
             return .entry(pending)
         }

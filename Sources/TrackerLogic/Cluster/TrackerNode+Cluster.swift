@@ -15,9 +15,6 @@ extension TrackerNode {
         return policy
     }
 
-    @inline(__always)
-    var isQuorumMode: Bool { configuration.cluster?.mode == .quorum }
-
     /// A pause between two tries of the same.
     var retryPause: Duration { policy.keepalive / 4 }
 

@@ -70,7 +70,9 @@ extension TrackerNode {
     /// Writes the next entry that the disk lacks.
     mutating func writeLog(_ now: ClockReading, _ effects: inout Effects) {
         log.resume(now: now.monotonic)
-        guard case nil = cluster.transfer, !cluster.isFinishingTransfer, let next = log.nextWrite else { return }
+        guard log.mayWrite, case nil = cluster.transfer, !cluster.isFinishingTransfer, let next = log.nextWrite else {
+            return
+        }
         switch next {
         case .entry(let entry):
             log.beginWrite(entry)

@@ -44,10 +44,12 @@ public struct ReplicatedState: Sendable {
     public var chunkCount: Int { changed.count }
 
     /// The state's fingerprint: equal for equal contents, in whatever order they lie.
+    @inline(__always)
     public var digest: UInt64 { table.digest &+ access.digest &+ registry.digest &+ membersDigest }
 
     public var position: Position { Position(index: index, chain: chain) }
 
+    @inline(__always)
     private var membersDigest: UInt64 {
         members.isEmpty ? 0 : members.reduce(0x4D65_6D62_6572_7321) { mixed($0 ^ UInt64($1)) }
     }

@@ -40,6 +40,8 @@ public struct TrackerNode: Sendable, Equatable {
     }
 
     public let configuration: NodeConfiguration
+    /// Whether a majority of named members decides; asked several times a step.
+    let isQuorumMode: Bool
     public internal(set) var state: ReplicatedState
     public internal(set) var counters = Counters()
 
@@ -115,6 +117,7 @@ public struct TrackerNode: Sendable, Equatable {
         configuration: NodeConfiguration, incarnation: UInt64, secret: ClusterSecret, record: Promise?, seed: UInt64
     ) {
         self.configuration = configuration
+        isQuorumMode = configuration.cluster?.mode == .quorum
         let secret = record?.secret ?? secret
         let shardCount = record?.shardCount ?? configuration.shardCount
         // A member without memory does not know what it has sworn: it has no vote until it has the whole state.
@@ -209,15 +212,14 @@ public struct TrackerNode: Sendable, Equatable {
 
     /// Whether it acts with others over a bus.
     ///
-    /// Asked several times a step. A call would hand over a copy of the node, and `!= nil` copies what it looks at: so
-    /// this and its like are put in place, and matched.
+    /// Asked often. A call would hand over a copy of the node, and `!= nil` of the value: so it is put in place, matched.
     @inline(__always)
     var isClustered: Bool { if case nil = configuration.cluster { false } else { true } }
 
     /// Whether the entry that is gathering has room for a batch.
     ///
-    /// While it has not, the owner leaves datagrams in the
-    /// kernel's buffers, where they wait for less than they would cost here.
+    /// While it has not, the owner leaves datagrams in the kernel's buffers, where they wait for less than they would
+    /// cost here.
     public var hasRoom: Bool { gathering.updateCount <= configuration.limits.updatesPerEntry / 2 }
 
     private mutating func start(_ now: ClockReading, _ effects: inout Effects) {

@@ -37,6 +37,7 @@ public struct SwarmTable: Sendable {
     }
 
     /// The state's fingerprint, in no order of anything.
+    @inline(__always)
     public var digest: UInt64 { shards.reduce(0) { $0 &+ $1.digest } }
 
     /// Which shard an info hash belongs to.

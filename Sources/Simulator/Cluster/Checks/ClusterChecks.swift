@@ -165,12 +165,12 @@ package struct ClusterChecks: Sendable {
     package mutating func stepped(
         node: Int, event: Event, machine: inout TrackerNode, effects: Effects, at time: Instant
     ) -> NodeSight {
-        let before = nodes[node].lastSight
-        let sight = NodeSight(&machine, knowing: before?.voters ?? [])
-        if let before, sight == before, ClusterChecks.isQuiet(event, effects) {
+        let sight = NodeSight(&machine, knowing: nodes[node].knownVoters)
+        if nodes[node].isAsSeen(sight), ClusterChecks.isQuiet(event, effects) {
             note(event, node: node, at: time)
             return sight
         }
+        let before = nodes[node].lastSight
         var applied: [[UInt8]] = []
         var table: SwarmTable?
         // What a lone master was about to decide when it died, it has decided, and finds so as it begins anew.

@@ -10,6 +10,8 @@ struct NodeRecord: Sendable {
     var sight: NodeSight? { didSet { if let given = sight?.life.id, given != 0 { id = given } } }
     /// As `sight`; only `mutating` methods look at a record without copying all of it.
     var lastSight: NodeSight? { mutating get { sight } }
+    /// Who voted as it saw it after its last step.
+    var knownVoters: [UInt32] { mutating get { sight?.voters ?? [] } }
     /// The number that it has, or had last; 0 before it was given one.
     private(set) var id: UInt32
     var disk = VoterRecord()
@@ -36,6 +38,12 @@ struct NodeRecord: Sendable {
     /// Proposals that are remembered: one is under way at a time, but who is cut off may come back with an old one.
     private static let proposalCount = 64
     private static let numberCount = 4096
+
+    /// Whether it is like it was after its last step.
+    mutating func isAsSeen(_ now: borrowing NodeSight) -> Bool {
+        guard let sight else { return false }
+        return sight == now
+    }
 
     init(configuration: NodeConfiguration, nodeCount: Int) {
         self.configuration = configuration
