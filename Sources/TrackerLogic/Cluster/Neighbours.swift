@@ -58,6 +58,10 @@ struct Neighbours: Sendable, Hashable {
 
     /// In rising order of id.
     private(set) var all: [Neighbour] = []
+    /// Lives that another life of their id has displaced, and of which this master has seen requests in its epoch; the
+    /// latest last.
+    private(set) var displaced: [Neighbour] = []
+    private static let maxDisplacedCount = 16
 
     func place(of id: UInt32) -> Int? { all.firstIndex { $0.life.id == id } }
 
@@ -92,7 +96,7 @@ struct Neighbours: Sendable, Hashable {
             guard !all[place].isUp || now - all[place].heardAt >= detectionTime else {
                 return .taken(by: all[place].life)
             }
-            all[place] = Neighbour(life: life, heardAt: now)
+            displace(at: place, by: Neighbour(life: life, heardAt: now))
             return .appeared(place)
         }
         if all.count >= Neighbours.maxCount {
@@ -103,6 +107,36 @@ struct Neighbours: Sendable, Hashable {
         let place = all.firstIndex { $0.life.id > life.id } ?? all.count
         all.insert(Neighbour(life: life, heardAt: now), at: place)
         return .appeared(place)
+    }
+
+    /// Another life has an id now.
+    ///
+    /// What was seen of the last one is kept: it may be the one that lives. (It was held for a while, and a message
+    /// that its earlier life had sent came late.) When it goes on, what it hands on again must not be taken again.
+    private mutating func displace(at place: Int, by newcomer: Neighbour) {
+        let last = all[place]
+        all[place] = newcomer
+        if let known = displaced.firstIndex(where: { $0.life == newcomer.life }) {
+            let returning = displaced.remove(at: known)
+            all[place].seen = returning.seen
+            all[place].refused = returning.refused
+        }
+        guard last.seen != SeenWindow() else { return }
+        if displaced.count == Neighbours.maxDisplacedCount { displaced.removeFirst() }
+        displaced.append(last)
+    }
+
+    /// A master begins its epoch: it has welcomed nobody yet, and seen no request of anybody.
+    mutating func beginEpoch() {
+        displaced = []
+        for place in all.indices {
+            all[place].installedIn = .zero
+            all[place].inStepSince = nil
+            all[place].seen = SeenWindow()
+            all[place].refused = []
+            all[place].isDropped = false
+            all[place].voteAwaitedSince = nil
+        }
     }
 
     /// Takes those for down that were not heard for the detection time.

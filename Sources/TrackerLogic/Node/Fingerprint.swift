@@ -257,11 +257,19 @@ extension TrackerNode {
             guard phase == .master else { continue }
             print.absorb(neighbour.installedIn == election.epoch)
             print.absorb(neighbour.isDropped)
-            // Only the first numbers of a life are ever used where states are walked over.
-            var window = neighbour.seen
-            guard window != SeenWindow() else { continue }
-            for number in 0..<(8 as UInt64) { print.absorb(window.insert(number)) }
+            if neighbour.seen != SeenWindow() { absorb(neighbour.seen, &print) }
         }
+        guard phase == .master else { return }
+        for life in cluster.neighbours.displaced {
+            print.absorb(life.life)
+            absorb(life.seen, &print)
+        }
+    }
+
+    /// Only the first numbers of a life are ever used where states are walked over.
+    private func absorb(_ seen: SeenWindow, _ print: inout Fingerprint) {
+        var window = seen
+        for number in 0..<(8 as UInt64) { print.absorb(window.insert(number)) }
     }
 
     private func absorbBook(_ print: inout Fingerprint, _ now: Instant) {
