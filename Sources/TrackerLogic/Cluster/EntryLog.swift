@@ -72,7 +72,8 @@ struct EntryLog: Sendable, Hashable {
     private var writing: LoggedEntry?
     /// Whether the entry's write was begun before all was begun anew: its outcome says nothing any more.
     private var isWriteVoid = false
-    private var isWritingEverything = false
+    /// Writes of all of the state that are under way: one more begins where a transfer ends while the last is slow.
+    private var wholeWrites = 0
     /// Whether the record on the disk is of no use, and all of the state has to be written.
     private var needsEverything = false
     /// When to go on after a failed write.
@@ -84,7 +85,7 @@ struct EntryLog: Sendable, Hashable {
     var tailCount: Int { tail.count }
     /// Whether a write is under way, of an entry or of everything.
     @inline(__always)
-    var isWriting: Bool { if case nil = writing { isWritingEverything } else { true } }
+    var isWriting: Bool { if case nil = writing { wholeWrites > 0 } else { true } }
     /// The last entry of the tail, or the one before its first.
     var tailEnd: UInt64 { tailStart + UInt64(tail.count) - 1 }
 
@@ -208,7 +209,7 @@ struct EntryLog: Sendable, Hashable {
     }
 
     mutating func beginWritingEverything() {
-        isWritingEverything = true
+        wholeWrites += 1
         writesResumeAt = nil
     }
 
@@ -248,15 +249,26 @@ struct EntryLog: Sendable, Hashable {
         return entry
     }
 
-    mutating func everythingNotWritten(retryAt: Instant) {
-        isWritingEverything = false
+    /// - Returns: false where it is of no interest any more: all is being written anew.
+    mutating func everythingNotWritten(retryAt: Instant) -> Bool {
+        wholeWrites -= 1
+        guard wholeWrites == 0 else { return false }
         needsEverything = true
         writesResumeAt = retryAt
+        return true
     }
 
-    mutating func wroteEverything(through index: UInt64) {
+    /// - Returns: false where it is of no interest any more: all is being written anew, perhaps of an earlier index.
+    mutating func wroteEverything(through index: UInt64) -> Bool {
+        wholeWrites -= 1
+        guard wholeWrites == 0 else { return false }
+        skipWrites(through: index)
+        return true
+    }
+
+    /// All up to an index is on the disk, or on its way there with all of the state.
+    mutating func skipWrites(through index: UInt64) {
         needsEverything = false
-        isWritingEverything = false
         durableThrough = max(index, durableThrough)
         durablePending = nil
     }

@@ -161,7 +161,7 @@ extension TrackerNode {
         if oldCount != state.chunkCount { sweep = ExpirySweep(shardCount: promise.shardCount) }
         log.reset(to: Position(index: transfer.completeThrough, chain: 0))
         for entry in tail { log.append(decided: entry.bytes, at: entry.position) }
-        log.wroteEverything(through: state.index)
+        log.skipWrites(through: state.index)
         cancelTransfer()
         // In a group, the master has heard the same all the while.
         if isGroup { forgetRequests(&effects) }
@@ -179,7 +179,7 @@ extension TrackerNode {
     }
 
     mutating func everythingWritten(through index: UInt64, _ now: ClockReading, _ effects: inout Effects) {
-        log.wroteEverything(through: index)
+        guard log.wroteEverything(through: index) else { return }
         if cluster.isFinishingTransfer, promise.isWhole { tellTransferEnded(&effects) }
         cluster.isFinishingTransfer = false
         becomeWholeWhenDone(now, &effects)
@@ -193,7 +193,7 @@ extension TrackerNode {
     }
 
     mutating func everythingNotWritten(_ now: ClockReading) {
-        log.everythingNotWritten(retryAt: now.monotonic + .seconds(1))
+        guard log.everythingNotWritten(retryAt: now.monotonic + .seconds(1)) else { return }
         cluster.isFinishingTransfer = false
         for number in 0..<state.chunkCount { state.markChanged(chunk: number) }
     }
