@@ -136,6 +136,11 @@ extension TrackerNode {
     mutating func recover(_ now: ClockReading, _ effects: inout Effects) {
         guard election.phase == .recovering, isElected else { return }
         if let most = election.mostAdvanced, most.position.index > state.index, !has(.recoverySkipped) {
+            if let pending = log.pending, pending.position == most.position, pending.header.previous == state.chain {
+                // It was accepted here, too; the voter that knows it decided may have cut it from its log.
+                applyDecided(pending, now, &effects)
+                return recover(now, &effects)
+            }
             return send(.fetch(after: state.position), to: most.life, &effects)
         }
         takeOffice(now, &effects)
@@ -154,14 +159,7 @@ extension TrackerNode {
         cluster.owesCommit = false
         cluster.reads.removeAll()
         cluster.servesFrom = state.index + (inherited == nil ? 0 : 1)
-        for place in cluster.neighbours.all.indices {
-            cluster.neighbours[place].installedIn = .zero
-            cluster.neighbours[place].inStepSince = nil
-            cluster.neighbours[place].seen = SeenWindow()
-            cluster.neighbours[place].refused = []
-            cluster.neighbours[place].isDropped = false
-            cluster.neighbours[place].voteAwaitedSince = nil
-        }
+        cluster.neighbours.beginEpoch()
         broadcast(.coordinator(at: state.position), &effects)
         for voter in voters where voter.life != life { welcomeVoter(voter, now, &effects) }
         if isQuorumMode, state.members.isEmpty {

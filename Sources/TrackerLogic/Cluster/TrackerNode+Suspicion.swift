@@ -208,18 +208,16 @@ extension TrackerNode {
             return
         }
         var suspecters = [cluster.id]
-        var furthest = state.index
         for neighbour in cluster.neighbours.all where neighbour.isUp {
             guard let at = neighbour.suspectedAt, now.monotonic - at < policy.detectionTime else { continue }
             suspecters.append(neighbour.life.id)
-            furthest = max(furthest, neighbour.position.index)
         }
         guard electorate.isQuorum(suspecters) || has(.noPreVote) else {
             cluster.standAt = nil
             return
         }
         if cluster.standAt == nil {
-            let rank = rank(among: suspecters, furthest: furthest)
+            let rank = rank(among: suspecters)
             var pause = policy.keepalive / 2 * rank
             if rank > 0 { pause = pause + cluster.random.between(.zero, policy.keepalive / 4) }
             cluster.standAt = now.monotonic + pause
@@ -227,13 +225,17 @@ extension TrackerNode {
         if let due = cluster.standAt, due <= now.monotonic { standInCluster(now, &effects) }
     }
 
-    /// This node's turn: by policy, but those who lack entries come after those who have them.
-    private func rank(among ids: [UInt32], furthest: UInt64) -> Int {
-        func lags(_ id: UInt32) -> Bool {
-            (id == cluster.id ? state.index : cluster.neighbours[id: id]?.position.index ?? 0) < furthest
-        }
+    /// This node's turn: who has more entries comes first, and among equals the policy decides.
+    ///
+    /// Who is far behind might not even get what it lacks: the others may have cut it from their logs.
+    private func rank(among ids: [UInt32]) -> Int {
         let order = policy.election.order(ids, after: cluster.lastMaster)
-        let sorted = order.filter { !lags($0) } + order.filter(lags)
-        return sorted.firstIndex(of: cluster.id) ?? sorted.count
+        guard let own = order.firstIndex(of: cluster.id) else { return order.count }
+        var rank = 0
+        for (place, id) in order.enumerated() where id != cluster.id {
+            let index = cluster.neighbours[id: id]?.position.index ?? 0
+            if index > state.index || index == state.index && place < own { rank += 1 }
+        }
+        return rank
     }
 }
