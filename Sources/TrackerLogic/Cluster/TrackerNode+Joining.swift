@@ -173,6 +173,8 @@ extension TrackerNode {
     private mutating func install(
         _ welcome: Welcome, _ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects
     ) {
+        // What another master was sending is of no use any more, nor is the place at which it would be done.
+        if let source = cluster.transfer?.source, source != sender { cancelTransfer() }
         var following =
             cluster.following.flatMap { $0.life == sender && $0.epoch == epoch ? $0 : nil }
             ?? Following(life: sender, epoch: epoch, heardAt: now.monotonic, since: now.monotonic)

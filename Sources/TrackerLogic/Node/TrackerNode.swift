@@ -212,7 +212,7 @@ public struct TrackerNode: Sendable, Equatable {
 
     /// Whether it acts with others over a bus.
     ///
-    /// Asked often. A call would hand over a copy of the node, and `!= nil` of the value: so it is put in place, matched.
+    /// Asked often. A call would hand over a copy of the node, `!= nil` one of the value: so it is put in place.
     @inline(__always)
     var isClustered: Bool { if case nil = configuration.cluster { false } else { true } }
 
