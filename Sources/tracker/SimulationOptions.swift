@@ -10,6 +10,12 @@ struct SimulationOptions: ParsableArguments {
             valueName: "name"))
     var profile: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "Harsher than any seed draws: slow, stray or lossy, by what becomes of messages between trackers.",
+            valueName: "name"))
+    var ground: String?
+
     @Option(help: ArgumentHelp("Trackers, 1 to 30; drawn from the seed if not given.", valueName: "number"))
     var nodes: Int?
 
@@ -24,12 +30,16 @@ struct SimulationOptions: ParsableArguments {
             let names = ClusterRun.profileNames.joined(separator: ", ")
             throw ValidationError("there is no profile \"\(profile)\"; the profiles are \(names)")
         }
+        if let ground, !ClusterRun.groundNames.contains(ground) {
+            let names = ClusterRun.groundNames.joined(separator: ", ")
+            throw ValidationError("there is no ground \"\(ground)\"; the grounds are \(names)")
+        }
         try check(nodes, "--nodes", within: ClusterRun.nodeRange, "a simulated cluster", "trackers")
         try check(seconds, "--seconds", within: ClusterRun.secondsRange, "a simulated cluster", "seconds of faults")
     }
 
     func run(seed: UInt64) -> ClusterRun {
-        ClusterRun(seed: seed, profileName: profile, nodes: nodes, seconds: seconds)
+        ClusterRun(seed: seed, profileName: profile, groundName: ground, nodes: nodes, seconds: seconds)
     }
 }
 

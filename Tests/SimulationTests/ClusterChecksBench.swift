@@ -85,12 +85,15 @@ struct ClusterBench {
     /// Everybody has heard everybody.
     mutating func keepInTouch() {
         for node in sights.indices {
-            for other in sights.indices where other != node {
-                let message = ClusterMessage(
-                    sender: sights[other].life, destination: .all, epoch: ClusterBench.epoch, body: .leave)
-                step(node, .messageReceived(message))
-            }
+            for other in sights.indices where other != node { hear(node, from: other) }
         }
+    }
+
+    /// A tracker has heard another one.
+    mutating func hear(_ node: Int, from other: Int) {
+        let message = ClusterMessage(
+            sender: sights[other].life, destination: .all, epoch: ClusterBench.epoch, body: .leave)
+        step(node, .messageReceived(message))
     }
 
     // MARK: - Entries
@@ -176,8 +179,10 @@ struct ClusterBench {
         step(node, .datagramsReceived(batch))
     }
 
-    /// A client gets its connection id from a tracker.
-    mutating func connect(_ client: Int, to node: Int = 0) {
+    /// A client gets its connection id from a tracker, which is as `change` makes it by then.
+    mutating func connect(
+        _ client: Int, to node: Int = 0, _ change: (inout NodeSight) -> Void = { _ in }
+    ) {
         transactions += 1
         var bytes: [UInt8] = []
         ConnectRequest(transactionID: TransactionID(transactions)).encode(into: &bytes)
@@ -186,7 +191,7 @@ struct ClusterBench {
         reply.append(bigEndian: UInt32(0))
         reply.append(bigEndian: transactions)
         reply.append(bigEndian: 900 + UInt64(client))
-        step(node, doing: ClusterBench.effects(reply, to: client))
+        step(node, doing: ClusterBench.effects(reply, to: client), change)
     }
 
     /// A client announces to a tracker.

@@ -189,6 +189,21 @@ struct ClusterReplyCheckTests {
         }
     }
 
+    /// The master has begun anew, and decides once more what it does not know to be decided.
+    @Test(arguments: [[], [1], [2]])
+    func `what is in the entry that takes a vote is answered by those who decide it`(_ heard: [Int]) {
+        for isDeciding in [true, false] {
+            var bench = ClusterBench()
+            bench.step(0, .commandReceived(.removeMember(3)))
+            bench.commit(bench.entry([.setMembers([1, 2])]))
+            bench.pass(.seconds(7))
+            for other in heard { bench.hear(0, from: other) }
+            bench.connect(0) { if isDeciding { $0.voters = [1, 2] } }
+            let mayAnswer = heard == [1] || heard == [2] && isDeciding
+            #expect(bench.invariants == (mayAnswer ? [] : [.silentUnlessServing]), "heard \(heard), \(isDeciding)")
+        }
+    }
+
     // MARK: - Scrapes
 
     @Test

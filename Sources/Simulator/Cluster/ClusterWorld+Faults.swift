@@ -83,6 +83,8 @@ extension ClusterWorld {
         // the operator wants to go.
         let remaining = own.voters.count - (isRemovalAsked ? 1 : 0)
         if profile == .paxos, own.voters.contains(own.life.id), remaining < 3 { return false }
+        // That the members have changed is certain, also for who begins anew, once an entry is decided behind it.
+        if profile == .paxos, own.position.index <= membersChangedAt { return false }
         for node in nodes.indices {
             guard let other = nodes[node].inspection, other.isServing, other.isWhole, !other.isFenced,
                 other.role == .master || other.role == .slave, other.promised == own.promised,
@@ -136,7 +138,9 @@ extension ClusterWorld {
         guard !isAnyDiskLost else { return }
         switch plan.random.below(3) {
         case 0 where members.count > 2: remove(member)
-        case 1: command(.replaceMember(member, by: outsider))
+        case 1:
+            guard !hasLostDisk(outsider) else { return }
+            command(.replaceMember(member, by: outsider))
         default: command(.addMember(outsider))
         }
     }
@@ -148,10 +152,10 @@ extension ClusterWorld {
 
     /// Whether a member is without what it has voted for: who takes a vote away from the others meanwhile may leave no
     /// majority that can ever be.
-    private var isAnyDiskLost: Bool {
-        nodes.contains { node in
-            members.contains(node.configuration.id) && node.disk.record.promise?.isWhole != true
-        }
+    private var isAnyDiskLost: Bool { members.contains { hasLostDisk($0) } }
+
+    private func hasLostDisk(_ id: UInt32) -> Bool {
+        nodes.contains { $0.configuration.id == id && $0.disk.record.promise?.isWhole != true }
     }
 
     // MARK: - All is well again

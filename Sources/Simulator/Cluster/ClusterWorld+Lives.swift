@@ -122,6 +122,7 @@ extension ClusterWorld {
             tally.memberChanges += 1
             if ids.count < members.count { isRemovalAsked = false }
             members = ids
+            membersChangedAt = max(membersChangedAt, nodes[node].appliedIndex ?? 0)
         case .commandRefused: tally.refusedCommands += 1
         case .storageRecovered, .accessChanged, .registryChanged, .suspects, .fenced, .joinRefused, .idAssigned,
             .trackerUp, .trackerDown, .diverged:

@@ -108,6 +108,8 @@ struct ClusterWorld: Sendable {
     let secret: ClusterSecret
     /// The ids that vote, as the operator believes.
     var members: [UInt32]
+    /// The last entry that any tracker had applied when it last told that they had changed.
+    var membersChangedAt: UInt64 = 0
     /// Whether the operator has asked for one member less, and none has gone yet.
     var isRemovalAsked = false
     var checks: ClusterChecks

@@ -32,6 +32,8 @@ public struct ClusterRun: Sendable, Hashable {
     public var seed: UInt64
     /// nil for the profiles in turn, by seed.
     public var profile: ClusterProfile?
+    /// nil for what the seed draws.
+    public var ground: ClusterGround?
     /// nil for as many as the seed draws, and so on.
     public var nodes: Int?
     public var seconds: Int?
@@ -43,19 +45,27 @@ public struct ClusterRun: Sendable, Hashable {
     /// What is left out.
     public var without: [Noise] = []
 
-    public init(seed: UInt64, profile: ClusterProfile? = nil, nodes: Int? = nil, seconds: Int? = nil) {
+    public init(
+        seed: UInt64, profile: ClusterProfile? = nil, ground: ClusterGround? = nil, nodes: Int? = nil,
+        seconds: Int? = nil
+    ) {
         self.seed = seed
         self.profile = profile
+        self.ground = ground
         self.nodes = nodes
         self.seconds = seconds
     }
 
     public static var profileNames: [String] { ClusterProfile.allCases.map(\.rawValue) }
+    public static var groundNames: [String] { ClusterGround.allCases.map(\.rawValue) }
 
-    /// - Parameter profileName: one of `profileNames`; another one counts as none.
-    public init(seed: UInt64, profileName: String?, nodes: Int?, seconds: Int?) {
+    /// - Parameters:
+    ///   - profileName: one of `profileNames`; another one counts as none.
+    ///   - groundName: one of `groundNames`; another one counts as none.
+    public init(seed: UInt64, profileName: String?, groundName: String?, nodes: Int?, seconds: Int?) {
         self.init(
-            seed: seed, profile: profileName.flatMap(ClusterProfile.init(rawValue:)), nodes: nodes, seconds: seconds)
+            seed: seed, profile: profileName.flatMap(ClusterProfile.init(rawValue:)),
+            ground: groundName.flatMap(ClusterGround.init(rawValue:)), nodes: nodes, seconds: seconds)
     }
 
     /// The profile that was named, or the seed's.
@@ -65,8 +75,9 @@ public struct ClusterRun: Sendable, Hashable {
     }
 
     public var scenario: ClusterScenario {
-        var scenario = ClusterScenario(
-            seed: seed, profile: chosenProfile, nodes: nodes, seconds: seconds.map(Int64.init))
+        var scenario = ClusterScenario(seed: seed, profile: chosenProfile, nodes: nodes)
+        if let ground { scenario.options.harden(ground) }
+        if let seconds { scenario.options.coreLength = .seconds(Int64(seconds)) }
         if let clients { scenario.options.clientCount = clients }
         scenario.options.faults.onlyFaults = faults
         scenario.options.faults.onlyStrikes = strikes
@@ -78,6 +89,7 @@ public struct ClusterRun: Sendable, Hashable {
     public var command: String {
         var words = ["tracker replay \(seed)"]
         if let profile { words.append("--profile \(profile.rawValue)") }
+        if let ground { words.append("--ground \(ground.rawValue)") }
         if let nodes { words.append("--nodes \(nodes)") }
         if let seconds { words.append("--seconds \(seconds)") }
         if let clients { words.append("--clients \(clients)") }

@@ -61,16 +61,29 @@ extension ClusterChecks {
         let limit = cluster.detectionTime * ClusterChecks.deafFor
         // Until lately it was another quorum that it had to hear.
         if let since = membersSince, step.time - since <= limit { return }
+        let heard = heardLately(members, by: step.node, at: step.time, within: limit)
+        if heard.count > members.count / 2 { return }
+        // The entry that changes the members was decided by those before it, and so are the answers to what is in it.
+        let deciders = before.voters
+        if deciders != sight.voters,
+            heardLately(deciders, by: step.node, at: step.time, within: limit).count > deciders.count / 2
+        {
+            return
+        }
+        violate(
+            .silentUnlessServing, at: step.time,
+            "\(name(step.node)) replies as master, and of the members \(members) has heard only \(heard) lately")
+    }
+
+    private mutating func heardLately(
+        _ ids: [UInt32], by node: Int, at time: Instant, within limit: Duration
+    ) -> [UInt32] {
         var heard: [UInt32] = []
-        for id in members {
-            guard let node = node(withID: id) else { continue }
-            if node == step.node || step.time - nodes[step.node].heardAt[node] <= limit { heard.append(id) }
+        for id in ids {
+            guard let other = self.node(withID: id) else { continue }
+            if other == node || time - nodes[node].heardAt[other] <= limit { heard.append(id) }
         }
-        if heard.count <= members.count / 2 {
-            violate(
-                .silentUnlessServing, at: step.time,
-                "\(name(step.node)) replies as master, and of the members \(members) has heard only \(heard) lately")
-        }
+        return heard
     }
 
     // MARK: - Announces

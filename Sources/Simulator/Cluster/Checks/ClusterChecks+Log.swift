@@ -8,7 +8,7 @@ extension ClusterChecks {
     /// Where a tracker has got to in this step.
     mutating func checkPosition(_ step: ClusterStep, _ before: NodeSight) {
         let sight = step.sight
-        guard sight.isWhole else { return }
+        guard sight.isWhole || !step.applied.isEmpty else { return }
         if before.isWhole, sight.position == before.position, sight.digest == before.digest { return }
         guard before.isWhole || !step.applied.isEmpty else { return observe(sight, step.node, at: step.time) }
         if sight.position.index < before.position.index, promises.hasOneHistory {
@@ -110,8 +110,9 @@ extension ClusterChecks {
         if before.leads == nil, headers.contains(where: { $0.index == position.index && $0.isAlone }) {
             return checkKept(position, step)
         }
-        // Who counts may have changed in this very step.
-        let isDecided = [before.voters, step.sight.voters].contains { voters in
+        // Who counts may have changed in this very step, also before its end, where the tracker gives up its role.
+        let left = before.voters.filter { !step.gone.contains($0) }
+        let isDecided = [before.voters, step.sight.voters, left].contains { voters in
             let holders = holders(position, among: voters)
             guard holders.count > voters.count / 2 else { return false }
             return !promises.allDecide || voters.allSatisfy { holders.contains($0) || !isHeard($0, by: step) }
@@ -122,6 +123,24 @@ extension ClusterChecks {
                 "\(name(step.node)) applies entry \(position.index), which is on the disks of "
                     + "\(holders(position, among: step.sight.voters)) of the active \(step.sight.voters)")
         }
+    }
+
+    /// Who has ceased to vote in a step: who is told to take the whole state anew, and who is found to be down.
+    ///
+    /// The latter only where the number has had more than one life: the last one may have been heard and told to wait,
+    /// while the one that had a vote was not.
+    mutating func gone(_ effects: Effects) -> [UInt32] {
+        var gone: [UInt32] = []
+        for case .trackerDown(let id) in effects.observations where lives.count(where: { $0.life.id == id }) > 1 {
+            gone.append(id)
+        }
+        for message in effects.messages {
+            guard case .welcome(let welcome) = message.body, welcome.needsTransfer,
+                case .one(let life) = message.destination
+            else { continue }
+            gone.append(life.id)
+        }
+        return gone
     }
 
     /// An entry that a tracker has accepted, and that may have been decided, as it gives up hope to learn that.

@@ -19,8 +19,9 @@ struct RuleRecord: Sendable {
     var words: [PeerWords] = []
     /// For each tracker, the stops that it has applied since it last took a state over (survivor mode).
     var stops: [[PeerWords]]
-    /// For each tracker, when it last began to take over another's state (survivor mode).
-    var mergeBeganAt: [Instant]
+    /// For each tracker, the entry of another's history up to which it has the state that it is taking over (survivor
+    /// mode).
+    var mergedThrough: [UInt64]
     /// Completed downloads in the entries of each master, in any history (survivor mode).
     var completed: [CompletedInLog] = []
 
@@ -28,7 +29,7 @@ struct RuleRecord: Sendable {
         suspicionHeardAt = Array(repeating: Array(repeating: nil, count: nodeCount), count: nodeCount)
         waitingSince = Array(repeating: nil, count: nodeCount)
         stops = Array(repeating: [], count: nodeCount)
-        mergeBeganAt = Array(repeating: Instant(nanoseconds: 0), count: nodeCount)
+        mergedThrough = Array(repeating: .max, count: nodeCount)
     }
 }
 
@@ -41,8 +42,8 @@ struct PeerWords: Sendable {
     /// The latest time that a repository may say it was seen: one that comes back after a stop is later than the stop,
     /// by whatever clock that was.
     var seenAt: UInt32 = 0
-    /// When a tracker applied the stop, by the world's clock.
-    var appliedAt = Instant(nanoseconds: 0)
+    /// The entry that held the stop.
+    var stoppedIn: UInt64 = 0
 }
 
 struct CompletedInLog: Sendable {
@@ -61,15 +62,13 @@ extension ClusterChecks {
 
     mutating func checkRules(_ step: ClusterStep, _ before: NodeSight, _ event: Event, _ effects: Effects) {
         noteSuspicion(event, step)
+        if !promises.hasOneHistory { noteMerge(event, effects, step) }
         for observation in effects.observations {
             if case .stands(let epoch) = observation { checkStands(epoch, step, before, event) }
             if case .transferBegan = observation { rules.stops[step.node] = [] }
             if case .merged = observation, let source = mergedSource(effects) { checkMerged(source, step) }
         }
-        if !promises.hasOneHistory {
-            noteStops(step)
-            noteMerge(event, effects, step)
-        }
+        if !promises.hasOneHistory { noteStops(step) }
         checkKept(step, before, effects)
         let tailCount = nodes[step.node].configuration.tailCount
         if step.sight.tailCount > max(1, tailCount) {
@@ -239,11 +238,14 @@ extension ClusterChecks {
     }
 
     /// A master that asks for another's first chunk begins a merge; where a timeout has it ask, it asks again.
+    ///
+    /// The chunks that come may be answers to what was asked before.
     private mutating func noteMerge(_ event: Event, _ effects: Effects, _ step: ClusterStep) {
-        guard case .messageReceived = event, effects.messages.contains(where: { $0.body == .fetchChunk(0) }) else {
-            return
+        guard case .messageReceived(let message) = event else { return }
+        if case .chunk(_, let index, _) = message.body {
+            rules.mergedThrough[step.node] = min(rules.mergedThrough[step.node], index)
         }
-        rules.mergeBeganAt[step.node] = step.time
+        if effects.messages.contains(where: { $0.body == .fetchChunk(0) }) { rules.mergedThrough[step.node] = .max }
     }
 
     /// Whose state was taken over: whoever is welcomed anew then. (By the life: two may have one id.)
@@ -265,7 +267,7 @@ extension ClusterChecks {
                 guard let announced = Announced(update), announced.event == .stopped else { continue }
                 let stop = PeerWords(
                     infoHash: announced.infoHash, address: announced.address, stoppedAt: header.time.seconds,
-                    appliedAt: step.time)
+                    stoppedIn: header.index)
                 rules.stops[step.node].append(stop)
             }
         }
@@ -278,14 +280,13 @@ extension ClusterChecks {
 
     /// Who has stopped on the other side, and has not been heard since, is not brought back by a merge.
     ///
-    /// What the other side has applied since the merge began is not in what was taken over: its state was asked for
-    /// before, and it has joined somebody else meanwhile.
+    /// What the other side has applied since it sent its state is not in what was taken over.
     private mutating func checkMerged(_ source: Int, _ step: ClusterStep) {
         guard rules.hasGoodClocks, let table = step.table else { return }
         let interval = nodes[step.node].configuration.interval
-        let began = rules.mergeBeganAt[step.node]
+        let through = rules.mergedThrough[step.node]
         for stop in rules.stops[source]
-        where stop.stoppedAt + interval > step.sight.time.seconds && stop.appliedAt < began {
+        where stop.stoppedAt + interval > step.sight.time.seconds && stop.stoppedIn <= through {
             let announcedAt = rules.words[place(stop.infoHash, stop.address)].announcedAt
             guard stop.stoppedAt > announcedAt + ClusterChecks.stopSlack, table.contains(stop.infoHash, stop.address)
             else { continue }

@@ -173,9 +173,10 @@ package struct ClusterChecks: Sendable {
         let before = nodes[node].lastSight
         var applied: [[UInt8]] = []
         var table: SwarmTable?
-        // What a lone master was about to decide when it died, it has decided, and finds so as it begins anew.
+        // What a lone master was about to decide when it died, it has decided, and finds so as it begins anew; even if
+        // it was about to join others, and is no voter any more.
         let isSettling = !promises.hasOneHistory && before?.position.index == sight.position.index &- 1
-        if let before, before.isWhole || isSettling, sight.isWhole, before.position.index < sight.position.index {
+        if let before, before.isWhole && sight.isWhole || isSettling, before.position.index < sight.position.index {
             for index in (before.position.index + 1)...sight.position.index {
                 // A log that is cut short may have let go of it within the step.
                 if let entry = machine.committedEntry(at: index) ?? event.entry(index) { applied.append(entry) }
@@ -184,7 +185,9 @@ package struct ClusterChecks: Sendable {
         } else if !effects.replies.isEmpty || ClusterChecks.isMerged(effects) {
             table = machine.state.table
         }
-        watch(ClusterStep(node: node, time: time, sight: sight, applied: applied, table: table), before, event, effects)
+        var step = ClusterStep(node: node, time: time, sight: sight, applied: applied, table: table)
+        if !applied.isEmpty { step.gone = gone(effects) }
+        watch(step, before, event, effects)
         return sight
     }
 

@@ -56,15 +56,19 @@ package struct ClusterStep: Sendable {
     package var applied: [[UInt8]]
     /// Says which shard an info hash falls into, and in survivor mode what the swarms are like.
     package var table: SwarmTable?
+    /// The ids that have ceased to vote in this step; told where it has applied something.
+    package var gone: [UInt32]
 
     package init(
-        node: Int, time: Instant, sight: NodeSight, applied: [[UInt8]] = [], table: SwarmTable? = nil
+        node: Int, time: Instant, sight: NodeSight, applied: [[UInt8]] = [], table: SwarmTable? = nil,
+        gone: [UInt32] = []
     ) {
         self.node = node
         self.time = time
         self.sight = sight
         self.applied = applied
         self.table = table
+        self.gone = gone
     }
 }
 

@@ -1,0 +1,39 @@
+/// Grounds that are harsher than any that a seed draws: for looking where a sweep does not come.
+
+import Primitives
+import TrackerLogic
+
+/// Each has twenty clients, a minute of faults and one of them every few seconds, and trouble on the bus that is far
+/// beyond what brokers do.
+public enum ClusterGround: String, Sendable, Hashable, CaseIterable {
+    /// Messages are under way for as long as a keepalive takes to be due.
+    case slow
+    /// Many messages come twice, or seconds late: perhaps to a later life of their receiver.
+    case stray
+    /// Messages are lost, and overtake each other; two trackers may be down at once.
+    case lossy
+}
+
+extension ClusterOptions {
+    public mutating func harden(_ ground: ClusterGround) {
+        clientCount = 20
+        coreLength = .seconds(60)
+        faults.meanGap = .seconds(3)
+        faults.maxBlows = 40
+        if faults.kinds.isEmpty { faults.kinds = [.crash, .pause, .partition, .deafLinks, .busLoss, .cleanStop] }
+        switch ground {
+        case .slow:
+            bus.maxDelay = .milliseconds(300)
+        case .stray:
+            faults.meanGap = .seconds(2)
+            bus.maxDelay = .milliseconds(100)
+            bus.stragglerPerMille = 20
+            bus.repeatPerMille = 20
+        case .lossy:
+            faults.maxDown = 2
+            bus.maxDelay = .milliseconds(300)
+            bus.lossPerMille = 30
+            bus.isReordering = true
+        }
+    }
+}
