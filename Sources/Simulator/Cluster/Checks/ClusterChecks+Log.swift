@@ -125,7 +125,8 @@ extension ClusterChecks {
         }
     }
 
-    /// Who has ceased to vote in a step: who is told to take the whole state anew, and who is found to be down.
+    /// Who has ceased to vote in a step: who is told to take the whole state anew, whose own state is to be merged
+    /// first, and who is found to be down.
     ///
     /// The latter only where the number has had more than one life: the last one may have been heard and told to wait,
     /// while the one that had a vote was not.
@@ -135,10 +136,12 @@ extension ClusterChecks {
             gone.append(id)
         }
         for message in effects.messages {
-            guard case .welcome(let welcome) = message.body, welcome.needsTransfer,
-                case .one(let life) = message.destination
-            else { continue }
-            gone.append(life.id)
+            guard case .one(let life) = message.destination else { continue }
+            switch message.body {
+            case .welcome(let welcome) where welcome.needsTransfer: gone.append(life.id)
+            case .fetchChunk(0): gone.append(life.id)
+            default: break
+            }
         }
         return gone
     }
