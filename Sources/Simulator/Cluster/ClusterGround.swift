@@ -1,12 +1,11 @@
 /// Grounds that are harsher than any that a seed draws: for looking where a sweep does not come.
 
 import Primitives
-import TrackerLogic
 
 /// Each has twenty clients, a minute of faults and one of them every few seconds, and trouble on the bus that is far
 /// beyond what brokers do.
 public enum ClusterGround: String, Sendable, Hashable, CaseIterable {
-    /// Messages are under way for as long as a keepalive takes to be due.
+    /// Each message is under way for up to 300 ms.
     case slow
     /// Many messages come twice, or seconds late: perhaps to a later life of their receiver.
     case stray
@@ -15,6 +14,7 @@ public enum ClusterGround: String, Sendable, Hashable, CaseIterable {
 }
 
 extension ClusterOptions {
+    /// Takes the place of what the seed has drawn for clients, faults and bus; the rest stays.
     public mutating func harden(_ ground: ClusterGround) {
         clientCount = 20
         coreLength = .seconds(60)

@@ -260,6 +260,7 @@ extension TrackerNode {
             if neighbour.seen != SeenWindow() { absorb(neighbour.seen, &print) }
         }
         guard phase == .master else { return }
+        print.absorb(UInt64(cluster.neighbours.displaced.count))
         for life in cluster.neighbours.displaced {
             print.absorb(life.life)
             absorb(life.seen, &print)
