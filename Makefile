@@ -18,7 +18,7 @@ run: build ## Build, then run a cluster of three trackers to try; it prints what
 	$(TRACKER) demo $(ARGUMENTS)
 
 serve: build ## Build, then run one tracker on UDP and HTTP port 6969; data in ./data
-	$(TRACKER) serve --data $(DATA) --http 0.0.0.0:6969 $(ARGUMENTS)
+	SWIFT_BACKTRACE=enable=no $(TRACKER) serve --data $(DATA) --http 0.0.0.0:6969 $(ARGUMENTS)
 
 build: packages ## Build the tracker
 	swift build -c $(CONFIGURATION) --product tracker
@@ -47,8 +47,8 @@ planted-bugs: packages ## Plant mistakes into the logic; explorer and simulator 
 	swift run -c release --package-path Tests/PlantedBugs planted-bugs --explorer
 	swift run -c release --package-path Tests/PlantedBugs planted-bugs
 
-system: build test-packages ## The tests that run the real program, in network namespaces of their own (as root)
-	TRACKER="$(CURDIR)/$(TRACKER)" $(PYTHON) -m unittest discover --verbose -s Tests/SystemTests
+system: build test-packages ## The tests that run the real program, side by side in namespaces of their own (as root)
+	TRACKER="$(CURDIR)/$(TRACKER)" $(PYTHON) Tests/SystemTests/run.py $(ARGUMENTS)
 
 benchmark: build ## Compare with opentracker and a bare echo (Benchmarks/README.md)
 	Benchmarks/run

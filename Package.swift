@@ -17,6 +17,15 @@ let strict: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
+/// The simulator runs whole clusters by the thousand in every test run, so the logic is optimised in debug builds, too:
+/// `swift test` runs as many scenarios as a release build does. `precondition`s stay; `assert` is not used.
+let logic: [SwiftSetting] =
+    strict + [
+        .unsafeFlags(
+            ["-O", "-whole-module-optimization", "-disable-batch-mode", "-num-threads", "2"],
+            .when(configuration: .debug))
+    ]
+
 /// glibc shows `recvmmsg`, `sendmmsg` and `in6_pktinfo` only to GNU sources, so they live in a target of their own.
 let gnu: [SwiftSetting] = strict
 let gnuC: [CSetting] = [.define("_GNU_SOURCE")]
@@ -35,7 +44,6 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0", traits: []),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
-        .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
@@ -46,14 +54,14 @@ let package = Package(
     ],
     targets: [
         // Pure logic.
-        .target(name: "Primitives", swiftSettings: strict),
-        .target(name: "Wire", dependencies: ["Primitives"], swiftSettings: strict),
-        .target(name: "TrackerLogic", dependencies: ["Wire", "Primitives"], swiftSettings: strict),
-        .target(name: "PeerLogic", dependencies: ["Wire", "Primitives"], swiftSettings: strict),
+        .target(name: "Primitives", swiftSettings: logic),
+        .target(name: "Wire", dependencies: ["Primitives"], swiftSettings: logic),
+        .target(name: "TrackerLogic", dependencies: ["Wire", "Primitives"], swiftSettings: logic),
+        .target(name: "PeerLogic", dependencies: ["Wire", "Primitives"], swiftSettings: logic),
         .target(
             name: "Simulator",
             dependencies: ["TrackerLogic", "PeerLogic", "Wire", "Primitives"],
-            swiftSettings: strict),
+            swiftSettings: logic),
 
         // The real world.
         .target(name: "Datagrams", dependencies: ["Primitives"], cSettings: gnuC, swiftSettings: gnu),
@@ -69,7 +77,6 @@ let package = Package(
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
-                .product(name: "Metrics", package: "swift-metrics"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOExtras", package: "swift-nio-extras"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
@@ -107,7 +114,6 @@ let package = Package(
                 "Runtime", "Datagrams", "TrackerLogic", "Wire", "Primitives",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Logging", package: "swift-log"),
-                .product(name: "Metrics", package: "swift-metrics"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ],
             swiftSettings: strict),

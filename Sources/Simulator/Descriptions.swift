@@ -19,6 +19,7 @@ extension Event {
         case .messageReceived: 8
         case .busConnected: 9
         case .busLost: 10
+        case .reportMade: 11
         }
     }
 }
@@ -61,6 +62,7 @@ extension World {
             case .messageReceived(let message): "hears tracker \(message.sender.id)"
             case .busConnected: "has its bus"
             case .busLost: "loses its bus"
+            case .reportMade: "reports"
             }
         if !effects.replies.isEmpty { text += ", replies \(effects.replies.datagrams.count)" }
         if !effects.answers.isEmpty { text += ", answers \(effects.answers.count)" }

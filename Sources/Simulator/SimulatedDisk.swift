@@ -39,6 +39,8 @@ package struct SimulatedDisk: Sendable {
     private(set) var isBroken = false
     private(set) var random: RandomStream
     var sabotage: Sabotage?
+    /// What it was like earlier; nil for a disk that is never damaged.
+    var memory: DiskMemory?
 
     package init(options: DiskOptions, random: RandomStream) {
         self.options = options
@@ -93,6 +95,7 @@ package struct SimulatedDisk: Sendable {
             if sabotage == .saysWrittenButFails { end.failure = nil }
         }
         end.misfit = apply(end.writes[..<end.durableCount])
+        if end.durableCount > 0, end.failure == nil { memory?.marked(record) }
         return end
     }
 
@@ -123,8 +126,21 @@ package struct SimulatedDisk: Sendable {
         }
     }
 
+    /// What a start finds; nil for a disk that is never damaged.
+    mutating func readBack(_ configuration: NodeConfiguration) -> DiskMemory.Verdict? {
+        memory?.readBack(record, configuration)
+    }
+
+    /// What was there is set aside.
+    mutating func beginAnew(_ promise: Promise) {
+        record = DiskRecord()
+        record.promise = promise
+        memory?.begin(record)
+    }
+
     private mutating func apply(_ writes: ArraySlice<Persist>) -> Persist.Change? {
         var misfit: Persist.Change?
+        if !writes.isEmpty { memory?.wrote() }
         for write in writes where !isSwallowed(write.change) {
             if !record.apply(spoiled(write.change)) { misfit = misfit ?? write.change }
         }

@@ -79,7 +79,8 @@ extension World {
         case .becameMaster:
             nodes[node].isServing = true
             if let machine = nodes[node].machine { checks.checkAccess(machine, rules, at: now) }
-        case .storageFailed, .storageRecovered, .accessChanged, .registryChanged, .commandRefused, .steppedDown,
+        case .storageFailed, .storageRecovered, .voteFailed, .voteRecovered, .settingsDiffer, .accessChanged,
+            .registryChanged, .commandRefused, .commandDropped, .steppedDown,
             .follows, .suspects, .stands, .fenced, .joinRefused, .idAssigned, .trackerUp, .trackerDown,
             .transferBegan, .transferEnded, .merged, .aborted, .membersChanged, .diverged:
             break

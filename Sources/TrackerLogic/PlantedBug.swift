@@ -37,12 +37,19 @@ public enum PlantedBug: String, CaseIterable, Sendable {
     case promiseForgotten
     /// A node that lost its disk votes at once (rule 9).
     case amnesiacVotes
+    /// Nobody looks whether a record has come as far as its mark says (rule 9).
+    case markIgnored
+    /// A node whose disk is damaged votes at once (rule 9).
+    case damagedVotes
     /// A promise is told before it is durable (rule 9).
     case answerBeforeDurable
     /// A candidate asks for votes before its own promise is durable (rule 9).
     case electionBeforeDurable
     /// Who misses the master stands alone, without a quorum that misses it too (rule 7).
     case noPreVote
+    /// Only those who have said that they miss the master count when it is asked whose turn it is, and one entry more
+    /// goes before the policy.
+    case rankOfSuspecters
     /// A preferred id that comes back stands at once (rule 6).
     case preferredStandsAtOnce
     /// A master without a quorum stays (rule 7).
@@ -92,6 +99,10 @@ public enum PlantedBug: String, CaseIterable, Sendable {
     case localExpiry
     /// Peers are taken out before their time.
     case impatientExpiry
+    /// A slave tells its clients the configured interval, and not the one that is decided.
+    case intervalOfOne
+    /// A state that was fetched counts as written before it is.
+    case durableTooEarly
 
     // Voters.
 

@@ -48,9 +48,25 @@ import Wire
             }
         }
 
+        /// Whose turn it is among those that have said that they miss the master, by entries first.
+        func rankOfSuspecters(_ now: ClockReading) -> Int {
+            var ids = [cluster.id]
+            for neighbour in cluster.neighbours.all where neighbour.isUp && hasSuspected(neighbour, now) {
+                ids.append(neighbour.life.id)
+            }
+            let order = policy.election.order(ids, after: cluster.lastMaster)
+            guard let own = order.firstIndex(of: cluster.id) else { return order.count }
+            var rank = 0
+            for (place, id) in order.enumerated() where id != cluster.id {
+                let index = cluster.neighbours[id: id]?.position.index ?? 0
+                if index > state.index || index == state.index && place < own { rank += 1 }
+            }
+            return rank
+        }
+
         /// Takes out whom this tracker's own clock finds silent.
         mutating func expireAlone(_ now: ClockReading) {
-            let before = now.wall.seconds &- intervals.lifetime
+            let before = now.wall.seconds &- intervals.lifetime(state.told, at: now.wall.seconds)
             for shard in 0..<state.chunkCount - 1 {
                 state.apply(.expire(shard: UInt32(shard), seenBefore: before, emptyBefore: 0))
             }

@@ -25,18 +25,21 @@ enum ClusterTable {
                     + "names them")
         }
         facts.add("clients", cluster.isServing ? "are answered" : "get no answer now")
+        for (number, finding) in (cluster.findings ?? []).enumerated() {
+            facts.add(number == 0 ? (finding.isSilence ? "because" : "mind") : "", finding.text)
+        }
         return facts.text() + "\n" + trackers(cluster)
     }
 
     private static func trackers(_ cluster: ClusterView) -> String {
-        var table = TextTable(.right, .left, .left, .right, .right, .right, .left, .left)
-        table.add("id", "role", "epoch", "heard", "applied", "lag", "in sync", "vote")
+        var table = TextTable(.right, .left, .left, .right, .right, .right, .left, .left, .left, .left)
+        table.add("id", "role", "epoch", "heard", "applied", "lag", "in sync", "vote", "host", "clients")
         for tracker in cluster.trackers {
             table.add(
                 "\(tracker.id)", tracker.role, "\(tracker.epoch.round).\(tracker.epoch.id)",
                 tracker.isThis ? "this one" : "\(Figures.decimal(tracker.silentSeconds, 1)) s ago",
                 Figures.grouped(tracker.commitIndex), Figures.grouped(tracker.lag), agreement(tracker),
-                tracker.hasVote ? "yes" : "no")
+                tracker.hasVote ? "yes" : "no", tracker.report?.host ?? "", tracker.report?.clients ?? "")
         }
         return table.text { Terminal.output.styled($0, .bold) }
     }
@@ -44,7 +47,8 @@ enum ClusterTable {
     private static func agreement(_ tracker: ClusterView.Tracker) -> String {
         switch tracker.agreement {
         case _ where !tracker.isWhole: "fetches"
-        case "same": tracker.lag == 0 ? "yes" : "behind"
+        // Under load, an entry or two are on their way at any time.
+        case "same": tracker.lag <= 8 ? "yes" : "behind"
         case "ahead": "ahead"
         case "different": "no"
         default: "far behind"

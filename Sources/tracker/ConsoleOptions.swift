@@ -36,39 +36,32 @@ struct ConsoleAccess: ParsableArguments {
     }
 }
 
-/// The consoles of a cluster's trackers, of which one is the master's.
-struct MasterOptions: ParsableArguments {
+/// The consoles of a cluster's trackers: any of them hands an order to the master.
+struct ClusterConsoles: ParsableArguments {
     @Option(
         name: .customLong("console"), parsing: .singleValue,
         help: ArgumentHelp(
-            "Where a tracker's console listens; may be given several times, and the master among them is asked. "
-                + "(default: \(ConsolePlace.standard))", valueName: "host:port"))
+            "Where a tracker's console listens; may be given several times. (default: \(ConsolePlace.standard))",
+            valueName: "host:port"))
     var consoles: [String] = []
 
     @OptionGroup var access: ConsoleAccess
 
-    /// The console of the master.
+    var all: [String] { consoles.isEmpty ? [ConsolePlace.standard] : consoles }
+
+    /// The first console that answers, and what its tracker sees.
     ///
-    /// - Throws: `Failure`, with the master's number where one of the trackers knows it.
-    func master() async throws -> ConsoleClient {
-        let all = consoles.isEmpty ? [ConsolePlace.standard] : consoles
-        var master: UInt32 = 0
+    /// - Throws: `Failure`, of the last one that was tried.
+    func first() async throws -> (client: ConsoleClient, view: ClusterView) {
         var failure: Failure?
         for console in all {
             let client = try access.client(of: console)
             do throws(TrackerClientError) {
-                let view = try await client.cluster()
-                if view.master != 0, view.master == view.id { return client }
-                if view.master != 0 { master = view.master }
+                return (client, try await client.cluster())
             } catch {
                 failure = ConsolePlace.failure(error, at: console)
             }
         }
-        if master != 0 {
-            throw Failure(
-                .failed, "tracker \(master) is master, and only it can do this: give its console by --console HOST:PORT"
-            )
-        }
-        throw failure ?? Failure(.failed, "the cluster has no master now; try again in a moment")
+        throw failure ?? Failure(.failed, "no console was named")
     }
 }

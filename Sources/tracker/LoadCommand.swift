@@ -62,7 +62,7 @@ struct LoadCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Client addresses, 1 to 16384; more than one only to a tracker in 127.0.0.0/8 (where it is 64).",
+            "Client addresses, 1 to 16384; more than one only to 127.0.0.0/8 (64, and one for each 1,000 peers).",
             valueName: "number"))
     var sources: Int?
 
@@ -132,6 +132,7 @@ struct LoadCommand: AsyncParsableCommand {
         if let patience { options.patience = Self.span(patience) }
         options.torrents = torrents
         options.peers = peers
+        options.spread()
         if let sources { options.sources = sources }
         options.announceShare = announceShare
         options.numWant = numWant

@@ -1,4 +1,4 @@
-/// `tracker members add|remove|replace` and `tracker handover`: orders to a cluster's master.
+/// `tracker members list|add|remove|replace` and `tracker handover`: orders to a cluster, through any of its trackers.
 
 import ArgumentParser
 import Runtime
@@ -6,18 +6,54 @@ import Runtime
 struct MembersCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "members",
-        abstract: "Change who votes in a cluster.",
+        abstract: "Show or change who votes in a cluster.",
         discussion: """
-            The members are a part of the cluster's log, and change by one at a time. A tracker that is to be added has \
-            to run and be in sync: start it with --members as the others have it, and --spare.
+            The members are a part of the cluster's log, and change by one at a time. A tracker that is to be added \
+            has to run and be in sync: start it with --members as the others have it, and --spare. Any tracker takes the \
+            order, and hands it to the master.
             """,
-        subcommands: [Add.self, Remove.self, Replace.self])
+        subcommands: [List.self, Add.self, Remove.self, Replace.self])
+
+    struct List: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(abstract: "Show who votes, and who is there.")
+
+        @OptionGroup var options: ClusterConsoles
+        @OptionGroup var report: ReportOptions
+
+        private struct Member: Encodable {
+            var id: UInt32
+            var hasVote: Bool
+            var role: String
+            var host: String
+            var clients: String
+        }
+
+        func run() async throws {
+            let (_, view) = try await options.first()
+            var members = view.trackers.map { tracker in
+                Member(
+                    id: tracker.id, hasVote: view.voters.contains(tracker.id), role: tracker.role,
+                    host: tracker.report?.host ?? "", clients: tracker.report?.clients ?? "")
+            }
+            for id in view.voters where !members.contains(where: { $0.id == id }) {
+                members.append(Member(id: id, hasVote: true, role: "not heard", host: "", clients: ""))
+            }
+            members.sort { $0.id < $1.id }
+            if report.isJSON { return try report.writeJSON(["members": members]) }
+            var table = TextTable(.right, .left, .left, .left, .left)
+            table.add("id", "vote", "role", "host", "clients")
+            for member in members {
+                table.add("\(member.id)", member.hasVote ? "yes" : "no", member.role, member.host, member.clients)
+            }
+            Terminal.output.write(table.text { Terminal.output.styled($0, .bold) })
+        }
+    }
 
     struct Add: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Give a tracker a vote.")
 
         @Argument(help: "The tracker's number.") var id: UInt32
-        @OptionGroup var options: MasterOptions
+        @OptionGroup var options: ClusterConsoles
         @OptionGroup var report: ReportOptions
 
         func run() async throws { try await change(options, report, adding: id, removing: nil) }
@@ -27,7 +63,7 @@ struct MembersCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Take a tracker's vote; it goes on following.")
 
         @Argument(help: "The tracker's number.") var id: UInt32
-        @OptionGroup var options: MasterOptions
+        @OptionGroup var options: ClusterConsoles
         @OptionGroup var report: ReportOptions
 
         func run() async throws { try await change(options, report, adding: nil, removing: id) }
@@ -39,18 +75,18 @@ struct MembersCommand: AsyncParsableCommand {
 
         @Argument(help: "The tracker that votes now.") var old: UInt32
         @Argument(help: "The tracker that is to vote.") var new: UInt32
-        @OptionGroup var options: MasterOptions
+        @OptionGroup var options: ClusterConsoles
         @OptionGroup var report: ReportOptions
 
         func run() async throws { try await change(options, report, adding: new, removing: old) }
     }
 
     private static func change(
-        _ options: MasterOptions, _ report: ReportOptions, adding added: UInt32?, removing removed: UInt32?
+        _ options: ClusterConsoles, _ report: ReportOptions, adding added: UInt32?, removing removed: UInt32?
     ) async throws {
-        let master = try await options.master()
+        let console = try await options.first().client
         do throws(TrackerClientError) {
-            let members = try await master.changeMembers(adding: added, removing: removed)
+            let members = try await console.changeMembers(adding: added, removing: removed)
             struct Members: Encodable { var members: [UInt32] }
             if report.isJSON {
                 try? report.writeJSON(Members(members: members))
@@ -73,18 +109,21 @@ struct HandoverCommand: AsyncParsableCommand {
             """)
 
     @Argument(help: "The number of the tracker that is to be master.") var id: UInt32
-    @OptionGroup var options: MasterOptions
+    @OptionGroup var options: ClusterConsoles
     @OptionGroup var report: ReportOptions
 
     func run() async throws {
-        let master = try await options.master()
+        let console = try await options.first().client
         do throws(TrackerClientError) {
-            try await master.handOver(to: id)
-            struct Master: Encodable { var master: UInt32 }
+            let wasMaster = try await console.handOver(to: id)
+            struct Master: Encodable {
+                var master: UInt32
+                var wasMaster: Bool
+            }
             if report.isJSON {
-                try? report.writeJSON(Master(master: id))
+                try? report.writeJSON(Master(master: id, wasMaster: wasMaster))
             } else {
-                Terminal.output.write("Tracker \(id) is master.\n")
+                Terminal.output.write("Tracker \(id) is master\(wasMaster ? " already" : "").\n")
             }
         } catch {
             throw Failure(error)

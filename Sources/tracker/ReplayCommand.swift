@@ -10,17 +10,25 @@ struct ReplayCommand: AsyncParsableCommand {
         commandName: "replay",
         abstract: "Run one simulated cluster again, and show what happens in it.",
         discussion: """
-            The trace has one line a transition: seconds, one column for each tracker (role, epoch, last entry \
-            applied), and what happened. Roles are M master, m master not serving yet, S slave, s slave not in good \
-            standing, C candidate, N newcomer, F fenced, - down. It ends with the hash that the same run always has.
+            The trace has one line a transition: seconds, one column for each tracker (role, epoch promised, last \
+            entry applied, + where it has accepted one more), and what happened. Roles are M master, m master not \
+            serving yet, S slave, s slave not in good standing, C candidate, N newcomer, F fenced, - down. It ends \
+            with the hash that the same run always has. --from, --until, --tracker and --kind show a part of it.
+
+            Kinds are messages, elections, votes, joins, clients, disk, faults, lives and commands.
+
+            --at shows the state of trackers at one moment instead of the trace.
 
             --shrink finds fewer faults, less time, fewer clients and trackers that still break the same promise, and \
             shows that run instead.
 
+            --pcap writes pcapng with three interfaces: clients, bus, and steps (what happened, as syslog messages); \
+            examples/wireshark/README.md has a dissector.
+
             Ends with 0 when no promise was broken, with 1 when one was.
 
-            JSON: command, options, seed, profile, violations (invariant, seconds, detail), events, simulated_seconds, \
-            trace_hash, trace (lines).
+            JSON: command, options, seed, profile, violations (invariant, seconds, detail), reasons (where a promise \
+            of the end is broken), events, simulated_seconds, trace_hash, trace (lines), state (with --at).
             """)
 
     @Argument(help: ArgumentHelp("The seed, as `tracker simulate` tells it.", valueName: "seed"))
@@ -51,16 +59,30 @@ struct ReplayCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Draw a space-time diagram.", valueName: "file"))
     var svg: String?
 
-    @Option(help: ArgumentHelp("The diagram begins at this second.", valueName: "number"))
+    @Option(help: ArgumentHelp("Trace and diagram begin at this second.", valueName: "number"))
     var from: Double?
 
-    @Option(help: ArgumentHelp("The diagram ends at this second.", valueName: "number"))
+    @Option(help: ArgumentHelp("Trace and diagram end at this second.", valueName: "number"))
     var until: Double?
+
+    @Option(
+        name: .customLong("tracker"),
+        help: ArgumentHelp("Show only lines about this tracker; may be given again.", valueName: "number"))
+    var trackers: [String] = []
+
+    @Option(
+        name: .customLong("kind"),
+        help: ArgumentHelp("Show only lines of this kind; may be given again.", valueName: "name"))
+    var kinds: [String] = []
+
+    @Option(
+        help: ArgumentHelp("Show the state at this second, of the trackers named or of all.", valueName: "number"))
+    var at: Double?
 
     @Flag(help: "Draw keepalives, too.")
     var keepalives = false
 
-    @Option(help: ArgumentHelp("Write what clients and trackers sent as a capture file.", valueName: "file"))
+    @Option(help: ArgumentHelp("Write what clients and trackers sent as a pcapng file.", valueName: "file"))
     var pcap: String?
 
     @Flag(help: "Do not print the trace.")
@@ -75,12 +97,16 @@ struct ReplayCommand: AsyncParsableCommand {
             throw ValidationError("\(flag) \"\(text)\" are no numbers of faults; write for example 3,7 or none")
         }
         _ = try noises()
-        for (flag, seconds) in [("--from", from), ("--until", until)] {
+        _ = try chosenKinds()
+        for (flag, seconds) in [("--from", from), ("--until", until), ("--at", at)] {
             guard let seconds, !(0...Self.maxSeconds).contains(seconds) else { continue }
             throw ValidationError("\(flag) \(seconds): a simulated world lasts 0 to \(Int(Self.maxSeconds)) seconds")
         }
-        if svg == nil, from != nil || until != nil || keepalives {
-            throw ValidationError("--from, --until and --keepalives are for the diagram: add --svg FILE")
+        if svg == nil, keepalives { throw ValidationError("--keepalives is for the diagram: add --svg FILE") }
+        if at != nil, from != nil || until != nil || !kinds.isEmpty || shrink || svg != nil || pcap != nil {
+            throw ValidationError(
+                "--at shows the state of trackers at one moment: leave out --from, --until, --kind, --shrink, --svg "
+                    + "and --pcap")
         }
         if let from, let until, from > until {
             throw ValidationError("--from \(from) comes after --until \(until): exchange them")
@@ -100,22 +126,50 @@ struct ReplayCommand: AsyncParsableCommand {
         }
     }
 
+    private func chosenKinds() throws -> TraceKinds {
+        try kinds.reduce(into: TraceKinds()) { all, name in
+            guard let kind = TraceKinds(name: name) else {
+                let names = TraceKinds.named.map(\.name).joined(separator: ", ")
+                throw ValidationError("there is no kind \"\(name)\" of lines; the kinds are \(names)")
+            }
+            all.formUnion(kind)
+        }
+    }
+
+    /// The places of the trackers that were named.
+    private func places(_ names: TrackerNames) throws(Failure) -> [Int] {
+        var places: [Int] = []
+        for tracker in trackers {
+            guard let place = names.place(of: tracker) else {
+                throw Failure(
+                    .usage,
+                    "there is no tracker \"\(tracker)\" in this run; there are \(names.short.joined(separator: ", "))")
+            }
+            places.append(place)
+        }
+        return places.sorted()
+    }
+
     func run() async throws {
         var run = options.run(seed: seed)
         run.clients = clients
         run.faults = faults.flatMap(ClusterRun.numbers)
         run.strikes = strikes.flatMap(ClusterRun.numbers)
         run.without = try noises()
-        let (asked, shrinks, isShown) = (run, shrink, !report.isJSON)
+        let places = try places(run.scenario.names)
+        let (asked, shrinks, isShown, moment) = (run, shrink, !report.isJSON, Self.time(at))
         let (shown, result) = await onThread { () -> (ClusterRun, ClusterResult) in
             let run = shrinks ? Self.shrunk(asked, isShown: isShown) : asked
-            return (run, run.scenario.run(recordsTrace: true, recordsHistory: true))
+            return (run, run.scenario.run(recordsTrace: true, recordsHistory: true, stopsAt: moment, telling: places))
         }
+        let filter = TraceFilter(
+            from: Self.time(from), until: Self.time(until), trackers: places, kinds: try chosenKinds())
         if report.isJSON {
-            try report.writeJSON(Document(shown, result, hasTrace: !quiet))
+            try report.writeJSON(Document(shown, result, at == nil ? filter : nil, hasTrace: !quiet))
         } else {
-            tell(shown, result)
+            tell(shown, result, filter)
         }
+        if at != nil { return }
         try writeFiles(shown, result)
         if !result.violations.isEmpty { throw Failure(.failed, nil) }
     }
@@ -135,13 +189,19 @@ struct ReplayCommand: AsyncParsableCommand {
         return shrinker.run
     }
 
-    private func tell(_ run: ClusterRun, _ result: ClusterResult) {
+    private func tell(_ run: ClusterRun, _ result: ClusterResult, _ filter: TraceFilter) {
+        guard at == nil else { return Terminal.output.write(result.state.joined(separator: "\n") + "\n") }
         if !quiet {
-            // In pieces: a trace may have a hundred thousand lines.
-            for start in stride(from: 0, to: result.trace.count, by: 1000) {
-                let lines = result.trace[start..<min(start + 1000, result.trace.count)]
+            let places = filter.trackers.isEmpty ? nil : filter.trackers
+            var lines = result.names.heads(columns: places)
+            for line in result.lines where filter.holds(line) {
+                lines.append(line.words(columns: places))
+                // In pieces: a trace may have a hundred thousand lines.
+                guard lines.count >= 1000 else { continue }
                 Terminal.output.write(lines.joined(separator: "\n") + "\n")
+                lines = []
             }
+            Terminal.output.write((lines + [result.hashLine]).joined(separator: "\n") + "\n")
         }
         if result.violations.isEmpty {
             let what = shrink ? "no promise broken, so nothing to shrink" : "no promise broken"
@@ -151,12 +211,14 @@ struct ReplayCommand: AsyncParsableCommand {
         Terminal.errors.write(result.failure(of: run))
     }
 
+    private static func time(_ seconds: Double?) -> Primitives.Instant? {
+        seconds.map { Primitives.Instant(nanoseconds: Int64($0 * 1e9)) }
+    }
+
     private func writeFiles(_ run: ClusterRun, _ result: ClusterResult) throws(Failure) {
-        func time(_ seconds: Double?) -> Primitives.Instant? {
-            seconds.map { Primitives.Instant(nanoseconds: Int64($0 * 1e9)) }
-        }
         if let svg {
-            let diagram = result.diagram(of: run, from: time(from), until: time(until), hasKeepalives: keepalives)
+            let diagram = result.diagram(
+                of: run, from: Self.time(from), until: Self.time(until), hasKeepalives: keepalives)
             try Self.write(Data(diagram.svg().utf8), to: svg)
         }
         if let pcap { try Self.write(Data(result.capture.bytes), to: pcap) }
@@ -184,10 +246,12 @@ struct ReplayCommand: AsyncParsableCommand {
         var seed: UInt64
         var profile: String
         var violations: [Broken]
+        var reasons: [String]?
         var events: Int
         var simulatedSeconds: Int64
         var traceHash: String
         var trace: [String]?
+        var state: [String]?
 
         private enum CodingKeys: String, CodingKey {
             case command
@@ -195,13 +259,16 @@ struct ReplayCommand: AsyncParsableCommand {
             case seed
             case profile
             case violations
+            case reasons
             case events
             case simulatedSeconds = "simulated_seconds"
             case traceHash = "trace_hash"
             case trace
+            case state
         }
 
-        init(_ run: ClusterRun, _ result: ClusterResult, hasTrace: Bool) {
+        /// - Parameter filter: which lines; nil for the state instead.
+        init(_ run: ClusterRun, _ result: ClusterResult, _ filter: TraceFilter?, hasTrace: Bool) {
             command = run.command
             options = run.scenario.options.summary
             seed = result.seed
@@ -213,7 +280,11 @@ struct ReplayCommand: AsyncParsableCommand {
             events = result.events
             simulatedSeconds = result.simulatedSeconds
             traceHash = SweepReport.text(hash: result.traceHash)
-            trace = hasTrace ? result.trace : nil
+            reasons = result.reasons.isEmpty ? nil : result.reasons
+            state = filter == nil ? result.state : nil
+            guard hasTrace, let filter else { return }
+            let places = filter.trackers.isEmpty ? nil : filter.trackers
+            trace = result.lines.filter(filter.holds).map { $0.words(columns: places) } + [result.hashLine]
         }
     }
 }

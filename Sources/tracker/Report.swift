@@ -29,6 +29,13 @@ struct TextTable {
 
     init(_ alignments: Alignment...) { self.alignments = alignments }
 
+    /// All columns to the left; each row has as many cells as the first.
+    init(rows: [[String]]) {
+        alignments = Array(repeating: .left, count: rows.first?.count ?? 0)
+        precondition(rows.allSatisfy { $0.count == alignments.count }, "a row has a cell for each column")
+        self.rows = rows
+    }
+
     mutating func add(_ cells: String...) {
         precondition(cells.count == alignments.count, "a row has a cell for each column")
         rows.append(cells)

@@ -32,6 +32,13 @@ struct ServeCommand: AsyncParsableCommand {
                 + "them."))
     var stopsAtEndOfInput = false
 
+    @Flag(
+        name: .customLong("accept-loss"),
+        help: ArgumentHelp(
+            "Go on with what is left of a record that is damaged, for this start: without what it has lost, and in a "
+                + "quorum with a vote. The damaged files are kept under another name."))
+    var acceptsLoss = false
+
     @OptionGroup(title: "Settings")
     var flags: ServeFlags
 
@@ -40,7 +47,8 @@ struct ServeCommand: AsyncParsableCommand {
             try ServerConfiguration.load(
                 file: config, environment: ProcessInfo.processInfo.environment, flags: values)
         }
-        let configuration = try Self.checked(load)
+        var configuration = try Self.checked(load)
+        configuration.acceptsLoss = acceptsLoss
         guard !check else {
             print("The configuration is fine.")
             return
@@ -49,8 +57,11 @@ struct ServeCommand: AsyncParsableCommand {
         // A peer that hangs up while it is answered is no reason to end.
         signal(SIGPIPE, SIG_IGN)
         if stopsAtEndOfInput { Self.stopAtEndOfInput() }
+        let logger = configuration.startLogging()
+        let named = ProcessInfo.processInfo.environment[SettingKey.configurationFileVariable]
+        configuration.warn(logger, file: config ?? named)
         let server = TrackerServer(
-            configuration: configuration, version: version, logger: configuration.startLogging(),
+            configuration: configuration, version: version, logger: logger,
             manager: ServiceManager(environment: ProcessInfo.processInfo.environment), reload: load)
         do {
             try await server.run()

@@ -34,6 +34,7 @@ struct ServeFlags: ParsableArguments {
     @Option(name: .flag(.minInterval), help: .of(.minInterval)) var minInterval: String?
     @Option(name: .flag(.intervalJitter), help: .of(.intervalJitter)) var intervalJitter: String?
     @Option(name: .flag(.targetRate), help: .of(.targetRate)) var targetRate: String?
+    @Option(name: .flag(.peerLifetime), help: .of(.peerLifetime)) var peerLifetime: String?
     @Option(name: .flag(.numWant), help: .of(.numWant)) var numWant: String?
     @Option(name: .flag(.maxNumWant), help: .of(.maxNumWant)) var maxNumWant: String?
     @Option(name: .flag(.trusted), parsing: .singleValue, help: .of(.trusted)) var trusted: [String] = []
@@ -43,6 +44,8 @@ struct ServeFlags: ParsableArguments {
     @Option(name: .flag(.torrentsDirectory), help: .of(.torrentsDirectory)) var torrentsDirectory: String?
     @Option(name: .flag(.limitTorrents), help: .of(.limitTorrents)) var limitTorrents: String?
     @Option(name: .flag(.limitPeers), help: .of(.limitPeers)) var limitPeers: String?
+    @Option(name: .flag(.limitPeersPerAddress), help: .of(.limitPeersPerAddress)) var limitPeersPerAddress: String?
+    @Option(name: .flag(.limitAddressShare), help: .of(.limitAddressShare)) var limitAddressShare: String?
     @Option(name: .flag(.limitErrors), help: .of(.limitErrors)) var limitErrors: String?
     @Option(name: .flag(.limitUpdates), help: .of(.limitUpdates)) var limitUpdates: String?
     @Option(name: .flag(.limitRegistered), help: .of(.limitRegistered)) var limitRegistered: String?
@@ -95,6 +98,7 @@ struct ServeFlags: ParsableArguments {
         case .minInterval: one(minInterval)
         case .intervalJitter: one(intervalJitter)
         case .targetRate: one(targetRate)
+        case .peerLifetime: one(peerLifetime)
         case .numWant: one(numWant)
         case .maxNumWant: one(maxNumWant)
         case .trusted: trusted
@@ -104,6 +108,8 @@ struct ServeFlags: ParsableArguments {
         case .torrentsDirectory: one(torrentsDirectory)
         case .limitTorrents: one(limitTorrents)
         case .limitPeers: one(limitPeers)
+        case .limitPeersPerAddress: one(limitPeersPerAddress)
+        case .limitAddressShare: one(limitAddressShare)
         case .limitErrors: one(limitErrors)
         case .limitUpdates: one(limitUpdates)
         case .limitRegistered: one(limitRegistered)

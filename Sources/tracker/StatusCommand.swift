@@ -70,6 +70,10 @@ struct StatusCommand: AsyncParsableCommand {
             "\(Figures.grouped(counters.completed)) downloads completed, "
                 + "\(Figures.grouped(counters.expired)) peers expired"
         )
+        // Of a cluster its own table tells them.
+        if let cluster = status.cluster, cluster.mode == "alone" {
+            for finding in cluster.findings ?? [] { add(finding.isSilence ? "no answers" : "mind", finding.text) }
+        }
         return table.text()
     }
 }

@@ -35,7 +35,9 @@ struct TorrentShowCommand: ParsableCommand {
             try BoundedFile.read(path, atMost: BencodeLimits.metainfo.byteCount)
         }
         do throws(MetainfoError) {
-            return try Metainfo(decoding: bytes)
+            let metainfo = try Metainfo(decoding: bytes)
+            try metainfo.checkPieceLayers()
+            return metainfo
         } catch {
             throw Failure(.failed, "\(path): \(error)")
         }
@@ -57,6 +59,7 @@ struct TorrentShowCommand: ParsableCommand {
         if let comment = metainfo.comment { table.add("comment", comment.replacing("\n", with: " ")) }
         if let createdBy = metainfo.createdBy { table.add("made by", createdBy) }
         if let date = metainfo.creationDate { table.add("made at", iso8601(date)) }
+        if !info.hasDistinctPaths { table.add("mind", "two files have one path; clients rename one of them") }
         table.add("magnet", magnet(metainfo))
         var files = TextTable(.right, .left)
         let shown = info.files.filter { !$0.isPadding }

@@ -14,7 +14,7 @@ struct TrackerCommand: ParsableCommand {
 
             Exit codes:
                0  done
-               1  failed, or answered with an error
+               1  failed, or answered with an error; of doctor: something is wrong
                2  the command line makes no sense
               69  no answer: the host cannot be found or reached, or is silent
               74  the machine says no: a file, a disk or a port
@@ -22,7 +22,8 @@ struct TrackerCommand: ParsableCommand {
             """,
         version: version,
         subcommands: [
-            ServeCommand.self, DemoCommand.self, StatusCommand.self, MembersCommand.self, HandoverCommand.self,
+            ServeCommand.self, DemoCommand.self, StatusCommand.self, DoctorCommand.self, MembersCommand.self,
+            HandoverCommand.self,
             AnnounceCommand.self, ScrapeCommand.self, LoadCommand.self,
             TorrentCommand.self, SimulateCommand.self, ReplayCommand.self,
             ExploreCommand.self,

@@ -128,6 +128,32 @@ struct AccessTests {
         #expect(try answer(.scrape([Self.listed]), "k3y-of-ann") == .scrape([SwarmCounts(leechers: 1)]))
     }
 
+    /// Alone, and as the last of a cluster.
+    @Test(arguments: [false, true])
+    func `over UDP, a private tracker tells nobody its counts`(_ isClustered: Bool) throws {
+        var configuration = NodeConfiguration.test
+        if isClustered { configuration.cluster = ClusterProfile.classic.configuration(members: []) }
+        var harness = NodeHarness(configuration)
+        if isClustered {
+            harness.step(.busConnected)
+            harness.run(.seconds(10))
+        }
+        func scrape(_ location: SourceLocation = #_sourceLocation) throws -> TrackerReply {
+            var bytes: [UInt8] = []
+            ScrapeRequest(
+                connectionID: try harness.connect(Self.client, location), transactionID: TransactionID(5),
+                infoHashes: [Self.listed]
+            ).encode(into: &bytes)
+            let reply = harness.ask(bytes, from: Self.client, location)
+            return try TrackerReply(try #require(reply, sourceLocation: location), isIPv6: false)
+        }
+        #expect(try scrape().errorText == nil)
+        harness.setAccess(AccessRules(mode: .private, users: Self.users))
+        #expect(try scrape().errorText == "private tracker: scrape over HTTP, with your passkey")
+        harness.setAccess(AccessRules(mode: .allow))
+        #expect(try scrape().errorText == nil)
+    }
+
     @Test func `a user who is removed, or has a new passkey, is no longer let in with the old one`() throws {
         var harness = NodeHarness()
         harness.setAccess(AccessRules(mode: .private, users: Self.users))

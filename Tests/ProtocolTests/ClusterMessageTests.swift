@@ -38,13 +38,38 @@ struct ClusterMessageTests {
         [0x20, 1, 0x0D, 0xB8] + Array(repeating: 0, count: 11) + [1] + [0, 0, 0, 9] + [0, 2]
     private static func eight(_ last: UInt8) -> [UInt8] { [0, 0, 0, 0, 0, 0, 0, last] }
 
+    /// Each setting has its own number, from 0x51 on.
+    private static let settings = SettingsPrint { 0x51 + UInt64($0.rawValue) }
+    private static let settingsBytes: [UInt8] = eight(0x51) + (0x52...0x5C).flatMap { [0, 0, 0, $0] }
+
+    private static let report: TrackerReport = {
+        var report = TrackerReport()
+        (report.version, report.host, report.clients, report.console, report.problem) = ("1", "h", "u", "", "no")
+        (report.durability, report.disk, report.announceRate) = (.process, .full, 6)
+        report.answers = .init(median: 1, p99: 2)
+        report.commits = .init(median: 3, p99: 4)
+        report.writes = .init(median: 5, p99: 6)
+        report.roundTrips = .init(median: 7, p99: TrackerReport.Limits.span)
+        (report.openFiles, report.maxFiles, report.receiveBuffer, report.wantedReceiveBuffer) = (8, 9, 10, 11)
+        (report.lostDatagrams, report.wallTime, report.stamp) = (12, 13, .max)
+        report.echoes = [.init(incarnation: 14, stamp: 15, held: 16)]
+        return report
+    }()
+    private static let reportBytes: [UInt8] =
+        [1, 49, 1, 104, 1, 117, 0, 2, 110, 111] + [2, 1] + four(6) + (1...7).flatMap { four($0) }
+        + [0xD6, 0x93, 0xA4, 0x00] + (8...11).flatMap { four($0) } + eight(12) + eight(13)
+        + Array(repeating: 0xFF, count: 8) + [1] + eight(14) + eight(15) + four(16)
+    private static func four(_ last: UInt8) -> [UInt8] { [0, 0, 0, last] }
+
     static let vectors: [Vector] = [
         Vector(
-            .keepalive(Keepalive(role: .master, position: position, digest: 9, isWhole: true)),
-            [1, 3], positionBytes, eight(9), [1]),
+            .keepalive(
+                Keepalive(role: .master, position: position, digest: 9, isWhole: true, settings: settings)),
+            [1, 3], positionBytes, eight(9), [1], settingsBytes),
         Vector(
-            .keepalive(Keepalive(role: .newcomer, position: .start, digest: 0, isWhole: false)),
-            [1, 0], Array(repeating: 0, count: 24), [0]),
+            .keepalive(
+                Keepalive(role: .newcomer, position: .start, digest: 0, isWhole: false, settings: settings)),
+            [1, 0], Array(repeating: 0, count: 24), [0], settingsBytes),
         Vector(.suspect(at: position), [2], positionBytes),
         Vector(.election, [3]),
         Vector(
@@ -63,8 +88,8 @@ struct ClusterMessageTests {
             [13], positionBytes, [0, 3], [0, 0, 0, 1, 1], [0, 0, 0, 0], [0, 0, 0, 2, 2, 3]),
         Vector(.entries([], at: .start), [13], Array(repeating: 0, count: 16), [0, 0]),
         Vector(
-            .hello(Hello(position: position, isWhole: true, isBlank: false, heard: [life], members: 3)),
-            [14], positionBytes, [1, 0], [1], lifeBytes, eight(3)),
+            .hello(Hello(position: position, isWhole: true, isBlank: false, heard: [life], settings: settings)),
+            [14], positionBytes, [1, 0], [1], lifeBytes, settingsBytes),
         Vector(
             .welcome(
                 Welcome(
@@ -104,12 +129,24 @@ struct ClusterMessageTests {
             [21], [0, 2], eight(1), [0, 1], [0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4], eight(5), [1, 6]),
         Vector(.handover, [22]),
         Vector(.leave, [23]),
+        Vector(.report(report), [24], reportBytes),
+        Vector(.order(number: 2, .addMember(3)), [25], eight(2), [1], four(3), four(0)),
+        Vector(.order(number: 2, .removeMember(3)), [25], eight(2), [2], four(3), four(0)),
+        Vector(.order(number: 2, .replaceMember(3, by: 4)), [25], eight(2), [3], four(3), four(4)),
+        Vector(.order(number: 2, .handOver(to: 3)), [25], eight(2), [4], four(3), four(0)),
+        Vector(.ordered(number: 2, .members([3, 4])), [26], eight(2), [1, 2], four(3), four(4)),
+        Vector(.ordered(number: 2, .handedOver), [26], eight(2), [2]),
+        Vector(.ordered(number: 2, .isMaster), [26], eight(2), [3]),
+        Vector(.ordered(number: 2, .refused("no")), [26], eight(2), [4, 2, 110, 111]),
+        Vector(.ordered(number: 2, .busy), [26], eight(2), [5]),
+        Vector(.ordered(number: 2, .late), [26], eight(2), [6]),
+        Vector(.ordered(number: 2, .stopped), [26], eight(2), [7]),
     ]
 
     private static let sender = Life(id: 3, incarnation: 0x4142_4344_4546_4748)
     private static let epoch = Epoch(round: 0x0102_0304_0506_0708, id: 9)
     private static let head: [UInt8] =
-        [0x53, 0x4B, 0x4D, 1] + [0, 0, 0, 3] + Array(0x41...0x48)
+        [0x53, 0x4B, 0x4D, 2] + [0, 0, 0, 3] + Array(0x41...0x48)
 
     private func message(_ body: Body, to destination: ClusterMessage.Destination = .all) -> ClusterMessage {
         ClusterMessage(sender: Self.sender, destination: destination, epoch: Self.epoch, body: body)
@@ -133,8 +170,8 @@ struct ClusterMessageTests {
 
     @Test func `there is a vector of each kind`() {
         let kinds = Self.vectors.map { $0.bytes[0] }
-        #expect((1...23).allSatisfy { kinds.contains($0) })
-        for kind in [0, 24, 255] as [UInt8] {
+        #expect((1...26).allSatisfy { kinds.contains($0) })
+        for kind in [0, 27, 255] as [UInt8] {
             var bytes = bytes(message(.leave))
             bytes[bytes.count - 1] = kind
             #expect(throws: ClusterMessageError.damaged) { try ClusterMessage(bytes) }
@@ -152,7 +189,7 @@ struct ClusterMessageTests {
     }
 
     @Test func `another version is refused by its number, whatever follows`() {
-        for version in [0, 2, 255] as [UInt8] {
+        for version in [0, 1, 255] as [UInt8] {
             #expect(throws: ClusterMessageError.otherVersion(version, of: nil)) {
                 try ClusterMessage(Array("SKM".utf8) + [version])
             }
@@ -162,9 +199,9 @@ struct ClusterMessageTests {
             }
         }
         let words = "\(ClusterMessageError.otherVersion(7, of: Life(id: 5, incarnation: 1)))"
-        #expect(words.contains("tracker 5 speaks version 7") && words.contains("this one version 1"))
+        #expect(words.contains("tracker 5 speaks version 7") && words.contains("this one version 2"))
         #expect("\(ClusterMessageError.otherVersion(7, of: nil))".hasPrefix("a tracker speaks version 7"))
-        #expect(throws: ClusterMessageError.notAMessage) { try ClusterMessage(Array("SKE".utf8) + [1, 2, 3]) }
+        #expect(throws: ClusterMessageError.notAMessage) { try ClusterMessage(Array("SKE".utf8) + [2, 2, 3]) }
         #expect(throws: ClusterMessageError.notAMessage) { try ClusterMessage([]) }
     }
 
@@ -180,6 +217,44 @@ struct ClusterMessageTests {
         ]
         for lie in lies {
             #expect(throws: ClusterMessageError.damaged) { try ClusterMessage(head + lie) }
+        }
+    }
+
+    @Test func `a report says nothing beyond its bounds`() throws {
+        let good = bytes(message(.report(Self.report)))
+        let body = good.count - Self.reportBytes.count
+        // A control character in a text; each number one more than there is any sense in; and echoes without end.
+        let lies: [(offset: Int, bytes: [UInt8])] = [
+            (1, [0x1B]), (0, [201]), (10, [3]), (10, [0]), (11, [5]), (12, [0x80, 0, 0, 1]),
+            (16, [0xD6, 0x93, 0xA4, 1]),
+            (44, [0xD6, 0x93, 0xA4, 1]), (48, [0x80, 0, 0, 1]), (60, [0xFF]), (64, [0, 1, 0, 0, 0, 0, 0, 1]),
+            (72, [0, 1, 0, 0, 0, 0, 0, 1]), (88, [64]), (105, [0xD6, 0x93, 0xA4, 1]),
+        ]
+        #expect(try ClusterMessage(good) == message(.report(Self.report)))
+        for lie in lies {
+            var bytes = good
+            for (index, byte) in lie.bytes.enumerated() { bytes[body + lie.offset + index] = byte }
+            #expect(throws: ClusterMessageError.damaged, "at \(lie.offset)") { try ClusterMessage(bytes) }
+        }
+        // Who writes too much is cut, and never traps.
+        var over = TrackerReport()
+        over.host = ShortText(String(repeating: "\u{1B}x", count: 500))
+        (over.announceRate, over.lostDatagrams, over.wallTime) = (.max, .max, .max)
+        over.answers.median = .max
+        over.echoes = [.init(incarnation: 1, stamp: 2, held: .max)]
+        guard case .report(let read) = try ClusterMessage(bytes(message(.report(over)))).body else {
+            Issue.record("it is no report any more")
+            return
+        }
+        #expect("\(read.host)".hasPrefix("?x?x") && "\(read.host)".count == ShortText.maxByteCount)
+        #expect(read.announceRate == TrackerReport.Limits.count && read.lostDatagrams == TrackerReport.Limits.total)
+    }
+
+    @Test func `two who were told the same differ in nothing, and else it is named`() {
+        #expect(Self.settings.differences(from: Self.settings) == [])
+        for setting in SharedSetting.allCases {
+            let other = SettingsPrint { $0 == setting ? 7 : 0x51 + UInt64($0.rawValue) }
+            #expect(Self.settings.differences(from: other) == [setting])
         }
     }
 

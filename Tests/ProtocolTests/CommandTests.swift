@@ -259,7 +259,7 @@ struct CommandTests {
         harness.step(.commandReceived(.drain))
         harness.completeWrites()
         #expect(
-            harness.observations == [.commandRefused("the tracker stopped before it was carried out"), .drained])
+            harness.observations == [.commandDropped("the tracker stopped before it was carried out"), .drained])
         harness.step(.commandReceived(.setAccess(rules(.deny, 0..<10))))
         #expect(harness.observations.last == .commandRefused("the tracker is stopping, or has lost its disk"))
     }

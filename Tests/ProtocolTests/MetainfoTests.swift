@@ -269,6 +269,25 @@ struct MetainfoTests {
                 == .samePath)
     }
 
+    @Test func `what is sloppy and in the wild is read leniently, and said`() throws {
+        func read(_ files: BencodeValue...) throws -> TorrentInfo {
+            try Metainfo(decoding: Sample.encoded(Sample.multiInfo.with("files", .list(files)))).info
+        }
+        let first = Sample.file(40_000, "first")
+        // Clients leave the empty names out (libtorrent).
+        let empty = try read(first, Sample.file(10_000, "", "x", ""))
+        #expect(Sample.paths(empty) == ["first", "x"])
+        #expect(empty.hasDistinctPaths)
+        // Clients rename the second.
+        for path in [["first"], ["first", "x"], ["first", ""]] {
+            let names = BencodeValue.list(path.map { .text($0) })
+            let info = try read(first, .dictionary([.init("length", .integer(10_000)), .init("path", names)]))
+            #expect(info.files.count == 2)
+            #expect(!info.hasDistinctPaths)
+        }
+        #expect(throws: MetainfoError.self) { try read(first, Sample.file(10_000, "", "")) }
+    }
+
     @Test(arguments: ["", "hello", "i1e", "le", "de", "d4:infoi1ee", "<html>404</html>"])
     func `what is no metainfo file at all is refused with a sentence`(_ text: String) {
         let error = #expect(throws: MetainfoError.self) { try Metainfo(decoding: [UInt8](ascii: text)) }

@@ -125,6 +125,14 @@ struct MetainfoV2Tests {
         #expect(Sample.refusal(info, [.init("piece layers", Sample.layers)]) == error)
     }
 
+    @Test func `padding has no place in a tree, where each file begins a piece`() {
+        let properties: [BencodeValue.Entry] = [
+            .init("attr", .text("p")), .init("length", .integer(5)), .init("pieces root", .bytes(Sample.root1)),
+        ]
+        let tree = BencodeValue.dictionary([.init("a", .dictionary([.init("", .dictionary(properties))]))])
+        #expect(Sample.refusal(Sample.v2Info.with("file tree", tree))?.reason == .paddingInTree)
+    }
+
     @Test func `an unsorted tree is refused even leniently, since its order is that of the pieces`() {
         let leafText = "d0:d6:lengthi5e11:pieces root32:\(String(repeating: "a", count: 32))ee"
         let text = """

@@ -149,12 +149,13 @@ struct RecoveryTests {
             if case .saveChunk = write.change { harness.failWrite(.full) } else { harness.completeWrite() }
         }
         harness.run(.seconds(60))
-        #expect(harness.disk.entries.count == 1)
+        // The announce, and the interval that is told.
+        #expect(harness.disk.entries.count == 2)
         #expect(harness.disk.chunks.isEmpty)
         harness.run(.seconds(700))
         #expect(harness.disk.entries.isEmpty)
-        // The one that has changed, and the last, which says how far the state was.
-        #expect(harness.disk.chunks.count == 2)
+        // Those two that have changed, and the last, which says how far the state was.
+        #expect(harness.disk.chunks.count == 3)
         #expect(try harness.disk.restored().state == harness.node.state)
     }
 

@@ -235,7 +235,9 @@ struct SwarmLifeTests {
             return try harness.peers(Self.torrent, from: .v4(1_000)).interval
         }
         #expect(try interval(200) == 100)
-        #expect(try interval(201) == 101)
+        // Small changes are not worth an entry.
+        #expect(try interval(201) == 100)
+        #expect(try interval(220) == 110)
         #expect(try interval(500) == 250)
         #expect(try interval(5_000) == 400)
         #expect(harness.node.status.interval == 400)
@@ -268,6 +270,34 @@ struct SwarmLifeTests {
         }
         #expect(shard == harness.node.state.table.shard(of: Self.torrent))
         #expect(harness.disk.entries.count + entries >= 1)
+    }
+
+    @Test func `with a short interval a silent peer does not stay for a minute's round of the sweep`() throws {
+        var configuration = NodeConfiguration.test
+        configuration.interval = 3
+        configuration.intervalJitter = 0
+        var harness = NodeHarness(configuration)
+        // By then nobody is there who may have been told more by an earlier life.
+        harness.run(.seconds(60))
+        for start in 0..<5 {
+            harness.run(.milliseconds(300))
+            _ = try harness.peers(Self.torrent, from: .v4(10 + start))
+            harness.run(.seconds(3))
+            #expect(harness.counts(Self.torrent).leechers == 1)
+            harness.run(.seconds(4))
+            #expect(harness.counts(Self.torrent).leechers == 0)
+        }
+    }
+
+    @Test func `the operator says for how long a silent peer is believed to be there`() throws {
+        var configuration = NodeConfiguration.test
+        configuration.peerLifetime = 200
+        var harness = NodeHarness(configuration)
+        _ = try harness.peers(Self.torrent, from: Self.client)
+        harness.run(.seconds(3_720))
+        #expect(harness.counts(Self.torrent).leechers == 1)
+        harness.run(.seconds(62))
+        #expect(harness.counts(Self.torrent).leechers == 0)
     }
 
     @Test func `a peer is there until its expiry is durable`() throws {

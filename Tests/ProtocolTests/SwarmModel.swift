@@ -85,6 +85,16 @@ struct SwarmModel {
         return counts
     }
 
+    /// Peers at an IPv4 address, or in an IPv6 network of 64 bits.
+    func peers(near address: SocketAddress) -> Int {
+        swarms.values.reduce(0) { sum, swarm in
+            sum
+                + swarm.peers.keys.count {
+                    $0.isIPv4 == address.isIPv4 && $0.high == address.high && (!address.isIPv4 || $0.low == address.low)
+                }
+        }
+    }
+
     /// In an order fit for comparing.
     var images: [SwarmImage] {
         swarms.map { infoHash, swarm in

@@ -35,7 +35,7 @@ struct ModelledTable {
             let table = table
             model.expire(seenBefore: seenBefore, emptyBefore: emptyBefore) { table.shard(of: $0) == shard }
         case .registerTorrent, .unregisterTorrent, .setAccessMode, .listInfoHash, .unlistInfoHash, .putUser,
-            .removeUser, .setMembers, .mergePeer, .mergeStop, .mergeCompleted:
+            .removeUser, .setMembers, .mergePeer, .mergeStop, .mergeCompleted, .setInterval:
             break
         }
     }
@@ -65,6 +65,10 @@ struct ModelledTable {
             Issue.record("\(context): the counts of torrent \(number) differ", sourceLocation: location)
         }
         let images = try images()
+        for address in images.flatMap({ $0.peers.map(\.address) }) + [.v4(9_999_999), .v6(9_999_999)]
+        where table.peers(at: address) != model.peers(near: address) {
+            Issue.record("\(context): the peers at \(address.host) are miscounted", sourceLocation: location)
+        }
         if images != model.images { Issue.record("\(context): the contents differ", sourceLocation: location) }
     }
 }

@@ -110,6 +110,30 @@ struct BusGateTests {
         #expect(b.gate.rejected == 10)
     }
 
+    @Test func `whose key or cluster is another one is known by sender, counted, and within bounds`() throws {
+        let otherKey = try BusKey(ClusterKey(Array(repeating: 2, count: 32)), clusterName: "test")
+        let otherName = try BusKey(ClusterKey(Array(repeating: 1, count: 32)), clusterName: "other")
+        var (own, stranger, neighbour) = (Tracker(1), Tracker(2, key: otherKey), Tracker(3, key: otherName))
+        let place = SocketAddress(ipv4: 0x0A00_0007, port: 4711)
+        for port in 1...9 {
+            var source = place
+            source.port = UInt16(port)
+            own.gate.receive(stranger.data([1]), from: source, now: own.now, into: &own.output)
+        }
+        own.gate.receive(neighbour.data([1]), now: own.now, into: &own.output)
+        #expect(own.output.messages.isEmpty && own.gate.rejected == 10)
+        #expect(
+            own.gate.refused.list(now: own.now + .seconds(2)) == [
+                BusRefusal(sender: "10.0.0.7", reason: .otherKey, count: 9, silentSeconds: 2),
+                BusRefusal(sender: "bus session 3", reason: .otherCluster, count: 1, silentSeconds: 2),
+            ])
+        for number in 0..<1000 {
+            let source = SocketAddress(ipv4: UInt32(number), port: 1)
+            own.gate.receive(stranger.data([1]), from: source, now: own.now, into: &own.output)
+        }
+        #expect(own.gate.refused.list(now: own.now).count == RefusedSenders.maxCount)
+    }
+
     @Test func `junk of each kind is counted and dropped`() throws {
         var (a, b) = (Tracker(1), Tracker(2))
         introduce(&a, &b)

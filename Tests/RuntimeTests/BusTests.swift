@@ -61,18 +61,6 @@ private struct Trackers {
     }
 }
 
-/// Waits until something is so, for as long as a slow machine may need.
-private func eventually(
-    _ what: String, _ location: SourceLocation = #_sourceLocation, _ isSo: () -> Bool
-) async throws {
-    for _ in 0..<4000 {
-        if isSo() { return }
-        try await Task.sleep(nanoseconds: 5_000_000)
-    }
-    Issue.record("\(what): not within twenty seconds", sourceLocation: location)
-    throw CancellationError()
-}
-
 private func toAll(_ bytes: [UInt8]) -> BusMessage { BusMessage(destination: nil, bytes: bytes) }
 private func toOne(_ incarnation: UInt64, _ bytes: [UInt8]) -> BusMessage {
     BusMessage(destination: Life(id: 9, incarnation: incarnation), bytes: bytes)
@@ -233,6 +221,30 @@ struct BusTests {
         trackers.buses[1].send([toOne(1, [5])])
         try await eventually("heard") { trackers.inboxes[0].now.messages == [[5]] }
         #expect(trackers.buses[1].status.endpoint == "stomp://\(place)")
+        await trackers.stop()
+    }
+
+    @Test func `a client of the embedded broker that reads nothing is let go, not served from memory`() async throws {
+        let url = embeddedURL()
+        var trackers = Trackers()
+        try trackers.add(url, incarnation: 1)
+        try await eventually("the broker is there") { trackers.inboxes[0].now.connections == 1 }
+        let host = url.dropFirst("embedded:".count).split(separator: ":")[0]
+        let client = try await RawConnection(
+            to: SocketAddress(host: host, port: 61_623)!, receiveBuffer: 4_096)
+        try await client.send("CONNECT\naccept-version:1.2\n\n\0")
+        let receipt = String(repeating: "r", count: 200)
+        let send = Array(
+            String(repeating: "SEND\ndestination:/topic/x\nreceipt:\(receipt)\n\n\0", count: 256).utf8)
+        var sent = 0
+        // Four times what may wait for one client.
+        for _ in 0..<20_000 where sent < 64 << 20 && client.isOpen {
+            let count = client.sendAtOnce(Array(send[(sent % send.count)...]))
+            sent += count
+            if count == 0 { try await Task.sleep(for: .milliseconds(2)) }
+        }
+        try await eventually("let go") { !client.isOpen }
+        #expect(sent < 64 << 20)
         await trackers.stop()
     }
 

@@ -21,7 +21,8 @@ struct ClusterGroupTests {
         // A port that nobody else has: bound by a socket first.
         let probe = try DatagramSocket(bind: loopback)
         let group = SocketAddress(ipv4: 0xEFC0_4D01, port: probe.address.port)
-        let cluster = try TestCluster([.members: ["1,2,3"], .group: ["\(group)"], .interface: ["lo"]])
+        let cluster = try TestCluster(
+            TestCluster.patient.merging([.group: ["\(group)"], .interface: ["lo"]]) { $1 })
         var trackers: [RunningTracker] = []
         for id in 1...3 { trackers.append(try await cluster.start(id)) }
         for tracker in trackers { try await tracker.sees("there is a master") { $0.master == 3 && $0.isServing } }
@@ -70,7 +71,7 @@ struct ClusterGroupTests {
         try client.send([2], to: group)
         let poller = try Poller()
         sockets.register(with: poller)
-        _ = poller.wait(timeout: .seconds(5))
+        _ = poller.wait(timeout: .seconds(120))
         var batch = DatagramBatch()
         #expect(sockets.receive(into: &batch, limit: 8) == 1)
         #expect(batch.payload(0) == [2])
@@ -116,7 +117,7 @@ final class ClientOfGroup {
         var replies: [(source: SocketAddress, bytes: [UInt8])] = []
         while true {
             var waited = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-            guard poll(&waited, 1, replies.isEmpty ? 5_000 : 250) > 0 else { return replies }
+            guard poll(&waited, 1, replies.isEmpty ? Waiting.mostMilliseconds : 250) > 0 else { return replies }
             var bytes = [UInt8](repeating: 0, count: 2048)
             var name = [UInt8](repeating: 0, count: 16)
             var length = socklen_t(name.count)

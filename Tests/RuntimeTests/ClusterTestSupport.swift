@@ -16,6 +16,7 @@ final class RunningTracker: Sendable {
     private let group: ServiceGroup
     private let task: Task<Void, any Error>
     let udp: [Primitives.SocketAddress]
+    let http: Primitives.SocketAddress?
     private let api: Primitives.SocketAddress
     let log: Seen<String>
 
@@ -46,6 +47,7 @@ final class RunningTracker: Sendable {
         }
         let listeners = try #require(facts).listeners
         udp = listeners.filter { $0.service == .udp }.map(\.address)
+        http = listeners.first { $0.service == .http }?.address
         api = try #require(listeners.first { $0.service == .api }).address
     }
 
@@ -68,15 +70,15 @@ final class RunningTracker: Sendable {
     /// Waits until the cluster looks so from here.
     @discardableResult
     func sees(
-        _ what: String, within seconds: Double = 20, sourceLocation: SourceLocation = #_sourceLocation,
+        _ what: String, sourceLocation: SourceLocation = #_sourceLocation,
         _ condition: (ClusterView) -> Bool
     ) async throws -> ClusterView {
-        let end = ContinuousClock.now.advanced(by: .seconds(seconds))
+        let end = ContinuousClock.now.advanced(by: Waiting.most)
         while true {
             let view = try await cluster()
             if condition(view) { return view }
             guard ContinuousClock.now < end else {
-                Issue.record("\(what): not within \(seconds) s; it sees \(view)", sourceLocation: sourceLocation)
+                Issue.record("\(what): not within \(Waiting.most); it sees \(view)", sourceLocation: sourceLocation)
                 return view
             }
             try await Task.sleep(for: .milliseconds(20))
@@ -91,7 +93,7 @@ final class RunningTracker: Sendable {
         firstWait: Primitives.Duration = .seconds(1)
     ) async throws -> ClientAnnounceReply {
         var options = ClientOptions()
-        options.timeout = .seconds(30)
+        options.timeout = .milliseconds(Int64(Waiting.mostMilliseconds))
         options.firstWait = firstWait
         let url = try TrackerURL("udp://\(udp[0])/announce")
         var announce = ClientAnnounce(
@@ -102,7 +104,7 @@ final class RunningTracker: Sendable {
 
     func scrape(_ infoHash: InfoHash) async throws -> ClientScrapeReply.Counts? {
         var options = ClientOptions()
-        options.timeout = .seconds(30)
+        options.timeout = .milliseconds(Int64(Waiting.mostMilliseconds))
         options.firstWait = .seconds(1)
         return try await TrackerURL("udp://\(udp[0])/announce").client(options).scrape([infoHash]).first?.counts
     }
@@ -135,6 +137,9 @@ final class TestCluster: Sendable {
     let wire = LocalWire()
     let directory: TemporaryDirectory
     private let flags: [SettingKey: [String]]
+
+    /// For a cluster of three in which nobody fails: nobody is to be taken for dead whom a busy machine holds up.
+    static let patient: [SettingKey: [String]] = [.members: ["1,2,3"], .missed: ["30"]]
 
     /// - Parameter flags: beside those that every tracker of a test has.
     init(_ flags: [SettingKey: [String]] = [.members: ["1,2,3"]]) throws {

@@ -37,7 +37,7 @@ struct ConfigurationProblemTests {
         (
             "[announce.extra]\na = 1",
             "tracker.toml:1:11: unknown key \"extra\" in [announce]; known are interval, "
-                + "min-interval, interval-jitter, target-rate, num-want, max-num-want, trusted"
+                + "min-interval, interval-jitter, target-rate, peer-lifetime, num-want, max-num-want, trusted"
         ),
         (
             "[[users]]\nname = \"a\"",

@@ -142,6 +142,7 @@ struct ConfigurationTests {
         (.minInterval, "90", "90", { $0.node.minInterval == 90 }),
         (.intervalJitter, "\"0s\"", "0s", { $0.node.intervalJitter == 0 }),
         (.targetRate, "\"2M\"", "2M", { $0.node.targetRate == 2_000_000 }),
+        (.peerLifetime, "150", "150", { $0.node.peerLifetime == 150 }),
         (.numWant, "30", "30", { $0.node.numWant == 30 }),
         (.maxNumWant, "40", "40", { $0.node.maxNumWant == 40 && $0.node.numWant == 40 }),
         (
@@ -154,6 +155,8 @@ struct ConfigurationTests {
         (.torrentsDirectory, "\"/s\"", "/s", { $0.torrentsDirectory == "/s" }),
         (.limitTorrents, "1_000", "1_000", { $0.node.limits.torrents == 1000 }),
         (.limitPeers, "\"5k\"", "5k", { $0.node.limits.peers == 5000 }),
+        (.limitPeersPerAddress, "40", "40", { $0.node.limits.peersPerAddress == 40 }),
+        (.limitAddressShare, "3", "3", { $0.node.limits.addressSharePercent == 3 }),
         (.limitErrors, "3", "3", { $0.node.limits.errorsPerSecond == 3 }),
         (.limitUpdates, "5", "5", { $0.node.limits.updatesPerEntry == 5 }),
         (.limitRegistered, "6", "6", { $0.node.limits.registeredTorrents == 6 }),

@@ -77,5 +77,9 @@ struct ExampleFileTests {
             #expect(text.contains(state), "\(path)")
         }
         #expect(directory == "/var/lib/swarmkeeper")
+        // Swift's backtracer would hold a tracker that has crashed for up to half a minute.
+        for path in ["examples/systemd/swarmkeeper.service", "Dockerfile", "Makefile"] {
+            #expect(try Self.text(path).contains("SWIFT_BACKTRACE=enable=no"), "\(path)")
+        }
     }
 }

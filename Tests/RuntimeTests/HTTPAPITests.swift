@@ -1,5 +1,4 @@
 import Foundation
-import Metrics
 import Primitives
 import Runtime
 import Synchronization
@@ -53,16 +52,15 @@ struct HTTPAPITests {
 
     private func server(
         _ status: any StatusProvider = Status(), torrents: (any TorrentProvider)? = Registry(), token: String? = nil,
-        on address: SocketAddress = loopback, registry: PrometheusRegistry = PrometheusRegistry(),
+        on address: SocketAddress = loopback, tally: HTTPTally = HTTPTally(),
         limits: HTTPLimits = APIServer.Options().limits
     ) async throws -> HTTPService {
         let server = APIServer(
-            status: status, cluster: StillCluster(), torrents: torrents, registry: registry, limits: limits,
+            status: status, cluster: StillCluster(), torrents: torrents, tally: tally, limits: limits,
             facts: Self.facts)
         var options = APIServer.Options()
         options.token = token
         options.logger = quiet
-        options.metrics = registry
         return try await server.listen(on: address, options)
     }
 
@@ -77,21 +75,35 @@ struct HTTPAPITests {
         #expect(response["cache-control"] == "no-store")
         let uptime = try #require(response.text.firstMatch(of: /"uptimeSeconds":([0-9.]+)/))
         #expect(try #require(Double(uptime.1)) > 1_000_000)
+        let report = /"report":(\{.*?"writeSeconds":\{[^}]*\}\}),/
+        let reports = response.text.matches(of: report).map { String($0.1) }
+        let own = """
+            {"announcesPerSecond":231,"answerSeconds":{"median":0,"p99":0},"clients":"udp://one.example:6969",\
+            "clockDifferenceSeconds":0,"commitSeconds":{"median":0.00086,"p99":0.0025},"console":"127.0.0.1:1",\
+            "disk":"full","durability":"process","host":"one.example","lostDatagrams":236,"maxFiles":233,"openFiles":232,\
+            "problem":"","receiveBufferBytes":234,"roundTripSeconds":{"median":0.00025,"p99":0.001},"version":"1",\
+            "wantedReceiveBufferBytes":235,"writeSeconds":{"median":0,"p99":0}}
+            """
+        let other = own.replacing("\"clockDifferenceSeconds\":0,", with: "\"clockDifferenceSeconds\":0.25,")
+        #expect(reports == [own, other, other])
+        let text = response.text.replacing(uptime.0, with: "\"uptimeSeconds\":0").replacing(report, with: "")
         #expect(
-            response.text.replacing(uptime.0, with: "\"uptimeSeconds\":0") == """
+            text == """
                 {"cluster":{"bus":{"broker":"broker:61613","dropped":203,"endpoint":"stomp://broker:61613","isConnected":true,\
-                "lastProblem":"it was closed","received":202,"reconnections":206,"rejected":204,"repaired":205,\
+                "lastProblem":"it was closed","received":202,"reconnections":206,"refusals":[{"count":9,"reason":"otherKey",\
+                "sender":"10.0.0.7","silentSeconds":0.5}],"rejected":204,"repaired":205,\
                 "sent":201},"commitIndex":20,"digest":"0000000000000abc","elections":{"candidacies":222,\
                 "divergences":227,"merges":226,"stepDowns":224,"suspicions":221,"transfers":225,"victories":223},\
-                "epoch":{"id":2,"round":3},"id":1,"isFenced":false,"isServing":true,"master":2,\
+                "epoch":{"id":2,"round":3},"findings":[{"code":"otherKey","isSilence":false,\
+                "text":"another key (9 messages from 10.0.0.7)"}],"id":1,"isFenced":false,"isServing":true,"master":2,\
                 "messages":{"dropped":214,"malformed":213,"otherVersion":215,"received":211,"sent":212},\
                 "mode":"quorum","trackers":[{"agreement":"same","commitIndex":20,"epoch":{"id":2,"round":3},"hasVote":true,"id":1,\
                 "incarnation":"1000000000000000","isThis":true,"isWhole":true,"lag":0,"role":"slave",\
                 "silentSeconds":0},{"agreement":"ahead","commitIndex":21,"epoch":{"id":2,"round":3},"hasVote":true,\
-                "id":2,"incarnation":"2000000000000000","isThis":false,"isWhole":true,"lag":-1,"role":"master",\
+                "id":2,"incarnation":"2000000000000000","isThis":false,"isWhole":true,"lag":0,"role":"master",\
                 "silentSeconds":0.125},{"agreement":"same","commitIndex":15,"epoch":{"id":2,"round":3},\
                 "hasVote":true,"id":3,"incarnation":"3000000000000000","isThis":false,"isWhole":true,"lag":5,\
-                "role":"down","silentSeconds":70}],"voters":[1,2,3]},\
+                "role":"down","silentSeconds":70}],"unlike":[{"id":4,"settings":["--keepalive"]}],"voters":[1,2,3]},\
                 "listeners":[{"address":"0.0.0.0:6969","service":"udp"},{"address":"[::]:6969","service":"http"}],\
                 "node":{"accessMode":"private","commitIndex":20,"counters":{"announces":102,\
                 "completed":18446744073709551615,"connects":101,"dropped":107,"entries":108,"errors":104,\
@@ -198,16 +210,14 @@ struct HTTPAPITests {
 
     // MARK: Metrics
 
-    @Test("the metrics are the node's, the registry's and the process's")
+    @Test("the metrics are the node's, the listeners' and the process's")
     func metrics() async throws {
-        let registry = PrometheusRegistry()
-        Counter(label: "custom", factory: registry).increment(by: 5)
-        let service = try await server(registry: registry)
+        let service = try await server()
         try await running([service]) {
             let response = try await fetch("/metrics", from: service.address)
             #expect(response["content-type"] == "text/plain; version=0.0.4; charset=utf-8")
             for sample in [
-                "swarmkeeper_announces_total 102", "swarmkeeper_build_info{version=\"1.2.3\"} 1", "custom_total 5",
+                "swarmkeeper_announces_total 102", "swarmkeeper_build_info{version=\"1.2.3\"} 1",
                 "swarmkeeper_http_connections{listener=\"api\"} 1",
             ] {
                 #expect(response.text.contains("\n\(sample)\n"), "\(sample)")

@@ -17,11 +17,11 @@ struct HTTPOpenAPITests {
         }
     }
 
-    private func withServer<Value: Sendable>(
+    func withServer<Value: Sendable>(
         _ body: @Sendable (SocketAddress) async throws -> Value
     ) async throws -> Value {
         let server = APIServer(
-            status: Providers(), cluster: StillCluster(), torrents: Providers(), registry: PrometheusRegistry()
+            status: Providers(), cluster: StillCluster(), torrents: Providers(), tally: HTTPTally()
         ) {
             ProcessFacts(
                 version: "1", processID: 1, startedAt: WallTime(milliseconds: 0), listeners: [.init(.udp, loopback)],

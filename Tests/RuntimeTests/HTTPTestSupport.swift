@@ -2,7 +2,6 @@
 
 import Foundation
 import Logging
-import Metrics
 import Primitives
 import Runtime
 import ServiceLifecycle
@@ -84,10 +83,16 @@ final class RawConnection: Sendable {
         max(Glibc.send(descriptor, bytes, bytes.count, Int32(Int(MSG_NOSIGNAL) | Int(MSG_DONTWAIT))), 0)
     }
 
+    /// Whether the other end has neither reset the connection nor closed it on both sides.
+    var isOpen: Bool {
+        var asked = pollfd(fd: descriptor, events: 0, revents: 0)
+        return poll(&asked, 1, 0) == 0
+    }
+
     func endSending() { _ = Glibc.shutdown(descriptor, Int32(SHUT_WR)) }
 
     /// The next bytes; empty at the end of the stream or after a reset; nil when time is up.
-    func receive(within milliseconds: Int32 = 5_000) async throws -> [UInt8]? {
+    func receive(within milliseconds: Int32 = Waiting.mostMilliseconds) async throws -> [UInt8]? {
         try await Self.offPool { [descriptor] in
             var waited = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
             guard poll(&waited, 1, milliseconds) > 0 else { return nil }
@@ -98,7 +103,7 @@ final class RawConnection: Sendable {
     }
 
     /// Whether the other end closes in time; what it sends before is thrown away.
-    func closes(within milliseconds: Int32) async throws -> Bool {
+    func closes(within milliseconds: Int32 = Waiting.mostMilliseconds) async throws -> Bool {
         let end = ContinuousClock.now.advanced(by: .milliseconds(Int(milliseconds)))
         while ContinuousClock.now < end {
             let left = (end - ContinuousClock.now).components
@@ -201,11 +206,20 @@ func running<Value: Sendable>(
 /// A tracker on a free port of loopback.
 func tracker(
     _ handler: some RequestHandler, on address: Primitives.SocketAddress = loopback, trusted: [String] = [],
-    limits: HTTPLimits = HTTPLimits(), metrics: any MetricsFactory = NOOPMetricsHandler.instance
+    limits: HTTPLimits = HTTPLimits(), tally: HTTPTally = HTTPTally()
 ) async throws -> HTTPService {
     try await HTTPTracker.listen(
         on: address, handler: handler, trusted: trusted.map { AddressPrefix($0)! }, limits: limits, logger: quiet,
-        metrics: metrics)
+        tally: tally)
+}
+
+extension HTTPTally {
+    /// As the metrics show it.
+    var page: String {
+        var text = PrometheusText()
+        write(into: &text)
+        return text.text
+    }
 }
 
 // MARK: - The logic

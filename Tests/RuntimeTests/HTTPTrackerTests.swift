@@ -168,6 +168,8 @@ struct HTTPTrackerTests {
             #expect(more.status == 200)
             #expect(more.text == "d14:failure reason35:more than 74 torrents in one scrapee")
         }
+        // The last may be given up before the logic is even asked.
+        try await eventually("two have reached the logic") { logic.handled.count >= 2 }
         #expect(logic.handled.count == 2)
     }
 
@@ -219,7 +221,7 @@ struct HTTPTrackerTests {
             #expect(response.text.contains("tracker is overloaded, try again later"))
             #expect(response.text.contains("8:retry ini2e"))
         }
-        #expect((.milliseconds(200)..<(.seconds(15))).contains(ContinuousClock.now - start))
+        #expect(ContinuousClock.now - start >= .milliseconds(200))
     }
 
     @Test("requests that were given up still count against the bound on those that wait")
@@ -235,6 +237,8 @@ struct HTTPTrackerTests {
                 #expect(response.text.contains("try again later"))
             }
         }
+        // The last may be given up before the logic is even asked.
+        try await eventually("two have reached the logic") { logic.handled.count >= 2 }
         #expect(logic.handled.count == 2)
     }
 
@@ -344,14 +348,14 @@ struct HTTPTrackerTests {
 
     @Test("it counts requests by route and outcome")
     func metrics() async throws {
-        let registry = PrometheusRegistry()
-        let service = try await tracker(Logic(), metrics: registry)
+        let tally = HTTPTally()
+        let service = try await tracker(Logic(), tally: tally)
         try await running([service]) {
             for target in ["/announce?\(exampleQuery)", "/announce?\(exampleQuery)", "/scrape", "/nothing"] {
                 _ = try await fetch(target, from: service.address)
             }
         }
-        let text = registry.render().text
+        let text = tally.page
         for sample in [
             "swarmkeeper_http_requests_total{outcome=\"answered\",route=\"announce\"} 2",
             "swarmkeeper_http_requests_total{outcome=\"malformed\",route=\"scrape\"} 1",

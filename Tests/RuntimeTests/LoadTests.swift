@@ -404,7 +404,7 @@ struct LoadRunTests {
         options.work = .fill
         (options.torrents, options.peers) = (10, 300)
         options.patience = .milliseconds(100)
-        options.duration = .seconds(20)
+        options.duration = .seconds(120)
         let report = try LoadGenerator(options).run()
         #expect(report.answered == 300)
         #expect(report.lost == 0)

@@ -31,6 +31,7 @@ final class LocalBus: Bus {
     private struct State {
         var inbox: (any BusInbox)?
         var isCut = false
+        var held = 0
         var status = BusStatus(endpoint: "local")
     }
 
@@ -52,8 +53,10 @@ final class LocalBus: Bus {
     }
 
     func send(_ messages: [BusMessage]) {
+        state.withLock { $0.held += 1 }
         brake.withLock {}
         let isCut = state.withLock { state in
+            state.held -= 1
             state.status.sent += UInt64(messages.count)
             return state.isCut
         }
@@ -81,6 +84,9 @@ final class LocalBus: Bus {
         }
         queue.async { inbox?.busLost(reason: reason) }
     }
+
+    /// Whether somebody sends who is kept from it.
+    var isHeld: Bool { state.withLock { $0.held > 0 } }
 
     /// Has the node's thread hang when it sends something: what no bus may do.
     func hang(while body: () async throws -> Void) async rethrows {

@@ -46,6 +46,33 @@ struct ObservationLineTests {
                 .storageFailed(.full, refused: 4),
                 "error: announces are refused until they can be stored data=/data waiting=4"
             ),
+            (
+                .voteFailed(.full),
+                "warning: disk full: this tracker's vote is missing; the others answer as long as enough of them can "
+                    + "store data=/data"
+            ),
+            (.voteRecovered, "notice: the disk takes writes again, and this tracker votes"),
+            (
+                .settingsDiffer(tracker: 2, [.keepalive, .missed]),
+                "error: another tracker was started with another --keepalive, --missed than this one, so neither hears "
+                    + "the other: give all trackers of a cluster the same tracker=2"
+            ),
+            (
+                .settingsDiffer(tracker: 2, [.members]),
+                "error: another tracker was told of other --members than this one, and is not let in: name the same to "
+                    + "all tracker=2"
+            ),
+            (
+                .settingsDiffer(tracker: 2, [.interval]),
+                "warning: another tracker was started with another --interval than this one: what the master has "
+                    + "counts; give all trackers of a cluster the same tracker=2"
+            ),
+            (
+                .steppedDown(Epoch(round: 3, id: 2), .diskBroken),
+                "warning: no longer master: its disk failed epoch=3.2"
+            ),
+            (.steppedDown(Epoch(round: 3, id: 2), .stopping), "warning: no longer master: it stops epoch=3.2"),
+            (.commandDropped("it is late"), "info: a command was not carried out: it is late"),
             (.commandRefused("no such id"), "error: a command was refused: no such id"),
         ])
     func line(observation: Observation, text: String) {

@@ -40,13 +40,13 @@ private final class ManagerSocket: Sendable {
     }
 
     /// Waits for a line; gives all that came until then.
-    func lines(until line: String, within seconds: Double = 20) async throws -> [String] {
-        let end = ContinuousClock.now.advanced(by: .seconds(seconds))
+    func lines(until line: String) async throws -> [String] {
+        let end = ContinuousClock.now.advanced(by: Waiting.most)
         var all: [String] = []
         while !all.contains(line) {
             all += take()
             guard ContinuousClock.now < end else {
-                Issue.record("\(line) has not come within \(seconds) s, but \(all)")
+                Issue.record("\(line) has not come within \(Waiting.most), but \(all)")
                 return all
             }
             try await Task.sleep(for: .milliseconds(5))
@@ -63,6 +63,9 @@ private final class MoodyNode: ClusterProvider {
     }
 
     private let state = Mutex(State())
+
+    /// Whether somebody waits for its answer.
+    var keepsWaiting: Bool { state.withLock { !$0.waiting.isEmpty } }
 
     func hang() { state.withLock { $0.hangs = true } }
 
@@ -188,17 +191,27 @@ struct ServiceManagerTests {
         let manager = try #require(
             ServiceManager(environment: ["NOTIFY_SOCKET": name, "WATCHDOG_USEC": "200000"]))
         let node = MoodyNode()
-        let group = ServiceGroup(
-            configuration: .init(services: [ServiceReporter(manager, node)], logger: quiet))
+        let clock = HandClock()
+        let reporter = ServiceReporter(manager, node, now: { clock.now }, sleep: { try await clock.sleep($0) })
+        let group = ServiceGroup(configuration: .init(services: [reporter], logger: quiet))
         let running = Task { try await group.run() }
-        var lines = try await socket.lines(until: "WATCHDOG=1")
-        #expect(lines.prefix(1) == ["READY=1"])
-        for _ in 0..<3 { _ = try await socket.lines(until: "WATCHDOG=1") }
+        try await eventually("it has looked") { clock.hasSleeper }
+        var lines = socket.take()
+        #expect(lines.first == "READY=1" && lines.last == "WATCHDOG=1")
+        // Twice in each 0.2 s, by its own clock.
+        for _ in 0..<20 {
+            var heartbeats = 0
+            for _ in 0..<10 {
+                clock.pass(.milliseconds(10))
+                try await eventually("it has looked") { clock.hasSleeper }
+                heartbeats += socket.take().count { $0 == "WATCHDOG=1" }
+            }
+            #expect((1...2).contains(heartbeats), "in a tenth of a second")
+        }
         node.hang()
-        // One may be on its way.
-        try await Task.sleep(for: .milliseconds(300))
-        _ = socket.take()
-        try await Task.sleep(for: .milliseconds(600))
+        clock.pass(.milliseconds(100))
+        try await eventually("it waits for the node") { node.keepsWaiting }
+        clock.pass(.seconds(3600))
         #expect(socket.take() == [])
         node.wake()
         _ = try await socket.lines(until: "WATCHDOG=1")
@@ -218,16 +231,16 @@ struct ServiceManagerTests {
             try cluster.configuration(1), on: cluster.wire, manager: manager)
         var lines = try await socket.lines(until: "READY=1")
         #expect(lines.first == "STATUS=Reading the record")
-        #expect(lines.contains("EXTEND_TIMEOUT_USEC=60000000"))
         #expect(try await tracker.cluster().isServing)
         lines = try await socket.lines(until: "WATCHDOG=1") + lines
         #expect(lines.contains { $0.hasPrefix("STATUS=Master of epoch ") })
         // Its own thread hangs, and nothing else does: the next keepalive does not leave.
         try await tracker.bus.hang {
-            try await Task.sleep(for: .milliseconds(1500))
+            try await eventually("the thread hangs") { tracker.bus.isHeld }
             _ = socket.take()
             try await Task.sleep(for: .milliseconds(1500))
-            #expect(socket.take() == [])
+            // What it had answered before may still have been on its way.
+            #expect(socket.take().count { $0 == "WATCHDOG=1" } <= 1, "of at least three, were it well")
         }
         _ = try await socket.lines(until: "WATCHDOG=1")
         try await tracker.stop()

@@ -7,18 +7,24 @@ import Wire
 struct StillCluster: ClusterProvider {
     static let report: ClusterReport = {
         func sight(_ id: UInt32, _ role: ClusterRole?, _ index: UInt64, silence: Duration) -> TrackerSight {
-            TrackerSight(
+            var sight = TrackerSight(
                 life: Life(id: id, incarnation: UInt64(id) << 60), role: role, epoch: Epoch(round: 3, id: 2),
-                silence: silence, position: Position(index: index, chain: 1), agreement: index > 20 ? .ahead : .same,
-                isWhole: true, hasVote: true)
+                silence: silence, position: Position(index: index, chain: 1), lag: index < 20 ? 20 - index : 0,
+                agreement: index > 20 ? .ahead : .same, isWhole: true, hasVote: true)
+            sight.report = HeardReport(
+                life: sight.life, report: own, heardAt: Instant(nanoseconds: 0), clockDifference: 250)
+            return sight
         }
-        let status = ClusterStatus(
+        var status = ClusterStatus(
             life: Life(id: 1, incarnation: 1 << 60), mode: .quorum, epoch: Epoch(round: 3, id: 2), master: 2,
             isServing: true, isFenced: false, voters: [1, 2, 3], position: Position(index: 20, chain: 1), digest: 0xABC,
             trackers: [
                 sight(1, .slave, 20, silence: .zero), sight(2, .master, 21, silence: .milliseconds(125)),
                 sight(3, nil, 15, silence: .seconds(70)),
             ])
+        status.unlike = [
+            UnlikeTracker(life: Life(id: 4, incarnation: 4), settings: [.keepalive], heardAt: Instant(nanoseconds: 0))
+        ]
         var bus = BusStatus(endpoint: "stomp://broker:61613")
         bus.broker = "broker:61613"
         (bus.isConnected, bus.sent, bus.received, bus.dropped) = (true, 201, 202, 203)
@@ -29,7 +35,26 @@ struct StillCluster: ClusterProvider {
         var elections = ElectionTally()
         (elections.suspicions, elections.candidacies, elections.victories, elections.stepDowns) = (221, 222, 223, 224)
         (elections.transfers, elections.merges, elections.divergences) = (225, 226, 227)
-        return ClusterReport(status: status, bus: bus, tally: tally, elections: elections)
+        bus.refusals = [BusRefusal(sender: "10.0.0.7", reason: .otherKey, count: 9, silentSeconds: 0.5)]
+        var report = ClusterReport(status: status, bus: bus, tally: tally, elections: elections)
+        report.own = own
+        report.findings = [Finding(.otherKey, isSilence: false, "another key", detail: "9 messages from 10.0.0.7")]
+        report.figures.lostByKernel = 236
+        report.figures.commits.record(.microseconds(860))
+        return report
+    }()
+
+    static let own: TrackerReport = {
+        var own = TrackerReport()
+        (own.version, own.host, own.clients, own.console) = (
+            "1", "one.example", "udp://one.example:6969", "127.0.0.1:1"
+        )
+        (own.durability, own.disk, own.announceRate) = (.process, .full, 231)
+        own.commits = .init(median: 860, p99: 2_500)
+        own.roundTrips = .init(median: 250, p99: 1_000)
+        (own.openFiles, own.maxFiles, own.receiveBuffer, own.wantedReceiveBuffer) = (232, 233, 234, 235)
+        own.lostDatagrams = 236
+        return own
     }()
 
     func cluster() async -> ClusterReport? { Self.report }

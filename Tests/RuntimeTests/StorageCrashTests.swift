@@ -121,10 +121,7 @@ import Wire
                 let entry = [UInt8](repeating: 3, count: 9_000)
                 store.write((1...20).map { .append(index: round * 20 + $0, entry: entry) })
                 let copy = directory + "-copy-\(round)"
-                try FileManager.default.createDirectory(atPath: copy, withIntermediateDirectories: true)
-                for name in ["tracker.sqlite", "tracker.sqlite-wal"] {
-                    try FileManager.default.copyItem(atPath: directory + "/" + name, toPath: copy + "/" + name)
-                }
+                try StorageTest.copy(directory, to: copy)
                 #expect(try Recovered.from(copy).indices == Array(1...(round + 1) * 20))
             }
             store.close()

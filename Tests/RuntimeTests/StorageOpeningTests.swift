@@ -236,7 +236,22 @@ import Wire
     }
 
     @Test(arguments: [
+        ("DELETE FROM log WHERE idx = 1", "entry 1 is missing from the log"),
         ("DELETE FROM log WHERE idx = 3", "entry 3 is missing from the log"),
+        ("DELETE FROM log WHERE idx = 5", "entry 5 is missing from the log"),
+        ("DELETE FROM log", "entry 1 is missing from the log"),
+        (
+            "INSERT INTO log SELECT 6, checksum, entry FROM log WHERE idx = 5",
+            "entry 6 of the log is not what was written"
+        ),
+        (
+            "UPDATE log SET (checksum, entry) = (SELECT checksum, entry FROM log WHERE idx = 1) WHERE idx = 3",
+            "entry 3 of the log is not what was written"
+        ),
+        ("DELETE FROM snapshot", "chunks of the snapshot are missing, or are older than the log"),
+        ("DELETE FROM meta WHERE key = 'head'", "its head is not what was written"),
+        ("UPDATE meta SET value = value + 1 WHERE key = 'salt'", "its head is not what was written"),
+        ("DELETE FROM meta WHERE key NOT IN ('head', 'salt')", "the promise is not what was written"),
         ("UPDATE log SET idx = 9 WHERE idx = 5", "entry 5 is missing from the log"),
         ("UPDATE log SET entry = X'02' WHERE idx = 2", "entry 2 of the log is not what was written"),
         ("DELETE FROM snapshot WHERE number = 1", "chunks of the snapshot are missing, or are older than the log"),

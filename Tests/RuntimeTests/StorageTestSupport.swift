@@ -207,9 +207,20 @@ enum StorageTest {
         try withExtendedLifetime(parent) { try body(parent.path("data")) }
     }
 
-    /// Asks again and again, for ten seconds at most.
+    /// The files of a record.
+    static let files = ["tracker.sqlite", "tracker.sqlite-wal", "tracker.mark"]
+
+    /// Copies a record as whoever comes after a crash would find it.
+    static func copy(_ directory: String, to copy: String) throws {
+        try FileManager.default.createDirectory(atPath: copy, withIntermediateDirectories: true)
+        for name in files where FileManager.default.fileExists(atPath: directory + "/" + name) {
+            try FileManager.default.copyItem(atPath: directory + "/" + name, toPath: copy + "/" + name)
+        }
+    }
+
+    /// Asks again and again, until it is so or all patience has gone.
     static func waitUntil(_ condition: () -> Bool) -> Bool {
-        for _ in 0..<5_000 {
+        for _ in 0..<60_000 {
             if condition() { return true }
             usleep(2_000)
         }
@@ -253,7 +264,7 @@ enum StorageTest {
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
         var configuration = Configuration()
         // The store may be tidying up.
-        configuration.busyMode = .timeout(5)
+        configuration.busyMode = .timeout(120)
         return try DatabaseQueue(path: directory + "/tracker.sqlite", configuration: configuration)
     }
 }

@@ -1,6 +1,7 @@
 import Foundation
 import Primitives
 import Runtime
+import Synchronization
 import Testing
 import Wire
 
@@ -13,7 +14,7 @@ struct TrackerClientTests {
 
     /// A client that waits 50 ms for the first answer, and gives up after a second.
     static func client(
-        _ scheme: String, _ tracker: FakeTracker, path: String = "/announce", timeout: Duration = .seconds(10),
+        _ scheme: String, _ tracker: FakeTracker, path: String = "/announce", timeout: Duration = .seconds(120),
         retries: Seen<ClientRetry>? = nil
     ) throws -> any TrackerClient {
         var options = ClientOptions()
@@ -156,10 +157,15 @@ struct TrackerClientTests {
         }
         // Its port is free again once its thread has seen the sign.
         tracker.stop()
-        try await Task.sleep(for: .milliseconds(200))
-        await #expect(
-            throws: TrackerClientError.unreachable("127.0.0.1:\(tracker.port)", reason: "nobody listens there")
-        ) { try await client.announce(Self.announce) }
+        let nobody = TrackerClientError.unreachable("127.0.0.1:\(tracker.port)", reason: "nobody listens there")
+        try await eventually("nobody listens there") {
+            do throws(TrackerClientError) {
+                _ = try await client.announce(Self.announce)
+                return false
+            } catch {
+                return error == nobody
+            }
+        }
     }
 
     @Test("a scrape of many is asked 74 at a time, and answered in order")
@@ -299,8 +305,10 @@ struct TrackerClientTests {
         await #expect(throws: TrackerClientError.malformed("it is longer than 1_048_576 bytes")) {
             try await client.announce(Self.announce)
         }
+        let isGivenUp = Atomic(false)
+        defer { isGivenUp.store(true, ordering: .relaxed) }
         let stalling = try FakeTracker.http { (_: String) -> [String] in
-            usleep(600_000)
+            while !isGivenUp.load(ordering: .relaxed) { usleep(10_000) }
             return []
         }
         defer { stalling.stop() }

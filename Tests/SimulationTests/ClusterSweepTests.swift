@@ -9,8 +9,7 @@ import TrackerLogic
 
 @Suite("Sweeps of clusters", .computes)
 struct ClusterSweepTests {
-    /// Scenarios of each profile: some dozens in a debug build, more than a thousand in an optimised one, or as many as
-    /// `SWARMKEEPER_SCENARIOS` says.
+    /// Scenarios of each profile: more than a thousand, or as many as `SWARMKEEPER_SCENARIOS` says.
     static var count: Int { Sweep.count * 3 / 8 }
 
     /// Runs that broke a promise once: profile, seed and the promise; then the ground, or trackers and seconds, where

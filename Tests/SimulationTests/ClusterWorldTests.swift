@@ -52,7 +52,7 @@ struct ClusterWorldTests {
             #expect((3...7).contains(options.nodeCount))
             #expect(options.spareCount == 0 || (profile == .paxos && options.nodeCount - options.spareCount >= 3))
             #expect(options.unnumberedCount == 0 || (profile != .paxos && options.unnumberedCount < options.nodeCount))
-            #expect((6...20).contains(options.clientCount))
+            #expect((6...23).contains(options.clientCount))
             #expect((1...4).contains(options.swarmCount))
             #expect(!options.faults.kinds.contains(.memberChange) || profile == .paxos)
         }

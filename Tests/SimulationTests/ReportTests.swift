@@ -1,97 +1,9 @@
-/// What is made of simulated runs: captures, pictures, smaller failures, and sums over many runs.
+/// What is made of simulated runs: pictures, smaller failures, and sums over many runs.
 
 import Foundation
 import Primitives
 import Simulator
 import Testing
-
-@Suite("Captures", .computes)
-struct CaptureTests {
-    private static let client = SocketAddress(ipv4: 0x0A01_0001, port: 0x4E20)
-    private static let node = SocketAddress(ipv4: 0x0A00_0001, port: 6969)
-    private static let client6 = SocketAddress(high: 0x2001_0DB8_0000_0002, low: 1, port: 0x4E21)
-    private static let node6 = SocketAddress(high: 0x2001_0DB8_0000_0001, low: 1, port: 6969)
-
-    /// The sum of 16-bit words, with its carries; all ones where a checksum within is right (RFC 1071).
-    private func sum(_ bytes: [UInt8]) -> UInt32 {
-        var sum: UInt32 = 0
-        for (place, byte) in bytes.enumerated() { sum += UInt32(byte) << (place.isMultiple(of: 2) ? 8 : 0) }
-        while sum > 0xFFFF { sum = (sum >> 16) + (sum & 0xFFFF) }
-        return sum
-    }
-
-    @Test func `a capture begins with its header`() {
-        #expect(
-            PacketCapture().bytes == [
-                0xA1, 0xB2, 0x3C, 0x4D, 0, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 101,
-            ])
-    }
-
-    @Test func `an IPv4 datagram is a packet with its length and addresses`() {
-        var capture = PacketCapture()
-        let data = Array("hello".utf8)
-        capture.append(at: Instant(nanoseconds: 3_000_000_007), from: Self.client, to: Self.node, data)
-        let packet = Array(capture.bytes[24...])
-        #expect(Array(packet[..<16]) == [0, 0, 0, 3, 0, 0, 0, 7, 0, 0, 0, 33, 0, 0, 0, 33])
-        let ip = Array(packet[16...])
-        #expect(ip.count == 33)
-        #expect(Array(ip[..<10]) == [0x45, 0, 0, 33, 0, 0, 0x40, 0, 64, 17])
-        #expect(Array(ip[12..<20]) == [10, 1, 0, 1, 10, 0, 0, 1])
-        #expect(Array(ip[20..<26]) == [0x4E, 0x20, 0x1B, 0x39, 0, 13])
-        #expect(Array(ip[28...]) == data)
-        #expect(sum(Array(ip[..<20])) == 0xFFFF)
-        let pseudoHeader = Array(ip[12..<20]) + [0, 17, 0, 13]
-        #expect(sum(pseudoHeader + ip[20...]) == 0xFFFF)
-    }
-
-    @Test func `an IPv6 datagram is a packet with its length and addresses`() {
-        var capture = PacketCapture()
-        let data: [UInt8] = [1, 2, 3, 4]
-        capture.append(at: Instant(nanoseconds: 0), from: Self.node6, to: Self.client6, data)
-        let ip = Array(capture.bytes[40...])
-        #expect(Array(ip[..<8]) == [0x60, 0, 0, 0, 0, 12, 17, 64])
-        #expect(Array(ip[8..<16]) == [0x20, 1, 0x0D, 0xB8, 0, 0, 0, 1])
-        #expect(Array(ip[40..<46]) == [0x1B, 0x39, 0x4E, 0x21, 0, 12])
-        #expect(ip.count == 52)
-        let pseudoHeader = Array(ip[8..<40]) + [0, 0, 0, 12, 0, 0, 0, 17]
-        #expect(sum(pseudoHeader + ip[40...]) == 0xFFFF)
-    }
-
-    /// A checksum of 0 means none in UDP, and is forbidden over IPv6 (RFC 768, RFC 8200).
-    @Test func `checksums are right whatever is in a datagram, and never 0`() {
-        var random = RandomStream(seed: 5)
-        var wasAllOnes = 0
-        for round in 0..<70_000 {
-            var capture = PacketCapture()
-            let data =
-                [UInt8(truncatingIfNeeded: round >> 8), UInt8(truncatingIfNeeded: round)]
-                + (0..<random.below(3)).map { _ in 0 }
-            let isIPv6 = round.isMultiple(of: 5)
-            capture.append(
-                at: Instant(nanoseconds: 0), from: isIPv6 ? Self.client6 : Self.client,
-                to: isIPv6 ? Self.node6 : Self.node, data)
-            let ip = Array(capture.bytes[40...])
-            let (addresses, payload) = isIPv6 ? (ip[8..<40], ip[40...]) : (ip[12..<20], ip[20...])
-            let value = [payload[payload.startIndex + 6], payload[payload.startIndex + 7]]
-            if value == [0xFF, 0xFF] { wasAllOnes += 1 }
-            guard value != [0, 0], sum(Array(addresses) + [0, 17, 0, UInt8(payload.count)] + payload) == 0xFFFF else {
-                Issue.record("round \(round) has a wrong checksum, or none")
-                return
-            }
-        }
-        #expect(wasAllOnes > 0)
-    }
-
-    @Test func `what UDP cannot carry is left out`() {
-        var capture = PacketCapture()
-        let long = Array(repeating: UInt8(0), count: PacketCapture.maxByteCount + 1)
-        capture.append(at: Instant(nanoseconds: 0), from: Self.client, to: Self.node, long)
-        #expect(capture.packetCount == 0)
-        capture.append(at: Instant(nanoseconds: 0), from: Self.client, to: Self.node, Array(long.dropLast()))
-        #expect(capture.packetCount == 1)
-        #expect(Array(capture.bytes[42..<44]) == [0xFF, 0xFF])
-    }
-}
 
 @Suite("Space-time diagrams", .computes)
 struct DiagramTests {
@@ -152,7 +64,11 @@ struct DiagramTests {
     }
 
     @Test func `messages, marks and lines are there`() {
-        let svg = diagram().svg()
+        var diagram = diagram()
+        diagram.spans = [.init(from: at(100), until: at(900), lanes: [0, 2], .fence, "fault 3: no bus <anywhere>")]
+        let svg = diagram.svg()
+        #expect(svg.contains("fault 3: no bus &lt;anywhere&gt;, 0.100 s to 0.900 s"))
+        #expect(svg.split(separator: "class=\"band fence\"").count == 3)
         #expect(svg.contains("ELECTION, tracker 2 to tracker 1: 0.005 s, heard 0.007 s"))
         #expect(svg.contains("PREPARE, tracker 2 to &quot;3&quot;: 1.500 s, lost"))
         #expect(svg.contains("arrow lost t-vote"))
@@ -161,6 +77,28 @@ struct DiagramTests {
         for condition in ["newcomer", "candidate", "master", "down"] {
             #expect(svg.contains("\"lane \(condition)\""))
         }
+    }
+
+    /// Several are broken at one moment, as a run ends.
+    @Test func `promises that were broken stand below each other`() {
+        var diagram = diagram()
+        let long = Array(repeating: "word", count: 60).joined(separator: " ")
+        for text in ["first: a", "second: b", "third: \(long)"] {
+            diagram.marks.append(.init(at(2100), lane: 0, .violation, text))
+        }
+        diagram.notes = ["tracker 2 has no bus since 1.000 s, fault 3"]
+        let lines = diagram.svg().split(separator: "\n").filter { $0.contains("class=\"broken\"") }
+        #expect(lines.count >= 5)
+        func height(_ line: Substring) -> Substring? {
+            line.split(separator: " y=\"").last?.split(separator: "\"").first
+        }
+        let heights = diagram.svg().split(separator: "\n").filter {
+            $0.contains("class=\"broken\"") || $0.contains("class=\"note\"")
+        }.compactMap(height).compactMap { Double($0) }
+        #expect(heights.count == lines.count + 1)
+        #expect(zip(heights, heights.dropFirst()).allSatisfy { $1 - $0 >= 14 })
+        #expect(lines.allSatisfy { $0.count < 240 })
+        #expect(elements(diagram.svg()) != nil)
     }
 
     @Test func `an empty picture is one, too`() {

@@ -4,17 +4,10 @@ import Foundation
 import Simulator
 
 enum Sweep {
-    /// Scenarios in a sweep: some hundreds in a debug build, some thousands in an optimised one, or as many as
-    /// `SWARMKEEPER_SCENARIOS` says.
+    /// Scenarios in a sweep: some thousands in every build, for the simulator is optimised in debug builds, too; or as
+    /// many as `SWARMKEEPER_SCENARIOS` says.
     static var count: Int {
-        if let wanted = ProcessInfo.processInfo.environment["SWARMKEEPER_SCENARIOS"].flatMap(Int.init) {
-            return wanted
-        }
-        #if DEBUG
-            return 240
-        #else
-            return 4000
-        #endif
+        ProcessInfo.processInfo.environment["SWARMKEEPER_SCENARIOS"].flatMap(Int.init) ?? 4000
     }
 
     /// Into how many parts a sweep is cut, which run side by side.

@@ -122,7 +122,7 @@ class Client:
 
     LIFE_OF_A_CONNECTION = 60  # seconds a client may use a connection id
 
-    def __init__(self, address, port=6969, timeout=2, tries=5):
+    def __init__(self, address, port=6969, timeout=2, tries=15):
         self._socket = Channel(*([address] if isinstance(address, str) else address), port=port)
         self._family = self._socket.family
         self._socket.settimeout(timeout)

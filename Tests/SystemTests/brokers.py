@@ -124,7 +124,7 @@ class ActiveMQ(Broker):
 
     def _command(self):
         jars = sorted(glob.glob(f"{self.home}/lib/*.jar") + glob.glob(f"{self.home}/lib/optional/*.jar"))
-        return ["java", "-Xmx256m", "-cp", ":".join(jars), f"-Dactivemq.home={self.home}",
+        return ["java", "-Xmx256m", "-XX:-UsePerfData", "-cp", ":".join(jars), f"-Dactivemq.home={self.home}",
                 f"-Dactivemq.base={self.directory}", "org.apache.activemq.console.Main", "start",
                 f"xbean:file:{self.directory}/activemq.xml"]
 

@@ -27,6 +27,8 @@ from world import PORT, tracker_program
 CONSOLE = 6970
 GROUP = "239.192.7.7"
 BUS_GROUP = "239.192.7.8:6971"
+PATIENCE = 15
+"""Seconds after which a client asks again (BEP 15)."""
 DETECTION = 2.0
 """Seconds after which a silent tracker is down: two missed keepalives of a second (docs/protocol.md)."""
 
@@ -80,7 +82,7 @@ class Member:
     def get(self, path):
         with self.host.entered():
             connection = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-            with connection.open(f"http://127.0.0.1:{CONSOLE}{path}", timeout=5) as reply:
+            with connection.open(f"http://127.0.0.1:{CONSOLE}{path}", timeout=60) as reply:
                 return reply.read()
 
     def cluster_view(self):
@@ -169,7 +171,8 @@ class Cluster:
         self.environment = {"SWARMKEEPER_CLUSTER_BUS": self.bus_url}
         self.common = ["--cluster-key-file", key, "--entry", self.entry, "--mode", self.mode,
                        "--udp", f"0.0.0.0:{PORT}", "--udp", f"[::]:{PORT}", "--console", f"127.0.0.1:{CONSOLE}",
-                       *self.flags]
+                       # All peers of a load are at one address.
+                       "--limit-peers-per-address", 1_000_000, "--limit-address-share", 100, *self.flags]
         if self.entry == "group":
             self.common += ["--group", f"{GROUP}:{PORT}", "--interface", "eth0"]
         if self.mode == "quorum":
@@ -242,8 +245,18 @@ class Cluster:
         return self._stack.enter_context(context)
 
     def load(self, target, rate, seconds, *flags):
-        """Starts load from a host of its own: so many requests a second, each of them asked once."""
-        return self._load(target, "--rate", rate, "--seconds", seconds, "--patience", 15, *flags)
+        """Starts load from a host of its own: so many requests a second, each of them asked once.
+
+        One without an answer after PATIENCE seconds is lost: its client would ask again.
+        """
+        return self._load(target, "--rate", rate, "--seconds", seconds, "--patience", PATIENCE, *flags)
+
+    def drops(self):
+        """Datagrams that were lost on all hosts together, because a busy machine did not let a program take them.
+
+        A tracker's socket has room for some seconds of load: what a tracker itself holds up shows elsewhere.
+        """
+        return sum(host.drops() for host in self.network.hosts)
 
     def fill(self, target, peers, torrents, seed):
         """Has so many peers announce once, from a host of their own."""

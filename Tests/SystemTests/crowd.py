@@ -4,6 +4,7 @@ What was answered is promised; what was asked and not yet answered may have happ
 a crash each peer is known to be in one state, or in one of two.
 """
 
+import collections
 import dataclasses
 import random
 import select
@@ -12,6 +13,7 @@ import struct
 import time
 
 import bep15
+from namespaces import PATIENCE
 
 FIRST_PORT = 1_024
 
@@ -40,11 +42,13 @@ class Peer:
         self.request, self.sent_at, self.asked_at = None, 0, 0
         self.door = port  # Which of several trackers it asks.
         self.is_gone = False
+        self.repeated = None  # The state that a late copy of an announce may lead to, where such are known to come.
+        self.story = collections.deque(maxlen=12)  # The last that it asked and was told.
 
     @property
     def possible(self):
         """The states that it may be in."""
-        return [self.promised] + ([self.asked] if self.request else [])
+        return [self.promised] + ([self.asked] if self.request else []) + ([self.repeated] if self.repeated else [])
 
 
 class Crowd:
@@ -52,7 +56,8 @@ class Crowd:
 
     With several addresses, of trackers that act as one, a peer that gets no answer asks the next (BEP 12). One of those
     that were silent may still hand the request on when it is back, so such a peer rests until none does any more.
-    `returns` has peers come back that have stopped: a crowd for any length of time.
+    `returns` has peers come back that have stopped: a crowd for any length of time. `copies_come_late`: what was asked
+    more than once may be decided once more, after later words of the same peer.
     """
 
     PATIENCE = 0.5
@@ -60,7 +65,8 @@ class Crowd:
     REST = 16.0
     """Seconds: a tracker of a cluster keeps a request for 15."""
 
-    def __init__(self, port, swarms, peers_each, seed, in_flight=200, address="127.0.0.1", rate=None, returns=False):
+    def __init__(self, port, swarms, peers_each, seed, in_flight=200, address="127.0.0.1", rate=None, returns=False,
+                 copies_come_late=False):
         self._random = random.Random(seed)
         assert peers_each < 200, "a reply must be able to list a whole swarm"
         addresses = [address] if isinstance(address, str) else address
@@ -72,6 +78,7 @@ class Crowd:
         self.peers = [Peer(swarm, FIRST_PORT + number) for swarm in range(swarms) for number in range(peers_each)]
         self._idle, self._under_way = self.peers.copy(), {}
         self._in_flight, self._rate, self._returns = in_flight, rate, returns
+        self._copies_come_late = copies_come_late
         self._resting = []  # (until when, peer), in that order.
         self.slowest = 0.0  # The longest that an announce had no answer, in seconds.
         self.answers = self.refusals = 0
@@ -104,13 +111,23 @@ class Crowd:
         return False
 
     def settle(self, client, seconds=10):
-        """Waits until nothing is under way."""
+        """Waits until nothing is under way; `seconds` are those of an idle machine."""
+        seconds *= PATIENCE
         connection, end = client.connect(), time.monotonic() + seconds
         while self._under_way:
             assert time.monotonic() < end, f"{len(self._under_way)} announces have no answer after {seconds} s"
             self._ask_again(time.monotonic(), connection)
             select.select([self._socket], [], [], 0.05)
             self._receive()
+
+    def rest(self, client):
+        """Announces until a second has brought no answer: what was under way has come."""
+        for _ in range(60):
+            before = self.answers + self.refusals
+            self.announce(client, 1)
+            if self.answers + self.refusals == before:
+                return
+        raise AssertionError(f"somebody goes on answering: {self.answers} answers, {self.refusals} refusals")
 
     def forget(self):
         """What is under way will not be answered any more: the peers keep both possible states, and rest."""
@@ -127,6 +144,7 @@ class Crowd:
             connection, self._transaction, self.info_hashes[peer.swarm], peer.peer_id, peer.port,
             left=peer.asked.left or 0, event=event, num_want=5)
         self._under_way[self._transaction] = peer
+        peer.story.append(f"{time.time():.3f} asks: {event.name} left {peer.asked.left}")
         self._send(peer, now)
 
     def _next(self, peer):
@@ -145,6 +163,9 @@ class Crowd:
             if peer.sent_at + self.PATIENCE < now:
                 peer.request = struct.pack("!Q", connection) + peer.request[8:]
                 peer.door += 1
+                if self._copies_come_late:
+                    peer.repeated = peer.asked
+                peer.story.append(f"{time.time():.3f} asks again")
                 self._send(peer, now)
 
     def _send(self, peer, now):
@@ -169,9 +190,11 @@ class Crowd:
                 has_stopped = peer.asked.left is None
                 peer.promised, peer.request = peer.asked, None
                 peer.is_gone = has_stopped
+                peer.story.append(f"{time.time():.3f} is answered")
             else:
                 self.refusals += 1
                 peer.request = None  # Refused: nothing has happened.
+                peer.story.append(f"{time.time():.3f} is refused")
             now = time.monotonic()
             self.slowest = max(self.slowest, now - peer.asked_at)
             if self._door_count > 1 and peer.sent_at > peer.asked_at:
@@ -205,8 +228,13 @@ class Crowd:
                 least = sum(all(map(of, peer.possible)) for peer in peers)
                 most = sum(any(map(of, peer.possible)) for peer in peers)
                 count = getattr(found, name)
-                assert least <= count <= most, \
-                    f"swarm {swarm}: {count} {name}, and answers promise {least} to {most}"
+                if not least <= count <= most:
+                    problem = f"swarm {swarm}: {count} {name}, and answers promise {least} to {most}"
+                    try:
+                        self._check_list(client, swarm, peers)
+                    except AssertionError as error:
+                        problem += f"; {error}"
+                    raise AssertionError(problem)
 
     def _check_list(self, client, swarm, peers):
         # A leecher is told of all, a seeder of leechers: together they tell who is what.
@@ -220,5 +248,7 @@ class Crowd:
             assert len(ports) == len(listed), f"swarm {swarm}: {what} come twice: {listed}"
             must = {peer.port for peer in peers if all(map(of, peer.possible))}
             may = {peer.port for peer in peers if any(map(of, peer.possible))}
-            assert must <= ports, f"swarm {swarm}: {what} are lost: ports {sorted(must - ports)}"
-            assert ports <= may, f"swarm {swarm}: {what} that should not be: ports {sorted(ports - may)}"
+            stories = [f"\n  port {peer.port}: {'; '.join(peer.story)}" for peer in peers
+                       if peer.port in (must - ports) | (ports - may)]
+            assert must <= ports, f"swarm {swarm}: {what} are lost: ports {sorted(must - ports)}{''.join(stories)}"
+            assert ports <= may, f"swarm {swarm}: {what} that should not be: {sorted(ports - may)}{''.join(stories)}"

@@ -1,14 +1,14 @@
 """Datagrams from anybody: with source addresses and ports that are not one's own.
 
-As a program, `flood.py PORT SECONDS KIND SEED`, it sends them to 127.0.0.1 as fast as it can and
-prints how many; as a module it makes them.
+As a program, `flood.py PORT KIND SEED`, it sends them to 127.0.0.1 as fast as it can until SIGTERM
+comes, and prints how many; as a module it makes them.
 """
 
 import random
+import signal
 import socket
 import struct
 import sys
-import time
 
 import bep15
 
@@ -83,13 +83,13 @@ def anybody(random):
     return f"127.{random.randrange(256)}.{random.randrange(256)}.{random.randrange(1, 255)}", random.randrange(65_536)
 
 
-def main(port, seconds, kind, seed):
-    draw, sent = random.Random(seed), 0
+def main(port, kind, seed):
+    draw, sent, told_to_stop = random.Random(seed), 0, []
+    signal.signal(signal.SIGTERM, lambda *_: told_to_stop.append(True))
     # Made before the flood: it is to be a fast one.
     packets = [datagram(anybody(draw), port, KINDS[kind](draw)) for _ in range(20_000)]
-    end = time.monotonic() + seconds
     with socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW) as raw:
-        while time.monotonic() < end:
+        while not told_to_stop:
             for packet in packets:
                 raw.sendto(packet, ("127.0.0.1", 0))
             sent += len(packets)
@@ -97,4 +97,4 @@ def main(port, seconds, kind, seed):
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), float(sys.argv[2]), sys.argv[3], int(sys.argv[4]))
+    main(int(sys.argv[1]), sys.argv[2], int(sys.argv[3]))

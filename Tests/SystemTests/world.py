@@ -84,7 +84,7 @@ class World:
         self.check_tracker()
         self.tracker_process.signal()
         status = self.tracker_process.wait(20)
-        assert status == 0, f"the tracker, told to stop, ended with status {status} (None: not within 20 s)"
+        assert status == 0, f"the tracker, told to stop, ended with status {status} (None: not at all)"
 
     def ask(self, address, **patience):
         """A BEP 15 client on the host `probe`, for one of the tracker's addresses."""

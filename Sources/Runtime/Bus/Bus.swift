@@ -64,6 +64,8 @@ public struct BusStatus: Sendable, Equatable, Codable {
     public var reconnections: UInt64
     /// Why it was last lost, or could not be reached.
     public var lastProblem: String?
+    /// Whose frames were refused for their key or their cluster's name.
+    public var refusals: [BusRefusal] = []
 
     public init(endpoint: String) {
         isConnected = false

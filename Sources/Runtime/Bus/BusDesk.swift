@@ -1,5 +1,6 @@
 /// What the threads of a bus and its callers share: the messages that wait, and the status. Under a lock.
 
+import Datagrams
 import Primitives
 import Synchronization
 
@@ -7,6 +8,7 @@ final class BusDesk: Sendable {
     struct State: Sendable {
         var queue: OutgoingQueue
         var status: BusStatus
+        var refused = RefusedSenders()
         /// Whether the bus's thread knows that something waits.
         var isAwaited = false
         var hasEnded = false
@@ -43,6 +45,7 @@ final class BusDesk: Sendable {
             var status = state.status
             status.sent = state.queue.sent
             status.dropped += state.queue.dropped
+            if !state.refused.isEmpty { status.refusals = state.refused.list(now: Clock.monotonic()) }
             return status
         }
     }

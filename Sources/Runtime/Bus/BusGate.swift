@@ -11,6 +11,9 @@
 /// names it under the key made that frame after that, and lives in our time. Until then what he says is held, within
 /// bounds. Clocks take no part in it; they may be as wrong as they like. Within a session, numbers tell replays.
 ///
+/// A sender that is forgotten and comes back goes on where it was: what it has said before stays said. It proves itself
+/// by a greeting behind something new, which a recording does not have.
+///
 /// Where frames can be repeated (multicast), a `RepairWindow` a sender finds what is missing; else a `ReplayWindow`.
 
 import Primitives
@@ -28,6 +31,10 @@ package struct BusGate: Sendable {
         package static let heldByteCount = 1 << 20
         /// A sender this long silent is forgotten; each tracker greets every second.
         package static let silence = Duration.seconds(60)
+        /// Forgotten sessions whose last number is remembered; each start of a tracker makes one, and 16 bytes.
+        package static let formerSessions = 4096
+        /// What a sender says of frames that it lacks is of now: behind what was heard of it so long before.
+        static let freshness = Duration.seconds(2)
         package static let greetingInterval = Duration.seconds(1)
         /// Greetings beyond those of every second, for newcomers: so many at once, and then one each 50 ms.
         static let greetingCredit = 8
@@ -57,11 +64,23 @@ package struct BusGate: Sendable {
         var greetings = 0
         /// The least number seen; where its window begins.
         var base: UInt64
+        /// What came in an earlier time, before it was forgotten: up to here nothing is taken.
+        var floor: UInt64
+        /// The greatest number that was known when it was last looked at, and the time before.
+        var greatestLately: UInt64 = 0
+        var greatestBefore: UInt64 = 0
+        var lookedAt: Instant
         var held: [[UInt8]] = []
         var heldByteCount = 0
         var replay = ReplayWindow()
         var repair = RepairWindow()
         var reassembly = Reassembly()
+    }
+
+    /// A session that is forgotten, and the greatest number that came of it.
+    private struct Former: Sendable {
+        var session: UInt64
+        var greatest: UInt64
     }
 
     private let key: BusKey
@@ -72,6 +91,8 @@ package struct BusGate: Sendable {
     package var hearsTwice = false
     private var random: RandomStream
     private var peers: [Peer] = []
+    /// The longest forgotten first.
+    private var former: [Former] = []
     /// The peer that was heard last is likely to be the next, too.
     private var recent = 0
     private var greetingCredit = Limits.greetingCredit
@@ -81,6 +102,8 @@ package struct BusGate: Sendable {
     package private(set) var received: UInt64 = 0
     package private(set) var rejected: UInt64 = 0
     package private(set) var repaired: UInt64 = 0
+    /// Whose frames were refused for their key or their cluster.
+    package private(set) var refused = RefusedSenders()
 
     /// - Parameters:
     ///   - session: our own, whose frames come back from a bus that has no better way.
@@ -106,25 +129,41 @@ package struct BusGate: Sendable {
     // MARK: Frames
 
     /// Takes a frame, whoever sent it.
-    package mutating func receive(_ frame: [UInt8], now: Instant, into output: inout Output) {
+    ///
+    /// - Parameter source: where it came from, if the bus tells.
+    package mutating func receive(
+        _ frame: [UInt8], from source: SocketAddress? = nil, now: Instant, into output: inout Output
+    ) {
         guard let head = try? BusFrameHead(frame) else { return refuse(frame, &output) }
-        guard head.cluster == key.cluster else { return reject() }
+        guard head.cluster == key.cluster else {
+            refused.note(source, session: head.session, .otherCluster, now: now)
+            return reject()
+        }
         // Our own come back from brokers and multicast alike. Who forges one of those reaches nobody with it.
         guard head.session != session else { return }
-        guard key.isAuthentic(frame), let body = try? BusBody(head.kind, of: frame) else { return reject() }
+        guard key.isAuthentic(frame) else {
+            refused.note(source, session: head.session, .otherKey, now: now)
+            return reject()
+        }
+        guard let body = try? BusBody(head.kind, of: frame) else { return reject() }
         guard let index = peer(of: head, now) else { return reject() }
         peers[index].heard = now
-        if case .greeting(let greeting) = body { receive(greeting, of: index, now, &output) }
+        if case .greeting(let greeting) = body { receive(greeting, head, of: index, now, &output) }
         guard peers[index].isProven else {
             if head.kind.isData { hold(frame, head, of: index) }
             wantGreeting(of: index)
             return
         }
+        if repairs, now - peers[index].lookedAt >= Limits.freshness {
+            peers[index].greatestBefore = peers[index].greatestLately
+            peers[index].greatestLately = peers[index].repair.greatest ?? 0
+            peers[index].lookedAt = now
+        }
         switch body {
         case .messages, .part: take(body, head, frame, of: index, now, &output)
         case .greeting(let greeting): noteNext(head.sequence, greeting.oldest, of: index, now)
         case .mark(let oldest): noteNext(head.sequence, oldest, of: index, now)
-        case .wanted(let wanted): receive(wanted, now, &output)
+        case .wanted(let wanted): receive(wanted, head, of: index, now, &output)
         }
     }
 
@@ -181,8 +220,12 @@ package struct BusGate: Sendable {
         peers[index].repair.noteNext(next, oldest: oldest, now: now, random: &random)
     }
 
-    private mutating func receive(_ wanted: BusWanted, _ now: Instant, _ output: inout Output) {
+    private mutating func receive(
+        _ wanted: BusWanted, _ head: BusFrameHead, of index: Int, _ now: Instant, _ output: inout Output
+    ) {
         guard repairs else { return }
+        // It says the number that comes next: one that came long ago was recorded.
+        guard head.sequence > peers[index].greatestBefore else { return reject() }
         if wanted.session == session {
             output.wanted += wanted.ranges
         } else if let index = peers.firstIndex(where: { $0.session == wanted.session && $0.isProven }) {
@@ -193,13 +236,17 @@ package struct BusGate: Sendable {
     // MARK: Who lives
 
     private mutating func receive(
-        _ greeting: BusGreeting, of index: Int, _ now: Instant, _ output: inout Output
+        _ greeting: BusGreeting, _ head: BusFrameHead, of index: Int, _ now: Instant, _ output: inout Output
     ) {
         guard let own = greeting.acquaintances.first(where: { $0.session == session }) else { return }
         if !own.isProven { isGreetingUrgent = true }
-        guard !peers[index].isProven else { return }
+        guard !peers[index].isProven, peers[index].floor == 0 || head.sequence > peers[index].floor + 1 else { return }
         peers[index].isProven = true
-        if repairs { peers[index].repair.start(at: peers[index].base) }
+        if repairs {
+            peers[index].repair.start(at: max(peers[index].base, peers[index].floor + 1))
+        } else if peers[index].floor > 0 {
+            peers[index].replay.start(behind: peers[index].floor)
+        }
         let held = peers[index].held
         peers[index].held = []
         peers[index].heldByteCount = 0
@@ -212,6 +259,7 @@ package struct BusGate: Sendable {
     }
 
     private mutating func hold(_ frame: [UInt8], _ head: BusFrameHead, of index: Int) {
+        guard head.sequence > peers[index].floor else { return }
         peers[index].base = min(peers[index].base, head.sequence)
         guard peers[index].heldByteCount + frame.count <= Limits.heldByteCount else { return }
         peers[index].held.append(frame)
@@ -238,12 +286,20 @@ package struct BusGate: Sendable {
             guard let silent = unproven.min(by: { peers[$0].heard < peers[$1].heard }) else { return nil }
             peers.remove(at: silent)
         }
-        peers.append(Peer(session: head.session, heard: now, base: head.sequence))
+        let floor = former.first { $0.session == head.session }?.greatest ?? 0
+        peers.append(
+            Peer(session: head.session, heard: now, base: max(head.sequence, floor + 1), floor: floor, lookedAt: now))
         recent = peers.count - 1
         return recent
     }
 
     private mutating func forgetSilent(_ now: Instant) {
+        for index in peers.indices where peers[index].isProven && now - peers[index].heard > Limits.silence {
+            let greatest = repairs ? peers[index].repair.greatest ?? 0 : peers[index].replay.greatest
+            former.removeAll { $0.session == peers[index].session }
+            if former.count == Limits.formerSessions { former.removeFirst() }
+            former.append(Former(session: peers[index].session, greatest: max(greatest, peers[index].floor)))
+        }
         peers.removeAll { now - $0.heard > Limits.silence }
     }
 

@@ -1,6 +1,7 @@
 /// A small STOMP broker inside the process, for trying things out: topics only, on one event loop.
 ///
-/// A subscriber that takes too little loses messages, as on any bus; it holds up nobody else.
+/// A subscriber that takes too little loses messages, as on any bus; it holds up nobody else. Who asks for receipts and
+/// does not read them is let go.
 
 import Datagrams
 import NIOCore
@@ -125,6 +126,12 @@ private final class EmbeddedBrokerClient: ChannelInboundHandler {
         for effect in effects {
             switch effect {
             case .write(let bytes):
+                guard channel.isWritable else {
+                    // Messages for a slow subscriber are dropped; answers to one that asks and does not read would be
+                    // kept without a bound. A heart-beat can be left out: enough is on its way.
+                    if bytes.count > 1 { channel.close(promise: nil) }
+                    continue
+                }
                 channel.write(ByteBuffer(bytes: bytes), promise: nil)
                 needsFlush = true
             case .publish(let destination, let body): broker.publish(body, to: destination, by: self)

@@ -229,10 +229,18 @@ private struct OpenGroup: ~Copyable {
     private mutating func receive(_ machine: inout MulticastMachine) {
         let count = socket.receive(into: &incoming, limit: MulticastBus.Limits.datagramsPerTurn)
         let now = Clock.monotonic()
-        for index in 0..<count { machine.received(incoming.payload(index), now: now, into: &output) }
+        let rejectedThen = machine.gate.rejected
+        for index in 0..<count {
+            let source = incoming.datagrams[index].remote
+            machine.received(incoming.payload(index), from: source, now: now, into: &output)
+        }
         let (received, rejected, repaired) = (machine.gate.received, machine.gate.rejected, machine.gate.repaired)
         desk.withState { state in
             (state.status.received, state.status.rejected, state.status.repaired) = (received, rejected, repaired)
+        }
+        if rejected != rejectedThen {
+            let refused = machine.gate.refused
+            desk.withState { $0.refused = refused }
         }
         if !output.foreigners.isEmpty {
             inbox.busRefused(output.foreigners)

@@ -62,8 +62,10 @@ package struct MulticastMachine: Sendable {
 
     // MARK: What comes
 
-    package mutating func received(_ datagram: [UInt8], now: Instant, into output: inout Output) {
-        gate.receive(datagram, now: now, into: &gated)
+    package mutating func received(
+        _ datagram: [UInt8], from source: SocketAddress? = nil, now: Instant, into output: inout Output
+    ) {
+        gate.receive(datagram, from: source, now: now, into: &gated)
         if !gated.messages.isEmpty {
             output.messages.append(contentsOf: gated.messages)
             gated.messages.removeAll(keepingCapacity: true)

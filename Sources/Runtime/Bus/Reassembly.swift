@@ -24,8 +24,9 @@ package struct Reassembly: Sendable {
 
     private struct Pending: Sendable {
         var message: UInt64
-        var parts: [[UInt8]]
-        var missing: Int
+        /// Those that came, by their numbers.
+        var parts: [UInt32: [UInt8]] = [:]
+        let count: UInt32
         var byteCount: Int
         var touched: Instant
     }
@@ -34,6 +35,9 @@ package struct Reassembly: Sendable {
     package private(set) var byteCount = 0
 
     package init() {}
+
+    /// Parts that there is room for.
+    package var slotCount: Int { pending.reduce(0) { $0 + $1.parts.capacity } }
 
     /// Takes a part.
     ///
@@ -51,25 +55,21 @@ package struct Reassembly: Sendable {
         } else {
             if pending.count == Limits.messages { drop(leastRecent()) }
             pending.append(
-                Pending(
-                    message: part.message, parts: Array(repeating: [], count: Int(part.count)),
-                    missing: Int(part.count), byteCount: 0, touched: now))
+                Pending(message: part.message, count: part.count, byteCount: 0, touched: now))
             index = pending.count - 1
         }
-        guard pending[index].parts.count == Int(part.count), pending[index].parts[Int(part.index)].isEmpty else {
-            throw .damaged
-        }
-        pending[index].parts[Int(part.index)] = Array(frame[part.range])
-        pending[index].missing -= 1
+        guard pending[index].count == part.count, part.index < part.count, pending[index].parts[part.index] == nil
+        else { throw .damaged }
+        pending[index].parts[part.index] = Array(frame[part.range])
         pending[index].byteCount += part.range.count
         pending[index].touched = now
         byteCount += part.range.count
-        if pending[index].missing == 0 {
+        if pending[index].parts.count == Int(part.count) {
             let whole = pending.remove(at: index)
             byteCount -= whole.byteCount
             var message: [UInt8] = []
             message.reserveCapacity(whole.byteCount)
-            for part in whole.parts { message.append(contentsOf: part) }
+            for number in 0..<whole.count { message.append(contentsOf: whole.parts[number] ?? []) }
             return message
         }
         while byteCount > room { drop(leastRecent()) }

@@ -10,11 +10,18 @@ package struct ReplayWindow: Sendable, Equatable {
     package static let width = 32_768
 
     /// The greatest number that came; 0 before the first.
-    private var greatest: UInt64 = 0
+    package private(set) var greatest: UInt64 = 0
     /// Bit `n % width` stands for number `n`.
     private var words = [UInt64](repeating: 0, count: width / 64)
 
     package init() {}
+
+    /// Begins behind a number: it, and all before it, came in an earlier time.
+    package mutating func start(behind sequence: UInt64) {
+        precondition(greatest == 0, "a window begins once")
+        greatest = sequence
+        for index in words.indices { words[index] = .max }
+    }
 
     /// Takes a number.
     ///

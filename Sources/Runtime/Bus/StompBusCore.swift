@@ -170,8 +170,11 @@ final class StompBusCore: @unchecked Sendable {
     }
 
     private func tellCounts() {
-        let (received, rejected) = (gate.received, gate.rejected)
-        desk?.withState { state in (state.status.received, state.status.rejected) = (received, rejected) }
+        let (received, rejected, refused) = (gate.received, gate.rejected, gate.refused)
+        desk?.withState { state in
+            (state.status.received, state.status.rejected) = (received, rejected)
+            if state.refused != refused { state.refused = refused }
+        }
     }
 
     /// Tries the brokers before this one again, one at a time, for as long as we are not at the first.

@@ -247,8 +247,8 @@ extension StompConnection {
     /// The library's own words name its source files and not what to do.
     private static func tlsWords(_ error: String) -> String {
         if error.contains("CERTIFICATE_VERIFY_FAILED") {
-            return "its certificate is signed by nobody whom this host trusts. Name a file with the certificate of who "
-                + "signed it: ?ca=FILE"
+            return "its certificate has expired, or is signed by nobody whom this host trusts. Look at its dates, or "
+                + "name a file with the certificate of who signed it: ?ca=FILE"
         }
         if error.contains("alidateHostname") {
             return "its certificate is for another name. Write the broker's host as its certificate has it"

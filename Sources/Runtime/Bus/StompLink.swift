@@ -300,7 +300,7 @@ package struct StompLink: Sendable {
         }
         var shown = ""
         for scalar in text.unicodeScalars where shown.utf8.count < Limits.shownByteCount {
-            shown.unicodeScalars.append(scalar.value < 32 || scalar.value == 127 ? " " : scalar)
+            shown.unicodeScalars.append(scalar.isHarmful ? " " : scalar)
         }
         return shown
     }

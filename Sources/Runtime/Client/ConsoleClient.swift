@@ -76,6 +76,8 @@ public struct ClusterView: Sendable, Hashable, Decodable {
         public var repaired: UInt64
         public var reconnections: UInt64
         public var lastProblem: String?
+        /// Whose frames are refused; nil for a tracker of an earlier version.
+        public var refusals: [BusRefusal]?
     }
 
     public struct Messages: Sendable, Hashable, Decodable {
@@ -102,6 +104,8 @@ public struct ClusterView: Sendable, Hashable, Decodable {
         public var agreement: String
         public var isWhole: Bool
         public var hasVote: Bool
+        /// What it says of itself; nil where it has said nothing yet.
+        public var report: TrackerSelfReport?
     }
 
     public var id: UInt32
@@ -118,6 +122,47 @@ public struct ClusterView: Sendable, Hashable, Decodable {
     public var bus: Bus?
     public var messages: Messages?
     public var trackers: [Tracker]
+    /// What is wrong, the cause of silence first; nil for a tracker of an earlier version.
+    public var findings: [Finding]?
+
+    public struct Finding: Sendable, Hashable, Decodable {
+        public var code: String
+        public var isSilence: Bool
+        public var text: String
+    }
+}
+
+/// What a tracker says of itself, to the others and to its console.
+public struct TrackerSelfReport: Sendable, Hashable, Codable {
+    public struct Latency: Sendable, Hashable, Codable {
+        public var median: Double
+        public var p99: Double
+    }
+
+    public var version: String
+    public var host: String
+    /// Where clients find it.
+    public var clients: String
+    /// Where its console listens; empty for nowhere.
+    public var console: String
+    /// Why it answers nobody; empty where it does.
+    public var problem: String
+    /// `disk` or `process`.
+    public var durability: String
+    /// `works`, `full`, `locked`, `readOnly` or `broken`.
+    public var disk: String
+    public var announcesPerSecond: Int
+    public var answerSeconds: Latency
+    public var commitSeconds: Latency
+    public var writeSeconds: Latency
+    public var roundTripSeconds: Latency
+    public var openFiles: Int
+    public var maxFiles: Int
+    public var receiveBufferBytes: Int
+    public var wantedReceiveBufferBytes: Int
+    public var lostDatagrams: UInt64
+    /// By how much its clock is ahead of that of the tracker that tells this.
+    public var clockDifferenceSeconds: Double
 }
 
 public struct ConsoleClient: Sendable {
@@ -153,7 +198,7 @@ public struct ConsoleClient: Sendable {
     /// Changes who votes.
     ///
     /// - Returns: the ids that vote now.
-    /// - Throws: `.refused` with the tracker's reason; only the master can do it.
+    /// - Throws: `.refused` with the reason of the master, to which any tracker hands the order.
     public func changeMembers(adding added: UInt32?, removing removed: UInt32?) async throws(TrackerClientError)
         -> [UInt32]
     {
@@ -167,9 +212,14 @@ public struct ConsoleClient: Sendable {
 
     /// Makes another tracker master.
     ///
-    /// - Throws: `.refused` with the tracker's reason; only the master can do it.
-    public func handOver(to id: UInt32) async throws(TrackerClientError) {
-        _ = try await ask("POST", "/api/handover?to=\(id)", within: ConsoleClient.orderTimeout)
+    /// - Returns: whether it was master already.
+    /// - Throws: `.refused` with the reason of the master, to which any tracker hands the order.
+    @discardableResult
+    public func handOver(to id: UInt32) async throws(TrackerClientError) -> Bool {
+        struct Outcome: Decodable { var wasMaster: Bool? }
+        let body = try await ask("POST", "/api/handover?to=\(id)", within: ConsoleClient.orderTimeout)
+        let outcome: Outcome = try decode(body, "what came of a handover")
+        return outcome.wasMaster == true
     }
 
     private func decode<Value: Decodable>(_ body: [UInt8], _ what: String) throws(TrackerClientError) -> Value {

@@ -140,9 +140,21 @@ public enum BoundedFile {
     private static func forEachChunk(
         _ path: String, _ body: ([UInt8]) throws(TextFileError) -> Void
     ) throws(TextFileError) {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        // A pipe would keep us until somebody writes into it: for ever, and no signal would end that.
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw failure(path, errno) }
         defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw failure(path, errno) }
+        switch status.st_mode & S_IFMT {
+        case S_IFREG: break
+        case S_IFDIR: throw failure(path, EISDIR)
+        // Nothing at all, as people write it.
+        case S_IFCHR where path == "/dev/null": break
+        default:
+            throw TextFileError(
+                path: path, problems: [.init("this is no regular file but a pipe or a device; write it to a file")])
+        }
         while true {
             var failed: Int32 = 0
             let chunk = [UInt8](unsafeUninitializedCapacity: 1 << 18) { buffer, count in

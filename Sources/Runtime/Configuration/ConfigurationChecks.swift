@@ -24,7 +24,7 @@ extension ConfigurationLoader {
     }
 
     /// Problems that are told at once; a file with more is some other program's.
-    private static let maximumProblems = 100
+    static let maximumProblems = 100
 
     private mutating func deriveDefaults(environment: [String: String]) {
         let defaults = NodeConfiguration()

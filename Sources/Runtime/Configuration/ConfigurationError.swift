@@ -1,5 +1,7 @@
 /// What is wrong with a configuration: everything at once, each with its place and what would be right.
 
+import Primitives
+
 public struct ConfigurationError: Error, Equatable, CustomStringConvertible {
     /// At least one, in the order of the sources: file (by line), environment, flags.
     public var problems: [ConfigurationProblem]
@@ -70,7 +72,7 @@ func quoted(_ text: some StringProtocol) -> String {
         case "\"", "\\": shown += "\\\(scalar)"
         case "\n": shown += "\\n"
         case "\t": shown += "\\t"
-        case _ where scalar.value < 32 || scalar.value == 127: shown += "\\u\(fourDigits(scalar.value))"
+        case _ where scalar.isHarmful: shown += "\\u\(fourDigits(scalar.value))"
         default: shown.unicodeScalars.append(scalar)
         }
     }

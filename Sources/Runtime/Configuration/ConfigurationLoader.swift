@@ -140,7 +140,10 @@ struct ConfigurationLoader {
                     .file(name, element.map { value.position(ofElement: $0) } ?? value.position)
                 }
             } else {
-                problems.append(ConfigurationProblem(place, Self.unknown(value, here)))
+                // To guess what each was meant to be takes longest, and all beyond a hundred is told as a number.
+                let isTold = problems.count < Self.maximumProblems
+                problems.append(
+                    ConfigurationProblem(place, isTold ? Self.unknown(value, here) : "unknown key \(quoted(key))"))
             }
         }
     }

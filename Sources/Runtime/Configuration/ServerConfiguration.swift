@@ -27,6 +27,8 @@ public struct ServerConfiguration: Sendable, Equatable {
     /// Where the record is kept; empty only in a value that `load` did not make.
     public var dataDirectory = ""
     public var durability = Durability.disk
+    /// Whether to go on with what is left of a record that is damaged; for one start.
+    public var acceptsLoss = false
     /// Who may announce what; the rules themselves are read by `accessRules()`.
     public var accessMode = AccessMode.open
     /// The list of info hashes of `allow` and `deny`.

@@ -74,6 +74,10 @@ extension Setting {
             .targetRate, flag: "target-rate", .count(\.node.targetRate, 1...1_000_000_000),
             "Announces a second beyond which the interval stretches, up to four times."),
         Setting(
+            .peerLifetime, flag: "peer-lifetime", .count(\.node.peerLifetime, 105...1000),
+            "How long a silent peer is believed to be there, in per cent of the interval that it may have been told.",
+            note: "The interval with its jitter, stretched as far as it may have been."),
+        Setting(
             .numWant, flag: "num-want", .count(\.node.numWant, 1...200),
             "Peers in a reply to a client that names no number."),
         Setting(
@@ -93,7 +97,8 @@ extension Setting {
                 of: [("open", .open), ("allow", .allow), ("deny", .deny), ("private", .private)]),
             "Who may announce what.",
             note: "\"open\": any info hash; \"allow\": only those on the list; \"deny\": all but those on the list; "
-                + "\"private\": any, but only with a user's passkey."),
+                + "\"private\": any, but only with a user's passkey, which a scrape over UDP has no place for: "
+                + "it is refused."),
         Setting(
             .accessList, flag: "access-list", .optionalPath(\.accessListFile, "FILE"),
             "The list of \"allow\" and \"deny\".",
@@ -117,7 +122,16 @@ extension Setting {
             "Torrents with peers or counts at once; about 110 bytes each."),
         Setting(
             .limitPeers, flag: "limit-peers", .count(\.node.limits.peers, 1...1_000_000_000),
-            "Peers of all swarms at once; about 60 bytes each."),
+            "Peers of all swarms at once; about 60 bytes each, and 15 for each address."),
+        Setting(
+            .limitPeersPerAddress, flag: "limit-peers-per-address",
+            .count(\.node.limits.peersPerAddress, 1...1_000_000_000),
+            "Peers of all swarms at one IPv4 address, or in one IPv6 network of 64 bits; further ones are refused.",
+            note: "Trusted senders have no such limit: what counts is the address that they tell."),
+        Setting(
+            .limitAddressShare, flag: "limit-address-share", .count(\.node.limits.addressSharePercent, 1...100),
+            "Of the room for peers that is left, the percent that one address may hold.",
+            note: "So a table that fills up keeps room for newcomers; 16 of an address are let in while there is any."),
         Setting(
             .limitErrors, flag: "limit-errors", .count(\.node.limits.errorsPerSecond, 1...1_000_000),
             "Error replies to one address in a second; further errors are silence."),

@@ -120,6 +120,12 @@ struct NodeDocument: Encodable {
 
 /// The cluster as one tracker sees it.
 struct ClusterDocument: Encodable {
+    /// Another tracker that was started with other settings.
+    struct Unlike: Encodable {
+        var id: UInt32
+        var settings: [String]
+    }
+
     struct Messages: Encodable {
         var received: UInt64
         var sent: UInt64
@@ -146,13 +152,15 @@ struct ClusterDocument: Encodable {
         var epoch: EpochDocument
         var silentSeconds: Double
         var commitIndex: UInt64
-        /// Entries that it lags behind the one that is asked; negative where it is ahead.
+        /// Entries that it was behind the one that is asked when it last said where it is; 0 where it was ahead.
         var lag: Int64
         var agreement: String
         var isWhole: Bool
         var hasVote: Bool
+        /// Left out where it has told nothing yet.
+        var report: ReportDocument?
 
-        init(_ sight: TrackerSight, of status: ClusterStatus) {
+        init(_ sight: TrackerSight, of status: ClusterStatus, own: TrackerReport?) {
             id = sight.life.id
             incarnation = digits(sight.life.incarnation)
             isThis = sight.life == status.life
@@ -160,10 +168,15 @@ struct ClusterDocument: Encodable {
             epoch = EpochDocument(sight.epoch)
             silentSeconds = Double(sight.silence.wholeMilliseconds) / 1000
             commitIndex = sight.position.index
-            lag = Int64(clamping: status.position.index) - Int64(clamping: sight.position.index)
+            lag = Int64(clamping: sight.lag)
             agreement = sight.agreement.rawValue
             isWhole = sight.isWhole
             hasVote = sight.hasVote
+            if isThis {
+                report = own.map { ReportDocument($0, clockDifference: 0) }
+            } else {
+                report = sight.report.map { ReportDocument($0.report, clockDifference: $0.clockDifference) }
+            }
         }
     }
 
@@ -182,6 +195,9 @@ struct ClusterDocument: Encodable {
     var messages: Messages
     var elections: Elections
     var trackers: [Tracker]
+    var unlike: [Unlike]
+    /// The cause of silence first.
+    var findings: [FindingDocument]
 
     init(_ report: ClusterReport) {
         let status = report.status
@@ -204,7 +220,9 @@ struct ClusterDocument: Encodable {
             suspicions: counts.suspicions, candidacies: counts.candidacies, victories: counts.victories,
             stepDowns: counts.stepDowns, transfers: counts.transfers, merges: counts.merges,
             divergences: counts.divergences)
-        trackers = status.trackers.map { Tracker($0, of: status) }
+        trackers = status.trackers.map { Tracker($0, of: status, own: report.own) }
+        unlike = status.unlike.map { Unlike(id: $0.life.id, settings: $0.settings.map(\.flag)) }
+        findings = report.findings.map(FindingDocument.init)
     }
 }
 
@@ -215,6 +233,8 @@ struct MembersDocument: Encodable {
 
 struct HandoverDocument: Encodable {
     var master: UInt32
+    /// Whether it was master already.
+    var wasMaster: Bool
 }
 
 struct TorrentsDocument: Encodable {

@@ -2,6 +2,7 @@
 
 import Primitives
 import TrackerLogic
+import Wire
 
 public protocol StatusProvider: Sendable {
     /// - Returns: nil where the node does not answer.
@@ -23,6 +24,11 @@ public struct ClusterReport: Sendable, Equatable {
     public var bus: BusStatus?
     public var tally: BusTally
     public var elections: ElectionTally
+    public var figures = NodeFigures()
+    /// What this tracker tells the others of itself; nil for one that does not.
+    public var own: TrackerReport?
+    /// What is wrong, the cause of silence first.
+    public var findings: [Finding] = []
 
     public init(status: ClusterStatus, bus: BusStatus?, tally: BusTally, elections: ElectionTally) {
         self.status = status

@@ -4,6 +4,7 @@
 import HTTPTypes
 import Hummingbird
 import TrackerLogic
+import Wire
 
 extension APIServer {
     func clusterReport() async -> ClusterReport? {
@@ -47,10 +48,13 @@ extension APIServer {
 
     private func carryOut(_ order: ClusterOrder) async throws -> Response {
         // It has a patience of its own, longer than that of a look at the status.
-        switch (await cluster.carryOut(order), order) {
+        let outcome = await cluster.carryOut(order)
+        switch (outcome, order) {
         case (.members(let members), _): return try .json(MembersDocument(members: members))
-        case (.handedOver, .handOver(let id)): return try .json(HandoverDocument(master: id))
-        case (.handedOver, _): preconditionFailure("only a handover hands over")
+        case (.handedOver, .handOver(let id)), (.isMaster, .handOver(let id)):
+            return try .json(
+                HandoverDocument(master: id, wasMaster: outcome == .isMaster))
+        case (.handedOver, _), (.isMaster, _): preconditionFailure("only a handover hands over")
         case (.refused(let reason), _): throw APIError(.conflict, reason)
         case (.busy, _): throw APIError(.conflict, "another order is being carried out; try again when it is done")
         case (.late, _):

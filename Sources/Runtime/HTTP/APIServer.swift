@@ -16,7 +16,6 @@ import Foundation
 import HTTPTypes
 import Hummingbird
 import Logging
-import Metrics
 import Primitives
 import TrackerLogic
 
@@ -26,7 +25,6 @@ public struct APIServer: Sendable {
         public var token: String?
         public var limits = HTTPLimits()
         public var logger = Logger(label: "swarmkeeper.api")
-        public var metrics: any MetricsFactory = MetricsSystem.factory
 
         public init() {
             // People and monitors, not swarms.
@@ -42,7 +40,7 @@ public struct APIServer: Sendable {
     private let status: any StatusProvider
     let cluster: any ClusterProvider
     private let torrents: (any TorrentProvider)?
-    private let registry: PrometheusRegistry
+    private let tally: HTTPTally
     private let facts: @Sendable () -> ProcessFacts
     let patience: Patience
 
@@ -51,16 +49,14 @@ public struct APIServer: Sendable {
     ///   - facts: asked for at each request, for the listeners are known only when all of them are open.
     public init(
         status: any StatusProvider, cluster: any ClusterProvider, torrents: (any TorrentProvider)?,
-        registry: PrometheusRegistry,
-        limits: HTTPLimits = Options().limits, facts: @escaping @Sendable () -> ProcessFacts
+        tally: HTTPTally, limits: HTTPLimits = Options().limits, facts: @escaping @Sendable () -> ProcessFacts
     ) {
         self.status = status
         self.cluster = cluster
         self.torrents = torrents
-        self.registry = registry
+        self.tally = tally
         self.facts = facts
-        patience = Patience(limit: limits.answer, maximumWaiting: limits.waitingRequests)
-        for (name, help) in TrackerMetrics.help { registry.describe(name, help) }
+        patience = Patience(limits)
     }
 
     /// Opens the listener.
@@ -74,7 +70,7 @@ public struct APIServer: Sendable {
         var service = HTTPService.Options(name: "api", purpose: purpose)
         service.limits = options.limits
         service.logger = options.logger
-        service.metrics = options.metrics
+        service.tally = tally
         return try await HTTPService.listen(on: address, service, responder: responder(token: options.token))
     }
 
@@ -109,9 +105,12 @@ public struct APIServer: Sendable {
             return .text("the tracker's logic does not answer\n", status: .serviceUnavailable)
         }
         // A slave that misses its master is one still, and yet answers nobody.
-        let isServing = await clusterReport()?.status.isServing == true
-        let isHealthy = isServing && answersClients(status.role)
-        return .text("\(status.role.rawValue)\n", status: isHealthy ? .ok : .serviceUnavailable)
+        let report = await clusterReport()
+        let isHealthy = report?.status.isServing == true && answersClients(status.role)
+        if isHealthy { return .text("\(status.role.rawValue)\n") }
+        // Whoever asks needs no token, so no addresses.
+        let reason = report?.findings.first { $0.isSilence }.map { "\($0.words)\n" } ?? ""
+        return .text("\(status.role.rawValue)\n\(reason)", status: .serviceUnavailable)
     }
 
     private func answersClients(_ role: Role) -> Bool {
@@ -124,10 +123,13 @@ public struct APIServer: Sendable {
     private func metricsPage() async -> Response {
         var text = PrometheusText()
         NodeMetrics.write(await nodeStatus(), into: &text)
-        if let report = await clusterReport() { ClusterMetrics.write(report, into: &text) }
+        if let report = await clusterReport() {
+            ClusterMetrics.write(report, into: &text)
+            report.figures.write(into: &text)
+        }
         text.family("swarmkeeper_build_info", .gauge, help: "1, with the version as a label.")
         text.sample("swarmkeeper_build_info", PrometheusLabels([("version", facts().version)]), 1)
-        text.append(registry.render())
+        tally.write(into: &text)
         ProcessMetrics.read()?.write(into: &text)
         return .text(text.text, type: PrometheusText.contentType)
     }

@@ -21,6 +21,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     typealias OutboundIn = HTTPResponsePart
     typealias OutboundOut = HTTPServerResponsePart
 
+    private let limits: HTTPLimits
     private let escaper: RequestLineEscaper
     /// Whether the connection is one too many for its address.
     private let isRefused: Bool
@@ -28,6 +29,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private var timer: Scheduled<Void>?
 
     init(limits: HTTPLimits, escaper: RequestLineEscaper, isRefused: Bool) {
+        self.limits = limits
         self.escaper = escaper
         self.isRefused = isRefused
         state = ConnectionState(
@@ -70,6 +72,12 @@ final class ConnectionHandler: ChannelDuplexHandler {
             return
         }
         let headers = head.headers
+        // "A server MUST respond with a 400 … to any request message that contains more than one Host header field
+        // line" (RFC 9112, 3.2): we would look at one, and a proxy before us at the other.
+        guard headers["host"].count <= 1 else {
+            errorCaught(context: context, error: HTTPParserError.invalidHeaderToken)
+            return
+        }
         let hasBody = headers.contains(name: "transfer-encoding") || headers["content-length"].contains { $0 != "0" }
         let isLast =
             hasBody || !head.isKeepAlive || head.version != .http1_1 || head.method == .CONNECT
@@ -140,7 +148,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
                 context.close(promise: nil)
                 return
             }
-            self.close(context, in: HTTPLimits.linger)
+            self.close(context, in: self.limits.linger)
         }
     }
 
@@ -155,7 +163,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         if state.isIdle {
             context.close(promise: nil)
         } else {
-            close(context, in: HTTPLimits.shutdownClose)
+            close(context, in: limits.shutdownClose)
         }
     }
 

@@ -1,6 +1,5 @@
 /// How many connections each address holds.
 
-import Metrics
 import Primitives
 import Synchronization
 import TrackerLogic
@@ -9,8 +8,8 @@ final class ConnectionTable: Sendable {
     private let limit: Int
     private let trusted: [AddressPrefix]
     private let counts = Mutex<[Block: Int]>([:])
-    private let gauge: Meter
-    private let refusals: Counter
+    private let listener: String
+    private let tally: HTTPTally
 
     /// One IPv4 address, or one IPv6 /64: the least that a customer gets.
     private struct Block: Hashable {
@@ -23,31 +22,30 @@ final class ConnectionTable: Sendable {
         }
     }
 
-    init(limit: Int, trusted: [AddressPrefix], listener: String, metrics: any MetricsFactory) {
+    init(limit: Int, trusted: [AddressPrefix], listener: String, tally: HTTPTally) {
         self.limit = limit
         self.trusted = trusted
-        let dimensions = [("listener", listener)]
-        gauge = Meter(label: "swarmkeeper_http_connections", dimensions: dimensions, factory: metrics)
-        refusals = Counter(
-            label: "swarmkeeper_http_connections_refused", dimensions: dimensions, factory: metrics)
+        self.listener = listener
+        self.tally = tally
+        tally.opened(listener)
     }
 
     /// Counts a connection; `release` is due for it, whether it is admitted or not.
     ///
     /// - Returns: whether its address may have one more. Trusted ones may: they speak for many.
     func admit(_ address: SocketAddress) -> Bool {
-        gauge.increment()
+        tally.connected(listener)
         let count = counts.withLock { counts in
             counts[Block(address), default: 0] += 1
             return counts[Block(address), default: 0]
         }
         let isAdmitted = count <= limit || trusted.contains { $0.contains(address) }
-        if !isAdmitted { refusals.increment() }
+        if !isAdmitted { tally.refused(listener) }
         return isAdmitted
     }
 
     func release(_ address: SocketAddress) {
-        gauge.decrement()
+        tally.disconnected(listener)
         counts.withLock { counts in
             guard let count = counts[Block(address)] else { return }
             counts[Block(address)] = count > 1 ? count - 1 : nil

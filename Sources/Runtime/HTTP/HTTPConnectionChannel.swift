@@ -35,7 +35,7 @@ struct HTTPConnectionChannel: HTTPChannelHandler {
         limits = options.limits
         table = ConnectionTable(
             limit: limits.connectionsPerAddress, trusted: options.trusted, listener: options.name,
-            metrics: options.metrics)
+            tally: options.tally)
         var logger = options.logger
         logger[metadataKey: "hb.request.id"] = "-"
         self.responder = { [logger] request, writer, channel in

@@ -43,11 +43,11 @@ public struct HTTPLimits: Sendable, Equatable {
 
     /// How long a client has to take the last answer and close, before we do: a close with unread bytes would reset
     /// the connection and could destroy the answer on its way.
-    static let linger = Duration.seconds(1)
+    package var linger = Duration.seconds(1)
     /// How long requests may still wait for an answer in a shutdown, before they are told to go elsewhere.
-    static let shutdownAnswer = Duration.milliseconds(250)
+    package var shutdownAnswer = Duration.milliseconds(250)
     /// How long after the beginning of a shutdown the last connection is closed: a stop may take a second.
-    static let shutdownClose = Duration.milliseconds(450)
+    package var shutdownClose = Duration.milliseconds(450)
     /// The largest read, and so what one stranger's bytes can take before they are looked at.
     static let readBytes = 16_384
     /// What the system keeps of a connection's bytes, each way; left alone it would keep up to 6 MB.

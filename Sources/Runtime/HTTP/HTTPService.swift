@@ -9,7 +9,6 @@
 import Hummingbird
 import HummingbirdCore
 import Logging
-import Metrics
 import NIOCore
 import NIOExtras
 import NIOPosix
@@ -29,7 +28,7 @@ public final class HTTPService: Service, CustomStringConvertible {
         /// Addresses that may hold any number of connections.
         public var trusted: [AddressPrefix] = []
         public var logger = Logger(label: "swarmkeeper.http")
-        public var metrics: any MetricsFactory = MetricsSystem.factory
+        public var tally = HTTPTally()
 
         public init(name: String, purpose: String) {
             self.name = name

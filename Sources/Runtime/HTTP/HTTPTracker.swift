@@ -5,7 +5,6 @@
 import HTTPTypes
 import Hummingbird
 import Logging
-import Metrics
 import Primitives
 import TrackerLogic
 import Wire
@@ -20,6 +19,13 @@ public protocol RequestHandler: Sendable {
     func handle(
         _ content: ClientRequest.Content, source: Primitives.SocketAddress, passkey: [UInt8]
     ) async throws -> Answer.Content
+
+    /// Why nobody is answered, in words for clients; nil where that is not so.
+    var problem: String? { get }
+}
+
+extension RequestHandler {
+    public var problem: String? { nil }
 }
 
 public struct HTTPTracker: TrackerResponder {
@@ -37,17 +43,17 @@ public struct HTTPTracker: TrackerResponder {
     private let handler: any RequestHandler
     private let clientAddress: ClientAddress
     private let patience: Patience
-    private let metrics: TrackerMetrics
+    private let tally: HTTPTally
 
     /// - Parameter trusted: whose word on addresses is taken (`NodeConfiguration.trusted`).
     public init(
         handler: any RequestHandler, trusted: [AddressPrefix], limits: HTTPLimits = HTTPLimits(),
-        metrics: any MetricsFactory = MetricsSystem.factory
+        tally: HTTPTally = HTTPTally()
     ) {
         self.handler = handler
         clientAddress = ClientAddress(trusted: trusted)
-        patience = Patience(limit: limits.answer, maximumWaiting: limits.waitingRequests)
-        self.metrics = TrackerMetrics(factory: metrics)
+        patience = Patience(limits)
+        self.tally = tally
     }
 
     /// Opens a listener for the tracker.
@@ -56,20 +62,20 @@ public struct HTTPTracker: TrackerResponder {
     public static func listen(
         on address: Primitives.SocketAddress, handler: any RequestHandler, trusted: [AddressPrefix],
         limits: HTTPLimits = HTTPLimits(), logger: Logger = Logger(label: "swarmkeeper.http"),
-        metrics: any MetricsFactory = MetricsSystem.factory
+        tally: HTTPTally = HTTPTally()
     ) async throws(ListenFailure) -> HTTPService {
         var options = HTTPService.Options(name: "tracker", purpose: "the HTTP tracker")
         options.limits = limits
         options.trusted = trusted
         options.logger = logger
-        options.metrics = metrics
-        let tracker = HTTPTracker(handler: handler, trusted: trusted, limits: limits, metrics: metrics)
+        options.tally = tally
+        let tracker = HTTPTracker(handler: handler, trusted: trusted, limits: limits, tally: tally)
         return try await HTTPService.listen(on: address, options, responder: tracker)
     }
 
     public func respond(to request: Request, context: ClientContext) async throws -> Response {
         guard request.method == .get || request.method == .head else {
-            metrics.count(.other, .malformed)
+            tally.count(.other, .malformed)
             var response = Response.text("Only GET and HEAD are understood here.\n", status: .methodNotAllowed)
             response.headers[.allow] = "GET, HEAD"
             return response
@@ -80,10 +86,10 @@ public struct HTTPTracker: TrackerResponder {
         case .scrape(let passkey, let query):
             return await scrape(query, passkey: passkey, source: source(of: request, context), context)
         case .root:
-            metrics.count(.other, .answered)
+            tally.count(.other, .answered)
             return .text(Self.welcome)
         case .unknown:
-            metrics.count(.other, .malformed)
+            tally.count(.other, .malformed)
             return .text(Self.help, status: .notFound)
         }
     }
@@ -139,8 +145,8 @@ public struct HTTPTracker: TrackerResponder {
         }
     }
 
-    private func malformed(_ route: TrackerMetrics.Route, _ error: HTTPRequestError) -> Response {
-        metrics.count(route, .malformed)
+    private func malformed(_ route: HTTPTally.Route, _ error: HTTPRequestError) -> Response {
+        tally.count(route, .malformed)
         return .bencoded(HTTPFailure(error).encoded())
     }
 
@@ -148,35 +154,43 @@ public struct HTTPTracker: TrackerResponder {
     ///
     /// - Parameter encode: gives nil for an answer that is none to this request.
     private func answer(
-        _ route: TrackerMetrics.Route, _ content: ClientRequest.Content, source: Primitives.SocketAddress,
+        _ route: HTTPTally.Route, _ content: ClientRequest.Content, source: Primitives.SocketAddress,
         passkey: [UInt8], _ context: ClientContext, encode: (Answer.Content) -> [UInt8]?
     ) async -> Response {
         let start = ContinuousClock.now
         let outcome = await patience.wait { [handler] in
             try await handler.handle(content, source: source, passkey: passkey)
         }
-        metrics.record(route, ContinuousClock.now - start)
+        tally.record(route, ContinuousClock.now - start)
         let failure: HTTPFailure
         switch outcome {
+        case .finished(.failure(.notServing)):
+            failure = silence("\(Refusal.notServing.text)")
         case .finished(.failure(let refusal)):
-            metrics.count(route, .refused)
+            tally.count(route, .refused)
             return .bencoded(HTTPFailure(refusal).encoded())
         case .finished(let content):
             guard let bytes = encode(content) else {
                 preconditionFailure("the tracker's logic answered another question than it was asked")
             }
-            metrics.count(route, .answered)
+            tally.count(route, .answered)
             return .bencoded(bytes)
         case .failed(let error):
             context.logger.debug("a request was not answered", metadata: ["error": "\(error)"])
-            failure = HTTPFailure("tracker cannot answer now, try again later", retry: Self.retry)
+            failure = silence("tracker cannot answer now, try again later")
         case .late, .busy:
-            failure = HTTPFailure("tracker is overloaded, try again later", retry: Self.retry)
+            failure = silence("tracker is overloaded, try again later")
         case .stopping:
             failure = HTTPFailure("tracker is going down, try again later", retry: Self.retry)
         }
-        metrics.count(route, .unanswered)
+        tally.count(route, .unanswered)
         return .bencoded(failure.encoded())
+    }
+
+    /// Nobody could answer: why, where that is known, else these words.
+    private func silence(_ words: String) -> HTTPFailure {
+        let reason = handler.problem.map { "tracker cannot answer now: \($0); try again later" }
+        return HTTPFailure(reason ?? words, retry: Self.retry)
     }
 
     private static func encoded(
@@ -207,10 +221,10 @@ extension HTTPFailure {
     /// What the logic refuses, and when to try again where it may be otherwise in a while.
     init(_ refusal: Refusal) {
         switch refusal {
-        case .trackerFull, .notStored, .storageFailed, .busy, .notServing:
+        case .trackerFull, .addressFull, .notStored, .storageFailed, .busy, .notServing:
             self.init("\(refusal.text)", retry: HTTPTracker.retry)
         case .connectionIDExpired, .malformedAnnounce, .malformedScrape, .unknownAction, .portZero,
-            .infoHashNotAllowed, .infoHashDenied, .passkeyMissing, .passkeyUnknown:
+            .infoHashNotAllowed, .infoHashDenied, .passkeyMissing, .passkeyUnknown, .scrapeNeedsPasskey:
             self.init("\(refusal.text)")
         }
     }

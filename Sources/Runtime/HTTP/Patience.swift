@@ -20,12 +20,14 @@ final class Patience: Sendable {
     }
 
     private let limit: Duration
+    private let atShutdown: Duration
     private let maximumWaiting: Int
     private let waiting = Atomic(0)
 
-    init(limit: Duration, maximumWaiting: Int) {
-        self.limit = limit
-        self.maximumWaiting = maximumWaiting
+    init(_ limits: HTTPLimits) {
+        limit = limits.answer
+        atShutdown = limits.shutdownAnswer
+        maximumWaiting = limits.waitingRequests
     }
 
     func wait<Value: Sendable>(
@@ -60,7 +62,7 @@ final class Patience: Sendable {
             }
         } onGracefulShutdown: {
             Task {
-                try await Task.sleep(nanoseconds: UInt64(HTTPLimits.shutdownAnswer.nanoseconds))
+                try await Task.sleep(nanoseconds: UInt64(self.atShutdown.nanoseconds))
                 first.settle(.stopping)
             }
         }

@@ -57,6 +57,11 @@ public struct LoadOptions: Sendable, Hashable {
         sources = target.isIPv4 && target.isLoopback ? 64 : 1
     }
 
+    /// Gives the peers so many addresses that a tracker takes each for a NAT at most.
+    public mutating func spread() {
+        if sources > 1 { sources = max(sources, min(16_384, peers / 1000)) }
+    }
+
     /// - Throws: `.invalid`, with what would be valid.
     package func validate() throws(LoadError) {
         func need(_ isValid: Bool, _ text: String) throws(LoadError) {

@@ -2,6 +2,7 @@
 
 import Foundation
 import Logging
+import Primitives
 import Synchronization
 
 public struct LineLogHandler: LogHandler {
@@ -62,15 +63,21 @@ public struct LineLogHandler: LogHandler {
             for (key, value) in pairs where fields[key] == nil { fields[key] = "\(value)" }
             let encoder = JSONEncoder()
             encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-            return (try? encoder.encode(fields)).map { String(decoding: $0, as: UTF8.self) } ?? message
+            guard let json = try? encoder.encode(fields) else { return oneLine(message) }
+            return String(decoding: json, as: UTF8.self).unicodeScalars.map { scalar in
+                // The encoder escapes those of ASCII only; such characters stand within strings alone.
+                guard scalar.isHarmful else { return String(scalar) }
+                let digits = String(scalar.value, radix: 16)
+                return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            }.joined()
         }
     }
 
-    /// Text from files and strangers must not make lines of its own.
+    /// Text from files and strangers must not make lines of its own, nor talk to the terminal that shows it.
     private static func oneLine(_ text: String) -> String {
-        guard text.unicodeScalars.contains(where: { $0.value < 32 || $0.value == 127 }) else { return text }
+        guard text.unicodeScalars.contains(where: \.isHarmful) else { return text }
         return text.unicodeScalars.map { scalar in
-            scalar.value < 32 || scalar.value == 127 ? "\\u{\(String(scalar.value, radix: 16))}" : String(scalar)
+            scalar.isHarmful ? "\\u{\(String(scalar.value, radix: 16))}" : String(scalar)
         }.joined()
     }
 }

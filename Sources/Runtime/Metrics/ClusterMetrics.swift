@@ -34,10 +34,9 @@ public enum ClusterMetrics {
         }
         text.family(
             "swarmkeeper_cluster_tracker_lag_entries", .gauge,
-            help: "Entries that a tracker lags behind this one, as of its last keepalive.")
+            help: "Entries that a tracker lags behind this one, as of its last word.")
         for tracker in status.trackers {
-            let lag = Int64(clamping: status.position.index) - Int64(clamping: tracker.position.index)
-            text.sample("swarmkeeper_cluster_tracker_lag_entries", label(tracker), lag)
+            text.sample("swarmkeeper_cluster_tracker_lag_entries", label(tracker), Int64(clamping: tracker.lag))
         }
     }
 

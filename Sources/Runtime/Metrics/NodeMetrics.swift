@@ -28,6 +28,10 @@ public enum NodeMetrics {
             ("ignored", "Datagrams that got silence: junk or forged.", counters.ignored),
             ("dropped", "Requests dropped because too many were waiting.", counters.dropped),
             ("timed_out", "Requests given up because nobody could answer in time.", counters.timedOut),
+            (
+                "implausible_messages", "Messages of other trackers with an epoch that no election can have come to.",
+                counters.implausible
+            ),
             ("entries", "Log entries applied.", counters.entries),
             ("updates", "Updates applied.", counters.updates),
             ("expired", "Peers taken out because they fell silent.", counters.expired),

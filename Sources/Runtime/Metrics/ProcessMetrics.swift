@@ -46,6 +46,12 @@ public struct ProcessMetrics: Sendable, Equatable {
             startTimeSeconds: boot + start / ticks)
     }
 
+    /// Files that the process has open, and may have; zeros where that cannot be read.
+    static func openFiles() -> (open: Int, maximum: UInt64) {
+        let files = try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
+        return (max((files?.count ?? 1) - 1, 0), maximumFileCount())
+    }
+
     public func write(into text: inout PrometheusText) {
         text.single(
             "process_cpu_seconds_total", .counter, help: "Total user and system CPU time spent in seconds.",

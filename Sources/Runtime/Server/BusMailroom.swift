@@ -42,11 +42,17 @@ final class BusMailroom: BusInbox {
     /// This tracker's, which it keeps until it ends.
     private let incarnation: UInt64
     private let logger: Logger
+    /// Takes what is about operators' orders, which the node has no part in.
+    private let takeOrder: @Sendable (ClusterMessage) -> Void
 
-    init(mailbox: NodeMailbox, incarnation: UInt64, logger: Logger) {
+    init(
+        mailbox: NodeMailbox, incarnation: UInt64, logger: Logger,
+        takeOrder: @escaping @Sendable (ClusterMessage) -> Void = { _ in }
+    ) {
         self.mailbox = mailbox
         self.incarnation = incarnation
         self.logger = logger
+        self.takeOrder = takeOrder
     }
 
     var tally: BusTally { state.withLock { $0.tally } }
@@ -58,7 +64,11 @@ final class BusMailroom: BusInbox {
         for bytes in messages {
             do throws(ClusterMessageError) {
                 let message = try ClusterMessage(bytes)
-                if isForMe(message) { letters.append(.message(message, byteCount: bytes.count)) }
+                guard isForMe(message) else { continue }
+                switch message.body {
+                case .order, .ordered: takeOrder(message)
+                default: letters.append(.message(message, byteCount: bytes.count))
+                }
             } catch {
                 malformed.append(error)
             }

@@ -67,7 +67,8 @@ final class ClusterChronicle: Sendable {
             case .merged: return count(&state.tally.merges)
             case .diverged: return count(&state.tally.divergences)
             case .joinRefused, .trackerUp, .trackerDown, .transferBegan, .aborted, .membersChanged, .storageFailed,
-                .storageRecovered, .accessChanged, .registryChanged, .commandRefused:
+                .storageRecovered, .voteFailed, .voteRecovered, .settingsDiffer, .accessChanged, .registryChanged,
+                .commandRefused, .commandDropped:
                 return nil
             }
             return state.hook

@@ -22,6 +22,14 @@ struct NodeOutlets {
     var send: (([BusMessage]) -> Void)?
     /// Messages of the bus that were dropped, because too many waited.
     var droppedMail: (UInt64) -> Void = { _ in }
+    /// Takes what was measured, whenever somebody may ask for it.
+    var publish: (NodeFigures) -> Void = { _ in }
+    /// Looks at the node about once a keepalive.
+    ///
+    /// Returns what the other trackers are to be told.
+    var examine: (NodeStatus, ClusterStatus, NodeFigures, _ announceRate: UInt32) -> TrackerReport? = { _, _, _, _ in
+        nil
+    }
 }
 
 final class NodeLoop {
@@ -44,6 +52,10 @@ final class NodeLoop {
     /// Room for a message's bytes, to be used again.
     private var encoded: [UInt8] = []
     private var isDone = false
+    private var tally = LoopTally()
+    private var examineAt = Instant(nanoseconds: .min)
+    private let period: Duration
+    private let incarnation: UInt64
     /// Whether clients are answered before other trackers hear of it.
     ///
     /// In a group they have to be: what its master has told them decided, the others do not answer when it dies. Else
@@ -57,6 +69,8 @@ final class NodeLoop {
         self.mailbox = mailbox
         self.outlets = outlets
         answersFirst = node.configuration.cluster?.entry == .group
+        period = node.configuration.cluster?.keepalive ?? .seconds(1)
+        incarnation = node.inspection.life.incarnation
         sockets.register(with: poller)
     }
 
@@ -71,23 +85,48 @@ final class NodeLoop {
             let ready = poller.wait(timeout: timeout(), ignoringSockets: !hasRoom)
             if ready.isWoken { readMail() }
             if hasRoom, sockets.receive(into: &batch, limit: NodeLoop.batchCount, from: ready) > 0 {
+                tally.heard(batch, at: Clock.monotonic())
                 step(.datagramsReceived(batch))
                 carryOut()
             }
-            if let deadline = node.nextDeadline, deadline <= Clock.monotonic() {
+            let now = Clock.monotonic()
+            if let deadline = node.nextDeadline, deadline <= now {
                 step(.deadlineReached)
                 carryOut()
             }
+            if now >= examineAt { examine(now) }
         }
         mailbox.close()
     }
 
-    private func timeout() -> Duration? { node.nextDeadline.map { $0 - Clock.monotonic() } }
+    private func timeout() -> Duration? {
+        max(min(node.nextDeadline ?? examineAt, examineAt) - Clock.monotonic(), .zero)
+    }
 
-    private func step(_ event: Event) { node.step(event, now: Clock.read(), into: &effects) }
+    /// Looks once a keepalive at how this tracker fares.
+    private func examine(_ now: Instant) {
+        examineAt = now + period
+        tally.look(at: sockets)
+        let status = node.status
+        tally.turn(announces: status.counters.announces, at: now)
+        let view = node.clusterStatus(now: now)
+        guard let report = outlets.examine(status, view, tally.figures, tally.announceRate) else { return }
+        step(.reportMade(report))
+        carryOut()
+    }
+
+    private func step(_ event: Event) {
+        let now = Clock.read()
+        node.step(event, now: now, into: &effects)
+        if tally.awaitsCommit { tally.applied(through: node.state.index, at: now.monotonic) }
+    }
 
     private func readMail() {
         guard mailbox.take(into: &mail) else { return }
+        if !mail.writeResults.isEmpty {
+            let now = Clock.monotonic()
+            for result in mail.writeResults { tally.written(result.token, at: now) }
+        }
         for result in mail.writeResults {
             if let failure = result.failure {
                 step(.persistFailed(result.token, failure))
@@ -99,6 +138,7 @@ final class NodeLoop {
         for request in mail.requests { step(.requestReceived(request)) }
         for command in mail.commands { step(.commandReceived(command)) }
         carryOut()
+        if !mail.questions.isEmpty { outlets.publish(tally.figures) }
         for question in mail.questions { question(node) }
         mail.writeResults.removeAll(keepingCapacity: true)
         mail.requests.removeAll(keepingCapacity: true)
@@ -113,7 +153,11 @@ final class NodeLoop {
             switch letter {
             case .connected: step(.busConnected)
             case .lost: step(.busLost)
-            case .message(let message, _): step(.messageReceived(message))
+            case .message(let message, _):
+                if case .report(let report) = message.body {
+                    tally.heard(report, of: message.sender, own: incarnation, at: Clock.monotonic())
+                }
+                step(.messageReceived(message))
             }
         }
         mail.bus.removeAll()
@@ -121,9 +165,15 @@ final class NodeLoop {
 
     private func carryOut() {
         // The disk first: it works while the replies go out.
-        if !effects.persists.isEmpty { outlets.submit(effects.persists) }
+        if !effects.persists.isEmpty {
+            tally.submitted(effects.persists, at: Clock.monotonic())
+            outlets.submit(effects.persists)
+        }
         if !answersFirst { sendMessages() }
-        if !effects.replies.isEmpty { sockets.send(effects.replies) }
+        if !effects.replies.isEmpty {
+            sockets.send(effects.replies)
+            tally.replied(effects.replies, at: Clock.monotonic())
+        }
         if !effects.answers.isEmpty { outlets.answer(effects.answers) }
         if answersFirst { sendMessages() }
         if !effects.observations.isEmpty {
@@ -132,7 +182,8 @@ final class NodeLoop {
                 case .drained, .storageFailed(.broken, _): isDone = true
                 case .becameMaster, .steppedDown, .follows, .suspects, .stands, .fenced, .joinRefused, .idAssigned,
                     .trackerUp, .trackerDown, .transferBegan, .transferEnded, .merged, .aborted, .membersChanged,
-                    .diverged, .storageFailed, .storageRecovered, .accessChanged, .registryChanged, .commandRefused:
+                    .diverged, .storageFailed, .storageRecovered, .voteFailed, .voteRecovered, .settingsDiffer,
+                    .accessChanged, .registryChanged, .commandRefused, .commandDropped:
                     break
                 }
             }
@@ -150,7 +201,7 @@ final class NodeLoop {
         messages.reserveCapacity(effects.messages.count)
         for message in effects.messages {
             encoded.removeAll(keepingCapacity: true)
-            message.encode(into: &encoded)
+            stamped(message).encode(into: &encoded)
             let destination: Life? = if case .one(let life) = message.destination { life } else { nil }
             // As long as it is, not as long as the longest before it.
             messages.append(BusMessage(destination: destination, bytes: encoded.withUnsafeBufferPointer(Array.init)))
@@ -159,6 +210,12 @@ final class NodeLoop {
         send(messages)
     }
 
-    /// What became of the datagrams, for the metrics.
-    var datagramCounters: DatagramCounters { sockets.counters }
+    /// A report is as of the moment at which it goes.
+    private func stamped(_ message: ClusterMessage) -> ClusterMessage {
+        guard case .report(var report) = message.body else { return message }
+        tally.stamp(&report, Clock.read())
+        var message = message
+        message.body = .report(report)
+        return message
+    }
 }

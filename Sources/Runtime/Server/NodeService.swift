@@ -39,6 +39,10 @@ final class NodeService: Service, Sendable {
     let chronicle: ClusterChronicle
     let bus: (any Bus)?
     let orders: OrderDesk
+    /// What it has measured and found out.
+    let board: FigureBoard
+    private let office: OrderOffice
+    private let silence = Mutex(SilenceLog())
     private let mailroom: BusMailroom
     private let hooks: HookRunner
     private let requests: RequestDesk
@@ -57,7 +61,7 @@ final class NodeService: Service, Sendable {
 
     init(
         node: TrackerNode, sockets: DatagramSockets, store: Store, directory: String, cluster: ClusterParts,
-        logger: Logger
+        board: FigureBoard, logger: Logger
     ) throws {
         precondition(
             (node.configuration.cluster == nil) == (cluster.bus == nil),
@@ -66,11 +70,17 @@ final class NodeService: Service, Sendable {
         let waker = poller.waker
         let mailbox = NodeMailbox { waker.wake() }
         self.mailbox = mailbox
-        requests = RequestDesk(mailbox: mailbox)
+        self.board = board
+        requests = RequestDesk(mailbox: mailbox, board: board)
         orders = OrderDesk(mailbox: mailbox)
         bus = cluster.bus
         let life = node.inspection.life
-        mailroom = BusMailroom(mailbox: mailbox, incarnation: life.incarnation, logger: logger)
+        let office = OrderOffice(
+            mailbox: mailbox, desk: orders, relay: cluster.bus.map { OrderRelay(bus: $0, logger: logger) })
+        self.office = office
+        mailroom = BusMailroom(mailbox: mailbox, incarnation: life.incarnation, logger: logger) { message in
+            office.received(message)
+        }
         hooks = HookRunner(cluster.hooks, logger: logger)
         chronicle = ClusterChronicle(id: life.id)
         parts = Mutex(Parts(node: node, sockets: sockets, poller: poller))
@@ -94,7 +104,7 @@ final class NodeService: Service, Sendable {
             self.mailbox.put { $0.commands.append(.drain) }
         }
         requests.close()
-        orders.close()
+        office.close()
         // The node's last word, that it leaves, is still on its way.
         await bus?.stop()
         store.close()
@@ -115,6 +125,8 @@ final class NodeService: Service, Sendable {
                     if observations.contains(where: \.isRecordLost) { end = .recordLost }
                     observe(observations)
                 })
+            outlets.publish = { [board] in board.publish($0) }
+            outlets.examine = { [self] in examine($0, $1, $2, announceRate: $3) }
             if let bus {
                 outlets.send = { [mailroom] messages in
                     mailroom.sent(messages.count)
@@ -146,6 +158,24 @@ final class NodeService: Service, Sendable {
             })
     }
 
+    /// Looks at how this tracker fares; on the node's thread.
+    ///
+    /// - Returns: what the other trackers are to be told.
+    private func examine(
+        _ status: NodeStatus, _ view: ClusterStatus, _ figures: NodeFigures, announceRate: UInt32
+    ) -> TrackerReport? {
+        let findings = Diagnosis.findings(
+            status, view, bus: bus?.status, tally: busTally, lostDatagrams: figures.lostByKernel)
+        switch silence.withLock({ $0.look(findings) }) {
+        case .silent(let finding): logger.warning("clients get no answer: \(finding.text)")
+        case .over: logger.notice("clients are answered again")
+        case nil: break
+        }
+        let report = board.update(
+            findings, figures, announceRate: announceRate, disk: status.storageFailure)
+        return bus == nil ? nil : report
+    }
+
     /// On the node's thread.
     private func observe(_ observations: [Observation]) {
         for observation in observations {
@@ -153,7 +183,7 @@ final class NodeService: Service, Sendable {
             orders.observed(observation)
             if let state = chronicle.observed(observation) { hooks.changed(state) }
             if case .membersChanged(let members) = observation, !chronicle.isNews(members) { continue }
-            if !isOrdered, chronicle.isSlave, case .commandRefused = observation {
+            if !isOrdered, chronicle.isSlave, case .commandDropped = observation {
                 // What every tracker commands at its start and on SIGHUP; only a master's word counts.
                 logger.info("access rules and torrents are the master's: reload them there to change them")
             } else {
@@ -178,11 +208,18 @@ extension NodeService: StatusProvider {
 
 extension NodeService: ClusterProvider {
     func cluster() async -> ClusterReport? {
-        guard let status = await mailbox.ask({ $0.clusterStatus(now: Clock.monotonic()) }) else { return nil }
-        return ClusterReport(status: status, bus: bus?.status, tally: busTally, elections: chronicle.tally)
+        let answer = await mailbox.ask { node in (node.status, node.clusterStatus(now: Clock.monotonic())) }
+        guard let (node, status) = answer else { return nil }
+        let (bus, tally) = (bus?.status, busTally)
+        var report = ClusterReport(status: status, bus: bus, tally: tally, elections: chronicle.tally)
+        report.figures = board.figures
+        report.own = board.report
+        report.findings = Diagnosis.findings(
+            node, status, bus: bus, tally: tally, lostDatagrams: report.figures.lostByKernel)
+        return report
     }
 
-    func carryOut(_ order: ClusterOrder) async -> OrderOutcome { await orders.carryOut(order) }
+    func carryOut(_ order: ClusterOrder) async -> OrderOutcome { await office.carryOut(order) }
 }
 
 extension NodeService: TorrentProvider {

@@ -21,10 +21,13 @@ extension Observation {
     fileprivate var level: Logger.Level {
         switch self {
         case .joinRefused, .aborted, .diverged, .storageFailed, .commandRefused: .error
+        case .settingsDiffer(_, let settings): settings.contains(where: \.isBinding) ? .error : .warning
+        case .commandDropped: .info
+        case .voteFailed: .warning
         case .suspects(.zero): .notice
         case .fenced, .steppedDown, .suspects, .trackerDown: .warning
         case .becameMaster, .follows, .stands, .idAssigned, .trackerUp, .transferBegan, .transferEnded, .merged,
-            .membersChanged, .storageRecovered, .accessChanged, .registryChanged:
+            .membersChanged, .storageRecovered, .voteRecovered, .accessChanged, .registryChanged:
             .notice
         case .drained: .info
         }
@@ -41,6 +44,13 @@ extension Observation {
         // The bus itself has told the reason.
         case .fenced: "clients get no answer until the bus works and this tracker has caught up"
         case .joinRefused(let refusal): "this tracker may not join: \(refusal.words)"
+        case .settingsDiffer(_, [.members]):
+            "another tracker was told of other --members than this one, and is not let in: name the same to all"
+        case .settingsDiffer(_, let settings):
+            "another tracker was started with another \(settings.map(\.flag).joined(separator: ", ")) than this one"
+                + (settings.contains(where: \.isBinding)
+                    ? ", so neither hears the other: give all trackers of a cluster the same"
+                    : ": what the master has counts; give all trackers of a cluster the same")
         case .idAssigned: "the master has given this tracker its number"
         case .trackerUp: "another tracker is there"
         case .trackerDown: "another tracker has left, or is not heard any more"
@@ -49,14 +59,20 @@ extension Observation {
         case .merged: "what the other side of a partition knew is taken in"
         case .aborted: "announces are refused: too few trackers can store them"
         case .membersChanged: "the members that vote are set"
-        case .diverged: "this tracker holds something else than the master, and fetches the state anew"
+        case .diverged:
+            "this tracker holds something else than the master: it answers nobody and has no vote until it has fetched "
+                + "the state anew; look after the disks of both"
         // The store itself has told the reason.
         case .storageFailed: "announces are refused until they can be stored"
         case .storageRecovered: "announces are stored and answered again"
+        case .voteFailed(let failure):
+            "\(failure.words): this tracker's vote is missing; the others answer as long as enough of them can store"
+        case .voteRecovered: "the disk takes writes again, and this tracker votes"
         case .drained: "all requests are answered; stopping"
         case .accessChanged: "access rules are in force"
         case .registryChanged: "torrents are registered"
         case .commandRefused(let reason): "a command was refused: \(reason)"
+        case .commandDropped(let reason): "a command was not carried out: \(reason)"
         }
     }
 
@@ -66,7 +82,9 @@ extension Observation {
         case .steppedDown(let epoch, _), .suspects(let epoch), .stands(let epoch): ["epoch": "\(epoch)"]
         case .follows(let master, let epoch): ["role": "slave", "master": "\(master)", "epoch": "\(epoch)"]
         case .idAssigned(let id): ["id": "\(id)"]
-        case .trackerUp(let id), .trackerDown(let id), .transferBegan(let id): ["tracker": "\(id)"]
+        case .trackerUp(let id), .trackerDown(let id), .transferBegan(let id), .settingsDiffer(let id, _):
+            ["tracker": "\(id)"]
+        case .voteFailed: ["data": "\(directory)"]
         case .transferEnded(let position), .diverged(let position): ["index": "\(position.index)"]
         case .merged(let id, let updates): ["tracker": "\(id)", "updates": "\(updates)"]
         case .aborted(let index, let refused): ["index": "\(index)", "refused": "\(refused)"]
@@ -75,7 +93,7 @@ extension Observation {
         case .accessChanged(let mode, let infoHashes, let users):
             ["mode": "\(mode)", "info-hashes": "\(infoHashes)", "users": "\(users)"]
         case .registryChanged(let torrents): ["torrents": "\(torrents)"]
-        case .fenced, .joinRefused, .storageRecovered, .drained, .commandRefused: [:]
+        case .fenced, .joinRefused, .storageRecovered, .voteRecovered, .drained, .commandRefused, .commandDropped: [:]
         }
     }
 }
@@ -86,17 +104,10 @@ extension StepDownReason {
         case .superseded(let epoch): "tracker \(epoch.id) stands in a higher epoch (\(epoch))"
         case .quorumLost: "too few of the voters are heard"
         case .busLost: "the bus is lost"
-        case .removed: "it stops, or has no vote any more"
-        }
-    }
-}
-
-extension JoinRefusal {
-    fileprivate var words: String {
-        switch self {
-        case .idTaken: "another one has its id; give each tracker an id of its own"
-        case .clusterFull: "the cluster has as many trackers as it can take; stop one first"
-        case .otherMembers: "it was told of other members than the cluster has; name the same to all"
+        case .removed: "it has no vote any more"
+        case .diskBroken: "its disk failed"
+        case .stopping: "it stops"
+        case .otherSettings(let id): "tracker \(id) leads, and was started with other settings"
         }
     }
 }

@@ -8,13 +8,7 @@ import Synchronization
 import TrackerLogic
 import Wire
 
-/// What an operator may ask of a cluster through any tracker's API; only its master can do it.
-public enum ClusterOrder: Sendable, Hashable {
-    case addMember(UInt32)
-    case removeMember(UInt32)
-    case replaceMember(UInt32, by: UInt32)
-    case handOver(to: UInt32)
-
+extension ClusterOrder {
     var command: OperatorCommand {
         switch self {
         case .addMember(let id): .addMember(id)
@@ -35,21 +29,6 @@ extension ClusterOrder {
         case .handOver: false
         }
     }
-}
-
-public enum OrderOutcome: Sendable, Hashable {
-    /// The ids that vote now.
-    case members([UInt32])
-    /// The role is given away.
-    case handedOver
-    /// In a sentence.
-    case refused(String)
-    /// Another order is on its way.
-    case busy
-    /// It may still come to pass.
-    case late
-    /// There is no node any more.
-    case stopped
 }
 
 final class OrderDesk: Sendable {
@@ -106,7 +85,7 @@ final class OrderDesk: Sendable {
             end(.handedOver, of: number)
         case (.steppedDown, .handOver):
             end(.refused("this tracker is no longer master, for another reason"), of: number)
-        case (.commandRefused(let reason), _): end(.refused(reason), of: number)
+        case (.commandRefused(let reason), _), (.commandDropped(let reason), _): end(.refused(reason), of: number)
         default: break
         }
     }

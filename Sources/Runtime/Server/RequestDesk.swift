@@ -13,8 +13,14 @@ final class RequestDesk: RequestHandler {
 
     private let state = Mutex(State())
     private let mailbox: NodeMailbox
+    private let board: FigureBoard
 
-    init(mailbox: NodeMailbox) { self.mailbox = mailbox }
+    init(mailbox: NodeMailbox, board: FigureBoard) {
+        self.mailbox = mailbox
+        self.board = board
+    }
+
+    var problem: String? { board.problem }
 
     func handle(
         _ content: ClientRequest.Content, source: SocketAddress, passkey: [UInt8]

@@ -130,7 +130,8 @@ public final class ServiceManager: Sendable {
             }
         let heard = status.trackers.count { $0.role != nil }
         let crowd = "\(heard) of \(status.trackers.count) known trackers \(heard == 1 ? "is" : "are") there"
-        return "\(place); \(crowd)\(status.isServing ? "" : "; clients get no answer now")"
+        let reason = report.findings.first { $0.isSilence }.map { ": \($0.text)" } ?? " now"
+        return "\(place); \(crowd)\(status.isServing ? "" : "; clients get no answer\(reason)")"
     }
 }
 
@@ -138,20 +139,33 @@ public final class ServiceManager: Sendable {
 package struct ServiceReporter: Service {
     private let manager: ServiceManager
     private let provider: any ClusterProvider
+    private let now: @Sendable () -> Instant
+    private let sleep: @Sendable (Duration) async throws -> Void
 
-    package init(_ manager: ServiceManager, _ provider: any ClusterProvider) {
+    /// - Parameters:
+    ///   - now: reads the clock; a test has one of its own.
+    ///   - sleep: waits by the same clock.
+    package init(
+        _ manager: ServiceManager, _ provider: any ClusterProvider,
+        now: @escaping @Sendable () -> Instant = Clock.monotonic,
+        sleep: @escaping @Sendable (Duration) async throws -> Void = {
+            try await Task.sleep(for: .nanoseconds($0.nanoseconds))
+        }
+    ) {
         self.manager = manager
         self.provider = provider
+        self.now = now
+        self.sleep = sleep
     }
 
     package func run() async throws {
         await cancelWhenGracefulShutdown {
             while !Task.isCancelled {
                 let report = await provider.cluster()
-                let now = Clock.monotonic()
+                let now = now()
                 guard !Task.isCancelled else { break }
                 manager.looked(report, now: now)
-                try? await Task.sleep(for: .nanoseconds(manager.period(now: now).nanoseconds))
+                try? await sleep(manager.period(now: now))
             }
         }
         manager.stops()

@@ -5,7 +5,7 @@ import Logging
 import TrackerLogic
 import Wire
 
-enum TorrentDirectory {
+package enum TorrentDirectory {
     /// Bytes of a .torrent file at most: 1 TiB in pieces of 256 KiB takes 80 MiB.
     static let maxFileByteCount = 100 << 20
 
@@ -14,7 +14,7 @@ enum TorrentDirectory {
     /// - Returns: a torrent for each info hash of each file (a hybrid has two), in the order of the files' names. A
     ///   file that cannot be read is told of in the log and left out.
     /// - Throws: where the directory itself cannot be read.
-    static func read(_ path: String, atMost limit: Int, logger: Logger) throws -> [RegisteredTorrent] {
+    package static func read(_ path: String, atMost limit: Int, logger: Logger) throws -> [RegisteredTorrent] {
         let names = try FileManager.default.contentsOfDirectory(atPath: path)
             .filter { $0.hasSuffix(".torrent") }.sorted()
         var torrents: [RegisteredTorrent] = []
@@ -35,16 +35,11 @@ enum TorrentDirectory {
     }
 
     private static func torrent(_ file: String) throws -> [RegisteredTorrent] {
-        let data = try Data(contentsOf: URL(fileURLWithPath: file), options: .mappedIfSafe)
-        guard data.count <= maxFileByteCount else { throw TooLarge() }
-        let metainfo = try Metainfo(decoding: Array(data))
+        let metainfo = try Metainfo(decoding: try BoundedFile.read(file, atMost: maxFileByteCount))
+        try metainfo.checkPieceLayers()
         return metainfo.trackerInfoHashes.map {
             RegisteredTorrent(
                 infoHash: $0, name: metainfo.info.name.description, byteCount: UInt64(metainfo.totalLength))
         }
-    }
-
-    private struct TooLarge: Error, CustomStringConvertible {
-        var description: String { "it has more than \(maxFileByteCount >> 20) MiB" }
     }
 }

@@ -6,7 +6,6 @@
 import Datagrams
 import Foundation
 import Logging
-import Metrics
 import Primitives
 import ServiceLifecycle
 import Synchronization
@@ -67,9 +66,10 @@ public struct TrackerServer: Service {
             let bus = try givenBus ?? configuration.makeBus(key, incarnation: node.inspection.life.incarnation)
             let sockets = try DatagramSockets(bind: configuration.udp, groups: groups)
             let udp = sockets.sockets.map(\.address)
+            let board = FigureBoard(version: version, durability: configuration.durability)
             service = try NodeService(
                 node: node, sockets: sockets, store: store, directory: configuration.dataDirectory,
-                cluster: ClusterParts(bus: bus, hooks: configuration.cluster.hooks), logger: logger)
+                cluster: ClusterParts(bus: bus, hooks: configuration.cluster.hooks), board: board, logger: logger)
             pages = try await listen(service, udp: udp, token: token)
             for address in udp where !address.isGroup { logger.info("listening", metadata: ["udp": "\(address)"]) }
             for group in groups { logger.info("listening", metadata: ["group": "\(group.address)"]) }
@@ -101,7 +101,7 @@ public struct TrackerServer: Service {
     private func listen(
         _ service: NodeService, udp: [SocketAddress], token: String?
     ) async throws -> [HTTPService] {
-        let registry = PrometheusRegistry()
+        let tally = HTTPTally()
         var facts = ProcessFacts(
             version: version, processID: ProcessInfo.processInfo.processIdentifier, startedAt: Clock.read().wall,
             listeners: udp.map { .init(.udp, $0) }, advertised: configuration.cluster.hooks.advertised)
@@ -110,20 +110,19 @@ public struct TrackerServer: Service {
             for address in configuration.http {
                 let page = try await HTTPTracker.listen(
                     on: address, handler: service.requestHandler, trusted: configuration.node.trusted, logger: logger,
-                    metrics: registry)
+                    tally: tally)
                 logger.info("listening", metadata: ["http": "\(page.address)"])
                 facts.listeners.append(.init(.http, page.address))
                 pages.append(page)
             }
             if let console = configuration.console {
                 let known = Mutex(facts)
-                let api = APIServer(status: service, cluster: service, torrents: service, registry: registry) {
+                let api = APIServer(status: service, cluster: service, torrents: service, tally: tally) {
                     known.withLock { $0 }
                 }
                 var options = APIServer.Options()
                 options.token = token
                 options.logger = logger
-                options.metrics = registry
                 let page = try await api.listen(on: console, options)
                 logger.info("listening", metadata: ["console": "\(page.address)"])
                 facts.listeners.append(.init(.api, page.address))
@@ -135,6 +134,7 @@ public struct TrackerServer: Service {
             for page in pages { await page.close() }
             throw error
         }
+        service.board.note(facts)
         onReady(facts)
         return pages
     }

@@ -1,6 +1,9 @@
 /// Carries out writes: all that are there in one transaction, and one by one where that transaction fails.
 ///
-/// Deviation from the letter of `Persist.Change`: a trim only moves a mark (`trimmed_through`); the rows go a few at a
+/// Each transaction writes the head, which says what all parts come to; after a group, and before anybody hears of it,
+/// the head goes to the mark outside of the database (`RecordAudit`).
+///
+/// Deviation from the letter of `Persist.Change`: a trim only moves the head's `trimmedThrough`; the rows go a few at a
 /// time, with the entries that follow and in idle moments. Deleting a row makes SQLite read its whole chain of pages,
 /// and a long trim in one transaction held up the log for tenths of a second.
 ///
@@ -8,6 +11,7 @@
 
 import GRDB
 import TrackerLogic
+import Wire
 
 final class RecordWriter {
     /// What has become of the writes of one `carryOut`, for those who act on it.
@@ -21,6 +25,8 @@ final class RecordWriter {
     }
 
     private let db: Database
+    private let mark: MarkFile
+    private let salt: UInt64
     private let statements: Statements
     private var state: State
     /// After a failure of which nobody knows what it left behind, a later success would prove nothing about the earlier
@@ -33,39 +39,38 @@ final class RecordWriter {
 
     private struct State {
         var holes = RecordGuard()
-        var trimmedThrough: Int64
-        /// The last entry whose row is there; 0 where there is none.
-        var lastIndex: Int64
-        /// The sum of the checksums of all chunks.
-        var snapshotSum: Int64
+        var head: RecordHead
     }
+
+    /// What the mark says, or will once it is written.
+    private var markedTurn: UInt64
 
     private struct Statements {
         let setMeta: PreparedStatement
         let append: PreparedStatement
         let truncate: PreparedStatement
         let oldest: PreparedStatement
-        let newest: PreparedStatement
+        let entryChecksum: PreparedStatement
         let deleteRange: PreparedStatement
         let oldChecksum: PreparedStatement
         let saveChunk: PreparedStatement
         let markStale: PreparedStatement
     }
 
-    private static let newestEntry = "SELECT max(idx) FROM log"
-
-    init(_ db: Database) throws {
+    /// - Throws: `RecordDamage` where the head is not what was written; nobody has looked at the rest.
+    init(_ db: Database, mark: MarkFile) throws {
         self.db = db
-        state = State(
-            trimmedThrough: try StoreRecovery.trimmedThrough(db),
-            lastIndex: try PreparedStatement(db, RecordWriter.newestEntry).integer() ?? 0,
-            snapshotSum: try StoreRecovery.snapshotSum(db) ?? 0)
+        self.mark = mark
+        let (salt, head) = try StoreRecovery.head(db)
+        self.salt = salt
+        state = State(head: head)
+        markedTurn = head.turn
         statements = try Statements(
             setMeta: PreparedStatement(db, "REPLACE INTO meta (key, value) VALUES (?, ?)"),
             append: PreparedStatement(db, "INSERT INTO log (idx, checksum, entry) VALUES (?, ?, ?)"),
             truncate: PreparedStatement(db, "DELETE FROM log WHERE idx >= ?"),
             oldest: PreparedStatement(db, "SELECT min(idx) FROM log"),
-            newest: PreparedStatement(db, RecordWriter.newestEntry),
+            entryChecksum: PreparedStatement(db, "SELECT checksum FROM log WHERE idx = ?"),
             deleteRange: PreparedStatement(db, "DELETE FROM log WHERE idx <= ?"),
             oldChecksum: PreparedStatement(db, "SELECT checksum FROM snapshot WHERE number = ?"),
             saveChunk: PreparedStatement(
@@ -86,6 +91,7 @@ final class RecordWriter {
         let start = results.count
         do {
             try transaction { state in
+                state.head.turn += 1
                 var appended = 0
                 for persist in group {
                     let refusal = state.holes.refusal(of: persist.change)
@@ -108,8 +114,22 @@ final class RecordWriter {
             case .full, .readOnly: carryOutSingly(group, results: &results)
             }
         }
+        do {
+            try writeMark()
+        } catch {
+            // It is durable, and nobody may hear of it: a part of it that is lost later would not be missed.
+            results.removeSubrange(start...)
+            outcome.failure = (.broken, "\(error)")
+            fail(group, .broken, &results)
+        }
         note(group, results[start...], &outcome)
         return outcome
+    }
+
+    private func writeMark() throws(MarkFailure) {
+        guard state.head.turn > markedTurn else { return }
+        try mark.write(state.head)
+        markedTurn = state.head.turn
     }
 
     /// Fails all further writes as `.broken`.
@@ -130,7 +150,10 @@ final class RecordWriter {
                 continue
             }
             do {
-                try transaction { state in try apply(persist.change, &state) }
+                try transaction { state in
+                    state.head.turn += 1
+                    try apply(persist.change, &state)
+                }
                 results.append((persist.token, nil))
             } catch {
                 let failure = StorageFailure.of(error)
@@ -160,6 +183,9 @@ final class RecordWriter {
         try db.beginTransaction(.immediate)
         do {
             try body(&newState)
+            if newState.head != state.head {
+                try statements.setMeta.run([.text(MetaKey.head), .blob(newState.head.sealed(salt: salt))])
+            }
             try db.commit()
         } catch {
             // Where SQLite has rolled back by itself, this has nothing to do.
@@ -199,74 +225,80 @@ extension RecordWriter {
         switch change {
         case .promise(let promise):
             for row in promise.rows { try statements.setMeta.run([.text(row.key), row.value]) }
+            state.head.epoch = promise.epoch
+            state.head.promise = RecordSeal.of(promise, salt: salt)
         case .append(let index, let entry):
-            try append(Int64(clamping: index), entry, &state)
+            try append(index, entry, &state)
         case .truncate(let index):
-            try cut(from: Int64(clamping: index), &state)
+            try cut(from: index, &state)
         case .saveChunk(let chunk):
             try save(chunk, &state)
         case .trim(let index):
-            let index = Int64(clamping: index)
-            if index > state.trimmedThrough { try setTrimmed(index, &state) }
+            trim(through: index, &state)
         case .replaceAll(let chunks):
             try db.execute(sql: "DELETE FROM log")
-            state.lastIndex = 0
-            try setTrimmed(0, &state)
+            state.head.lastIndex = 0
+            state.head.lastEntry = 0
+            state.head.trimmedThrough = 0
             try deleteRows(except: Set(chunks.map(\.number)))
             try db.execute(sql: "DELETE FROM tabled; DELETE FROM snapshot")
-            try setSnapshotSum(0, &state)
+            state.head.snapshot = 0
             for chunk in chunks { try save(chunk, &state) }
         }
         state.holes.succeeded(change)
     }
 
-    private func append(_ index: Int64, _ entry: [UInt8], _ state: inout State) throws {
+    private func append(_ index: UInt64, _ entry: [UInt8], _ state: inout State) throws {
+        let isEmpty = state.head.lastIndex <= state.head.trimmedThrough
         precondition(
-            index - 1 <= state.lastIndex || state.lastIndex <= state.trimmedThrough,
-            "entries are appended without a gap, or to an empty log")
+            isEmpty || index - 1 <= state.head.lastIndex, "entries are appended without a gap, or to an empty log")
         try cut(from: index, &state)
-        state.lastIndex = index
-        let sum = checksum(entry, seed: UInt64(bitPattern: index))
-        try statements.append.run([.integer(index), .integer(sum)], body: entry)
+        // An empty log may begin anywhere, and says where.
+        if isEmpty { state.head.trimmedThrough = index - 1 }
+        let seal = RecordSeal.of(entry: entry, index: index, salt: salt)
+        state.head.lastIndex = index
+        state.head.lastEntry = seal
+        try statements.append.run([.integer(Int64(clamping: index)), .integer(Int64(bitPattern: seal))], body: entry)
     }
 
     /// Takes the entries from an index on out of the log.
-    private func cut(from index: Int64, _ state: inout State) throws {
+    private func cut(from index: UInt64, _ state: inout State) throws {
         // Almost always an entry comes behind all others, and costs no look at what is there.
-        if index <= state.lastIndex {
-            try statements.truncate.run([.integer(index)])
-            state.lastIndex = try statements.newest.integer() ?? 0
+        if index <= state.head.lastIndex {
+            try statements.truncate.run([.integer(Int64(clamping: index))])
+            state.head.lastIndex = index - 1
+            let newest = try statements.entryChecksum.integer([.integer(Int64(clamping: index) - 1)])
+            state.head.lastEntry = newest.map { UInt64(bitPattern: $0) } ?? 0
         }
         // The log begins anew below the mark: what comes here now is not trimmed, and what is before it is.
-        if index <= state.trimmedThrough { try setTrimmed(index - 1, &state) }
+        state.head.trimmedThrough = min(state.head.trimmedThrough, index - 1)
+        if state.head.lastIndex <= state.head.trimmedThrough { state.head.lastEntry = 0 }
+    }
+
+    private func trim(through index: UInt64, _ state: inout State) {
+        guard index > state.head.trimmedThrough else { return }
+        state.head.trimmedThrough = index
+        if state.head.lastIndex <= index { state.head.lastEntry = 0 }
     }
 
     private func save(_ chunk: SnapshotChunk, _ state: inout State) throws {
         let number = Int64(chunk.number)
-        let sum = chunk.checksum
+        let seal = RecordSeal.of(chunk, salt: salt)
         let old = try statements.oldChecksum.integer([.integer(number)]) ?? 0
-        try setSnapshotSum(state.snapshotSum &- old &+ sum, &state)
+        state.head.snapshot = state.head.snapshot &- UInt64(bitPattern: old) &+ seal
         try statements.saveChunk.run(
-            [.integer(number), .integer(Int64(bitPattern: chunk.index)), .integer(sum)], body: chunk.bytes)
+            [.integer(number), .integer(Int64(bitPattern: chunk.index)), .integer(Int64(bitPattern: seal))],
+            body: chunk.bytes)
         try statements.markStale.run([.integer(number)])
     }
 
-    private func setSnapshotSum(_ sum: Int64, _ state: inout State) throws {
-        state.snapshotSum = sum
-        try statements.setMeta.run([.text(MetaKey.snapshotSum), .integer(sum)])
-    }
-
-    private func setTrimmed(_ index: Int64, _ state: inout State) throws {
-        state.trimmedThrough = index
-        try statements.setMeta.run([.text(MetaKey.trimmedThrough), .integer(index)])
-    }
-
     private func deleteTrimmed(rows: Int, _ state: State) throws {
-        guard let oldest = try statements.oldest.integer(), oldest <= state.trimmedThrough else {
+        let trimmedThrough = Int64(clamping: state.head.trimmedThrough)
+        guard let oldest = try statements.oldest.integer(), oldest <= trimmedThrough else {
             hasTrimmedRows = false
             return
         }
-        let last = min(state.trimmedThrough, oldest + Int64(rows) - 1)
+        let last = min(trimmedThrough, oldest + Int64(rows) - 1)
         try statements.deleteRange.run([.integer(last)])
     }
 

@@ -13,6 +13,7 @@ final class StorageThread: Sendable {
     typealias Completion = @Sendable ([(PersistToken, StorageFailure?)]) -> Void
 
     private let database: DatabaseQueue
+    private let mark: MarkFile
     private let inbox: StoreInbox
     private let keeper: StoreKeeper
     private let statistics: StatisticsBox
@@ -21,11 +22,12 @@ final class StorageThread: Sendable {
     private let onObservation: @Sendable (StoreObservation) -> Void
 
     init(
-        database: DatabaseQueue, inbox: StoreInbox, keeper: StoreKeeper, statistics: StatisticsBox,
+        database: DatabaseQueue, mark: MarkFile, inbox: StoreInbox, keeper: StoreKeeper, statistics: StatisticsBox,
         durability: Durability, onCompletion: @escaping Completion,
         onObservation: @escaping @Sendable (StoreObservation) -> Void
     ) {
         self.database = database
+        self.mark = mark
         self.inbox = inbox
         self.keeper = keeper
         self.statistics = statistics
@@ -81,7 +83,7 @@ final class StorageThread: Sendable {
         init(_ shell: StorageThread, _ db: Database) throws {
             self.shell = shell
             self.db = db
-            writer = try RecordWriter(db)
+            writer = try RecordWriter(db, mark: shell.mark)
             tables = try TableKeeper(db, writer: writer, keeper: shell.keeper)
             gauge = WALGauge(db)
             shell.statistics.update { [tables] in $0.staleChunks = tables.staleCount }

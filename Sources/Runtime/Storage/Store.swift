@@ -14,6 +14,7 @@ import Foundation
 import GRDB
 import Primitives
 import TrackerLogic
+import Wire
 
 public final class Store: Sendable {
     /// The database file.
@@ -29,6 +30,7 @@ public final class Store: Sendable {
     private let keeper: StoreKeeper
     private let box = StatisticsBox()
     private let life: Life
+    private let examiner: StoreExaminer
 
     /// What changes in a store's life.
     private final class Life: @unchecked Sendable {
@@ -39,6 +41,8 @@ public final class Store: Sendable {
         var phase = Phase.opened
         var lock: StoreLock?
         var pool: DatabasePool?
+        /// Whether the files are to stay as they are, for whoever wants to know what has become of them.
+        var isDamaged = false
 
         init(lock: StoreLock) { self.lock = lock }
     }
@@ -48,6 +52,9 @@ public final class Store: Sendable {
 
     /// Opens a node's record, or begins one.
     ///
+    /// What is older than its mark is refused before anything is written: the write-ahead log still holds then what
+    /// comes behind a damaged page.
+    ///
     /// - Parameters:
     ///   - directory: made where it is missing and its parent is there.
     ///   - options: how safe, how patient, how large.
@@ -56,39 +63,71 @@ public final class Store: Sendable {
         try StoreFile.makeDirectory(directory)
         let lock = try StoreLock.take(directory: directory)
         let path = directory + "/tracker.sqlite"
-        try StoreFile.makeFile(path, in: directory)
+        let mark = try MarkFile.find(in: directory)
+        let examiner = StoreExaminer(path: path, mark: mark, acceptsLoss: options.acceptsLoss)
         do {
+            // Where it is the last to close, this connection leaves the write-ahead log alone.
+            var keeper: DatabaseQueue?
+            if StoreFile.size(path) == 0 {
+                try examiner.examineMissing()
+            } else if StoreFile.size(path + "-wal") > 0 {
+                keeper = try StoreFile.connectReadOnly(path, options)
+                _ = try keeper?.read { try examiner.examine($0) }
+            }
+            try StoreFile.makeFile(path, in: directory)
             let writer = try StoreFile.connect(path, options, label: "store")
-            let found = try writer.writeWithoutTransaction { try StoreSchema.prepare($0, path: path) }
+            let found = try writer.writeWithoutTransaction { db in
+                let found = try examiner.examine(db)
+                try StoreSchema.prepare(db, path: path, found: found, promise: examiner.firstPromise(options)) { mark in
+                    try MarkFile.begin(in: directory, mark, options.durability)
+                }
+                return found
+            }
             // A write shows now, and not at the first announce, what stands in the way of writing.
-            try writer.write { db in
-                try db.execute(
-                    sql: "REPLACE INTO meta (key, value) VALUES (?, CAST(strftime('%s', 'now') AS INTEGER))",
-                    arguments: [MetaKey.openedAt])
+            if !options.acceptsLoss {
+                try writer.write { db in
+                    try db.execute(
+                        sql: "REPLACE INTO meta (key, value) VALUES (?, CAST(strftime('%s', 'now') AS INTEGER))",
+                        arguments: [MetaKey.openedAt])
+                }
             }
             let second = try StoreFile.connect(path, options, label: "store-keeper")
+            try keeper?.close()
             let descriptor = try StoreFile.descriptor(path)
-            return Store(path, found, options, writer, second, descriptor, lock)
+            return Store(path, found, options, writer, second, descriptor, lock, examiner)
         } catch {
             throw StoreError(error, path: path)
         }
     }
 
-    /// Moves the database away, so that the next `open` begins an empty record; nobody has it open meanwhile.
+    /// Moves the database away, so that the next `open` begins a record of one that has lost its memory; nobody has it
+    /// open meanwhile.
     ///
     /// - Returns: where it is now: beside its old place, with a number.
     /// - Throws: `StoreError`; nothing has moved then, or only the database itself.
-    static func setAside(directory: String) throws(StoreError) -> String {
+    static func setAside(directory: String, durability: Durability) throws(StoreError) -> String {
         let lock = try StoreLock.take(directory: directory)
         defer { withExtendedLifetime(lock) {} }
-        return try StoreFile.setAside(directory + "/tracker.sqlite", in: directory)
+        let path = directory + "/tracker.sqlite"
+        var floor = Promise.something
+        if case .mark(let slot, _) = try MarkFile.find(in: directory) { floor = max(floor, slot.mark.head.epoch) }
+        if let promise = StoreExaminer.promise(path) { floor = max(floor, promise.epoch) }
+        let place = try StoreFile.placeAside(path)
+        try? FileManager.default.copyItem(atPath: MarkFile.path(directory), toPath: place + "-mark")
+        var head = RecordHead()
+        head.epoch = floor
+        // First: whoever is killed before the rest finds a database that is not its mark's.
+        try MarkFile.begin(in: directory, RecordMark(salt: 0, head: head), durability)
+        try StoreFile.setAside(path, as: place, in: directory)
+        return place
     }
 
     private init(
         _ path: String, _ found: Int, _ options: StoreOptions, _ writer: DatabaseQueue, _ second: DatabaseQueue,
-        _ descriptor: Int32, _ lock: StoreLock
+        _ descriptor: Int32, _ lock: StoreLock, _ examiner: StoreExaminer
     ) {
         self.path = path
+        self.examiner = examiner
         foundVersion = found == 0 ? nil : found
         self.options = options
         self.writer = writer
@@ -108,11 +147,46 @@ public final class Store: Sendable {
     public func recover(_ visit: (RecoveredRecord) throws -> Void) throws {
         precondition(life.monitor.withLock { life.phase == .opened }, "a record is recovered before its store starts")
         do {
-            try writer.read { try StoreRecovery(db: $0, path: path).run(visit) }
+            try writer.read { db in
+                let mark = options.acceptsLoss || foundVersion ?? 0 < StoreSchema.version ? nil : examiner.bindingMark
+                let recovery = StoreRecovery(db: db, path: path, mark: mark)
+                try options.acceptsLoss ? recovery.salvage(visit) : recovery.run(visit)
+            }
         } catch let error as DatabaseError {
+            let error = StoreError(error, path: path)
+            noteDamage(error)
+            throw error
+        } catch let error as StoreError {
+            noteDamage(error)
+            throw error
+        }
+    }
+
+    private func noteDamage(_ error: StoreError) {
+        if error.isUnreadable { life.monitor.withLock { life.isDamaged = true } }
+    }
+
+    /// Makes writes at once, before `start`.
+    func write(_ changes: [Persist.Change]) throws(StoreError) {
+        precondition(life.monitor.withLock { life.phase == .opened }, "a record is begun before its store starts")
+        do {
+            let mark = try MarkFile.resume(in: (path as NSString).deletingLastPathComponent, options.durability)
+            try writer.writeWithoutTransaction { db in
+                let persists = changes.map { Persist(token: PersistToken(0), change: $0) }
+                var results: [(PersistToken, StorageFailure?)] = []
+                let outcome = try RecordWriter(db, mark: mark).carryOut(persists[...], results: &results)
+                if let failure = outcome.failure { throw StoreError.failed(path: path, reason: failure.reason) }
+            }
+        } catch {
             throw StoreError(error, path: path)
         }
     }
+
+    /// Whether what is left of a damaged record is wanted.
+    var acceptsLoss: Bool { options.acceptsLoss }
+
+    /// What an operator should know of how the record was found.
+    var notes: [String] { examiner.notes }
 
     /// Starts the threads; from now on writes are carried out.
     ///
@@ -130,9 +204,10 @@ public final class Store: Sendable {
         }
         keeper.start()
         do {
+            let mark = try MarkFile.resume(in: (path as NSString).deletingLastPathComponent, options.durability)
             try StorageThread(
-                database: writer, inbox: inbox, keeper: keeper, statistics: box, durability: options.durability,
-                onCompletion: onCompletion, onObservation: onObservation
+                database: writer, mark: mark, inbox: inbox, keeper: keeper, statistics: box,
+                durability: options.durability, onCompletion: onCompletion, onObservation: onObservation
             ).start()
         } catch {
             throw StoreError(error, path: path)
@@ -176,14 +251,17 @@ public final class Store: Sendable {
     ///
     /// A second call does nothing.
     public func close() {
-        let (phase, pool) = life.monitor.withLock {
+        let (phase, pool, isDamaged) = life.monitor.withLock {
             defer {
                 life.phase = .closed
                 life.pool = nil
             }
-            return (life.phase, life.pool)
+            return (life.phase, life.pool, life.isDamaged || options.acceptsLoss)
         }
         guard phase != .closed else { return }
+        // The last to close, and it cannot write.
+        let witness = isDamaged ? try? StoreFile.connectReadOnly(path, options) : nil
+        try? witness?.read { _ = try Int.fetchOne($0, sql: "PRAGMA user_version") }
         if phase == .started {
             inbox.close()
             keeper.stop()
@@ -191,11 +269,14 @@ public final class Store: Sendable {
         // None of these can lose anything: what was reported is in the write-ahead log, and stays there if need be.
         try? pool?.close()
         try? second.close()
-        try? writer.writeWithoutTransaction { db in
-            try? StoreFile.shrink(db)
-            _ = try db.checkpoint(.truncate)
+        if !isDamaged {
+            try? writer.writeWithoutTransaction { db in
+                try? StoreFile.shrink(db)
+                _ = try db.checkpoint(.truncate)
+            }
         }
         try? writer.close()
+        try? witness?.close()
         StoreFile.close(descriptor)
         life.monitor.withLock { life.lock = nil }
     }

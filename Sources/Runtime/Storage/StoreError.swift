@@ -52,7 +52,8 @@ extension StoreError: CustomStringConvertible {
             "There is no room left for the database \(path). Free some space on its disk and start the tracker again."
         case .damaged(let path, let detail):
             "The database \(path) is damaged (\(detail)). "
-                + "Move it away and start the tracker again: it begins with an empty record."
+                + "Bring back a good copy of it and its mark, or start the tracker once with --accept-loss: it goes on "
+                + "with what is left, and keeps the damaged files under another name."
         case .notADatabase(let path):
             "\(path) is not an SQLite database. Move that file away, or name another directory."
         case .foreign(let path):
@@ -67,7 +68,7 @@ extension StoreError: CustomStringConvertible {
         case .notWhole(let path):
             "The database \(path) holds a part of the state only, because its tracker stopped while it was fetching the "
                 + "rest from others, and without a bus there is nobody to fetch it from. "
-                + "Start the tracker with its bus, or move the database away and begin with an empty record."
+                + "Start the tracker with its bus, or once with --accept-loss to go on with what there is."
         case .failed(let path, let reason):
             "The database \(path) cannot be used: \(reason). Put that right and start the tracker again."
         }
@@ -86,6 +87,15 @@ extension StoreError {
         }
     }
 
+    /// Whether it holds a part of the state only, and says so itself.
+    var isPartial: Bool { if case .notWhole = self { true } else { false } }
+
+    /// The first sentence of the description.
+    var cause: String {
+        let text = description
+        return text.range(of: ". ").map { String(text[..<$0.lowerBound]) + "." } ?? text
+    }
+
     /// What a failed system call on a path means.
     init(errorNumber: Int32, path: String) {
         switch errorNumber {
@@ -93,6 +103,8 @@ extension StoreError {
         case EROFS: self = .readOnly(path: path)
         case ENOSPC, EDQUOT: self = .full(path: path)
         case ENOTDIR: self = .notADirectory(path: path)
+        case ELOOP:
+            self = .failed(path: path, reason: "it is a symbolic link, and a record is not written through one")
         default: self = .failed(path: path, reason: String(cString: strerror(errorNumber)))
         }
     }
@@ -101,6 +113,10 @@ extension StoreError {
     init(_ error: any Error, path: String) {
         if let error = error as? StoreError {
             self = error
+            return
+        }
+        if let damage = error as? RecordDamage {
+            self = .damaged(path: path, detail: "\(damage)")
             return
         }
         guard let error = error as? DatabaseError else {

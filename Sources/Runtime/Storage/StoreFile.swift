@@ -29,7 +29,8 @@ enum StoreFile {
             // Companions of a database that is gone: SQLite would take them for those of the new one.
             for suffix in ["-wal", "-shm"] { unlink(path + suffix) }
         }
-        let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o640)
+        // Whoever can write into the directory is not to choose what is written over.
+        let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o640)
         guard descriptor >= 0 else {
             guard errno != EISDIR else { throw .notADatabase(path: path) }
             throw openingError(errno, path: path, directory: directory)
@@ -42,29 +43,32 @@ enum StoreFile {
     /// Records that are set aside at most; with more, something is wrong that a person should see.
     private static let maxSetAside = 99
 
-    /// Gives a database and its companions another name.
-    ///
-    /// - Returns: the new name.
-    static func setAside(_ path: String, in directory: String) throws(StoreError) -> String {
+    /// A name for a database that is to be set aside: one that nothing has.
+    static func placeAside(_ path: String) throws(StoreError) -> String {
         let names = (1...maxSetAside).map { number in "\(path).unreadable-\(number)" }
-        guard let free = names.first(where: { name in access(name, F_OK) != 0 }) else {
+        func isFree(_ name: String) -> Bool { ["", "-wal", "-mark"].allSatisfy { access(name + $0, F_OK) != 0 } }
+        guard let free = names.first(where: isFree) else {
             throw .failed(path: path, reason: "\(maxSetAside) unreadable ones have been set aside already")
         }
+        return free
+    }
+
+    /// Gives a database and its companions another name.
+    static func setAside(_ path: String, as place: String, in directory: String) throws(StoreError) {
         // The companions last: a database without them could be read, and would lack what was written last.
         for suffix in ["", "-wal", "-shm"] where access(path + suffix, F_OK) == 0 {
-            guard rename(path + suffix, free + suffix) == 0 else { throw StoreError(errorNumber: errno, path: path) }
+            guard rename(path + suffix, place + suffix) == 0 else { throw StoreError(errorNumber: errno, path: path) }
         }
         sync(directory)
-        return free
     }
 
     /// Why a file could not be opened or made: where it is missing, its directory is what stands in the way.
     static func openingError(_ errorNumber: Int32, path: String, directory: String) -> StoreError {
-        StoreError(errorNumber: errorNumber, path: access(path, F_OK) == 0 ? path : directory)
+        StoreError(errorNumber: errorNumber, path: errorNumber == ELOOP || access(path, F_OK) == 0 ? path : directory)
     }
 
     /// Brings the names in a directory to the disk, as far as its file system can.
-    private static func sync(_ directory: String) {
+    static func sync(_ directory: String) {
         let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { return }
         fsync(descriptor)
@@ -89,6 +93,24 @@ enum StoreFile {
         let pages = try Int.fetchOne(db, sql: "PRAGMA page_count") ?? 0
         let used = try pages - (Int.fetchOne(db, sql: "PRAGMA freelist_count") ?? 0)
         if used <= 1_024, pages > 4 * used { try db.execute(sql: "VACUUM") }
+    }
+
+    /// Connects to a file that is there for reading only.
+    ///
+    /// While such a connection is open, and where it closes last, the write-ahead log stays as it is: SQLite would
+    /// copy it into the database and remove it, and with it what it still holds behind a damaged page.
+    static func connectReadOnly(_ path: String, _ options: StoreOptions) throws -> DatabaseQueue {
+        var configuration = Configuration()
+        configuration.readonly = true
+        configuration.label = "store-reader"
+        configuration.busyMode = .timeout(Double(options.busyTimeout.nanoseconds) / 1e9)
+        return try DatabaseQueue(path: path, configuration: configuration)
+    }
+
+    /// Bytes of a file; 0 where it is missing.
+    static func size(_ path: String) -> Int {
+        var status = stat()
+        return stat(path, &status) == 0 ? Int(status.st_size) : 0
     }
 
     /// Connects to a file that is there, changing nothing in it.

@@ -15,7 +15,7 @@ final class StoreLock: Sendable {
     static func take(directory: String) throws(StoreError) -> StoreLock {
         let path = directory + "/tracker.lock"
         // Close-on-exec: a hook's child process must not keep the lock after the tracker's end.
-        let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o640)
+        let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o640)
         guard descriptor >= 0 else { throw StoreFile.openingError(errno, path: path, directory: directory) }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
             let number = errno

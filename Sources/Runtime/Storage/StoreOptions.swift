@@ -21,6 +21,10 @@ public struct StoreOptions: Sendable {
     ///
     /// What does not fit fails as `.full`.
     public var maximumByteCount: Int?
+    /// Whether to read what is left of a damaged record, and to leave its files as they are.
+    public var acceptsLoss = false
+    /// Of a record that begins in the place of one that was lost.
+    public var shardCount: UInt32 = 1024
     /// Reads snapshot chunks for the tables.
     public var decoder = ChunkDecoder.standard
 

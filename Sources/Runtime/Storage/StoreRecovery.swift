@@ -1,7 +1,9 @@
-/// Reads a record back: the promise, the chunks of the snapshot, and the entries after them.
+/// Reads a record back: the promise, the chunks of the snapshot, and the entries after them; and judges them on the way
+/// (`RecordAudit`).
 
 import GRDB
 import TrackerLogic
+import Wire
 
 /// A piece of a record, as `Store.recover` hands them out.
 public enum RecoveredRecord: Sendable, Equatable {
@@ -13,51 +15,86 @@ public enum RecoveredRecord: Sendable, Equatable {
 struct StoreRecovery {
     let db: Database
     let path: String
+    /// nil where it says nothing.
+    let mark: RecordMark?
 
     /// Hands out the record piece by piece; only one is in memory at a time.
     ///
     /// - Throws: `StoreError.damaged` at the first piece that is not what was written; what `visit` throws.
     func run(_ visit: (RecoveredRecord) throws -> Void) throws {
-        if let promise = try promise() { try visit(.promise(promise)) }
-        var sum: Int64 = 0
-        try PreparedStatement(db, "SELECT number, idx, checksum, body FROM snapshot ORDER BY number")
-            .forEach { columns in
-                sum &+= columns.integer(2)
-                guard let chunk = SnapshotChunk(columns) else {
-                    throw damaged("chunk \(columns.integer(0)) of the snapshot is not what was written")
-                }
+        do {
+            var audit = try StoreRecovery.audit(db, mark)
+            let promise = try StoreRecovery.promise(db)
+            try audit.check(promise)
+            if let promise { try visit(.promise(promise)) }
+            try StoreRecovery.forEachChunk(db) { chunk, seal in
+                try audit.check(chunk, seal: seal)
                 try visit(.chunk(chunk))
             }
-        // A chunk that is gone leaves no trace but this: a shard that nobody has announced to has none either.
-        guard try sum == StoreRecovery.snapshotSum(db) ?? 0 else {
-            throw damaged("chunks of the snapshot are missing, or are older than the log")
-        }
-        try entries(visit)
-    }
-
-    /// The sum of the checksums of all chunks that should be there; nil before the first is saved.
-    static func snapshotSum(_ db: Database) throws -> Int64? {
-        try PreparedStatement(db, "SELECT value FROM meta WHERE key = ?").integer([.text(MetaKey.snapshotSum)])
-    }
-
-    private func entries(_ visit: (RecoveredRecord) throws -> Void) throws {
-        let trimmed = try StoreRecovery.trimmedThrough(db)
-        var last: Int64?
-        try PreparedStatement(db, "SELECT idx, checksum, entry FROM log WHERE idx > ? ORDER BY idx")
-            .forEach([.integer(trimmed)]) { columns in
-                let index = columns.integer(0)
-                let entry = columns.blob(2)
-                // A log with a hole would vote for what it has not seen.
-                if let last, index != last + 1 { throw damaged("entry \(last + 1) is missing from the log") }
-                guard checksum(entry, seed: UInt64(bitPattern: index)) == columns.integer(1) else {
-                    throw damaged("entry \(index) of the log is not what was written")
-                }
-                last = index
-                try visit(.entry(index: UInt64(bitPattern: index), bytes: entry))
+            // A chunk that is gone leaves no trace but this: a shard that nobody has announced to has none either.
+            try audit.checkSnapshot()
+            try StoreRecovery.forEachEntry(db) { index, bytes, seal in
+                try audit.check(entry: bytes, index: index, seal: seal)
+                if index > audit.trimmedThrough { try visit(.entry(index: index, bytes: bytes)) }
             }
+            try audit.checkLog()
+        } catch let damage as RecordDamage {
+            throw StoreError.damaged(path: path, detail: "\(damage)")
+        }
     }
 
-    private func promise() throws -> Promise? {
+    /// Hands out what is left of a damaged record: what is sound by itself.
+    ///
+    /// Entries end at the first that is not: what follows it means something else without it.
+    ///
+    /// - Throws: what SQLite says where not even a part can be read; what `visit` throws.
+    func salvage(_ visit: (RecoveredRecord) throws -> Void) throws {
+        let salt = try? StoreRecovery.salt(db)
+        let head = try? StoreRecovery.head(db).head
+        let promise = (try? StoreRecovery.promise(db)) ?? nil
+        if let promise, let salt, head == nil || head?.promise == RecordSeal.of(promise, salt: salt) {
+            try visit(.promise(promise))
+        }
+        guard let salt else { return }
+        try? StoreRecovery.forEachChunk(db) { chunk, seal in
+            guard seal == RecordSeal.of(chunk, salt: salt) else { return }
+            try visit(.chunk(chunk))
+        }
+        var last: UInt64?
+        try? StoreRecovery.forEachEntry(db) { index, bytes, seal in
+            guard index > head?.trimmedThrough ?? 0 else { return }
+            guard index == last.map({ $0 + 1 }) ?? index, seal == RecordSeal.of(entry: bytes, index: index, salt: salt)
+            else { throw RecordDamage.entry(index) }
+            last = index
+            try visit(.entry(index: index, bytes: bytes))
+        }
+    }
+
+    /// Compares the head with the mark.
+    static func audit(_ db: Database, _ mark: RecordMark?) throws -> RecordAudit {
+        let (salt, head) = try head(db)
+        return try RecordAudit(head, salt: salt, mark: mark)
+    }
+
+    /// - Throws: `RecordDamage` where it is not what was written.
+    static func head(_ db: Database) throws -> (salt: UInt64, head: RecordHead) {
+        let salt = try salt(db)
+        var row: [UInt8] = []
+        try PreparedStatement(db, "SELECT value FROM meta WHERE key = ?").forEach([.text(MetaKey.head)]) { columns in
+            row = columns.blob(0)
+        }
+        guard let head = RecordHead(sealed: row, salt: salt) else { throw RecordDamage.headUnreadable }
+        return (salt, head)
+    }
+
+    static func salt(_ db: Database) throws -> UInt64 {
+        let salt = try PreparedStatement(db, "SELECT value FROM meta WHERE key = ?")
+            .integer([.text(MetaKey.salt)])
+        guard let salt else { throw RecordDamage.headUnreadable }
+        return UInt64(bitPattern: salt)
+    }
+
+    static func promise(_ db: Database) throws -> Promise? {
         var numbers: [String: Int64] = [:]
         var secret: [UInt8] = []
         try PreparedStatement(db, "SELECT key, value FROM meta").forEach { columns in
@@ -68,29 +105,24 @@ struct StoreRecovery {
                 numbers[key] = columns.integer(1)
             }
         }
-        guard numbers[MetaKey.promiseChecksum] != nil || !secret.isEmpty else { return nil }
-        guard let promise = Promise(numbers: numbers, secret: secret) else {
-            throw damaged("the promise is not what was written")
+        return Promise(numbers: numbers, secret: secret)
+    }
+
+    private static func forEachChunk(_ db: Database, _ body: (SnapshotChunk, UInt64) throws -> Void) throws {
+        try PreparedStatement(db, "SELECT number, idx, checksum, body FROM snapshot ORDER BY number")
+            .forEach { columns in
+                guard let number = UInt32(exactly: columns.integer(0)) else { throw RecordDamage.snapshot }
+                let index = UInt64(bitPattern: columns.integer(1))
+                try body(
+                    SnapshotChunk(number: number, index: index, bytes: columns.blob(3)),
+                    UInt64(bitPattern: columns.integer(2)))
+            }
+    }
+
+    private static func forEachEntry(_ db: Database, _ body: (UInt64, [UInt8], UInt64) throws -> Void) throws {
+        try PreparedStatement(db, "SELECT idx, checksum, entry FROM log ORDER BY idx").forEach { columns in
+            try body(
+                UInt64(bitPattern: columns.integer(0)), columns.blob(2), UInt64(bitPattern: columns.integer(1)))
         }
-        return promise
-    }
-
-    private func damaged(_ detail: String) -> StoreError { .damaged(path: path, detail: detail) }
-
-    /// The last entry that was trimmed; its row, and those before, may still be there.
-    static func trimmedThrough(_ db: Database) throws -> Int64 {
-        try PreparedStatement(db, "SELECT value FROM meta WHERE key = ?")
-            .integer([.text(MetaKey.trimmedThrough)]) ?? 0
-    }
-}
-
-extension SnapshotChunk {
-    /// Reads (number, idx, checksum, body).
-    ///
-    /// - Returns: nil where that is not what was written.
-    init?(_ columns: Columns) {
-        guard let number = UInt32(exactly: columns.integer(0)) else { return nil }
-        self.init(number: number, index: UInt64(bitPattern: columns.integer(1)), bytes: columns.blob(3))
-        guard checksum == columns.integer(2) else { return nil }
     }
 }

@@ -2,10 +2,12 @@
 ///
 /// Version 3 is the first that is read: it has the record, which is what a node must find again, and the tables and
 /// views for people, which are copies of what the snapshot says, kept up to date in the background (`TableKeeper`).
-/// Versions 1 and 2 were never released; their entries, chunks and promises lack what a cluster needs. The comments
-/// inside the SQL are kept by SQLite: `.schema` shows them.
+/// Versions 1 and 2 were never released; their entries, chunks and promises lack what a cluster needs. Version 4 seals
+/// what version 3 had (`StoreUpgrade`). The comments inside the SQL are kept by SQLite: `.schema` shows them.
 
 import GRDB
+import TrackerLogic
+import Wire
 
 enum StoreSchema {
     /// Marks the file as ours ("Swmk"): `file` and other programs show it.
@@ -15,15 +17,12 @@ enum StoreSchema {
     static let firstVersion = 3
 
     /// The version that this program writes.
-    static var version: Int { firstVersion + steps.count - 1 }
+    static let version = 4
 
-    /// What makes each version out of the one before; the first out of nothing.
-    private static let steps = [record + tables]
-
-    /// Looks at a database that was just opened and brings it to this version.
+    /// Looks at a database that was just opened, and changes nothing.
     ///
-    /// - Returns: the version that it had; 0 where it was empty.
-    static func prepare(_ db: Database, path: String) throws -> Int {
+    /// - Returns: its version; 0 where it is empty.
+    static func look(_ db: Database, path: String) throws -> Int {
         let application = try Int.fetchOne(db, sql: "PRAGMA application_id") ?? 0
         let found = try Int.fetchOne(db, sql: "PRAGMA user_version") ?? 0
         let objects = try Int.fetchOne(db, sql: "SELECT count(*) FROM sqlite_schema") ?? 0
@@ -36,33 +35,70 @@ enum StoreSchema {
         guard isEmpty || found >= firstVersion else {
             throw StoreError.earlierVersion(path: path, found: found, supported: firstVersion)
         }
-        if isEmpty {
+        return found
+    }
+
+    /// Brings a database that was looked at to this version.
+    ///
+    /// - Parameters:
+    ///   - found: its version, 0 where it is empty.
+    ///   - promise: what a new one begins with; nil for nothing.
+    ///   - mark: makes the mark that belongs to the database, which is there before the database is changed.
+    static func prepare(
+        _ db: Database, path: String, found: Int, promise: Promise?, mark: (RecordMark) throws -> Void
+    ) throws {
+        if found == 0 {
             // Only now, and outside of a transaction: neither can be changed later.
             try db.execute(sql: "PRAGMA page_size = 4096; PRAGMA auto_vacuum = NONE")
         }
         guard try String.fetchOne(db, sql: "PRAGMA journal_mode = WAL") == "wal" else {
             throw StoreError.failed(path: path, reason: "its file system cannot do write-ahead logging")
         }
-        guard found < version else { return found }
+        guard found < version else { return }
+        var system = SystemRandomNumberGenerator()
+        let salt: UInt64 = system.next()
         // One transaction: whoever is killed here finds the old version again.
         try db.inTransaction(.immediate) {
-            for step in steps[(isEmpty ? 0 : found - firstVersion + 1)...] { try db.execute(sql: step) }
+            let head =
+                found == 0 ? try begin(db, promise, salt: salt) : try upgrade(db, path: path, salt: salt)
+            try mark(RecordMark(salt: salt, head: head))
             try db.execute(sql: "PRAGMA application_id = \(applicationID); PRAGMA user_version = \(version)")
             return .commit
         }
-        return found
+    }
+
+    private static func begin(_ db: Database, _ promise: Promise?, salt: UInt64) throws -> RecordHead {
+        try db.execute(sql: record + tables)
+        var head = RecordHead()
+        let setMeta = try PreparedStatement(db, "REPLACE INTO meta (key, value) VALUES (?, ?)")
+        if let promise {
+            head.epoch = promise.epoch
+            head.promise = RecordSeal.of(promise, salt: salt)
+            for row in promise.rows { try setMeta.run([.text(row.key), row.value]) }
+        }
+        try setMeta.run([.text(MetaKey.salt), .integer(Int64(bitPattern: salt))])
+        try setMeta.run([.text(MetaKey.head), .blob(head.sealed(salt: salt))])
+        return head
+    }
+
+    private static func upgrade(_ db: Database, path: String, salt: UInt64) throws -> RecordHead {
+        do {
+            return try StoreUpgrade(db: db, path: path, salt: salt).run()
+        } catch let damage as RecordDamage {
+            throw StoreError.damaged(path: path, detail: "\(damage)")
+        }
     }
 
     private static let record = """
         CREATE TABLE meta (
-            -- Single values: the node's promise, and what the tables were last made from.
+            -- Single values: the node's promise, what all that follows comes to, and what the tables were last made from.
             key TEXT NOT NULL PRIMARY KEY,
             value ANY NOT NULL
         ) STRICT, WITHOUT ROWID;
 
         CREATE TABLE log (
             -- Entries that the snapshot does not hold yet, and for a while some that it does
-            -- (those up to meta 'trimmed_through').
+            -- (those up to the one that meta 'head' tells).
             idx INTEGER PRIMARY KEY,
             checksum INTEGER NOT NULL,
             entry BLOB NOT NULL

@@ -18,12 +18,15 @@ struct TablePlan: Sendable {
         // No node cuts its swarms that often, and the ids of such a chunk's rows would not fit.
         guard number < 1 << 31 else { throw ChunkDamaged(number: number) }
         var chunk: SnapshotChunk?
+        var seal: UInt64 = 0
         try PreparedStatement(db, "SELECT number, idx, checksum, body FROM snapshot WHERE number = ?")
             .forEach([.integer(Int64(number))]) { columns in
-                chunk = SnapshotChunk(columns)
-                if chunk == nil { throw ChunkDamaged(number: number) }
+                chunk = SnapshotChunk(
+                    number: number, index: UInt64(bitPattern: columns.integer(1)), bytes: columns.blob(3))
+                seal = UInt64(bitPattern: columns.integer(2))
             }
         guard let chunk else { return nil }
+        guard seal == RecordSeal.of(chunk, salt: try StoreRecovery.salt(db)) else { throw ChunkDamaged(number: number) }
         let works =
             number == 0
             ? registry(try decoder.registry(chunk)) : try shard(number, try decoder.swarms(chunk), db)

@@ -23,3 +23,6 @@ extension Metainfo {
         return [infoHashV1, v2].compactMap { $0 }
     }
 }
+
+/// The SHA-256 of some bytes.
+package func sha256(_ bytes: some Sequence<UInt8>) -> [UInt8] { SHA256.hash(data: Array(bytes)).map { $0 } }

@@ -57,6 +57,10 @@ extension Checks {
     ) {
         let ids = heard.compactMap { if case .scrape(let id, _, _)? = $0.request { id } else { nil } }
         checkProof(ids, place, step)
+        // A scrape over UDP brings no passkey.
+        if model.rules.mode == .private {
+            violate(.rulesAreInForce, at: step.time, "a scrape of \(reply.datagram.remote) on a private tracker")
+        }
         // One copy of the request may have been spoiled on its way; the reply may be to any.
         let isRight = heard.contains { candidate in
             guard case .scrape(_, _, let hashCount)? = candidate.request, reply.bytes.count == 8 + 12 * hashCount
@@ -108,16 +112,26 @@ extension Checks {
         case .notStored: if case .failed(true, true) = step.cause { return true } else { return false }
         case .storageFailed: return status.role == .failed
         case .busy, .notServing: return false
-        case .portZero, .infoHashNotAllowed, .infoHashDenied, .passkeyMissing, .passkeyUnknown, .trackerFull:
+        case .scrapeNeedsPasskey:
+            guard case .scrape? = heard.request else { return false }
+            return model.rules.mode == .private
+        case .portZero, .infoHashNotAllowed, .infoHashDenied, .passkeyMissing, .passkeyUnknown, .trackerFull,
+            .addressFull:
             guard case .announce(let request)? = heard.request else { return false }
             let passkey = Passkey.inURL(AnnounceOptions.urlData(heard.bytes.span.bytes))
-            return isJustified(refusal, request.infoHash, port: request.port, passkey)
+            return isJustified(refusal, request.infoHash, port: request.port, reply.datagram.remote, passkey)
         }
     }
 
     /// Whether the state of things is a reason to refuse an announce.
-    private func isJustified(_ refusal: Refusal, _ infoHash: InfoHash, port: UInt16, _ passkey: [UInt8]) -> Bool {
+    private func isJustified(
+        _ refusal: Refusal, _ infoHash: InfoHash, port: UInt16, _ address: SocketAddress?, _ passkey: [UInt8]
+    ) -> Bool {
         if refusal == .portZero { return port == 0 }
+        if refusal == .addressFull {
+            guard let address else { return false }
+            return model.peers(near: address) >= configuration.limits.peersPerAddress(among: model.peerCount)
+        }
         if refusal == .trackerFull {
             return model.swarms.count >= configuration.limits.torrents
                 || model.peerCount >= configuration.limits.peers
@@ -192,9 +206,11 @@ extension Checks {
                 case .storageFailed: status.role == .failed
                 case .notStored: if case .failed(true, true) = step.cause { true } else { false }
                 case .busy: true
-                case .connectionIDExpired, .malformedAnnounce, .malformedScrape, .unknownAction: false
-                case .portZero, .infoHashNotAllowed, .infoHashDenied, .passkeyMissing, .passkeyUnknown, .trackerFull:
-                    visit.announce.map { isJustified(refusal, $0.infoHash, port: $0.port, []) }
+                case .connectionIDExpired, .malformedAnnounce, .malformedScrape, .unknownAction, .scrapeNeedsPasskey:
+                    false
+                case .portZero, .infoHashNotAllowed, .infoHashDenied, .passkeyMissing, .passkeyUnknown, .trackerFull,
+                    .addressFull:
+                    visit.announce.map { isJustified(refusal, $0.infoHash, port: $0.port, nil, []) }
                         ?? (model.rules.mode == .private)
                 }
             if !isDeserved { violate(.refusalIsJustified, at: step.time, "a visitor is told: \(refusal.text)") }

@@ -220,7 +220,7 @@ struct Checks: Sendable {
             switch update {
             case .announceIPv4, .announceIPv6: waiting += 1
             case .expire, .registerTorrent, .unregisterTorrent, .setAccessMode, .listInfoHash, .unlistInfoHash,
-                .putUser, .removeUser, .setMembers, .mergePeer, .mergeStop, .mergeCompleted:
+                .putUser, .removeUser, .setMembers, .mergePeer, .mergeStop, .mergeCompleted, .setInterval:
                 break
             }
         }

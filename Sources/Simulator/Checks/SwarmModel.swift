@@ -52,6 +52,17 @@ struct SwarmModel: Sendable {
 
     var peerCount: Int { swarms.reduce(0) { $0 + $1.peers.count } }
 
+    /// Peers at an IPv4 address, or in an IPv6 network of 64 bits.
+    func peers(near address: SocketAddress) -> Int {
+        swarms.reduce(0) { sum, swarm in
+            sum
+                + swarm.peers.count { peer in
+                    address.isIPv4
+                        ? peer.address.high == 0 && peer.address.low == address.low : peer.address.high == address.high
+                }
+        }
+    }
+
     /// Why a request for this info hash must be refused now.
     func refusal(_ infoHash: InfoHash, passkey: [UInt8]) -> Refusal? {
         switch rules.mode {
@@ -110,7 +121,7 @@ struct SwarmModel: Sendable {
             rules.users.removeAll { $0.name == user.name || $0.passkey == user.passkey }
             rules.users.append(user)
         case .removeUser(let name): rules.users.removeAll { Array($0.name.utf8) == name }
-        case .setMembers, .mergePeer, .mergeStop, .mergeCompleted: break
+        case .setMembers, .mergePeer, .mergeStop, .mergeCompleted, .setInterval: break
         }
         return .other
     }

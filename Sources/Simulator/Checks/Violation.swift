@@ -38,6 +38,8 @@ public enum Invariant: String, Sendable, Hashable, CaseIterable {
     case statesAgree
     /// A record can be read back.
     case recordIsReadable
+    /// A record that is not what was written is noticed.
+    case damageIsSaid
     /// No peer is taken out within the interval that it was told, and a fifth.
     case expiryIsPatient
     /// Queues stay within their bounds.
@@ -83,6 +85,8 @@ public enum Invariant: String, Sendable, Hashable, CaseIterable {
     case healedIsOne
     /// Nobody stands for master before a quorum misses the one that there is.
     case electionsAreNeeded
+    /// Where nothing happened but the death of the master, the policy's choice takes its place, in one election.
+    case preferredIsElected
     /// Voters change one at a time, and at the operator's word.
     case votersAreChosen
     /// A tracker keeps what it was asked until it is answered, whoever is master.

@@ -1,4 +1,4 @@
-/// Messages, events and effects of a cluster in a few words, for the lines of a trace.
+/// Messages between trackers in a few words, for the lines of a trace. `ClusterText` has events and effects.
 
 import Primitives
 import TrackerLogic
@@ -31,6 +31,9 @@ extension ClusterMessage.Body {
         case .answered: 21
         case .handover: 22
         case .leave: 23
+        case .report: 24
+        case .order: 25
+        case .ordered: 26
         }
     }
 
@@ -60,104 +63,105 @@ extension ClusterMessage.Body {
         case .answered: "ANSWERED"
         case .handover: "HANDOVER"
         case .leave: "LEAVE"
+        case .report: "REPORT"
+        case .order: "ORDER"
+        case .ordered: "ORDERED"
+        }
+    }
+}
+
+extension ClusterMessage.Body {
+    /// What a reader wants to know beside the name.
+    fileprivate func details(in epoch: Epoch) -> String {
+        switch self {
+        case .keepalive(let keepalive):
+            " \(keepalive.role) at entry \(keepalive.position.index)\(keepalive.isWhole ? "" : ", not whole")"
+        case .suspect(let position), .coordinator(let position): " at entry \(position.index)"
+        case .commit(let position): " through entry \(position.index)"
+        case .answer(let answer):
+            " at entry \(answer.position.index)"
+                + ((try? EntryHeader(answer.pending)).map { ", has accepted \($0.ballot.words(in: epoch))" } ?? "")
+        case .prepare(let entry, let position):
+            " \((try? EntryHeader(entry)).map { $0.words(in: epoch) } ?? "?"), decided is \(position.index)"
+        case .ok(let ballot): " \(ballot.words(in: epoch))"
+        case .error(let ballot, let reason): " \(ballot.words(in: epoch)): \(reason.words)"
+        case .confirm(let round), .confirmed(let round): " round \(round)"
+        case .fetch(let position): " after entry \(position.index)"
+        case .entries(let entries, let position):
+            " \(Words.counted(entries.count, "entry", "entries")), decided is \(position.index)"
+        case .hello(let hello):
+            " at entry \(hello.position.index)\(hello.isWhole ? "" : ", not whole")"
+                + (hello.isBlank ? ", blank, has heard \(Words.counted(hello.heard.count, "blank one"))" : "")
+        case .welcome(let welcome):
+            " as \(welcome.id), entry \(welcome.position.index), serves from \(welcome.servesFrom)"
+                + (welcome.needsTransfer ? ", by transfer" : "")
+        case .refused(let refusal): ": \(refusal.words)"
+        case .fetchChunk(let number): " \(number)"
+        case .chunk(let number, let index, let bytes): " \(number) as of entry \(index), \(bytes.count) bytes"
+        case .welcomeDone(let position, _): " at entry \(position.index)"
+        case .forward(let requests, let floor, _):
+            " \(Words.list("request", requests.map { String($0.number) })), none below \(floor)"
+        case .answered(let answers): " \(Words.list("request", answers.map { String($0.number) }))"
+        case .order(let number, let order): " \(number) \(order)"
+        case .ordered(let number, let outcome): " \(number) \(outcome)"
+        case .election, .handover, .leave, .report: ""
         }
     }
 
-    /// What a reader wants to know beside the name.
-    fileprivate var details: String {
+    /// What lines with this message are about.
+    var kinds: TraceKinds {
         switch self {
-        case .keepalive(let keepalive):
-            " \(keepalive.role) at \(keepalive.position.index)\(keepalive.isWhole ? "" : " not whole")"
-        case .suspect(let position), .coordinator(let position), .commit(let position): " at \(position.index)"
-        case .answer(let answer):
-            " at \(answer.position.index)"
-                + ((try? EntryHeader(answer.pending)).map { " pending \($0.ballot.text)" } ?? "")
-        case .prepare(let entry, let position):
-            " \((try? EntryHeader(entry)).map { "\($0.ballot.text) of \($0.updateCount)" } ?? "?") at \(position.index)"
-        case .ok(let ballot): " \(ballot.text)"
-        case .error(let ballot, let reason): " \(ballot.text) \(reason)"
-        case .confirm(let round), .confirmed(let round): " \(round)"
-        case .fetch(let position): " after \(position.index)"
-        case .entries(let entries, let position): " \(entries.count) at \(position.index)"
-        case .hello(let hello):
-            " at \(hello.position.index)\(hello.isWhole ? " whole" : "")\(hello.isBlank ? " blank" : "") "
-                + "heard \(hello.heard.count)"
-        case .welcome(let welcome):
-            " \(welcome.id) at \(welcome.position.index) serves from \(welcome.servesFrom)"
-                + (welcome.needsTransfer ? " by transfer" : "")
-        case .refused(let refusal): " \(refusal)"
-        case .fetchChunk(let number): " \(number)"
-        case .chunk(let number, let index, let bytes): " \(number) at \(index) of \(bytes.count)"
-        case .welcomeDone(let position, _): " at \(position.index)"
-        case .forward(let requests, let floor, _):
-            " \(requests.map { String($0.number) }.joined(separator: ",")) floor \(floor)"
-        case .answered(let answers): " \(answers.map { String($0.number) }.joined(separator: ","))"
-        case .election, .handover, .leave: ""
+        case .keepalive: .messages
+        case .suspect, .election, .answer, .coordinator, .handover: [.messages, .elections]
+        case .prepare, .ok, .error, .commit, .fetch, .entries: [.messages, .votes]
+        case .confirm, .confirmed, .forward, .answered: [.messages, .clients]
+        case .hello, .welcome, .refused, .fetchChunk, .chunk, .welcomeDone: [.messages, .joins]
+        case .leave: [.messages, .lives]
+        case .report: .messages
+        case .order, .ordered: [.messages, .commands]
+        }
+    }
+}
+
+extension RefusalReason {
+    var words: String {
+        switch self {
+        case .cannotStore: "cannot store it"
+        case .staleEpoch: "has promised a higher epoch"
         }
     }
 }
 
 extension Ballot {
     var text: String { "\(epoch)\(attempt > 0 ? "+\(attempt)" : "")/\(index)" }
+
+    /// - Parameter known: the epoch that is told already.
+    func words(in known: Epoch) -> String {
+        "entry \(index)" + (attempt > 0 ? ", attempt \(attempt)" : "") + (epoch == known ? "" : " of epoch \(epoch)")
+    }
+}
+
+extension EntryHeader {
+    fileprivate func words(in known: Epoch) -> String {
+        let content = updateCount == 0 ? "empty" : Words.counted(Int(updateCount), "update")
+        return "\(ballot.words(in: known)) (\(content))"
+    }
 }
 
 extension ClusterMessage {
-    var text: String { "\(body.name) [\(epoch)]\(body.details)" }
+    /// Its name, its epoch, and what it says.
+    var text: String { "\(body.name) [\(epoch)]\(body.details(in: epoch))" }
 }
 
-enum ClusterText {
-    static func describe(_ event: Event) -> String {
-        switch event {
-        case .started: "starts"
-        case .datagramsReceived(let batch): "hears \(batch.datagrams.count) datagrams"
-        case .requestReceived(let request): "hears visit \(request.id)"
-        case .persisted(let token): "write \(token.rawValue) is durable"
-        case .persistFailed(let token, let failure): "write \(token.rawValue) failed: \(failure)"
-        case .deadlineReached: "wakes"
-        case .commandReceived(let command): "is commanded: \(describe(command))"
-        case .messageReceived(let message): "‹ \(message.sender.id) \(message.text)"
-        case .busConnected: "has its bus"
-        case .busLost: "loses its bus"
-        }
+/// Numbers with their nouns.
+enum Words {
+    static func counted(_ count: Int, _ one: String, _ many: String? = nil) -> String {
+        "\(count) \(count == 1 ? one : many ?? one + "s")"
     }
 
-    static func describe(_ effects: Effects) -> String {
-        var text = ""
-        if !effects.replies.isEmpty { text += ", replies \(effects.replies.datagrams.count)" }
-        for message in effects.messages {
-            switch message.destination {
-            case .all: text += ", › all \(message.text)"
-            case .one(let life): text += ", › \(life.id) \(message.text)"
-            }
-        }
-        for persist in effects.persists { text += ", writes \(persist.token.rawValue): \(persist.change.name)" }
-        for observation in effects.observations { text += ", \(observation)" }
-        return text
-    }
-
-    static func describe(_ command: OperatorCommand) -> String {
-        switch command {
-        case .setAccess(let rules): "access \(rules.mode)"
-        case .registerTorrents(let torrents): "register \(torrents.count) torrents"
-        case .unregisterTorrents(let torrents): "unregister \(torrents.count) torrents"
-        case .addMember(let id): "make \(id) a voter"
-        case .removeMember(let id): "take the vote of \(id)"
-        case .replaceMember(let id, let other): "give the vote of \(id) to \(other)"
-        case .handOver(let id): "hand over to \(id)"
-        case .drain: "stop"
-        }
-    }
-
-    /// A column of the trace.
-    static func column(_ inspection: Inspection) -> String {
-        let letter =
-            switch inspection.role {
-            case .master: inspection.isServing ? "M" : "m"
-            case .slave: inspection.isServing ? "S" : "s"
-            case .candidate: "C"
-            case .newcomer: "N"
-            }
-        let pending = inspection.pending == nil ? "" : "+"
-        return "\(inspection.isFenced ? "F" : letter) \(inspection.promised) \(inspection.position.index)\(pending)"
+    /// `request 3`, `requests 3, 4 and 12 more`.
+    static func list(_ noun: String, _ items: [String], atMost limit: Int = 6) -> String {
+        let rest = items.count > limit ? " and \(items.count - limit) more" : ""
+        return "\(noun)\(items.count == 1 ? "" : "s") \(items.prefix(limit).joined(separator: ", "))\(rest)"
     }
 }

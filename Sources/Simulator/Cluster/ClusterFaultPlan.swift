@@ -39,6 +39,32 @@ public struct ClusterFault: Sendable, Hashable {
         case registration
         case memberChange
         case handover
+
+        /// What it is, in words.
+        var words: String {
+            switch self {
+            case .crash: "crash"
+            case .pause: "pause"
+            case .partition: "partition"
+            case .oneWayPartition: "one-way partition"
+            case .deafLinks: "deafness of links"
+            case .slowPair: "slow link"
+            case .clog: "clogged link"
+            case .busLoss: "loss of the bus"
+            case .brokerOutage: "broker outage"
+            case .darkness: "loss of clients"
+            case .diskFailure: "failure of the disk"
+            case .brokenDisk: "broken disk"
+            case .slowDisk: "slow disk"
+            case .clockStep: "step of the clock"
+            case .cleanStop: "orderly stop"
+            case .memoryLoss: "loss of the disk"
+            case .ruleChange: "change of the access rules"
+            case .registration: "change of the registered torrents"
+            case .memberChange: "change of the members"
+            case .handover: "handover"
+            }
+        }
     }
 
     public var kind: Kind
@@ -54,6 +80,8 @@ public struct ClusterFaultOptions: Sendable, Hashable {
     public var kinds: [ClusterFault.Kind] = []
     /// Between faults that come by the clock, on average; nil for none.
     public var meanGap: Duration?
+    /// Between damages to disks, on average; nil for none.
+    public var damageGap: Duration?
     /// Crashes, pauses and cuts in all.
     public var maxBlows = 12
     /// Trackers that are down, held or cut off by our doing at once.
@@ -61,6 +89,8 @@ public struct ClusterFaultOptions: Sendable, Hashable {
     /// Whether what strikes at bad moments may be a pause, or the loss of the bus, as well as a crash.
     public var hasPausesAtMoments = false
     public var hasCutsAtMoments = false
+    /// Whether what comes by the clock is the death of the master, and nothing else.
+    public var killsMastersOnly = false
     /// Clock steps at most, in milliseconds.
     public var maxClockStep: Int64 = 30_000
     /// The numbers, from 1, of the faults by the clock that are carried out; nil for all.

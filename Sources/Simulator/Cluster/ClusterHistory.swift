@@ -27,6 +27,9 @@ public struct ClusterHistory: Sendable, Hashable {
         case transfer
         case aborted
         case storageFailed
+        case clockStep
+        case suspects
+        case fenced
         case other
     }
 
@@ -39,6 +42,44 @@ public struct ClusterHistory: Sendable, Hashable {
         public var to: Int
         /// In the words of the design: KEEPALIVE, PREPARE and so on.
         public var name: String
+        /// Which of `letters` it is a copy of.
+        public var letter: Int
+    }
+
+    /// A message as its sender gave it to the bus.
+    public struct Letter: Sendable, Hashable {
+        public var time: Instant
+        public var from: Int
+        /// The sender's life, which is its session on the bus.
+        public var incarnation: UInt64
+        /// The incarnation that it is for; 0 for all.
+        public var destination: UInt64
+        /// To whom the bus was to bring it, one bit each.
+        public var receivers: UInt32
+        public var bytes: [UInt8]
+    }
+
+    /// Something that was wrong for a while by the simulator's doing.
+    public struct Period: Sendable, Hashable {
+        public enum Kind: String, Sendable, Hashable, CaseIterable {
+            /// Links between trackers carry nothing, or hold it, or take longer.
+            case links
+            case down
+            case held
+            case noBus
+            /// No client reaches the tracker.
+            case dark
+            case disk
+        }
+
+        public var kind: Kind
+        public var from: Instant
+        /// nil where it had not ended when the run did.
+        public var until: Instant?
+        /// Places.
+        public var trackers: [Int]
+        /// Whose doing, and what, and between whom.
+        public var text: String
     }
 
     /// A datagram between a client and a tracker, or the group.
@@ -52,6 +93,9 @@ public struct ClusterHistory: Sendable, Hashable {
     public var transitions: [Transition] = []
     public var transmissions: [Transmission] = []
     public var captures: [Capture] = []
+    public var letters: [Letter] = []
+    /// In the order of their beginnings.
+    public var periods: [Period] = []
 
     public init() {}
 }

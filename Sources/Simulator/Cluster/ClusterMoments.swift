@@ -50,6 +50,34 @@ public enum ClusterMoment: Int, Sendable, CaseIterable {
     /// A master makes way for another.
     case handover
 
+    /// At which moment, in words.
+    var words: String {
+        switch self {
+        case .halfWay: "half-way through a step"
+        case .promiseSubmitted: "its promise is on the way to its disk"
+        case .promiseDurable: "its promise is durable, and nobody knows"
+        case .entrySubmitted: "an entry is on the way to its disk"
+        case .entryDurable: "an entry is durable, and nobody knows"
+        case .prepareSent: "it has sent a PREPARE"
+        case .okSent: "it has sent an OK"
+        case .commitSent: "it has sent a COMMIT"
+        case .electionSent: "it has sent an ELECTION"
+        case .answerSent: "it has sent an ANSWER"
+        case .becameMaster: "it has become master"
+        case .replied: "it has answered clients"
+        case .forwarded: "it has handed requests on"
+        case .chunkFetched: "it asks for a chunk of the state"
+        case .chunkSent: "it sends a chunk of its state"
+        case .transferEnded: "it says that it holds the whole state"
+        case .snapshotUnderWay: "a snapshot is on the way to its disk"
+        case .trimSubmitted: "its log is being cut"
+        case .writeFailed: "it was told that a write failed"
+        case .restarted: "it has just come back"
+        case .stopping: "it was asked to stop"
+        case .handover: "it makes way for another master"
+        }
+    }
+
     /// Transfers are rare.
     var isOfTransfer: Bool { self == .chunkFetched || self == .chunkSent || self == .transferEnded }
 
@@ -96,7 +124,7 @@ extension ClusterMessage.Body {
         case .welcomeDone: ClusterMoment.transferEnded.bit
         case .handover: ClusterMoment.handover.bit
         case .keepalive, .suspect, .coordinator, .error, .confirm, .confirmed, .fetch, .entries, .hello, .welcome,
-            .refused, .answered, .leave:
+            .refused, .answered, .leave, .report, .order, .ordered:
             0
         }
     }

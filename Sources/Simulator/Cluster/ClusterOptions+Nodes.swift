@@ -30,6 +30,7 @@ extension ClusterOptions {
             configuration.interval = interval
             configuration.minInterval = interval / 2
             configuration.intervalJitter = intervalJitter
+            configuration.targetRate = targetRate
             configuration.shardCount = shardCount
             configuration.keepsSwarms = keepsSwarms
             configuration.snapshotAge = snapshotAge

@@ -25,6 +25,8 @@ public struct ClusterOptions: Sendable, Hashable {
     public var scraperCount = 1
     /// Who send junk and forgeries.
     public var strangerCount = 0
+    /// Who ask over HTTP.
+    public var visitorCount = 0
     /// Clients in a hundred that use IPv6.
     public var ipv6Percent = 30
     /// Whether all clients come in the same tenth of a second.
@@ -38,6 +40,8 @@ public struct ClusterOptions: Sendable, Hashable {
 
     public var interval: UInt32 = 15
     public var intervalJitter: UInt32 = 2
+    /// Announces a second that trackers want to see at most; beyond it they tell a longer interval.
+    public var targetRate: UInt32 = 100_000
     public var shardCount: UInt32 = 2
     public var maxTorrents = 1000
     public var maxPeers = 1000
@@ -79,6 +83,13 @@ public struct ClusterOptions: Sendable, Hashable {
         maxWallError <= 2000 && maxDrift <= 2000 && (faults.meanGap == nil || !faults.kinds.contains(.clockStep))
     }
 
+    /// Whether no message between trackers is lost or late, and every write is made soon.
+    var hasGoodWays: Bool {
+        bus.lossPerMille == 0 && bus.stragglerPerMille == 0 && bus.redeliveredPerMille == 0
+            && bus.maxDelay <= .milliseconds(50) && disk.failPerMille == 0 && disk.stallPerMille == 0
+            && disk.maxDelay <= .milliseconds(60) && maxDrift <= 2000
+    }
+
     /// What this seed means for this profile.
     ///
     /// - Parameter nodes: trackers; drawn where nil.
@@ -109,6 +120,17 @@ public struct ClusterOptions: Sendable, Hashable {
             options.waitingRequests = 3 * (options.clientCount + options.scraperCount + options.strangerCount)
         }
         if random.oneIn(4) { options.handOnPause = .milliseconds(50) }
+        var later = RandomStream(seed: seed, stream: ClusterStreams.laterOptions + UInt64(place))
+        if later.oneIn(3) { options.visitorCount = 1 + later.below(3) }
+        if later.oneIn(4) {
+            // More peers than seconds in an interval: it stretches.
+            options.targetRate = 1
+            options.interval = 4 + UInt32(later.below(4))
+            options.intervalJitter = min(options.intervalJitter, 1)
+            options.clientCount = 12 + later.below(12)
+            let people = options.clientCount + options.scraperCount + options.strangerCount
+            options.waitingRequests = max(options.waitingRequests, 3 * people)
+        }
         return options
     }
 
@@ -227,8 +249,13 @@ enum ClusterStreams {
     static let strangers: UInt64 = 7
     static let bus: UInt64 = 8
     static let people: UInt64 = 9
+    static let visitors: UInt64 = 10
+    static let damage: UInt64 = 11
+    /// What was added later, so that it moves nothing that is drawn from `options`; one for each profile from here on.
+    static let laterOptions: UInt64 = 150
     /// One for each node from here on.
     static let nodes: UInt64 = 1000
     static let disks: UInt64 = 2000
+    static let damages: UInt64 = 3000
     static let clients: UInt64 = 10_000
 }

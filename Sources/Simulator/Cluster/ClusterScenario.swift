@@ -24,17 +24,36 @@ public struct ClusterScenario: Sendable {
     /// - Parameters:
     ///   - recordsTrace: whether every transition becomes a line of text as well.
     ///   - recordsHistory: whether transitions and messages are kept for a picture, and datagrams for a capture.
+    ///   - moment: where it ends, to tell how trackers stand there; nil for the whole run.
+    ///   - places: of the trackers of which that is told; empty for all.
     /// - Returns: the same for the same seed, profile and options, in any process and any build.
-    public func run(recordsTrace: Bool = false, recordsHistory: Bool = false) -> ClusterResult {
+    public func run(
+        recordsTrace: Bool = false, recordsHistory: Bool = false, stopsAt moment: Instant? = nil,
+        telling places: [Int] = []
+    ) -> ClusterResult {
         var world = ClusterWorld(
             seed: seed, profile: profile, options: options, isRecording: recordsTrace, keepsHistory: recordsHistory)
-        world.run()
+        world.run(until: moment)
         world.tally.faultsDrawn = world.plan.lastFault
         world.tally.strikesDrawn = world.plan.lastStrike
-        return ClusterResult(
+        world.tally.electionsJudged = world.elections.settledCount
+        var result = result(of: world)
+        guard moment != nil else { return result }
+        for place in places.isEmpty ? Array(world.nodes.indices) : places {
+            result.state += world.tell(of: place)
+        }
+        return result
+    }
+
+    /// How its trackers are called.
+    public var names: TrackerNames { TrackerNames(options.configurations(profile).map(\.id)) }
+
+    private func result(of world: ClusterWorld) -> ClusterResult {
+        ClusterResult(
             seed: seed, profile: profile, violations: world.allViolations, traceHash: world.trace.hash,
             events: world.eventCount, simulatedSeconds: (world.now - Instant(nanoseconds: 0)).wholeSeconds,
-            trace: world.trace.lines, tally: world.tally, history: world.history)
+            names: world.trace.names, lines: world.trace.lines, reasons: world.reasons, tally: world.tally,
+            history: world.history)
     }
 }
 
@@ -50,11 +69,24 @@ public struct ClusterResult: Sendable, Hashable {
     public var events: Int
     /// Time that went by in the world.
     public var simulatedSeconds: Int64
-    /// One line a transition, where they were wanted; the last tells the hash.
-    public var trace: [String]
+    /// How its trackers are called.
+    public var names: TrackerNames
+    /// One line a transition, where they were wanted.
+    public var lines: [TraceLine]
+    /// Where a promise of the end is broken: why, tracker by tracker; only with lines or a history.
+    public var reasons: [String]
+    /// How trackers stand at the moment that was asked for.
+    public var state: [String] = []
     public var tally: ClusterTally
     /// Where it was wanted.
     public var history: ClusterHistory
+
+    /// The lines as text, the last of which tells the hash; empty where none were wanted.
+    public var trace: [String] {
+        lines.isEmpty ? [] : lines.map { $0.words() } + [hashLine]
+    }
+
+    public var hashLine: String { "trace hash \(String(traceHash, radix: 16))" }
 
     public var transitions: [ClusterHistory.Transition] { history.transitions }
     public var messages: [ClusterHistory.Transmission] { history.transmissions }
@@ -74,9 +106,14 @@ public struct ClusterTally: Sendable, Hashable {
     public var stops = 0
     public var deaths = 0
     public var memoryLosses = 0
+    /// Disks that were damaged, and those of them whose trackers have said so.
+    public var damages = 0
+    public var damagesFound = 0
     /// Times that a node became master.
     public var masters = 0
     public var stepDowns = 0
+    /// Deaths of a master after which it was plain who was to be elected, and was.
+    public var electionsJudged = 0
     public var transfers = 0
     public var merges = 0
     public var aborts = 0
@@ -92,6 +129,8 @@ public struct ClusterTally: Sendable, Hashable {
     /// Requests of clients that were answered, granted or not.
     public var answers = 0
     public var refusals = 0
+    /// Requests over HTTP that were answered, if only that there is no answer.
+    public var visitsAnswered = 0
     public var timeOuts = 0
 
     public init() {}
@@ -105,8 +144,11 @@ public struct ClusterTally: Sendable, Hashable {
         left.stops += right.stops
         left.deaths += right.deaths
         left.memoryLosses += right.memoryLosses
+        left.damages += right.damages
+        left.damagesFound += right.damagesFound
         left.masters += right.masters
         left.stepDowns += right.stepDowns
+        left.electionsJudged += right.electionsJudged
         left.transfers += right.transfers
         left.merges += right.merges
         left.aborts += right.aborts
@@ -121,6 +163,7 @@ public struct ClusterTally: Sendable, Hashable {
         left.repliesToClients += right.repliesToClients
         left.answers += right.answers
         left.refusals += right.refusals
+        left.visitsAnswered += right.visitsAnswered
         left.timeOuts += right.timeOuts
     }
 }

@@ -94,21 +94,20 @@ public enum ClusterStory: String, Sendable, CaseIterable {
     /// The trace of the story up to the end of its faults and a little beyond, without what happens all the time.
     public func tell() -> [String] {
         let result = scenario.run(recordsTrace: true)
-        var lines: [String] = []
+        var lines = [result.names.heads()[1]]
         var columns = ""
-        for line in result.trace {
-            let cells = line.split(separator: "│", omittingEmptySubsequences: false).map { String($0) }
-            guard cells.count > 2 else { continue }
+        for line in result.lines {
             // Role and epoch; the index goes on all the time.
-            let standing = cells[1..<(cells.count - 1)].map { cell in
-                cell.split(separator: " ").prefix(2).joined(separator: " ")
+            let standing = line.columns.map { column in
+                column.split(separator: " ").prefix(2).joined(separator: " ")
             }.joined(separator: "|")
-            let isTold = ClusterStory.telling.contains { cells[cells.count - 1].contains($0) }
-            guard standing != columns || isTold else { continue }
+            let isTold = !line.kinds.isDisjoint(with: .faults) || line.kinds.isEmpty
+            guard standing != columns || isTold || ClusterStory.telling.contains(where: { line.text.contains($0) })
+            else { continue }
             columns = standing
-            lines.append(ClusterStory.trimmed(line))
+            lines.append(ClusterStory.trimmed(line.words()))
         }
-        lines.append("trace hash \(String(result.traceHash, radix: 16))")
+        lines.append(result.hashLine)
         lines.append(contentsOf: result.violations.map { "VIOLATION \($0)" })
         return lines
     }
@@ -121,8 +120,8 @@ public enum ClusterStory: String, Sendable, CaseIterable {
 
     /// What is told although nobody's standing changes.
     private static let telling = [
-        "dies", "cut off", "bus is cut", "disk is full", "is commanded", "suspects(", "stands(", "becameMaster",
-        "steppedDown", "HANDOVER", "transferBegan", "transferEnded", "WELCOME-DONE", "merged(", "aborted(", "healed",
-        "WELCOME", "COORDINATOR", "trackerDown", "is refused", "gives up", "stops",
+        "is commanded", "; misses ", "; stands for ", "; becomes master", "; is no longer master", "HANDOVER",
+        "; begins to fetch", "; holds the whole state", "; has merged", "; knows entry", "WELCOME", "COORDINATOR",
+        "; takes tracker", "is refused", "gives up", "; has answered all",
     ]
 }

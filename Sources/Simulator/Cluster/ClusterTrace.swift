@@ -1,25 +1,37 @@
 /// All that happens in a cluster, as one number and, where wanted, as text: time, one column for each tracker, and what
 /// happened.
 ///
-///      12.345678 │ M 2.3 14   │ S 2.3 14   │ -          │ 1 ‹ 2 OK 2.3/15
+///          seconds │ tracker 1        │ tracker 2        │ tracker 3        │ what happens
+///        12.345678 │ M 2.3 14+        │ S 2.3 14         │ -                │ tracker 1 hears 2: OK [2.3] entry 15
 ///
 /// A column holds role (M master, m not serving yet, S slave, s not in good standing, C candidate, N newcomer,
 /// F fenced, - down), the epoch promised, and the last entry applied.
+///
+/// The number takes in numbers only: how lines are worded changes no hash.
 
 import Primitives
 import TrackerLogic
 import Wire
 
 struct ClusterTrace: Sendable {
-    private static let width = 16
     private var trace = Trace(isRecording: false)
-    private(set) var lines: [String] = []
+    private(set) var lines: [TraceLine] = []
     let isRecording: Bool
+    let names: TrackerNames
+    /// Whoever sends from a later place is a stranger.
+    let clientCount: Int
     private var columns: [String]
+    /// For each tracker, the writes that it has not been told of.
+    private var writes: [[(token: PersistToken, name: String)]]
+    /// When the message was sent that is delivered now, and late.
+    private var sentAt: Instant?
 
-    init(nodeCount: Int, isRecording: Bool) {
+    init(names: TrackerNames, clientCount: Int, isRecording: Bool) {
+        self.names = names
+        self.clientCount = clientCount
         self.isRecording = isRecording
-        columns = Array(repeating: ClusterTrace.padded("-"), count: nodeCount)
+        columns = Array(repeating: "-", count: names.short.count)
+        writes = Array(repeating: [], count: names.short.count)
     }
 
     var hash: UInt64 { trace.hash }
@@ -53,30 +65,60 @@ struct ClusterTrace: Sendable {
 
     // MARK: - Text
 
+    /// What stands in a tracker's column from now on.
     mutating func show(_ node: Int, _ text: @autoclosure () -> String) {
         guard isRecording else { return }
-        columns[node] = ClusterTrace.padded(text())
+        columns[node] = text()
+    }
+
+    /// The message that is delivered next was sent so long ago that people should know.
+    mutating func isLate(since time: Instant, now: Instant) {
+        guard isRecording, now - time >= .seconds(1) else { return }
+        sentAt = time
     }
 
     /// Adds a line; the text is not even made where nobody wants it.
-    mutating func line(_ time: Instant, _ what: @autoclosure () -> String) {
+    ///
+    /// - Parameters:
+    ///   - kinds: nothing for what everybody wants to see.
+    ///   - trackers: places, one bit each.
+    mutating func line(
+        _ time: Instant, _ kinds: TraceKinds = [], about trackers: UInt32 = 0, _ what: @autoclosure () -> String
+    ) {
         guard isRecording else { return }
-        var line = Trace.text(time)
-        for column in columns {
-            line += " │ "
-            line += column
+        lines.append(TraceLine(time: time, trackers: trackers, kinds: kinds, columns: columns, text: what()))
+    }
+
+    /// Adds a line about one tracker, which begins with its name.
+    mutating func line(_ time: Instant, _ kinds: TraceKinds, of node: Int, _ what: @autoclosure () -> String) {
+        guard isRecording else { return }
+        let text = "\(names[node]) \(what())"
+        line(time, kinds, about: 1 << UInt32(node), text)
+    }
+
+    /// Adds a line about a step, in words.
+    mutating func line(_ time: Instant, _ node: Int, _ event: Event, _ effects: Effects, _ inspection: Inspection) {
+        guard isRecording else { return }
+        columns[node] = ClusterText.column(inspection, named: names.short[node])
+        var write: String?
+        switch event {
+        case .started: writes[node] = []
+        case .persisted(let token), .persistFailed(let token, _):
+            if let place = writes[node].firstIndex(where: { $0.token == token }) {
+                write = writes[node].remove(at: place).name
+            }
+        case .datagramsReceived, .requestReceived, .deadlineReached, .commandReceived, .messageReceived,
+            .busConnected, .busLost, .reportMade:
+            break
         }
-        lines.append(line + " │ " + what())
-    }
-
-    /// The last line.
-    mutating func end() {
-        guard isRecording else { return }
-        lines.append("trace hash \(String(hash, radix: 16))")
-    }
-
-    private static func padded(_ text: String) -> String {
-        text + String(repeating: " ", count: max(0, width - text.count))
+        for persist in effects.persists { writes[node].append((persist.token, persist.change.name)) }
+        var what = ClusterText.describe(event, clientCount: clientCount, write: write)
+        if let sentAt {
+            what += " (sent \(Figure.seconds(time - sentAt)) s before)"
+            self.sentAt = nil
+        }
+        what += ClusterText.describe(effects, clientCount: clientCount)
+        line(time, event.kinds.union(effects.kinds), of: node, what)
     }
 }
 

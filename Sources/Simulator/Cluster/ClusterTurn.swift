@@ -31,16 +31,17 @@ public struct ClusterTurn: Sendable, Hashable {
 extension ClusterWorld {
     mutating func take(_ turn: ClusterTurn) {
         switch turn.event {
-        case .crash(let node, let downtime): die(node, "dies", for: downtime)
+        case .crash(let node, let downtime): die(node, "dies", by: "the script", for: downtime)
         case .stop(let node): stop(node)
         case .partition(let side, let duration):
-            trace.line(now, "\(side) and the others are cut off from each other")
-            bus.split(side.reduce(0) { $0 | 1 << UInt32($1) }, isOneWay: false, until: now + duration)
+            cutApart(side.reduce(0) { $0 | 1 << UInt32($1) }, isOneWay: false, for: duration, "the script")
         case .brokerOutage(let duration):
-            for node in nodes.indices { cutOff(node, duration, "broker outage") }
+            for node in nodes.indices { cutOff(node, duration, "the script (broker outage)") }
         case .fullDisks(let places, let duration):
             for node in places {
-                trace.line(now, "\(node): its disk is full")
+                begin(
+                    .disk, "the script", "\(trace.names[node]) with a full disk", trackers: 1 << UInt32(node),
+                    for: duration)
                 nodes[node].disk.failure = .full
                 queue.put(.diskRecovers(node), at: now + duration)
             }

@@ -101,7 +101,7 @@ extension ClusterWorld {
 
     /// A request of a client has come to its end.
     private mutating func ended(_ place: Int, _ outcome: Announcer.Outcome) {
-        trace.line(now, "client \(place): \(World.describe(outcome))")
+        trace.line(now, .clients, "client \(place) \(ClusterText.describe(outcome))")
         if let nudgedAt, let askedAt = clients[place].askedAt, askedAt >= nudgedAt,
             now - askedAt > ClusterWorld.answerBound, !mayBeUnheard(since: askedAt)
         {
@@ -185,7 +185,10 @@ extension ClusterWorld {
     mutating func act(_ place: Int, _ act: SimulatedClient.Act) {
         // After the faults everybody stays as he is.
         guard !isHealed || act == .scrape else { return }
-        trace.line(now, "client \(place): \(act)")
+        if trace.isRecording {
+            let client = clients[place]
+            trace.line(now, .clients, "client \(place) \(ClusterText.describe(act, client))")
+        }
         switch act {
         case .arrive: arrive(place)
         case .progress:
@@ -217,8 +220,15 @@ extension ClusterWorld {
         for (delay, act) in workload.visit(&clients[place]) {
             queue.put(.clientActs(place, resolve: clients[place].resolve, act), at: now + delay)
         }
+        if trace.isRecording {
+            let (infoHash, home) = (clients[place].infoHash, home(of: place))
+            trace.line(now, .clients, "client \(place) starts with \(infoHash) at \(home)")
+        }
         stepClient(place, .downloadStarted(clients[place].subject, clients[place].progress))
     }
+
+    /// Whom a client asks.
+    func home(of place: Int) -> String { options.entry == .group ? "the group" : trace.names[clients[place].home] }
 
     private mutating func depart(_ place: Int) {
         clients[place].resolve += 1

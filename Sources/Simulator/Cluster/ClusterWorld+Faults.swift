@@ -11,54 +11,162 @@ extension ClusterWorld {
         queue.put(.fault, at: now + gap)
         guard let fault = plan.fault() else { return }
         tally.faults[fault.kind.rawValue] += 1
-        trace.line(now, "fault \(plan.lastFault): \(fault.kind) for \(fault.duration.wholeMilliseconds) ms")
+        let cause = "fault \(plan.lastFault)"
+        if options.faults.killsMastersOnly { return killMaster(cause) }
+        elections.trouble(until: now + fault.duration)
         switch fault.kind {
         case .crash, .pause, .busLoss, .cleanStop, .brokenDisk, .diskFailure, .slowDisk, .clockStep, .darkness,
             .memoryLoss:
-            hit(victim(), fault)
+            hit(victim(), fault, cause)
         case .partition, .oneWayPartition:
-            bus.split(plan.side(of: nodes.count), isOneWay: fault.kind == .oneWayPartition, until: now + fault.duration)
-        case .deafLinks:
-            for from in nodes.indices {
-                for to in nodes.indices where from != to && plan.random.oneIn(3) {
-                    bus.block(from: from, to: to, until: now + fault.duration)
-                }
-            }
+            let side = plan.side(of: nodes.count)
+            cutApart(side, isOneWay: fault.kind == .oneWayPartition, for: fault.duration, cause)
+        case .deafLinks: deafen(for: fault.duration, cause)
         case .clog, .slowPair:
             guard nodes.count > 1 else { return }
             let from = victim()
             let to = (from + 1 + plan.random.below(nodes.count - 1)) % nodes.count
             if fault.kind == .clog {
                 bus.clog(from: from, to: to, until: now + fault.duration)
+                begin(.clogged, cause, "messages held", from: from, to: to, for: fault.duration)
             } else {
                 let delay = plan.random.between(.milliseconds(10), .seconds(2))
                 bus.slow(from: from, to: to, by: delay, until: now + fault.duration)
+                begin(
+                    .slow, cause, "messages \(Figure.seconds(delay)) s later", from: from, to: to, for: fault.duration)
             }
-        case .brokerOutage: for node in nodes.indices { cutOff(node, fault.duration, "broker outage") }
-        case .ruleChange: command(.setAccess(workload.rules()))
-        case .registration: register()
-        case .memberChange: changeMembers()
-        case .handover: command(.handOver(to: someID()))
+        case .brokerOutage: for node in nodes.indices { cutOff(node, fault.duration, "\(cause) (broker outage)") }
+        case .ruleChange:
+            wish(fault, cause)
+            command(.setAccess(workload.rules()))
+        case .registration:
+            wish(fault, cause)
+            register()
+        case .memberChange:
+            wish(fault, cause)
+            changeMembers()
+        case .handover:
+            wish(fault, cause)
+            command(.handOver(to: someID()))
         }
     }
 
+    /// Only the master dies, and only where nobody else is troubled; it comes back when another one has settled.
+    private mutating func killMaster(_ cause: String) {
+        guard let master = seats.firstIndex(where: \.isMaster), mayTrouble(master) else { return }
+        die(master, "dies", by: cause, for: .seconds(6))
+    }
+
+    private mutating func wish(_ fault: ClusterFault, _ cause: String) {
+        trace.line(now, [.faults, .commands], "\(cause): the operator wants a \(fault.kind.words)")
+    }
+
+    // MARK: - Links
+
+    /// - Parameter side: trackers that are cut off from the others, one bit each.
+    mutating func cutApart(_ side: UInt32, isOneWay: Bool, for duration: Duration, _ cause: String) {
+        bus.split(side, isOneWay: isOneWay, until: now + duration)
+        guard isTold else { return }
+        let inside = nodes.indices.filter { side >> UInt32($0) & 1 == 1 }
+        let outside = nodes.indices.filter { side >> UInt32($0) & 1 == 0 }
+        var links = inside.flatMap { from in outside.map { ClusterTrouble.Link(from: from, to: $0) } }
+        if !isOneWay { links += links.map { ClusterTrouble.Link(from: $0.to, to: $0.from) } }
+        let names = trace.names
+        let text =
+            isOneWay
+            ? "one-way partition, \(names.list(inside)) not heard by \(names.list(outside))"
+            : "partition \(names.list(inside)) | \(names.list(outside))"
+        begin(
+            .deaf, cause, text, trackers: 1 << UInt32(nodes.count) - 1, links: links, for: duration, endsByTime: true)
+    }
+
+    private mutating func deafen(for duration: Duration, _ cause: String) {
+        var links: [ClusterTrouble.Link] = []
+        for from in nodes.indices {
+            for to in nodes.indices where from != to && plan.random.oneIn(3) {
+                bus.block(from: from, to: to, until: now + duration)
+                links.append(ClusterTrouble.Link(from: from, to: to))
+            }
+        }
+        guard isTold, !links.isEmpty else { return }
+        let names = trace.names
+        let words = nodes.indices.compactMap { to -> String? in
+            let unheard = links.filter { $0.to == to }.map { names.short[$0.from] }
+            return unheard.isEmpty ? nil : "\(names.short[to]) does not hear \(unheard.joined(separator: ", "))"
+        }
+        let trackers = links.reduce(0) { $0 | 1 << UInt32($1.from) | 1 << UInt32($1.to) } as UInt32
+        begin(
+            .deaf, cause, "deaf links, \(words.joined(separator: "; "))", trackers: trackers, links: links,
+            for: duration, endsByTime: true)
+    }
+
+    /// A fault of one link.
+    private mutating func begin(
+        _ kind: ClusterTrouble.Kind, _ cause: String, _ text: String, from: Int, to: Int, for duration: Duration
+    ) {
+        begin(
+            kind, cause, "\(text) from \(trace.names.short[from]) to \(trace.names.short[to])",
+            trackers: 1 << UInt32(from) | 1 << UInt32(to), links: [ClusterTrouble.Link(from: from, to: to)],
+            for: duration, endsByTime: true)
+    }
+
+    // MARK: - Trackers
+
     /// A fault of one node.
-    private mutating func hit(_ node: Int, _ fault: ClusterFault) {
+    private mutating func hit(_ node: Int, _ fault: ClusterFault, _ cause: String) {
+        let bit: UInt32 = 1 << UInt32(node)
+        let name = trace.names[node]
         switch fault.kind {
-        case .crash: if mayTrouble(node) { die(node, "dies") }
-        case .pause: if mayTrouble(node), nodes[node].isUp { hold(node, fault.duration, "by the clock") }
-        case .busLoss: if mayTrouble(node) { cutOff(node, fault.duration, "by the clock") }
-        case .cleanStop: if mayTrouble(node) { stop(node) }
-        case .brokenDisk: if mayTrouble(node), nodes[node].isUp { nodes[node].disk.failure = .broken }
-        case .memoryLoss: tryMemoryLoss(node, before: now + .seconds(5))
+        case .crash, .pause, .busLoss, .cleanStop, .brokenDisk:
+            guard mayTrouble(node) else {
+                return trace.line(
+                    now, .faults, about: bit,
+                    "\(cause) is left out: no \(fault.kind.words) of \(name) while another is in trouble")
+            }
+            guard nodes[node].isUp else {
+                return trace.line(
+                    now, .faults, about: bit, "\(cause) is left out: no \(fault.kind.words) of \(name), it is down")
+            }
+        case .memoryLoss, .diskFailure, .slowDisk, .clockStep, .darkness, .partition, .oneWayPartition, .deafLinks,
+            .clog, .slowPair, .brokerOutage, .ruleChange, .registration, .memberChange, .handover:
+            break
+        }
+        switch fault.kind {
+        case .crash: die(node, "dies", by: cause)
+        case .pause: hold(node, fault.duration, cause)
+        case .busLoss: cutOff(node, fault.duration, cause)
+        case .cleanStop:
+            trace.line(now, [.faults, .commands], about: bit, "\(cause): the operator stops \(name)")
+            stop(node)
+        case .brokenDisk:
+            nodes[node].disk.failure = .broken
+            begin(.brokenDisk, cause, "\(name) with a broken disk", trackers: bit)
+        case .memoryLoss:
+            trace.line(
+                now, .faults, about: bit, "\(cause): \(name) is to lose its disk as soon as all others are in step")
+            tryMemoryLoss(node, before: now + .seconds(5))
         case .diskFailure:
-            nodes[node].disk.failure = plan.diskFailure()
+            let failure = plan.diskFailure()
+            nodes[node].disk.failure = failure
+            begin(.disk, cause, "no write of \(name), \(failure.words)", trackers: bit, for: fault.duration)
             queue.put(.diskRecovers(node), at: now + fault.duration)
         case .slowDisk:
-            nodes[node].disk.options.maxDelay = plan.random.between(.milliseconds(10), .seconds(3))
+            let delay = plan.random.between(.milliseconds(10), .seconds(3))
+            nodes[node].disk.options.maxDelay = delay
+            begin(
+                .disk, cause, "writes of \(name) take up to \(Figure.seconds(delay)) s", trackers: bit,
+                for: fault.duration)
             queue.put(.diskRecovers(node), at: now + fault.duration)
-        case .clockStep: nodes[node].clock.step(wall: plan.clockStep())
-        case .darkness: seats[node].darkUntil = now + fault.duration
+        case .clockStep:
+            let step = plan.clockStep()
+            nodes[node].clock.step(wall: step)
+            let text = "\(step < 0 ? "back" : "ahead") by \(Figure.seconds(.milliseconds(abs(step)))) s"
+            trace.line(now, .faults, about: bit, "\(cause): the wall clock of \(name) is set \(text)")
+            mark(node, .clockStep, "clock \(text)")
+        case .darkness:
+            seats[node].darkUntil = now + fault.duration
+            begin(
+                .dark, cause, "no client reaches \(name)", trackers: bit, for: fault.duration, endsByTime: true)
         case .partition, .oneWayPartition, .deafLinks, .clog, .slowPair, .brokerOutage, .ruleChange, .registration,
             .memberChange,
             .handover:
@@ -75,7 +183,7 @@ extension ClusterWorld {
 
     /// A disk may be lost while no other is lost, down or behind: what only it held would be gone for good, and that
     /// would be nobody's fault.
-    private mutating func mayLoseMemory(_ victim: Int) -> Bool {
+    mutating func mayLoseMemory(_ victim: Int) -> Bool {
         guard nodes.count > 1, mayTrouble(victim), let own = nodes[victim].inspection, own.isServing, own.isWhole else {
             return false
         }
@@ -86,6 +194,7 @@ extension ClusterWorld {
         // That the members have changed is certain, also for who begins anew, once an entry is decided behind it.
         if profile == .paxos, own.position.index <= membersChangedAt { return false }
         for node in nodes.indices {
+            if nodes[node].disk.memory?.isDamaged == true { return false }
             guard let other = nodes[node].inspection, other.isServing, other.isWhole, !other.isFenced,
                 other.role == .master || other.role == .slave, other.promised == own.promised,
                 other.position == own.position
@@ -103,6 +212,7 @@ extension ClusterWorld {
 
     mutating func recoverDisk(_ node: Int) {
         if nodes[node].disk.failure != .broken { nodes[node].disk.failure = nil }
+        endTroubles([.disk], of: node)
         nodes[node].disk.options.maxDelay = isHealed ? DiskOptions.healed.maxDelay : options.disk.maxDelay
     }
 
@@ -155,7 +265,10 @@ extension ClusterWorld {
     private var isAnyDiskLost: Bool { members.contains { hasLostDisk($0) } }
 
     private func hasLostDisk(_ id: UInt32) -> Bool {
-        nodes.contains { $0.configuration.id == id && $0.disk.record.promise?.isWhole != true }
+        nodes.contains {
+            $0.configuration.id == id
+                && ($0.disk.record.promise?.isWhole != true || $0.disk.memory?.isDamaged == true)
+        }
     }
 
     // MARK: - All is well again
@@ -163,7 +276,12 @@ extension ClusterWorld {
     /// Ends the faults.
     mutating func heal() {
         isHealed = true
-        trace.line(now, "the world is healed")
+        trace.line(now, [], "the world is healed")
+        if isTold {
+            for over in troubles.takeAll(where: { $0.isOfLinks || $0 == .dark || $0 == .disk || $0 == .brokenDisk }) {
+                end(over, at: now)
+            }
+        }
         bus.heal()
         network.options = .healed
         network.isDarkUntil = now
@@ -172,7 +290,7 @@ extension ClusterWorld {
             let isBroken = nodes[node].disk.isBroken || nodes[node].disk.failure == .broken
             nodes[node].disk.failure = nil
             seats[node].darkUntil = now
-            if isBroken { die(node, "has a broken disk") }
+            if isBroken { die(node, "stops", by: "the operator, for its broken disk") }
             let (life, cut) = (nodes[node].life, seats[node].cut)
             if !nodes[node].isUp {
                 queue.put(.nodeReturns(node, life: life), at: now + .milliseconds(10))
@@ -186,7 +304,7 @@ extension ClusterWorld {
     /// Everybody asks anew, whatever he was waiting for.
     mutating func nudge() {
         nudgedAt = now
-        trace.line(now, "everybody asks anew")
+        trace.line(now, [], "everybody asks anew")
         for place in clients.indices {
             switch (clients[place].kind, clients[place].stage) {
             case (.scraper, _): stepClient(place, .scrapeWanted(workload.scrape()))
@@ -194,12 +312,14 @@ extension ClusterWorld {
             case (.peer, .present), (.peer, .leaving): stepClient(place, .updateWanted)
             }
         }
+        visitAll()
         queue.put(.reckoning, at: now + ClusterWorld.reckoningTime)
     }
 
     /// Looks at what has become of all.
     mutating func reckon() {
-        trace.line(now, "the world is looked at")
+        trace.line(now, [], "the world is looked at")
+        checkVisits()
         var unanswered: [(client: Int, since: Instant)] = []
         for place in clients.indices {
             guard let askedAt = clients[place].askedAt, now - askedAt > ClusterWorld.answerBound,

@@ -8,7 +8,9 @@ extension ClusterWorld {
     // MARK: - Life and death
 
     mutating func bringUp(_ node: Int) {
+        elections.trouble(until: now)
         nodes[node].lastTold = now
+        readDisk(node)
         // The first number that a life draws is its incarnation.
         var peek = nodes[node].random
         lives.append((peek.next(), node))
@@ -21,6 +23,7 @@ extension ClusterWorld {
         } catch {
             return violate(.recordIsReadable, "node \(node): \(error)")
         }
+        endTroubles([.down], of: node)
         mark(node, .started, "starts")
         let life = nodes[node].life
         step(node, .started)
@@ -31,22 +34,52 @@ extension ClusterWorld {
         strikes(node, at: .restarted)
     }
 
-    /// - Parameter given: how long it is down; drawn where nil.
-    mutating func die(_ node: Int, _ cause: @autoclosure () -> String, for given: Duration? = nil) {
+    /// - Parameters:
+    ///   - text: what happens to it.
+    ///   - cause: whose doing it is.
+    ///   - given: how long it is down; drawn where nil.
+    mutating func die(_ node: Int, _ text: String, by cause: String, for given: Duration? = nil) {
         guard nodes[node].isUp else { return }
         tally.deaths += 1
+        watchElection(after: node)
         let downtime = isHealed ? .milliseconds(10) : given ?? plan.downtime()
         trace.absorb(now, 3, node)
-        leave(node, .died, cause())
+        leave(node, .died, text, by: cause, for: downtime)
         comeBack(node, after: downtime)
     }
 
+    /// Whether a death is one after which it is plain who is to be master next: all others are well, of one mind and in
+    /// step, and nothing is lost between them.
+    private mutating func watchElection(after node: Int) {
+        guard options.hasGoodWays, seats[node].isMaster, let own = nodes[node].inspection, own.isServing else {
+            return elections.trouble(until: now)
+        }
+        var candidates: [ElectionWatch.Candidate] = []
+        for other in nodes.indices where other != node {
+            guard nodes[other].heldUntil <= now, !nodes[other].isStopping, seats[other].isToldOnBus,
+                let sight = nodes[other].inspection, sight.isServing, sight.isWhole, sight.role == .slave,
+                sight.promised == own.promised
+            else { return elections.trouble(until: now) }
+            if own.voters.contains(sight.life.id) {
+                candidates.append(ElectionWatch.Candidate(id: sight.life.id, index: sight.position.index))
+            }
+        }
+        guard candidates.count * 2 > own.voters.count else { return elections.trouble(until: now) }
+        elections.masterDied(own.life.id, candidates: candidates, at: now)
+    }
+
     /// A life ends, and with it all that was planned for it.
-    private mutating func leave(_ node: Int, _ kind: ClusterHistory.Kind, _ text: @autoclosure () -> String) {
+    private mutating func leave(
+        _ node: Int, _ kind: ClusterHistory.Kind, _ text: String, by cause: String, for downtime: Duration
+    ) {
         for write in nodes[node].disk.crash() { becomeDurable(node, write.change) }
         trace.show(node, "-")
-        trace.line(now, "\(node): \(text())")
-        mark(node, kind, text())
+        trace.line(
+            now, [.faults, .lives], of: node, "\(text): \(cause); is down for \(Figure.seconds(downtime)) s")
+        mark(node, kind, text)
+        endTroubles([.held, .noBus, .brokenDisk], of: node, "gives way to its end")
+        begin(
+            .down, cause, "\(trace.names[node]) down", trackers: 1 << UInt32(node), for: downtime, isQuiet: true)
         nodes[node].die()
         seats[node].isOnBus = false
         seats[node].isToldOnBus = false
@@ -62,10 +95,13 @@ extension ClusterWorld {
 
     /// The node dies, and all that it knew is gone.
     mutating func loseMemory(_ node: Int) {
-        die(node, "dies, and loses its disk")
+        die(node, "dies, and loses its disk", by: "a fault that waited for all to be in step")
         var options = options.disk
         options.maxDelay = nodes[node].disk.options.maxDelay
+        var memory = nodes[node].disk.memory
+        memory?.begin(DiskRecord())
         nodes[node].disk = SimulatedDisk(options: options, random: nodes[node].disk.random)
+        nodes[node].disk.memory = memory
         tally.memoryLosses += 1
         checks.memoryLost(node: node, at: now)
     }
@@ -74,6 +110,7 @@ extension ClusterWorld {
     mutating func stop(_ node: Int) {
         guard nodes[node].isUp, !nodes[node].isStopping, nodes[node].heldUntil <= now else { return }
         nodes[node].isStopping = true
+        elections.trouble(until: now)
         let life = nodes[node].life
         queue.put(.stopOverdue(node, life: life), at: now + .seconds(10))
         step(node, .commandReceived(.drain))
@@ -85,7 +122,7 @@ extension ClusterWorld {
         tally.stops += 1
         let downtime = isHealed ? .milliseconds(10) : plan.downtime()
         trace.absorb(now, 4, node)
-        leave(node, .stopped, "stops")
+        leave(node, .stopped, "stops in good order", by: "the operator", for: downtime)
         comeBack(node, after: downtime)
     }
 
@@ -94,39 +131,51 @@ extension ClusterWorld {
     mutating func observe(_ node: Int, _ observation: Observation) {
         switch observation {
         case .drained: if nodes[node].isUp { close(node) }
+        case .voteFailed(let failure): mark(node, .storageFailed, failure.words)
         case .storageFailed(let failure, _):
-            mark(node, .storageFailed, "\(failure)")
+            mark(node, .storageFailed, failure.words)
             guard failure == .broken, nodes[node].isUp, !nodes[node].isStopping else { return }
             // The operator looks after it and starts it again.
             nodes[node].isStopping = true
             queue.put(.stopOverdue(node, life: nodes[node].life), at: now + plan.downtime())
         case .becameMaster(let epoch):
             tally.masters += 1
+            if let id = nodes[node].inspection?.life.id { judge(elections.serves(id, at: now)) }
             lastMasterAt = now
             seats[node].isMaster = true
-            mark(node, .becameMaster, "master \(epoch)")
+            mark(node, .becameMaster, "master of \(epoch)")
         case .steppedDown(let epoch, let reason):
             tally.stepDowns += 1
             seats[node].isMaster = false
-            mark(node, .steppedDown, "\(epoch) \(reason)")
-        case .follows(let master, let epoch): mark(node, .follows, "\(master) \(epoch)")
-        case .stands(let epoch): mark(node, .stands, "\(epoch)")
+            mark(node, .steppedDown, "\(epoch): \(reason.words)")
+        case .follows(let master, let epoch): mark(node, .follows, "\(master) in \(epoch)")
+        case .stands(let epoch):
+            judge(elections.stands(epoch.id, at: now))
+            mark(node, .stands, "\(epoch)")
         case .transferBegan, .transferEnded:
             tally.transfers += 1
-            mark(node, .transfer, "\(observation)")
+            elections.trouble(until: now)
+            mark(node, .transfer, ClusterText.describe(observation))
         case .merged: tally.merges += 1
         case .aborted:
             tally.aborts += 1
-            mark(node, .aborted, "\(observation)")
+            mark(node, .aborted, ClusterText.describe(observation))
         case .membersChanged(let ids):
             tally.memberChanges += 1
+            elections.trouble(until: now)
             if ids.count < members.count { isRemovalAsked = false }
             members = ids
             membersChangedAt = max(membersChangedAt, nodes[node].appliedIndex ?? 0)
-        case .commandRefused: tally.refusedCommands += 1
-        case .storageRecovered, .accessChanged, .registryChanged, .suspects, .fenced, .joinRefused, .idAssigned,
-            .trackerUp, .trackerDown, .diverged:
+        case .commandRefused, .commandDropped: tally.refusedCommands += 1
+        case .suspects(let epoch): mark(node, .suspects, "\(epoch)")
+        case .fenced: mark(node, .fenced, "fenced")
+        case .storageRecovered, .voteRecovered, .settingsDiffer, .accessChanged, .registryChanged, .joinRefused,
+            .idAssigned, .trackerUp, .trackerDown:
             break
+        case .diverged(let position):
+            // Disks that are damaged have no vote, so there is one history.
+            guard profile == .paxos else { return }
+            violate(.statesAgree, "node \(node) holds something else than its master at \(position.index)")
         }
     }
 
@@ -149,25 +198,28 @@ extension ClusterWorld {
         seats[node].troubledUntil = max(seats[node].troubledUntil, now + duration)
     }
 
-    mutating func hold(_ node: Int, _ duration: Duration, _ cause: @autoclosure () -> String) {
+    mutating func hold(_ node: Int, _ duration: Duration, _ cause: String) {
         guard nodes[node].heldUntil <= now else { return }
+        elections.trouble(until: now + duration)
         nodes[node].heldUntil = now + duration
         trouble(node, for: duration)
         trace.absorb(now, 5, node)
-        trace.line(now, "\(node): is held for \(duration.wholeMilliseconds) ms: \(cause())")
+        begin(
+            .held, cause, "\(trace.names[node]) held", trackers: 1 << UInt32(node), for: duration, endsByTime: true)
         mark(node, .paused, "\(duration.wholeMilliseconds) ms")
     }
 
     // MARK: - The bus of one node
 
     /// Nothing that it sends goes out any more, and it hears nothing; it will notice.
-    mutating func cutOff(_ node: Int, _ duration: Duration, _ cause: @autoclosure () -> String) {
+    mutating func cutOff(_ node: Int, _ duration: Duration, _ cause: String) {
         guard seats[node].isOnBus else { return }
+        elections.trouble(until: now + duration)
         seats[node].isOnBus = false
         seats[node].cut += 1
         trouble(node, for: duration)
         trace.absorb(now, 6, node)
-        trace.line(now, "\(node): its bus is cut for \(duration.wholeMilliseconds) ms: \(cause())")
+        begin(.noBus, cause, "no bus at \(trace.names[node])", trackers: 1 << UInt32(node), for: duration)
         let notice = plan.random.between(.zero, min(duration, bus.options.maxNoticeDelay))
         let (life, cut) = (nodes[node].life, seats[node].cut)
         queue.put(.busLossTold(node, life: life, cut: cut), at: now + notice)
@@ -183,6 +235,7 @@ extension ClusterWorld {
 
     mutating func connectBus(_ node: Int, _ cut: Int) {
         guard seats[node].cut == cut, !seats[node].isOnBus else { return }
+        elections.trouble(until: now)
         // Nobody gets a new connection without having lost the old one.
         tellBusLoss(node, cut)
         guard nodes[node].isUp, seats[node].cut == cut else { return }
@@ -190,6 +243,7 @@ extension ClusterWorld {
         seats[node].cut += 1
         seats[node].isOnBus = true
         seats[node].isToldOnBus = true
+        endTroubles([.noBus], of: node)
         mark(node, .busConnected, "has its bus")
         step(node, .busConnected)
     }
@@ -199,7 +253,8 @@ extension ClusterWorld {
     mutating func send(_ node: Int, _ message: ClusterMessage) {
         guard seats[node].isOnBus else { return }
         tally.messagesSent += 1
-        let letter = Letter(message, from: node, sentAt: now)
+        if case .handover = message.body { elections.trouble(until: now) }
+        let letter = Letter(message, from: node, sentAt: now, number: keep(message, of: node))
         if case .one(let life) = message.destination, !bus.options.isShared {
             if let receiver = self.node(of: life), receiver != node { post(letter, to: receiver) }
         } else {
@@ -239,14 +294,33 @@ extension ClusterWorld {
             return queue.put(.messageAtNode(node, letter), at: nodes[node].heldUntil)
         }
         tally.messagesDelivered += 1
+        trace.isLate(since: letter.sentAt, now: now)
         if keepsHistory { keep(letter, to: node, at: now) }
         step(node, .messageReceived(letter.message))
+    }
+
+    /// - Returns: the place of the message in the history; -1 where none is kept.
+    private mutating func keep(_ message: ClusterMessage, of node: Int) -> Int {
+        guard keepsHistory else { return -1 }
+        var bytes: [UInt8] = []
+        message.encode(into: &bytes)
+        var destination: UInt64 = 0
+        var receivers: UInt32 = ~(1 << UInt32(node)) & (1 << UInt32(nodes.count) - 1)
+        if case .one(let life) = message.destination {
+            destination = life.incarnation
+            if !bus.options.isShared { receivers = self.node(of: life).map { 1 << UInt32($0) } ?? 0 }
+        }
+        history.letters.append(
+            ClusterHistory.Letter(
+                time: now, from: node, incarnation: message.sender.incarnation, destination: destination,
+                receivers: receivers, bytes: bytes))
+        return history.letters.count - 1
     }
 
     private mutating func keep(_ letter: Letter, to node: Int, at time: Instant?) {
         history.transmissions.append(
             ClusterHistory.Transmission(
                 sentAt: letter.sentAt, receivedAt: time, from: letter.from, to: node,
-                name: letter.message.body.name))
+                name: letter.message.body.name, letter: letter.number))
     }
 }

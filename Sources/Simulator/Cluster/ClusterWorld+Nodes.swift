@@ -45,6 +45,7 @@ extension ClusterWorld {
     private mutating func carryOut(_ node: Int) {
         let moments = isHealed ? 0 : effects.moments
         if !effects.replies.isEmpty { reply(node) }
+        if !effects.answers.isEmpty { answerVisitors(node) }
         if !isHealed, !effects.messages.isEmpty || !effects.persists.isEmpty,
             strikes(ClusterMoment.halfWay.bit) != nil, mayTrouble(node)
         {
@@ -52,7 +53,7 @@ extension ClusterWorld {
             let rest = plan.random.below(effects.messages.count + 1)
             for place in 0..<rest { send(node, effects.messages[place]) }
             effects.removeAll()
-            return die(node, "dies half-way")
+            return die(node, "dies half-way through a step", by: strikeName(.halfWay))
         }
         for place in effects.messages.indices { send(node, effects.messages[place]) }
         if !effects.persists.isEmpty {
@@ -77,6 +78,8 @@ extension ClusterWorld {
         }
     }
 
+    private func strikeName(_ moment: ClusterMoment) -> String { "strike \(plan.lastStrike) (\(moment.words))" }
+
     private mutating func strikes(_ moments: UInt32) -> ClusterMoment? { plan.strikes(at: moments) }
 
     /// Something happens to a node at a bad moment.
@@ -89,9 +92,9 @@ extension ClusterWorld {
         guard mayTrouble(node) else { return }
         tally.struck[moment.rawValue] += 1
         switch plan.blow() {
-        case .crash: die(node, "dies: \(moment)")
-        case .pause(let duration): hold(node, duration, "\(moment)")
-        case .cut(let duration): cutOff(node, duration, "\(moment)")
+        case .crash: die(node, "dies", by: strikeName(moment))
+        case .pause(let duration): hold(node, duration, strikeName(moment))
+        case .cut(let duration): cutOff(node, duration, strikeName(moment))
         }
     }
 
@@ -116,7 +119,9 @@ extension ClusterWorld {
         trace.absorb(now, 2, node)
         trace.absorb(UInt64(end.writes.count) << 8 | (end.failure?.tag ?? 0))
         trace.line(
-            now, "\(node): \(end.writes.count) writes \(end.failure.map { "failed: \($0)" } ?? "durable, untold")")
+            now, .disk, of: node,
+            "has \(Words.counted(end.writes.count, "write")) \(end.failure.map { "failed: \($0.words)" } ?? "on disk")"
+                + ", and has not been told yet")
         if let misfit = end.misfit { violate(.logHasNoGap, "disk \(node) cannot carry out \(misfit.name)") }
         var moments: UInt32 = 0
         for write in end.writes[..<end.durableCount] { moments |= becomeDurable(node, write.change) }

@@ -18,11 +18,14 @@ final class Letter: Sendable {
     let message: ClusterMessage
     let from: Int
     let sentAt: Instant
+    /// Its place in the history, where one is kept.
+    let number: Int
 
-    init(_ message: ClusterMessage, from: Int, sentAt: Instant) {
+    init(_ message: ClusterMessage, from: Int, sentAt: Instant, number: Int) {
         self.message = message
         self.from = from
         self.sentAt = sentAt
+        self.number = number
     }
 }
 
@@ -46,10 +49,12 @@ struct ClusterWorld: Sendable {
         case clientWakes(Int)
         case clientActs(Int, resolve: Int, SimulatedClient.Act)
         case strangerActs(Int)
+        case visitorActs(Int)
         case fault
         /// What a script says.
         case turn(Int)
         case diskRecovers(Int)
+        case damage
         /// A node is to lose its disk as soon as it may, if that is before a time.
         case memoryIsLost(Int, before: Instant)
         case heals
@@ -104,6 +109,12 @@ struct ClusterWorld: Sendable {
     var plan: ClusterFaultPlan
     var workload: Workload
     var strangers: RandomStream
+    var visitors: RandomStream
+    /// Requests over HTTP that wait, oldest first.
+    var visits: [OpenVisit] = []
+    var lastVisit: UInt64 = 0
+    /// Of damages to disks.
+    var damage: RandomStream
     /// What the operator gives to all trackers, so that connection ids are good at any of them.
     let secret: ClusterSecret
     /// The ids that vote, as the operator believes.
@@ -117,6 +128,10 @@ struct ClusterWorld: Sendable {
     var tally = ClusterTally()
     var history = ClusterHistory()
     let keepsHistory: Bool
+    /// What is wrong just now; empty where nobody reads the story.
+    var troubles = ClusterTroubles()
+    /// Why all is not well in the end, in words; empty where it is, or where nobody reads the story.
+    var reasons: [String] = []
     /// What the world itself finds wrong.
     var ownViolations: [Violation] = []
     /// Filled by the step under way, empty between steps.
@@ -127,6 +142,7 @@ struct ClusterWorld: Sendable {
     var isHealed = false
     /// When everybody was made to ask anew.
     var nudgedAt: Instant?
+    var elections: ElectionWatch
     var lastMasterAt = Instant(nanoseconds: 0)
     var isOver = false
 
@@ -143,7 +159,8 @@ struct ClusterWorld: Sendable {
         plan = ClusterFaultPlan(options: options.faults, random: stream(ClusterStreams.faults))
         workload = Workload(options: options.people, random: stream(ClusterStreams.workload))
         strangers = stream(ClusterStreams.strangers)
-        trace = ClusterTrace(nodeCount: options.nodeCount, isRecording: isRecording)
+        visitors = stream(ClusterStreams.visitors)
+        damage = stream(ClusterStreams.damage)
         var people = stream(ClusterStreams.people)
         clients = ClusterWorld.clients(options, &people, seed: seed)
         tiers = clients.map { _ in
@@ -156,8 +173,11 @@ struct ClusterWorld: Sendable {
         let strangerPlaces = clients.count..<(clients.count + options.strangerCount)
         addresses = clients.map(\.address) + strangerPlaces.map { AddressPlan.client($0, house: $0, isIPv6: false) }
         let configurations = options.configurations(profile)
+        trace = ClusterTrace(
+            names: TrackerNames(configurations.map(\.id)), clientCount: clients.count, isRecording: isRecording)
         members = configurations[0].cluster?.members ?? []
         checks = ClusterChecks(profile: profile, configurations: configurations, clientAddresses: addresses)
+        elections = ElectionWatch(configurations[0].cluster)
         if options.hasGoodClocks { checks.clocksAreGood() }
         nodes = configurations.indices.map { ClusterWorld.node($0, options, configurations[$0], seed: seed) }
         seats = nodes.map { _ in Seat() }
@@ -169,9 +189,13 @@ struct ClusterWorld: Sendable {
         _ number: Int, _ options: ClusterOptions, _ configuration: NodeConfiguration, seed: UInt64
     ) -> SimulatedNode {
         var random = RandomStream(seed: seed, stream: ClusterStreams.nodes + UInt64(number))
-        let disk = SimulatedDisk(
+        var disk = SimulatedDisk(
             options: options.disk,
             random: RandomStream(seed: seed, stream: ClusterStreams.disks + UInt64(number)))
+        if options.faults.damageGap != nil {
+            let stream = ClusterStreams.damages + UInt64(number)
+            disk.memory = DiskMemory(random: RandomStream(seed: seed, stream: stream))
+        }
         let drift = Int64(random.below(UInt64(2 * options.maxDrift + 1))) - options.maxDrift
         let error = Int64(random.below(UInt64(2 * options.maxWallError + 1))) - options.maxWallError
         let clock = SimulatedClock(origin: Int64(random.below(1 << 50)), drift: drift, wallError: error)
@@ -207,20 +231,29 @@ struct ClusterWorld: Sendable {
             queue.put(.clientActs(place, resolve: 0, act), at: now + workload.arrival())
         }
         for number in 0..<options.strangerCount { queue.put(.strangerActs(number), at: now + .seconds(1)) }
+        for number in 0..<options.visitorCount { queue.put(.visitorActs(number), at: now + .seconds(1)) }
         if let gap = plan.gap() { queue.put(.fault, at: now + .seconds(1) + gap) }
         for number in options.script.indices { queue.put(.turn(number), at: now + options.script[number].at) }
         queue.put(.heals, at: now + options.coreLength)
+        planDamage()
     }
 
     // MARK: - The loop
 
     /// Runs until the end, or until something is wrong.
-    mutating func run() {
+    ///
+    /// - Parameter moment: where it stops, to be looked at; nil for the end.
+    mutating func run(until moment: Instant? = nil) {
         var eventsNow = 0
         while !isOver, ownViolations.isEmpty, checks.violations.isEmpty, let next = queue.take() {
+            if let moment, next.time > moment {
+                now = moment
+                return endTroubles()
+            }
             eventsNow = next.time == now ? eventsNow + 1 : 0
             now = next.time
             eventCount += 1
+            if isTold { endTroubles() }
             if eventsNow > ClusterWorld.maxEventsAtOnce {
                 violate(.timeGoesOn, "more than \(eventsNow - 1) events at one time")
             }
@@ -231,8 +264,12 @@ struct ClusterWorld: Sendable {
         }
         if !isOver, allViolations.isEmpty { violate(.timeGoesOn, "the world stands still") }
         trace.absorb(UInt64(allViolations.count))
-        for violation in allViolations { trace.line(now, "VIOLATION \(violation)") }
-        trace.end()
+        for violation in allViolations { trace.line(now, [], "VIOLATION \(violation)") }
+        if isTold, !allViolations.isEmpty { explain() }
+    }
+
+    mutating func judge(_ election: String?) {
+        if let election { violate(.preferredIsElected, election) }
     }
 
     mutating func violate(_ invariant: Invariant, _ detail: String) {
@@ -248,6 +285,7 @@ struct ClusterWorld: Sendable {
             if isTurn(of: node, life, happening) { poll(node) }
         case .nodeWakes(let node, let life):
             if isTurn(of: node, life, happening) { wake(node) }
+            judge(elections.pass(now))
         case .groupEnds(let node, let life):
             if nodes[node].life == life { endGroup(node) }
         case .writeTold(let node, let life, let token, let failure):
@@ -255,7 +293,9 @@ struct ClusterWorld: Sendable {
         case .nodeReturns(let node, let life):
             if nodes[node].life == life, !nodes[node].isUp { bringUp(node) }
         case .stopOverdue(let node, let life):
-            if nodes[node].life == life, nodes[node].isStopping { die(node, "is stopped the hard way") }
+            if nodes[node].life == life, nodes[node].isStopping {
+                die(node, "is stopped the hard way", by: "the operator")
+            }
         case .busLossTold(let node, let life, let cut):
             if isTurn(of: node, life, happening) { tellBusLoss(node, cut) }
         case .busReturns(let node, let life, let cut):
@@ -264,9 +304,11 @@ struct ClusterWorld: Sendable {
         case .clientActs(let place, let resolve, let act):
             if clients[place].resolve == resolve { self.act(place, act) }
         case .strangerActs(let number): strangerActs(number)
+        case .visitorActs(let number): visitorActs(number)
         case .fault: nextFault()
         case .turn(let number): take(options.script[number])
         case .diskRecovers(let node): recoverDisk(node)
+        case .damage: nextDamage()
         case .memoryIsLost(let node, let time): tryMemoryLoss(node, before: time)
         case .heals: heal()
         case .nudge: nudge()

@@ -18,10 +18,7 @@ extension SimulatedNode {
         let sight = checks.stepped(node: number, event: event, machine: &machine!, effects: effects, at: now)
         trace.absorb(now, 1, number)
         trace.absorb(number, event, sight.position.index, sight.digest, effects)
-        if trace.isRecording {
-            trace.show(number, ClusterText.column(machine!.inspection))
-            trace.line(now, "\(number): " + ClusterText.describe(event) + ClusterText.describe(effects))
-        }
+        if trace.isRecording { trace.line(now, number, event, effects, machine!.inspection) }
     }
 
     /// A life begins under the eyes of the checkers.
@@ -33,6 +30,17 @@ extension SimulatedNode {
     /// The last entry that it has applied; nil while it is dead.
     var appliedIndex: UInt64? {
         @inline(never) mutating get { machine?.state.index }
+    }
+
+    /// What it is, has and waits for, in words; nil while it is dead.
+    ///
+    /// - Parameter client: how people call a client.
+    mutating func account(at now: Instant, client: (SocketAddress) -> String) -> NodeAccount? {
+        guard isUp else { return nil }
+        let clock = clock
+        return machine?.account(
+            now: clock.reading(at: now).monotonic, since: { "\(Figure.seconds(clock.worldTime(of: $0))) s" },
+            client: client)
     }
 
     /// nil while it is dead.

@@ -81,7 +81,9 @@ struct LocalSpace {
         switch message.body {
         case .keepalive, .suspect: false
         case .election, .answer, .coordinator, .prepare, .ok, .error, .commit, .confirm, .confirmed, .fetch, .entries,
-            .hello, .welcome, .refused, .fetchChunk, .chunk, .welcomeDone, .forward, .answered, .handover, .leave:
+            .hello, .welcome, .refused, .fetchChunk, .chunk, .welcomeDone, .forward, .answered, .handover, .leave,
+            .report, .order,
+            .ordered:
             true
         }
     }
@@ -166,11 +168,10 @@ struct LocalSpace {
         switch message.body {
         case .ok(let ballot), .error(let ballot, .cannotStore): return isBelow || ballot.index <= sight.index
         case .error(_, .staleEpoch), .answer: return message.epoch <= sight.promised
-        case .error(_, .gap): return true
         case .election, .prepare, .confirm, .confirmed, .forward, .answered, .coordinator, .commit, .welcome:
             return isBelow
         case .entries, .welcomeDone, .handover, .hello, .keepalive, .suspect, .fetch, .refused, .fetchChunk, .chunk,
-            .leave:
+            .leave, .report, .order, .ordered:
             return false
         }
     }

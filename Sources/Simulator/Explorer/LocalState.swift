@@ -177,10 +177,10 @@ extension LocalRun {
         for answer in answers {
             switch answer.content {
             case .announce(let announce):
-                text += ", answers request \(answer.id): \(announce.counts.leechers) peers"
+                text += "; answers request \(answer.id): \(announce.counts.leechers) peers"
             case .scrape(let counts):
-                text += ", answers request \(answer.id): \(counts.map { String($0.leechers) }) peers"
-            case .failure(let refusal): text += ", answers request \(answer.id): \(refusal)"
+                text += "; answers request \(answer.id): \(counts.map { String($0.leechers) }) peers"
+            case .failure(let refusal): text += "; answers request \(answer.id): \(refusal)"
             }
         }
         return text
@@ -322,7 +322,9 @@ extension LocalRun {
         case .answer(let answer): checkAnswer(answer, message.epoch, promised)
         case .ok(let ballot): checkVote(ballot, promised, event)
         case .keepalive, .suspect, .coordinator, .prepare, .error, .commit, .confirm, .confirmed, .fetch, .entries,
-            .hello, .welcome, .refused, .fetchChunk, .chunk, .welcomeDone, .forward, .answered, .handover, .leave:
+            .hello, .welcome, .refused, .fetchChunk, .chunk, .welcomeDone, .forward, .answered, .handover, .leave,
+            .report, .order,
+            .ordered:
             break
         }
     }

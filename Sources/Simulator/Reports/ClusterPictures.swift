@@ -16,13 +16,12 @@ extension ClusterResult {
         of run: ClusterRun, from: Instant? = nil, until: Instant? = nil, hasKeepalives: Bool = false
     ) -> SpaceTimeDiagram {
         let options = run.scenario.options
-        let lanes = (0..<options.nodeCount).map { place in
-            place < options.nodeCount - options.unnumberedCount ? "tracker \(place + 1)" : "tracker without id"
-        }
+        let lanes = names.short.indices.map { names[$0] }
         var diagram = SpaceTimeDiagram(
             title: "seed \(seed), profile \(profile.rawValue), \(options.nodeCount) trackers", lanes: lanes)
         diagram.caption = "trace hash \(SweepReport.text(hash: traceHash))"
         for transition in transitions { diagram.add(transition) }
+        for period in history.periods { diagram.add(period) }
         for message in messages {
             let topic = SpaceTimeDiagram.Topic(messageName: message.name)
             guard hasKeepalives || topic != .life else { continue }
@@ -41,24 +40,16 @@ extension ClusterResult {
                 SpaceTimeDiagram.Mark(
                     violation.time, lane: 0, .violation, "\(violation.invariant.rawValue): \(violation.detail)"))
         }
+        diagram.notes = reasons
         diagram.clip(from: from, until: until, maxArrows: ClusterResult.maxArrows)
         return diagram
     }
 
     public var profileName: String { profile.rawValue }
 
-    /// All that clients and trackers sent each other.
-    public var capture: PacketCapture {
-        var capture = PacketCapture()
-        for datagram in datagrams {
-            capture.append(at: datagram.time, from: datagram.source, to: datagram.destination, datagram.bytes)
-        }
-        return capture
-    }
-
     /// The line of the trace at which the violation was seen; where what went wrong has left no line, the last before.
     public var firstBadEvent: String? {
-        trace.last { !$0.contains(" │ VIOLATION ") && !$0.hasPrefix("trace hash") }
+        lines.last { !$0.text.hasPrefix("VIOLATION ") }?.words()
     }
 
     /// A failure with all that is needed to see it again; the trace was recorded.
@@ -66,6 +57,10 @@ extension ClusterResult {
         var lines = violations.map { violation in
             "seed \(seed), profile \(profile.rawValue): \(violation.invariant.rawValue) violated at "
                 + "\(Figure.seconds(violation.time)) s: \(violation.detail)"
+        }
+        if !reasons.isEmpty {
+            lines.append("  why:")
+            lines += reasons.map { "    \($0)" }
         }
         lines.append("  options:         \(run.scenario.options.summary)")
         if let firstBadEvent { lines.append("  first bad event: \(firstBadEvent)") }
@@ -114,18 +109,27 @@ extension SpaceTimeDiagram {
             changes.append(change(.slave))
         case .committed: sign = .commit
         case .aborted: sign = .abort
-        case .paused, .busLost, .busConnected, .transfer, .storageFailed, .other: sign = .note
+        case .suspects: sign = .election
+        case .clockStep: sign = .fault
+        // The band beside the line tells when it was held, and for how long.
+        case .paused: return
+        case .busLost, .busConnected, .transfer, .storageFailed, .fenced, .other: sign = .note
         }
-        let verb =
-            switch transition.kind {
-            case .stands: "stands for "
-            case .steppedDown: "steps down from "
-            case .follows: "follows "
-            case .paused: "is held for "
-            case .started, .died, .stopped, .becameMaster, .committed, .aborted, .busLost, .busConnected, .transfer,
-                .storageFailed, .other:
-                ""
-            }
-        marks.append(Mark(time, lane: lane, sign, verb + transition.text))
+        marks.append(Mark(time, lane: lane, sign, transition.words))
+    }
+
+    fileprivate mutating func add(_ period: ClusterHistory.Period) {
+        let trouble: Trouble
+        switch period.kind {
+        case .links: trouble = .partition
+        case .held: trouble = .pause
+        case .noBus: trouble = .fence
+        case .dark: trouble = .darkness
+        case .disk: trouble = .disk
+        // The line itself tells.
+        case .down: return
+        }
+        spans.append(
+            Span(from: period.from, until: period.until, lanes: period.trackers, trouble, period.text))
     }
 }

@@ -39,9 +39,46 @@ public struct SpaceTimeDiagram: Sendable, Hashable {
         case crash
         case start
         case abort
+        /// Something that the simulator did in a moment.
+        case fault
         case note
         /// A promise was broken: a line through the whole picture.
         case violation
+    }
+
+    /// What is wrong for a while, as the colour of its band shows it.
+    public enum Trouble: String, Sendable, Hashable, CaseIterable {
+        /// Links between trackers carry nothing, or late.
+        case partition
+        /// Trackers have no bus.
+        case fence
+        /// Trackers are held.
+        case pause
+        /// Trackers have no clients.
+        case darkness
+        /// Disks fail, or are slow.
+        case disk
+
+        /// Whether it is drawn beside the lines of its trackers, as well as on the right.
+        var isOfLanes: Bool { self != .partition }
+    }
+
+    /// A time in which something was wrong.
+    public struct Span: Sendable, Hashable {
+        public var from: Instant
+        /// nil where it did not end.
+        public var until: Instant?
+        public var lanes: [Int]
+        public var trouble: Trouble
+        public var text: String
+
+        public init(from: Instant, until: Instant?, lanes: [Int], _ trouble: Trouble, _ text: String) {
+            self.from = from
+            self.until = until
+            self.lanes = lanes
+            self.trouble = trouble
+            self.text = text
+        }
     }
 
     /// From a time on, a tracker is something else.
@@ -100,6 +137,10 @@ public struct SpaceTimeDiagram: Sendable, Hashable {
     public var changes: [Change] = []
     public var arrows: [Arrow] = []
     public var marks: [Mark] = []
+    /// In the order of their beginnings.
+    public var spans: [Span] = []
+    /// Under the picture, below the promises that were broken.
+    public var notes: [String] = []
 
     public init(title: String, lanes: [String]) {
         self.title = title
@@ -128,6 +169,12 @@ public struct SpaceTimeDiagram: Sendable, Hashable {
             arrows[place].receivedAt = end
         }
         marks.removeAll { $0.time < start || $0.time > end }
+        spans.removeAll { $0.from > end || $0.until.map { $0 < start } ?? false }
+        for place in spans.indices {
+            spans[place].from = max(spans[place].from, start)
+            // It went on: drawn to the lower edge.
+            if let until = spans[place].until, until > end { spans[place].until = nil }
+        }
         var last: [Change?] = Array(repeating: nil, count: lanes.count)
         for change in changes where change.time < start { last[change.lane] = change }
         changes.removeAll { $0.time < start || $0.time > end }
@@ -148,6 +195,9 @@ enum Figure {
         let fraction = String(milliseconds % 1000)
         return "\(milliseconds / 1000)." + String(repeating: "0", count: 3 - fraction.count) + fraction
     }
+
+    /// The same of a span.
+    static func seconds(_ span: Duration) -> String { seconds(Instant(nanoseconds: max(0, span.nanoseconds))) }
 
     /// A coordinate with at most one digit behind the point.
     static func coordinate(_ value: Double) -> String {

@@ -42,6 +42,12 @@ public struct AccessControl: Sendable {
         return usersByPasskey.contains(UserByPasskey(User(name: "", passkey: passkey))) ? nil : .passkeyUnknown
     }
 
+    /// Whether a scrape over UDP may be granted.
+    ///
+    /// Not on a private tracker: BEP 41's options, which carry a passkey, belong to announces, and a scrape's length is
+    /// that of its info hashes (BEP 15).
+    public var udpScrapeRefusal: Refusal? { mode == .private ? .scrapeNeedsPasskey : nil }
+
     // MARK: Changing
 
     mutating func setMode(_ mode: AccessMode) {

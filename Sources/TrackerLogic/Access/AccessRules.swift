@@ -75,6 +75,8 @@ public enum Refusal: UInt8, Sendable, Hashable {
     case storageFailed
     case busy
     case notServing
+    case scrapeNeedsPasskey
+    case addressFull
 
     public var text: StaticString {
         switch self {
@@ -91,6 +93,8 @@ public enum Refusal: UInt8, Sendable, Hashable {
         case .notStored: "tracker could not store the update, try again later"
         case .busy: "tracker is busy, try again soon"
         case .notServing: "tracker is starting or stopping, try again soon"
+        case .scrapeNeedsPasskey: "private tracker: scrape over HTTP, with your passkey"
+        case .addressFull: "too many peers from your address"
         case .storageFailed: "tracker has lost its disk, try another tracker"
         }
     }

@@ -42,3 +42,11 @@ public struct ConnectionIDs: Sendable, Hashable {
 
     private static func bucket(_ time: WallTime) -> Int64 { time.milliseconds / (bucketSeconds * 1000) }
 }
+
+extension ConnectionIDs {
+    /// The same on all trackers of a cluster.
+    init(secret: ClusterSecret) {
+        let keys = SipHash(key0: secret.w2, key1: secret.w3)
+        self.init(key0: keys.mac(Array("connection 0".utf8)), key1: keys.mac(Array("connection 1".utf8)))
+    }
+}

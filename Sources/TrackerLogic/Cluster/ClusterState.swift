@@ -23,6 +23,10 @@ struct ClusterState: Sendable, Equatable {
     var id: UInt32
     var isBusUp = false
     var neighbours = Neighbours()
+    /// What this tracker was told that all have to be told alike.
+    let settings: SettingsPrint
+    /// What the others say of themselves.
+    var reports = Reports()
     var book: RequestBook
     var reads = ReadRounds()
     var following: Following?
@@ -37,6 +41,8 @@ struct ClusterState: Sendable, Equatable {
 
     /// The highest round that was heard of.
     var highestRound: UInt64 = 0
+    /// How far a round may be told without being far-fetched; each that is raises it by one jump.
+    var plausibleRound: UInt64 = 0
     /// The last master that was known, for the policy `next`.
     var lastMaster: UInt32 = 0
     /// Requests are answered by who has applied entries up to here: what earlier masters decided is known then.
@@ -53,6 +59,8 @@ struct ClusterState: Sendable, Equatable {
     var suspectingSince: Instant?
     /// When to stand, unless somebody else does.
     var standAt: Instant?
+    /// Whether it was elected since it last heard a master, and nobody could send what it lacks: others go first.
+    var couldNotRecover = false
     /// A claim to be master that never answered, and until when it is not heeded.
     var ignored: Ignored?
 
@@ -127,8 +135,9 @@ struct ClusterState: Sendable, Equatable {
         var announcedAt: Instant?
     }
 
-    init(id: UInt32, isKeyed: Bool, maxRequests: Int, isBlank: Bool, seed: UInt64) {
-        self.id = id
+    init(_ configuration: NodeConfiguration, isKeyed: Bool, maxRequests: Int, isBlank: Bool, seed: UInt64) {
+        id = configuration.id
+        settings = SettingsPrint(configuration)
         self.isBlank = isBlank
         book = RequestBook(isKeyed: isKeyed, maxCount: maxRequests)
         random = RandomStream(seed: seed, stream: 2)

@@ -42,6 +42,14 @@ struct LoggedEntry: Sendable, Hashable {
         return void != (try? Tickets(bytes, header))
     }
 
+    /// The interval that it sets last, in seconds; nil where it sets none.
+    var interval: UInt32? {
+        var last: UInt32?
+        var cursor = UpdateCursor(header)
+        while let update = try? cursor.next(bytes) { if case .setInterval(let seconds) = update { last = seconds } }
+        return last
+    }
+
     /// The same value, proposed by another ballot.
     func proposed(_ ballot: Ballot, isAlone: Bool) -> LoggedEntry {
         var entry = self
@@ -66,7 +74,8 @@ struct EntryLog: Sendable, Hashable {
     private(set) var pending: LoggedEntry?
     /// What of that is on the disk: the same, or what it takes the place of.
     private(set) var durablePending: LoggedEntry?
-    /// The last entry that is on the disk.
+    /// The last entry that is on the disk; 0 while all of another state is to be written, for what the record holds
+    /// until then is of another history.
     private(set) var durableThrough: UInt64 = 0
     /// The entry whose write is under way.
     private var writing: LoggedEntry?
@@ -109,14 +118,14 @@ struct EntryLog: Sendable, Hashable {
 
     // MARK: - Changing
 
-    /// Begins anew behind a state.
+    /// Begins anew behind a state of which the disk has nothing yet.
     mutating func reset(to position: Position) {
         tail = []
         tailByteCount = 0
         tailStart = position.index + 1
         pending = nil
         durablePending = nil
-        durableThrough = position.index
+        durableThrough = 0
         isWriteVoid = writing != nil
     }
 
@@ -208,8 +217,11 @@ struct EntryLog: Sendable, Hashable {
         writesResumeAt = nil
     }
 
-    mutating func beginWritingEverything() {
+    /// - Parameter index: what counts as durable though it is not: a planted mistake.
+    mutating func beginWritingEverything(claiming index: UInt64? = nil) {
+        if let index { durableThrough = max(durableThrough, index) }
         wholeWrites += 1
+        needsEverything = false
         writesResumeAt = nil
     }
 
@@ -262,14 +274,8 @@ struct EntryLog: Sendable, Hashable {
     mutating func wroteEverything(through index: UInt64) -> Bool {
         wholeWrites -= 1
         guard wholeWrites == 0 else { return false }
-        skipWrites(through: index)
-        return true
-    }
-
-    /// All up to an index is on the disk, or on its way there with all of the state.
-    mutating func skipWrites(through index: UInt64) {
-        needsEverything = false
         durableThrough = max(index, durableThrough)
         durablePending = nil
+        return true
     }
 }

@@ -17,7 +17,10 @@ struct Neighbour: Sendable, Hashable {
     /// The epoch of its last message.
     var epoch = Epoch.zero
     var role = ClusterRole.newcomer
-    var position = Position.start
+    /// What it had applied when it last said so.
+    private(set) var position = Position.start
+    /// What this node had applied then: only so a position that is an interval old tells how far behind it is.
+    private(set) var comparedAt: UInt64 = 0
     var isWhole = false
     /// The epoch in which this master has welcomed it, and since when it has been in step.
     var installedIn = Epoch.zero
@@ -43,6 +46,15 @@ struct Neighbour: Sendable, Hashable {
 }
 
 extension Neighbour {
+    /// - Parameter own: the index that this node has applied itself.
+    mutating func note(_ position: Position, whileAt own: UInt64) {
+        self.position = position
+        comparedAt = own
+    }
+
+    /// Entries that it was behind this node when it last said where it is.
+    var lag: UInt64 { comparedAt > position.index ? comparedAt - position.index : 0 }
+
     /// Refusals that are remembered.
     private static let maxRefused = 256
 

@@ -33,6 +33,10 @@ struct BookedRequest: Sendable, Hashable {
 
     /// Whether it goes into no entry.
     var isRead: Bool { kind != .announce }
+
+    /// Whether, in a group, the master has heard it too and answers it: what came over HTTP one tracker alone has
+    /// heard.
+    var isGroupsRead: Bool { isRead && waiting.clientRequest == nil }
 }
 
 struct RequestBook: Sendable, Equatable {
@@ -47,6 +51,8 @@ struct RequestBook: Sendable, Equatable {
     /// The number of the first of them.
     private(set) var floor: UInt64 = 0
     private(set) var count = 0
+    /// Connects among them: they prove nothing, and anybody can send them in anybody's name.
+    private var connectCount = 0
     /// Below this place, all were handed to the master of `handedEpoch`.
     private var handedCount = 0
     private var handedEpoch = Epoch.zero
@@ -63,6 +69,8 @@ struct RequestBook: Sendable, Equatable {
     }
 
     var isEmpty: Bool { count == 0 }
+    /// Whether as many connects are booked as may be: half of the book is for those who have proven their address.
+    var isFullOfConnects: Bool { connectCount >= maxCount - maxCount / 2 }
     var isFull: Bool { count >= maxCount || requests.count >= SeenWindow.width - 1 }
 
     private func place(of number: UInt64) -> Int? {
@@ -80,6 +88,7 @@ struct RequestBook: Sendable, Equatable {
         let number = floor + UInt64(requests.count)
         requests.append(request)
         count += 1
+        if request.kind == .connect { connectCount += 1 }
         if isKeyed { keys.insert(UInt32(truncatingIfNeeded: request.key), slot: Int(number % UInt64(1 << 30))) }
         return number
     }
@@ -101,6 +110,7 @@ struct RequestBook: Sendable, Equatable {
         guard let place = place(of: number), let request = requests[place] else { return nil }
         requests[place] = nil
         count -= 1
+        if request.kind == .connect { connectCount -= 1 }
         if isKeyed { keys.remove(UInt32(truncatingIfNeeded: request.key), slot: Int(number % UInt64(1 << 30))) }
         compact()
         return request
@@ -173,6 +183,7 @@ struct RequestBook: Sendable, Equatable {
         floor += UInt64(requests.count)
         requests = []
         count = 0
+        connectCount = 0
         handedCount = 0
         keys = SlotIndex()
         return all

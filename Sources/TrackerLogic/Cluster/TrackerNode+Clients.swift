@@ -43,6 +43,10 @@ extension TrackerNode {
                 kind = .connect
                 waiting.transactionID = transactionID
                 if has(.fencedAnswers), !cluster.isBusUp { return connect(transactionID, waiting, now, &effects) }
+                guard !cluster.book.isFullOfConnects else {
+                    counters.dropped += 1
+                    return
+                }
             case .announce(let request):
                 kind = .announce
                 waiting.transactionID = request.transactionID

@@ -65,7 +65,7 @@ extension TrackerNode {
         .keepalive(
             Keepalive(
                 role: clusterRole, position: state.position, digest: state.digest,
-                isWhole: promise.isWhole && cluster.transfer == nil))
+                isWhole: promise.isWhole && cluster.transfer == nil, settings: cluster.settings))
     }
 
     @inline(__always)
@@ -89,7 +89,14 @@ extension TrackerNode {
         }
         if case .one(let addressee) = message.destination, addressee != life { return }
         let sender = message.sender
-        guard sender.incarnation != promise.incarnation else { return }
+        guard sender.incarnation != promise.incarnation, !isShutOut(message, now, &effects) else { return }
+        let known = max(promise.epoch.round, cluster.highestRound, cluster.plausibleRound)
+        guard message.epoch.round <= known + NumberBounds.roundJump else {
+            // One that others have been led to by jumps that this node has not heard is believed in the end.
+            cluster.plausibleRound = known + NumberBounds.roundJump
+            counters.implausible += 1
+            return
+        }
         if sender.id == 0 {
             // It has no number yet, and wants one.
             if case .hello(let hello) = message.body { helloReceived(hello, sender, message.epoch, now, &effects) }
@@ -102,6 +109,7 @@ extension TrackerNode {
         case .appeared(let appeared):
             place = appeared
             effects.observations.append(.trackerUp(sender.id))
+            cluster.reports.note(sender.id)
             replication.forgetVotes(of: sender.id)
             // Others are to know of this one soon.
             cluster.keepaliveAt = min(cluster.keepaliveAt, now.monotonic)
@@ -165,6 +173,9 @@ extension TrackerNode {
         case .answered(let answers): answeredReceived(answers, sender, epoch, now, &effects)
         case .handover: handoverReceived(sender, epoch, now, &effects)
         case .leave: leaveReceived(place, now, &effects)
+        case .report(let report): cluster.reports.take(report, of: sender, now)
+        // Of the runtime's, which has seen to it.
+        case .order, .ordered: break
         }
     }
 
@@ -172,7 +183,7 @@ extension TrackerNode {
         _ keepalive: Keepalive, _ place: Int, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects
     ) {
         cluster.neighbours[place].role = keepalive.role
-        cluster.neighbours[place].position = keepalive.position
+        cluster.neighbours[place].note(keepalive.position, whileAt: state.index)
         cluster.neighbours[place].isWhole = keepalive.isWhole
         let sender = cluster.neighbours[place].life
         if keepalive.role == .master {
@@ -226,6 +237,7 @@ extension TrackerNode {
             persistPromise(&effects)
         }
         dropStaleRequests(now, &effects)
+        cluster.reports.forgetSilent(since: now.monotonic + .zero - policy.detectionTime * 4)
         if cluster.refusal != nil, now.monotonic - cluster.refusedAt >= policy.detectionTime * 2 {
             // Whoever said so is gone, or it was an old message.
             cluster.refusal = nil
@@ -252,6 +264,13 @@ extension TrackerNode {
                 effects.answers.append(Answer(id: id, content: .failure(.notServing)))
             }
         }
+    }
+
+    /// Tells the others how this tracker fares.
+    mutating func sayReport(_ report: TrackerReport, _ effects: inout Effects) {
+        guard isClustered, cluster.isBusUp, cluster.id != 0 else { return }
+        guard phase == .following || phase == .candidate || phase == .master else { return }
+        broadcast(.report(report), &effects)
     }
 
     private mutating func sayKeepalive(_ now: ClockReading, _ effects: inout Effects) {
@@ -289,7 +308,7 @@ extension TrackerNode {
 
     /// The disk is broken: nobody hears of this node again.
     mutating func failInCluster(_ now: ClockReading, _ effects: inout Effects) {
-        if election.isLeading { effects.observations.append(.steppedDown(election.epoch, .busLost)) }
+        if election.isLeading { effects.observations.append(.steppedDown(election.epoch, .diskBroken)) }
         election.giveUp()
         for request in cluster.book.removeAll() { refuse(request.waiting, .storageFailed, now, &effects) }
         if cluster.isBusUp { broadcast(.leave, &effects) }

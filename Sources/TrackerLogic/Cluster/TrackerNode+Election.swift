@@ -50,6 +50,7 @@ extension TrackerNode {
     }
 
     mutating func abandonElection(_ now: ClockReading) {
+        if election.phase == .recovering { cluster.couldNotRecover = true }
         election.giveUp()
         phase = .following
         // A random pause, so that two who stood at once do not do so again.
@@ -153,6 +154,7 @@ extension TrackerNode {
         let voters = election.answers
         becomeMaster(now)
         cluster.lastMaster = cluster.id
+        cluster.couldNotRecover = false
         cluster.heardQuorumAt = now.monotonic
         cluster.handover = nil
         cluster.isVoid = false
@@ -165,7 +167,9 @@ extension TrackerNode {
         if isQuorumMode, state.members.isEmpty {
             gathering.append(.setMembers(policy.members))
         }
+        intervalUnderWay = 0
         if let inherited {
+            intervalUnderWay = inherited.interval ?? 0
             clock.start(from: max(state.time, inherited.header.time), now: now)
             propose(again: inherited, now, &effects)
         }

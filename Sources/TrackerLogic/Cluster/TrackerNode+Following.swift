@@ -22,7 +22,7 @@ extension TrackerNode {
         let index = entry.header.index
         if index <= state.index {
             let before = Position(index: index - 1, chain: entry.header.previous)
-            if isStrayed(before) || isStrayed(entry.position) && !hasDecided(index, in: epoch) {
+            if isStrayed(before) || isStrayed(entry.position) && isNoOldAttempt(index, in: epoch) {
                 return strayed(now, &effects)
             }
             // Decided here already: a new master has still to find out.
@@ -32,6 +32,9 @@ extension TrackerNode {
                 send(.ok(ballot), to: sender, &effects)
             }
             return
+        }
+        if isQuorumMode, promise.isWhole, index == state.index + 1, entry.header.previous != state.chain {
+            return strayed(now, &effects)
         }
         guard index == state.index + 1, entry.header.previous == state.chain else {
             if has(.gapAccepted), mayAcknowledge(epoch) { send(.ok(ballot), to: sender, &effects) }
@@ -104,7 +107,7 @@ extension TrackerNode {
         if phase == .master {
             if ballot.epoch == election.epoch { ownWriteFailed(entry, now, &effects) }
         } else if let following = cluster.following, following.isInstalled, following.epoch == ballot.epoch,
-            mayAcknowledge(ballot.epoch), cluster.isBusUp
+            mayAcknowledge(ballot.epoch), cluster.isBusUp, ballot.index > state.index
         {
             // It said that it will not have this one: so it does not take it if it comes again.
             cluster.following?.attempt = max(following.attempt, ballot.attempt + 1)
@@ -126,7 +129,7 @@ extension TrackerNode {
     mutating func learn(_ position: Position, _ now: ClockReading, _ effects: inout Effects) {
         guard let following = cluster.following, following.isInstalled, case nil = cluster.transfer else { return }
         guard position.index > state.index else {
-            if isStrayed(position) { strayed(now, &effects) }
+            if isStrayed(position) || isAhead(of: position) { strayed(now, &effects) }
             return
         }
         if let pending = log.pending, pending.header.previous == state.chain,
@@ -139,19 +142,41 @@ extension TrackerNode {
     }
 
     /// Whether a place in the master's history is not in this node's, though that goes further: in survivor mode it may
-    /// have come from the other side of a partition, and have been welcomed before anybody could tell.
+    /// have come from the other side of a partition, and have been welcomed before anybody could tell; in quorum mode
+    /// the disk of one of them has lied.
     private func isStrayed(_ position: Position) -> Bool {
-        !isQuorumMode && position.index > 0 && log.contains(position, applied: state.position) == false
+        position.index > 0 && log.contains(position, applied: state.position) == false
     }
 
-    /// Whether an entry of an epoch was decided here: then another one at its place is an old attempt.
-    private func hasDecided(_ index: UInt64, in epoch: Epoch) -> Bool {
-        log.entry(index).flatMap { try? EntryHeader($0) }?.epoch == epoch
+    /// In quorum mode: whether a master lacks what was decided before it was elected.
+    ///
+    /// A quorum has elected it, and somebody of that has accepted the last entry that was decided, and applied the one
+    /// before it; the master has fetched what that one had. So it is behind by one entry at most, unless a disk has
+    /// forgotten. Where this node has decided something in the master's own epoch, the word may be an old one.
+    private func isAhead(of position: Position) -> Bool {
+        guard isQuorumMode, position.index + 1 < state.index, let epoch = cluster.following?.epoch,
+            let last = log.entry(state.index).flatMap({ try? EntryHeader($0) })
+        else { return false }
+        return last.epoch < epoch
+    }
+
+    /// Whether another entry of an epoch than was decided here is no old attempt, as it is where the epoch itself has
+    /// decided.
+    ///
+    /// In quorum mode it has to be certain: what is known only from a transfer may be of any epoch.
+    private func isNoOldAttempt(_ index: UInt64, in epoch: Epoch) -> Bool {
+        guard let decided = log.entry(index).flatMap({ try? EntryHeader($0) }) else { return !isQuorumMode }
+        return isQuorumMode ? decided.epoch < epoch : decided.epoch != epoch
     }
 
     /// It says so, and is told what to do: its own history may have to be merged first.
     mutating func strayed(_ now: ClockReading, _ effects: inout Effects) {
         guard let master = cluster.following?.life else { return }
+        if isQuorumMode, promise.isWhole {
+            // What it has voted for is of that other history.
+            cluster.votedThrough = 0
+            return diverged(from: master, now, &effects)
+        }
         cluster.following?.isInstalled = false
         cluster.following?.since = now.monotonic
         sayHello(to: master, now, &effects)
@@ -206,7 +231,10 @@ extension TrackerNode {
         let before = state.index
         for bytes in entries {
             guard let entry = try? LoggedEntry(bytes), entry.header.index == state.index + 1 else { continue }
-            guard entry.header.previous == state.chain else { break }
+            guard entry.header.previous == state.chain else {
+                if isQuorumMode, promise.isWhole, isOfMaster { return strayed(now, &effects) }
+                break
+            }
             if keepsVote(against: entry) {
                 guard isRecovering else { return strayed(now, &effects) }
                 election.setAside(sender)

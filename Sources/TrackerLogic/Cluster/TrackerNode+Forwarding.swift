@@ -31,7 +31,7 @@ extension TrackerNode {
     mutating func takeUpBooked(_ now: ClockReading, _ effects: inout Effects) {
         while let number = cluster.book.nextUnhanded(election.epoch), let request = cluster.book[number] {
             guard gathering.updateCount < configuration.limits.updatesPerEntry else { return }
-            if isGroup, request.isRead, now.monotonic - request.heardAt > policy.detectionTime * 2 {
+            if isGroup, request.isGroupsRead, now.monotonic - request.heardAt > policy.detectionTime * 2 {
                 // The last master will have answered it long ago.
                 cluster.book.remove(number)
                 continue
@@ -56,7 +56,7 @@ extension TrackerNode {
                 break
             }
             cluster.book.hand(number, following.epoch, now: now.monotonic)
-            if isGroup, request.isRead, !has(.twoConnectors) { continue }
+            if isGroup, request.isGroupsRead, !has(.twoConnectors) { continue }
             if !isGroup || has(.twoConnectors), request.kind == .connect {
                 cluster.book.remove(number)
                 connect(request.waiting.transactionID, request.waiting, now, &effects)
@@ -194,6 +194,9 @@ extension TrackerNode {
             case .announce(let announce):
                 gather(announce, bytes, request, life, now, &effects)
             case .scrape(_, _, let hashCount):
+                if let refusal = state.access.udpScrapeRefusal {
+                    return refuse(number: request.number, of: life, refusal, now, &effects)
+                }
                 let infoHashes = (0..<hashCount).map { InfoHash(Bytes20(bytes.span.bytes, at: 16 + 20 * $0)) }
                 read(infoHashes, request.number, life, now, &effects)
             }

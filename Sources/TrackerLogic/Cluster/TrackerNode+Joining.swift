@@ -27,15 +27,11 @@ extension TrackerNode {
         return .hello(
             Hello(
                 position: state.position, isWhole: promise.isWhole, isBlank: isBlank, heard: heard,
-                members: fingerprint(of: policy.members)))
+                settings: cluster.settings))
     }
 
     /// Whether it remembers nothing: no promise, no entry.
-    private var isBlank: Bool { promise.epoch == .zero && state.index == 0 && log.pending == nil }
-
-    private func fingerprint(of members: [UInt32]) -> UInt64 {
-        members.reduce(UInt64(members.count)) { mixed($0 ^ UInt64($1)) }
-    }
+    var isBlank: Bool { promise.epoch == .zero && state.index == 0 && log.pending == nil }
 
     mutating func sayHello(to life: Life, _ now: ClockReading, _ effects: inout Effects) {
         send(hello, to: life, &effects)
@@ -43,6 +39,8 @@ extension TrackerNode {
 
     /// Asks again who has not been welcomed yet.
     mutating func askToJoin(_ now: ClockReading, _ effects: inout Effects) {
+        // A cluster of one has nobody to hear from.
+        if policy.members.count == 1 { formCluster(now, &effects) }
         if let following = cluster.following {
             if !following.isInstalled { sayHello(to: following.life, now, &effects) }
         } else if let ignored = cluster.ignored, now.monotonic < ignored.until,
@@ -66,11 +64,16 @@ extension TrackerNode {
         _ hello: Hello, _ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects
     ) {
         if let place = cluster.neighbours.place(of: sender.id), cluster.neighbours[place].life == sender {
-            cluster.neighbours[place].isBlank = hello.isBlank && hello.members == fingerprint(of: policy.members)
+            cluster.neighbours[place].isBlank = hello.isBlank && hello.settings.members == cluster.settings.members
             cluster.neighbours[place].heardBlank = hello.heard
-            cluster.neighbours[place].position = hello.position
+            cluster.neighbours[place].note(hello.position, whileAt: state.index)
             cluster.neighbours[place].isWhole = hello.isWhole
             if !hello.isWhole { election.forgetAnswer(of: sender.id) }
+        }
+        if hasOtherMembers(hello) {
+            note(sender, differsIn: [.members], now, &effects)
+            if phase == .master { send(.refused(.otherMembers), to: sender, &effects) }
+            return
         }
         guard phase == .master else { return formCluster(now, &effects) }
         if sender.id == 0 {
@@ -150,9 +153,7 @@ extension TrackerNode {
     mutating func welcomeReceived(
         _ welcome: Welcome, _ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects
     ) {
-        guard epoch >= promise.epoch, epoch.id == sender.id || has(.epochShared), welcome.shardCount > 0,
-            welcome.shardCount <= 1 << 16
-        else { return }
+        guard epoch >= promise.epoch, epoch.id == sender.id || has(.epochShared) else { return }
         switch phase {
         case .master:
             guard epoch > election.epoch else { return }
@@ -191,6 +192,7 @@ extension TrackerNode {
         if welcome.position.index == state.index { following.attempt = max(following.attempt, welcome.attempt) }
         cluster.following = following
         cluster.lastMaster = sender.id
+        cluster.couldNotRecover = false
         cluster.refusal = nil
         stopSuspecting()
         if promise.epoch < epoch {
@@ -268,9 +270,7 @@ extension TrackerNode {
             cluster.aloneSince = now.monotonic
             return
         }
-        if cluster.refusal != refusal { effects.observations.append(.joinRefused(refusal)) }
-        cluster.refusal = refusal
-        cluster.refusedAt = now.monotonic
+        beRefused(refusal, now, &effects)
     }
 
     /// Another life says that it has this number.
@@ -287,9 +287,7 @@ extension TrackerNode {
             if configuration.id == 0 {
                 cluster.id = 0
             } else {
-                cluster.refusal = .idTaken
-                cluster.refusedAt = now.monotonic
-                effects.observations.append(.joinRefused(.idTaken))
+                beRefused(.idTaken, now, &effects)
             }
         case .keepalive(let keepalive)
         where configuration.id == 0 && phase == .master && keepalive.role == .slave:

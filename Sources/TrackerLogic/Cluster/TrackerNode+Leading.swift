@@ -157,6 +157,10 @@ extension TrackerNode {
             cluster.neighbours[place].installedIn == election.epoch
         else { return }
         cluster.neighbours[place].voteAwaitedSince = nil
+        if let pending = log.pending, pending.header.ballot == ballot {
+            // Whoever accepts an entry has applied all before it.
+            notePosition(Position(index: ballot.index - 1, chain: pending.header.previous), of: place)
+        }
         let counted = isAnyTaken ? replication.proposed ?? ballot : ballot
         replication.okReceived(from: cluster.neighbours[place].life.id, counted)
     }
@@ -171,7 +175,6 @@ extension TrackerNode {
             if epoch > election.epoch {
                 standAgain(above: epoch, now, &effects)
             }
-        case .gap: break
         case .cannotStore:
             guard ballot.epoch == election.epoch, cluster.neighbours[place].installedIn == election.epoch else {
                 return
@@ -179,6 +182,12 @@ extension TrackerNode {
             cluster.neighbours[place].voteAwaitedSince = nil
             replication.errorReceived(from: cluster.neighbours[place].life.id, ballot)
         }
+    }
+
+    /// Notes how far another tracker is, by whatever it says; an old message takes nothing back.
+    mutating func notePosition(_ position: Position, of place: Int) {
+        guard position.index >= cluster.neighbours[place].position.index else { return }
+        cluster.neighbours[place].note(position, whileAt: state.index)
     }
 
     private mutating func countVotes(_ now: ClockReading, _ effects: inout Effects) {
@@ -306,7 +315,7 @@ extension TrackerNode {
         let neighbour = cluster.neighbours[place]
         let isInStep =
             neighbour.installedIn == election.epoch && epoch == election.epoch && neighbour.isWhole
-            && neighbour.position.index + 8 >= state.index
+            && neighbour.position.index + TrackerNode.inStepCount >= state.index
         if !isInStep {
             cluster.neighbours[place].inStepSince = nil
         } else if neighbour.inStepSince == nil {

@@ -78,7 +78,7 @@ extension TrackerNode {
         }
         // Not in the step that answers the last of them.
         guard isDone || due <= now.monotonic, effects.replies.isEmpty else { return }
-        if phase == .master { stepDown(.removed, now, &effects) }
+        if phase == .master { stepDown(.stopping, now, &effects) }
         for request in cluster.book.removeAll() {
             guard let id = request.waiting.clientRequest else { continue }
             effects.answers.append(Answer(id: id, content: .failure(.notServing)))

@@ -74,6 +74,7 @@ extension TrackerNode {
         case .following: break
         case .restoring, .draining, .failed, .stopped: return
         }
+        if let place = cluster.neighbours.place(of: sender.id) { notePosition(position, of: place) }
         follow(sender, epoch, now, &effects)
         guard cluster.following?.life == sender, cluster.following?.epoch == epoch else { return }
         learn(position, now, &effects)
@@ -194,7 +195,7 @@ extension TrackerNode {
     ) {
         cluster.neighbours[place].suspectedAt = now.monotonic
         cluster.neighbours[place].suspectedEpoch = epoch
-        cluster.neighbours[place].position = position
+        cluster.neighbours[place].note(position, whileAt: state.index)
         cluster.neighbours[place].isWhole = true
         // Who knows of a higher epoch says so.
         if promise.epoch > epoch { send(keepalive, to: cluster.neighbours[place].life, &effects) }
@@ -209,15 +210,14 @@ extension TrackerNode {
         }
         var suspecters = [cluster.id]
         for neighbour in cluster.neighbours.all where neighbour.isUp {
-            guard let at = neighbour.suspectedAt, now.monotonic - at < policy.detectionTime else { continue }
-            suspecters.append(neighbour.life.id)
+            if hasSuspected(neighbour, now) { suspecters.append(neighbour.life.id) }
         }
         guard electorate.isQuorum(suspecters) || has(.noPreVote) else {
             cluster.standAt = nil
             return
         }
         if cluster.standAt == nil {
-            let rank = rank(among: suspecters)
+            let rank = rank(now)
             var pause = policy.keepalive / 2 * rank
             if rank > 0 { pause = pause + cluster.random.between(.zero, policy.keepalive / 4) }
             cluster.standAt = now.monotonic + pause
@@ -225,17 +225,54 @@ extension TrackerNode {
         if let due = cluster.standAt, due <= now.monotonic { standInCluster(now, &effects) }
     }
 
-    /// This node's turn: who has more entries comes first, and among equals the policy decides.
+    /// Entries that one may be behind the furthest and still be in step: the others keep far more, to send it.
+    static let inStepCount: UInt64 = 8
+
+    /// How many are to stand before this node: of those that are left, the policy's order, and last whoever is far
+    /// behind.
     ///
-    /// Who is far behind might not even get what it lacks: the others may have cut it from their logs.
-    private func rank(among ids: [UInt32]) -> Int {
-        let order = policy.election.order(ids, after: cluster.lastMaster)
-        guard let own = order.firstIndex(of: cluster.id) else { return order.count }
+    /// All voters that live count, not only those that have said already that they miss the master: the preferred one
+    /// may be a few milliseconds later with it. An entry or two that one has applied and another has not yet are no
+    /// reason to pass it over, for it fetches them. Who is far behind might not even get what it lacks: the others may
+    /// have cut it from their logs; so does whoever has found that out. That is believed only of who has just said so:
+    /// a keepalive may be old.
+    private func rank(_ now: ClockReading) -> Int {
+        let missed = cluster.following?.life.id
+        var ids = [cluster.id]
+        var behind: [UInt32] = []
+        var newest = state.index
+        for place in cluster.neighbours.all.indices {
+            let neighbour = cluster.neighbours[place]
+            let id = neighbour.life.id
+            guard neighbour.isUp, neighbour.isWhole, id != missed, !isQuorumMode || members.contains(id) else {
+                continue
+            }
+            ids.append(id)
+            if hasSuspected(neighbour, now) { newest = max(newest, neighbour.position.index) }
+        }
+        #if PLANTED_BUGS
+            if has(.rankOfSuspecters) { return rankOfSuspecters(now) }
+        #endif
+        for place in cluster.neighbours.all.indices {
+            let neighbour = cluster.neighbours[place]
+            if hasSuspected(neighbour, now), neighbour.position.index + TrackerNode.inStepCount < newest {
+                behind.append(neighbour.life.id)
+            }
+        }
+        let isBehind = state.index + (cluster.couldNotRecover ? 0 : TrackerNode.inStepCount) < newest
         var rank = 0
-        for (place, id) in order.enumerated() where id != cluster.id {
-            let index = cluster.neighbours[id: id]?.position.index ?? 0
-            if index > state.index || index == state.index && place < own { rank += 1 }
+        var isBefore = true
+        for id in policy.election.order(ids, after: cluster.lastMaster) {
+            if id == cluster.id {
+                isBefore = false
+            } else if behind.contains(id) == isBehind ? isBefore : isBehind {
+                rank += 1
+            }
         }
         return rank
+    }
+
+    func hasSuspected(_ neighbour: Neighbour, _ now: ClockReading) -> Bool {
+        neighbour.suspectedAt.map { now.monotonic - $0 < policy.detectionTime } ?? false
     }
 }

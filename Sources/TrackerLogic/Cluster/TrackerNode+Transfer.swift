@@ -134,6 +134,9 @@ extension TrackerNode {
         var fresh = emptyState
         var tail: [LoggedEntry] = []
         do {
+            guard areOfOneHistory(transfer) || has(.transferMixed) || has(.transferWithoutTail) else {
+                throw EntryDamaged()
+            }
             for case let chunk? in cluster.transferChunks {
                 try fresh.restore(has(.transferMixed) && chunk.number == 1 && state.index > 0 ? state.chunk(1) : chunk)
             }
@@ -145,6 +148,7 @@ extension TrackerNode {
                 var cursor = UpdateCursor(entry.header)
                 while let update = try cursor.next(bytes) {
                     let chunk = fresh.chunk(of: update)
+                    guard chunk < transfer.heldThrough.count else { throw EntryDamaged() }
                     let isNew = entry.header.index > transfer.heldThrough[chunk] ?? 0
                     if isNew || has(.chunkAppliedTwice) { fresh.apply(update) }
                 }
@@ -161,7 +165,6 @@ extension TrackerNode {
         if oldCount != state.chunkCount { sweep = ExpirySweep(shardCount: promise.shardCount) }
         log.reset(to: Position(index: transfer.completeThrough, chain: 0))
         for entry in tail { log.append(decided: entry.bytes, at: entry.position) }
-        log.skipWrites(through: state.index)
         cancelTransfer()
         // In a group, the master has heard the same all the while.
         if isGroup { forgetRequests(&effects) }
@@ -170,10 +173,31 @@ extension TrackerNode {
         fetch(now, &effects)
     }
 
+    /// Whether the chunks that were fetched and the log behind them belong together: each chunk says which history it
+    /// is of, and its sender may have gone over to another one meanwhile.
+    private func areOfOneHistory(_ transfer: StateTransfer) -> Bool {
+        let first = transfer.completeThrough
+        var chains: [UInt64] = []
+        for bytes in cluster.transferTail {
+            guard let header = try? EntryHeader(bytes) else { return false }
+            if chains.isEmpty { chains.append(header.previous) }
+            guard header.previous == chains[chains.count - 1] else { return false }
+            chains.append(EntryHeader.chain(bytes))
+        }
+        for case let chunk? in cluster.transferChunks {
+            if chains.isEmpty { chains.append(chunk.chain) }
+            // A chunk that is ahead of all entries fetched is never built upon.
+            guard chunk.index >= first, chunk.index - first < UInt64(chains.count),
+                chunk.chain == chains[Int(chunk.index - first)]
+            else { return false }
+        }
+        return true
+    }
+
     /// Writes all of the state in the place of what the record held.
     private mutating func writeEverything(_ effects: inout Effects) {
         cluster.isFinishingTransfer = true
-        log.beginWritingEverything()
+        log.beginWritingEverything(claiming: has(.durableTooEarly) ? state.index : nil)
         let chunks = (0..<state.chunkCount).map { state.takeChunk($0) }
         persist(.replaceAll(chunks: chunks), .everything(index: state.index), &effects)
     }
@@ -211,7 +235,7 @@ extension TrackerNode {
             cluster.neighbours[place].isWhole = false
             return welcome(newcomer, answering: position, needsTransfer: true, &effects)
         }
-        cluster.neighbours[place].position = position
+        cluster.neighbours[place].note(position, whileAt: state.index)
         cluster.neighbours[place].isWhole = true
         cluster.neighbours[place].installedIn = election.epoch
     }
@@ -224,11 +248,19 @@ extension TrackerNode {
             following.isInstalled, cluster.transfer == nil, promise.isWhole, keepalive.position == state.position,
             keepalive.digest != state.digest
         else { return }
+        diverged(from: sender, now, &effects)
+    }
+
+    /// What this node holds is not what its master does: it has neither a vote nor answers until it has fetched all
+    /// anew, and its operator is told.
+    mutating func diverged(from master: Life, _ now: ClockReading, _ effects: inout Effects) {
+        guard promise.isWhole, case nil = cluster.transfer else { return }
         effects.observations.append(.diverged(state.position))
         promise.isWhole = false
         cluster.isBecomingWhole = false
         persistPromise(&effects)
         cluster.following?.isInstalled = false
-        sayHello(to: sender, now, &effects)
+        cluster.following?.since = now.monotonic
+        sayHello(to: master, now, &effects)
     }
 }

@@ -1,6 +1,7 @@
 /// A cluster as one of its trackers sees it, for `tracker status`, the console and the metrics.
 ///
-/// Nothing decides by it: another tracker's place is as of its last keepalive, so it may be an interval old.
+/// Nothing decides by it: another tracker's place is as of its last word, so it may be an interval old. How far behind
+/// it is, is counted from what this tracker had applied at that moment, and not from what it has applied since.
 
 import Primitives
 import Wire
@@ -26,6 +27,16 @@ public struct ClusterStatus: Sendable, Equatable {
     public var digest: UInt64
     /// All that it has heard of and itself, by id.
     public var trackers: [TrackerSight]
+    /// Why it may not join, where somebody has said so.
+    public var refusal: JoinRefusal?
+    /// Others that were told something else.
+    public var unlike: [UnlikeTracker] = []
+    /// Whether it waits for all members to be there for the first time.
+    public var isForming = false
+    /// Members that have never been heard since the process began.
+    public var neverHeard: [UInt32] = []
+    /// Whether it fetches the whole state.
+    public var isFetching = false
 
     public init(
         life: Life, mode: ClusterConfiguration.Mode?, epoch: Epoch, master: UInt32?, isServing: Bool, isFenced: Bool,
@@ -53,22 +64,27 @@ public struct TrackerSight: Sendable, Equatable {
     public var epoch: Epoch
     /// Since its last message; zero for the tracker that is asked.
     public var silence: Duration
-    /// What it had applied by its last keepalive.
+    /// What it had applied when it last said so: with a keepalive, a PREPARE, an OK or a COMMIT.
     public var position: Position
+    /// Entries that it was behind the tracker that is asked when it last said where it is; 0 where it was ahead.
+    public var lag: UInt64
     public var agreement: Agreement
     /// Whether it holds the whole state, as far as it says.
     public var isWhole: Bool
     public var hasVote: Bool
+    /// What it last said of itself.
+    public var report: HeardReport?
 
     public init(
-        life: Life, role: ClusterRole?, epoch: Epoch, silence: Duration, position: Position, agreement: Agreement,
-        isWhole: Bool, hasVote: Bool
+        life: Life, role: ClusterRole?, epoch: Epoch, silence: Duration, position: Position, lag: UInt64 = 0,
+        agreement: Agreement, isWhole: Bool, hasVote: Bool
     ) {
         self.life = life
         self.role = role
         self.epoch = epoch
         self.silence = silence
         self.position = position
+        self.lag = lag
         self.agreement = agreement
         self.isWhole = isWhole
         self.hasVote = hasVote
@@ -109,10 +125,18 @@ extension TrackerNode {
         trackers.insert(own, at: trackers.firstIndex { $0.life.id > cluster.id } ?? trackers.count)
         let isWelcome = phase != .following || cluster.following?.isInstalled == true
         let isInside = !isClustered || cluster.isBusUp && isWelcome
-        return ClusterStatus(
+        var status = ClusterStatus(
             life: life, mode: configuration.cluster?.mode, epoch: own.epoch, master: master,
             isServing: isClustered ? isInService : isServing, isFenced: !isInside, voters: voters,
             position: state.position, digest: state.digest, trackers: trackers)
+        status.refusal = cluster.refusal
+        status.unlike = cluster.reports.unlike
+        status.isFetching = cluster.transfer != nil || cluster.isFinishingTransfer
+        if isQuorumMode {
+            status.isForming = isBlank && !promise.isWhole && cluster.following == nil
+            status.neverHeard = voters.filter { $0 != cluster.id && !cluster.reports.everHeard.contains($0) }
+        }
+        return status
     }
 
     private func sight(
@@ -131,9 +155,11 @@ extension TrackerNode {
             }
         // Whom this one follows is known before its next keepalive says so.
         let role = neighbour.life.id == master ? .master : neighbour.role
-        return TrackerSight(
+        var sight = TrackerSight(
             life: neighbour.life, role: neighbour.isUp ? role : nil, epoch: neighbour.epoch,
-            silence: max(now - neighbour.heardAt, .zero), position: position, agreement: agreement,
+            silence: max(now - neighbour.heardAt, .zero), position: position, lag: neighbour.lag, agreement: agreement,
             isWhole: neighbour.isWhole, hasVote: voters.contains(neighbour.life.id))
+        sight.report = cluster.reports.report(of: neighbour.life)
+        return sight
     }
 }

@@ -201,6 +201,10 @@ public enum Observation: Sendable, Equatable {
     case fenced
     /// It may not join.
     case joinRefused(JoinRefusal)
+    /// Another tracker was told something else than this one.
+    ///
+    /// Where one of the settings is binding, neither hears the other.
+    case settingsDiffer(tracker: UInt32, [SharedSetting])
     /// The master has given it a number.
     case idAssigned(UInt32)
     /// Another tracker has appeared, or come back.
@@ -222,6 +226,10 @@ public enum Observation: Sendable, Equatable {
     case storageFailed(StorageFailure, refused: Int)
     /// Writes succeed again.
     case storageRecovered
+    /// In a cluster: a write failed, and this tracker's vote is missing; the others may have enough without it.
+    case voteFailed(StorageFailure)
+    /// In a cluster: writes succeed again.
+    case voteRecovered
     /// The node has answered all it had to and takes nothing more: its owner may close.
     case drained
     /// The access rules are in force as commanded.
@@ -230,6 +238,8 @@ public enum Observation: Sendable, Equatable {
     case registryChanged(torrents: Int)
     /// A command could not be carried out.
     case commandRefused(String)
+    /// A command was not carried out, since it is for another tracker, or this one stops.
+    case commandDropped(String)
 }
 
 /// Why a master is none any more.
@@ -241,4 +251,10 @@ public enum StepDownReason: Sendable, Hashable {
     case busLost
     /// It is no longer a voter.
     case removed
+    /// Its disk failed.
+    case diskBroken
+    /// It stops, in good order.
+    case stopping
+    /// A tracker that was told something else leads, in a higher epoch.
+    case otherSettings(UInt32)
 }

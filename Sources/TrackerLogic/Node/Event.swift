@@ -20,6 +20,8 @@ public enum Event: Sendable, Equatable {
     case busConnected
     /// The bus is lost: nothing comes, and what was sent last may be lost.
     case busLost
+    /// How this tracker fares, for the others to know; about once a keepalive.
+    indirect case reportMade(TrackerReport)
     /// `nextDeadline` has come. A spurious one does nothing.
     case deadlineReached
     /// The operator wants something.

@@ -103,7 +103,7 @@ extension TrackerNode {
         print.absorb(durableEpoch)
         print.absorb(state.position)
         print.absorb(state.digest)
-        print.absorb(isStorageFailing)
+        print.absorb(storageFailure != nil)
         print.absorb(commands.count)
         print.absorb(backlog.count)
         absorbElection(&print)

@@ -47,9 +47,9 @@ extension TrackerNode {
             id: cluster.id, role: role, epoch: max(election.epoch, promise.epoch), commitIndex: state.index,
             lastIndex: log.pending?.header.index ?? proposal?.header.index ?? state.index, digest: state.digest,
             accessMode: state.access.mode, table: state.table.counts, registeredTorrents: state.registry.count,
-            interval: intervals.interval,
+            interval: intervals.interval(state.told),
             waitingRequests: gathering.waiting.count + (proposal?.waiting.count ?? 0) + cluster.book.count,
-            counters: counters)
+            counters: counters, storageFailure: storageFailure)
     }
 
     /// For checkers: where the node stands now.

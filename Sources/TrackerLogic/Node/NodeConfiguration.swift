@@ -17,6 +17,8 @@ public struct NodeConfiguration: Sendable, Equatable {
     /// Announces a second that the tracker wants to see at most; with more peers than that allows, the interval
     /// stretches, up to four times.
     public var targetRate: UInt32 = 100_000
+    /// How long a silent peer is believed to be there, in per cent of the longest interval that it may have been told.
+    public var peerLifetime: UInt32 = 120
     /// Peers in a reply to a client that names no number.
     public var numWant: Int = 50
     /// Peers in a reply at most: 200 over IPv4; over IPv6 never more than fit 1,400 bytes.
@@ -55,8 +57,18 @@ public struct Limits: Sendable, Equatable {
     public var torrents: Int = 4_000_000
     /// Peers of all swarms at once; further ones are refused.
     ///
-    /// About 60 bytes each.
+    /// About 60 bytes each, and 15 for each address (`AddressCounts`).
     public var peers: Int = 16_000_000
+    /// Peers of all swarms at one IPv4 address, or in one IPv6 network of 64 bits; further ones are refused.
+    ///
+    /// A carrier's NAT has some thousand people behind an address, with some torrents each. An announce is held against
+    /// what is applied, so what is on its way passes the bound, by two entries at most.
+    public var peersPerAddress: Int = 20_000
+    /// Of the room for peers that is left, the part that one address may hold, in percent.
+    ///
+    /// With n addresses that take all they can get, a part of 1 / (1 + n · percent / 100) of the table stays free for
+    /// all others: the dynamic threshold by which switches share a buffer (Choudhury and Hahne, 1998).
+    public var addressSharePercent: Int = 10
     /// Error replies to one address in a second; further errors are silence, so that forged sources gain nothing.
     public var errorsPerSecond: Int = 10
     /// Updates in one entry: bounds the requests that wait, the work of one step and the size of one write (about 64
@@ -74,6 +86,18 @@ public struct Limits: Sendable, Equatable {
     public var listedInfoHashes: Int = 4_000_000
     /// Users of a private tracker.
     public var users: Int = 1_000_000
+    /// However full the table is, so many peers of one address are let in while there is room.
+    public static let leastPeersPerAddress = 16
+
+    /// How many peers one address may hold just now.
+    ///
+    /// - Parameter peers: of all addresses.
+    public func peersPerAddress(among peers: Int) -> Int {
+        let room = max(0, self.peers - peers)
+        // Without overflow, whatever the operator has written.
+        let share = room / 100 * addressSharePercent + room % 100 * addressSharePercent / 100
+        return min(peersPerAddress, max(Limits.leastPeersPerAddress, share))
+    }
 
     /// Info hashes in one scrape: what fits a datagram (BEP 15).
     public static let scrapeHashes = 74

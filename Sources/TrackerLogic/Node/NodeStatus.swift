@@ -22,11 +22,13 @@ public struct NodeStatus: Sendable, Equatable {
     /// Requests that wait for their entry.
     public var waitingRequests: Int
     public var counters: Counters
+    /// Why writes fail now; nil while they succeed.
+    public var storageFailure: StorageFailure?
 
     public init(
         id: UInt32, role: Role, epoch: Epoch, commitIndex: UInt64, lastIndex: UInt64, digest: UInt64,
         accessMode: AccessMode, table: TableCounts, registeredTorrents: Int, interval: UInt32, waitingRequests: Int,
-        counters: Counters
+        counters: Counters, storageFailure: StorageFailure? = nil
     ) {
         self.id = id
         self.role = role
@@ -40,6 +42,7 @@ public struct NodeStatus: Sendable, Equatable {
         self.interval = interval
         self.waitingRequests = waitingRequests
         self.counters = counters
+        self.storageFailure = storageFailure
     }
 }
 
@@ -87,6 +90,8 @@ public struct Counters: Sendable, Hashable {
     public var dropped: UInt64 = 0
     /// Requests given up because nobody could answer them before their clients would ask again.
     public var timedOut: UInt64 = 0
+    /// Messages of other trackers with an epoch that no election can have come to.
+    public var implausible: UInt64 = 0
     /// Entries applied.
     public var entries: UInt64 = 0
     /// Updates applied.

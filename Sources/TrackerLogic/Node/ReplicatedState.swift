@@ -15,6 +15,8 @@ public struct ReplicatedState: Sendable {
     public private(set) var registry: TorrentRegistry
     /// The ids that vote, in rising order; empty before the cluster is formed, and in survivor mode.
     public private(set) var members: [UInt32] = []
+    /// The interval that clients are told.
+    public private(set) var told = ToldInterval()
     /// Requests of a group that the last entries have settled.
     private var settledKeys = SettledKeys()
     /// The last entry that was applied.
@@ -45,7 +47,7 @@ public struct ReplicatedState: Sendable {
 
     /// The state's fingerprint: equal for equal contents, in whatever order they lie.
     @inline(__always)
-    public var digest: UInt64 { table.digest &+ access.digest &+ registry.digest &+ membersDigest }
+    public var digest: UInt64 { table.digest &+ access.digest &+ registry.digest &+ membersDigest &+ told.digest }
 
     public var position: Position { Position(index: index, chain: chain) }
 
@@ -63,6 +65,7 @@ public struct ReplicatedState: Sendable {
         case accessChanged
         case registryChanged
         case membersChanged
+        case intervalChanged
         case merged
     }
 
@@ -130,6 +133,10 @@ public struct ReplicatedState: Sendable {
             self.members = members
             changed[0] = true
             return .membersChanged
+        case .setInterval(let seconds):
+            told.change(to: seconds, at: entryTime.seconds)
+            changed[0] = true
+            return .intervalChanged
         case .mergePeer, .mergeStop, .mergeCompleted:
             changed[chunk(of: update)] = true
             merge(update)
@@ -146,7 +153,7 @@ public struct ReplicatedState: Sendable {
             table.mergeCompleted(
                 CompletedCount(infoHash: infoHash, origin: origin, count: count), time: entryTime.seconds)
         case .announceIPv4, .announceIPv6, .expire, .registerTorrent, .unregisterTorrent, .setAccessMode,
-            .listInfoHash, .unlistInfoHash, .putUser, .removeUser, .setMembers:
+            .listInfoHash, .unlistInfoHash, .putUser, .removeUser, .setMembers, .setInterval:
             preconditionFailure("not an update of a merge")
         }
     }
@@ -160,7 +167,7 @@ public struct ReplicatedState: Sendable {
             access.put(User(name: String(decoding: name, as: UTF8.self), passkey: passkey))
         case .removeUser(let name): access.removeUser(named: String(decoding: name, as: UTF8.self))
         case .announceIPv4, .announceIPv6, .expire, .registerTorrent, .unregisterTorrent, .setMembers, .mergePeer,
-            .mergeStop, .mergeCompleted:
+            .mergeStop, .mergeCompleted, .setInterval:
             preconditionFailure("not an update of the access rules")
         }
     }
@@ -172,7 +179,7 @@ public struct ReplicatedState: Sendable {
         case .announceIPv6(let announce): Int(table.shard(of: announce.infoHash)) + 1
         case .expire(let shard, _, _): Int(shard) + 1
         case .registerTorrent, .unregisterTorrent, .setAccessMode, .listInfoHash, .unlistInfoHash, .putUser,
-            .removeUser, .setMembers:
+            .removeUser, .setMembers, .setInterval:
             0
         case .mergePeer(let peer): Int(table.shard(of: peer.infoHash)) + 1
         case .mergeStop(let infoHash, _, _), .mergeCompleted(let infoHash, _, _):
@@ -198,7 +205,7 @@ public struct ReplicatedState: Sendable {
     public func chunk(_ number: Int) -> SnapshotChunk {
         var bytes = SnapshotCodec.begin(number, index: index, time: time, chain: chain)
         if number == 0 {
-            RegistryImage(access: access.rules, torrents: registry.all, members: members, settled: settled)
+            RegistryImage(access: access.rules, torrents: registry.all, members: members, settled: settled, told: told)
                 .encode(into: &bytes)
         } else {
             table.encode(shard: number - 1, into: &bytes)
@@ -219,6 +226,7 @@ public struct ReplicatedState: Sendable {
             for user in image.access.users { access.put(user) }
             for torrent in image.torrents { registry.put(torrent) }
             members = image.members
+            told = image.told
             for key in image.settled { settledKeys.insert(key) }
         } else {
             table.restore(Int(chunk.number) - 1, try chunk.shard())

@@ -17,7 +17,7 @@ extension TrackerNode {
             return decline("the tracker is stopping, or has lost its disk", &effects)
         }
         if let following = cluster.following, following.isInstalled, isClustered {
-            return decline("this tracker follows tracker \(following.life.id): that one has to be asked", &effects)
+            return drop("this tracker follows tracker \(following.life.id): that one has to be asked", &effects)
         }
         if case .handOver(let id) = command { return handOver(to: id, now, &effects) }
         if case .setAccess(let rules) = command {
@@ -88,7 +88,7 @@ extension TrackerNode {
     }
 
     mutating func dropCommands(_ reason: String, _ effects: inout Effects) {
-        if hasCommands { decline(reason, &effects) }
+        if hasCommands { drop(reason, &effects) }
         commandUnderWay = nil
         commands = []
         backlog = []
@@ -139,6 +139,10 @@ extension TrackerNode {
 
     private func decline(_ reason: String, _ effects: inout Effects) {
         effects.observations.append(.commandRefused(reason))
+    }
+
+    private func drop(_ reason: String, _ effects: inout Effects) {
+        effects.observations.append(.commandDropped(reason))
     }
 
     private mutating func drain(_ now: ClockReading, _ effects: inout Effects) {

@@ -35,6 +35,20 @@ extension TrackerNode {
         cluster.lastRestored = entry
     }
 
+    /// What was read back, as the writes that begin a new record with it: the operator takes it for the whole state.
+    public mutating func takeRestored() -> [Persist.Change] {
+        precondition(phase == .restoring, "a record is read back before the node starts")
+        var whole = promise
+        whole.isWhole = true
+        let chunks = (0..<state.chunkCount).map { state.chunk($0) }
+        var changes: [Persist.Change] = [.promise(whole), .replaceAll(chunks: chunks)]
+        // The last entry may have been decided, or not.
+        if let last = cluster.lastRestored, last.header.index > state.index {
+            changes.append(.append(index: last.header.index, entry: last.bytes))
+        }
+        return changes
+    }
+
     /// Applies an entry that was read back: to the chunks that do not hold it yet.
     private mutating func apply(restored entry: LoggedEntry) throws(EntryDamaged) {
         guard entry.header.index <= state.index || entry.header.previous == state.chain else { throw EntryDamaged() }
@@ -89,9 +103,9 @@ extension TrackerNode {
 
     mutating func persisted(_ token: PersistToken, _ now: ClockReading, _ effects: inout Effects) {
         let kind = takeWrite(token)
-        if isStorageFailing {
-            isStorageFailing = false
-            effects.observations.append(.storageRecovered)
+        if storageFailure != nil {
+            storageFailure = nil
+            effects.observations.append(isClustered ? .voteRecovered : .storageRecovered)
         }
         switch kind {
         case .promise(let epoch):
@@ -118,11 +132,13 @@ extension TrackerNode {
     ) {
         let kind = takeWrite(token)
         if failure == .broken { return fail(now, &effects) }
-        if !isStorageFailing {
-            isStorageFailing = true
+        if storageFailure == nil {
             let refused = if case .entry = kind { proposal?.waiting.count ?? 0 } else { 0 }
-            effects.observations.append(.storageFailed(failure, refused: refused))
+            // In a cluster the others may store what this one cannot; where too few can, that is told by itself.
+            effects.observations.append(
+                isClustered ? .voteFailed(failure) : .storageFailed(failure, refused: refused))
         }
+        storageFailure = failure
         switch kind {
         case .promise:
             // Without its promise it may not vote: it tries again, in an epoch that it has not named yet.
@@ -153,6 +169,7 @@ extension TrackerNode {
         guard phase != .failed else { return }
         let wasDraining = phase == .draining
         phase = .failed
+        storageFailure = .broken
         let waiting = (proposal?.waiting ?? []) + gathering.waiting
         effects.observations.append(.storageFailed(.broken, refused: waiting.count))
         for request in waiting { refuse(request, .storageFailed, now, &effects) }

@@ -31,7 +31,7 @@ extension TrackerNode {
         switch outcome {
         case .announced(let place): if place.isNewlyCompleted { counters.completed += 1 }
         case .expired(let peers): counters.expired += UInt64(peers)
-        case .accessChanged, .registryChanged, .membersChanged, .merged: break
+        case .accessChanged, .registryChanged, .membersChanged, .intervalChanged, .merged: break
         }
     }
 
@@ -46,7 +46,7 @@ extension TrackerNode {
             answer(id, request, update, place, counts, &effects)
             return
         }
-        let interval = intervals.spread(&random)
+        let interval = intervals.spread(toldInterval, &random)
         let isIPv4 = if case .announceIPv4 = update { true } else { false }
         let wanted = Int(request.numWant)
         let limit = ReplyWriter.announceHeaderByteCount + wanted * (isIPv4 ? 6 : 18)
@@ -64,12 +64,16 @@ extension TrackerNode {
         self.random = random
     }
 
+    @inline(__always)
+    private var toldInterval: ToldInterval { has(.intervalOfOne) && phase != .master ? ToldInterval() : state.told }
+
     private mutating func answer(
         _ id: UInt64, _ request: WaitingRequest, _ update: Update, _ place: SwarmTable.Place, _ counts: SwarmCounts,
         _ effects: inout Effects
     ) {
         var answer = AnnounceAnswer(
-            interval: intervals.spread(&random), minInterval: configuration.minInterval, counts: counts, ipv4: [],
+            interval: intervals.spread(toldInterval, &random), minInterval: configuration.minInterval, counts: counts,
+            ipv4: [],
             ipv6: [])
         if let slot = place.slot, let own = place.position {
             let isIPv4 = if case .announceIPv4 = update { true } else { false }

@@ -44,7 +44,7 @@ extension TrackerNode {
                 guard connectionIDs.isValid(connectionID, from: datagram.remote, at: now.wall) else {
                     return complain(transactionID, .connectionIDExpired, datagram, now, &effects)
                 }
-                scrape(bytes, hashCount, transactionID, datagram, &effects)
+                scrape(bytes, hashCount, transactionID, datagram, now, &effects)
             }
         } catch {
             malformed(error, datagram, now, &effects)
@@ -108,9 +108,12 @@ extension TrackerNode {
 
     private mutating func scrape(
         _ bytes: RawSpan, _ hashCount: Int, _ transactionID: TransactionID, _ datagram: Datagram,
-        _ effects: inout Effects
+        _ now: ClockReading, _ effects: inout Effects
     ) {
         counters.scrapes += 1
+        if let refusal = state.access.udpScrapeRefusal {
+            return complain(transactionID, refusal, datagram, now, &effects)
+        }
         let table = state.table
         effects.replies.append(
             to: datagram.remote, from: datagram.local, socket: datagram.socket, limit: 8 + 12 * hashCount
@@ -237,7 +240,16 @@ extension TrackerNode {
         if counts.peers >= limits.peers, event != .stopped, !state.table.contains(infoHash, peer) {
             return .trackerFull
         }
+        if event != .stopped, isFull(peer, counts.peers), !state.table.contains(infoHash, peer) { return .addressFull }
         return nil
+    }
+
+    /// Whether an address holds all that one may.
+    ///
+    /// A proxy's own is nobody's in particular; where it tells whose peers it brings, those addresses are bounded.
+    @inline(__always)
+    private func isFull(_ address: SocketAddress, _ peers: Int) -> Bool {
+        state.table.peers(at: address) >= configuration.limits.peersPerAddress(among: peers) && !isTrusted(address)
     }
 
     /// Whether one more request may wait; counts it as dropped if not.

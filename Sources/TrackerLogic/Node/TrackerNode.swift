@@ -14,9 +14,7 @@
 /// and `+Transfer` (newcomers), `+Merging` (after a partition), `+Members`, and `+Clients` (whose requests are whose).
 ///
 /// Invariants: a reply to an announce belongs to an update that is durable and applied; one entry is under way at a
-/// time; effects depend on nothing that is not durable; all queues are bounded by `Limits`.
-///
-/// - SeeAlso: design 2 for the step, 3.4 for the rules.
+/// time; effects depend on nothing that is not durable; all queues are bounded by `Limits` (design 2, 3.4).
 
 import Primitives
 import Wire
@@ -73,6 +71,8 @@ public struct TrackerNode: Sendable, Equatable {
     var connectionIDs: ConnectionIDs
     var errorLimiter: ErrorLimiter
     var intervals: IntervalPolicy
+    /// The interval in an entry that this master proposes, which clients are told as soon as it is decided.
+    var intervalUnderWay: UInt32 = 0
     var snapshotter: Snapshotter
     var clock = ClusterClock()
     var sweep: ExpirySweep
@@ -81,7 +81,7 @@ public struct TrackerNode: Sendable, Equatable {
     /// Writes under way, oldest first.
     var writes: [Write] = []
     var lastToken: UInt64 = 0
-    var isStorageFailing = false
+    var storageFailure: StorageFailure?
     /// When to stand again after a promise could not be written.
     var standAgainAt: Instant?
     /// While reading back: for each chunk, the last entry that it holds.
@@ -130,7 +130,7 @@ public struct TrackerNode: Sendable, Equatable {
         durableEpoch = promise.epoch
         log = EntryLog(maxTailCount: configuration.tailCount)
         cluster = ClusterState(
-            id: configuration.id, isKeyed: configuration.cluster?.entry == .group,
+            configuration, isKeyed: configuration.cluster?.entry == .group,
             maxRequests: configuration.has(.unboundedBook) ? .max : configuration.limits.waitingRequests,
             isBlank: record == nil, seed: seed ^ incarnation)
         connectionIDs = ConnectionIDs(
@@ -138,7 +138,7 @@ public struct TrackerNode: Sendable, Equatable {
         errorLimiter = ErrorLimiter(secret: secret, perSecond: configuration.limits.errorsPerSecond)
         intervals = IntervalPolicy(
             base: configuration.interval, jitter: configuration.intervalJitter, targetRate: configuration.targetRate,
-            maxPeers: configuration.limits.peers)
+            lifetimePercent: configuration.peerLifetime)
         snapshotter = Snapshotter(
             maxAge: configuration.snapshotAge, minLogByteCount: configuration.snapshotLogByteCount)
         sweep = ExpirySweep(shardCount: shardCount)
@@ -167,6 +167,7 @@ public struct TrackerNode: Sendable, Equatable {
         case .messageReceived(let message): hear(message, now, &effects)
         case .busConnected: connectBus(now, &effects)
         case .busLost: loseBus(now, &effects)
+        case .reportMade(let report): sayReport(report, &effects)
         }
         attendToDeadlines(now, &effects)
         if isClustered {
@@ -279,21 +280,6 @@ public struct TrackerNode: Sendable, Equatable {
         }
     }
 
-    private mutating func sweepWhenDue(_ now: ClockReading) {
-        if let due = sweep.deadline, due <= now.monotonic {
-            let time = clock.read(now).seconds
-            intervals.adapt(peers: state.table.counts.peers, time: time)
-            let updates = sweep.step(
-                state.table, now: now.monotonic, time: time,
-                lifetime: intervals.lifetime / (has(.impatientExpiry) ? 2 : 1),
-                isNearlyFull: state.table.counts.torrents > configuration.limits.torrents / 4 * 3)
-            // What finds no room is found again in the next round.
-            for update in updates where gathering.updateCount < configuration.limits.updatesPerEntry {
-                gathering.append(update)
-            }
-        }
-    }
-
     // MARK: - Agreement
 
     /// The entry under way on a node alone; nil where nothing is gathered, or one is under way already.
@@ -373,14 +359,6 @@ public struct TrackerNode: Sendable, Equatable {
     mutating func stop(_ effects: inout Effects) {
         phase = .stopped
         effects.observations.append(.drained)
-    }
-}
-
-extension ConnectionIDs {
-    /// The same on all trackers of a cluster.
-    init(secret: ClusterSecret) {
-        let keys = SipHash(key0: secret.w2, key1: secret.w3)
-        self.init(key0: keys.mac(Array("connection 0".utf8)), key1: keys.mac(Array("connection 1".utf8)))
     }
 }
 

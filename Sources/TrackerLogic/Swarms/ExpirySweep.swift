@@ -7,8 +7,10 @@ import Primitives
 import Wire
 
 struct ExpirySweep: Sendable, Hashable {
-    /// In which every shard is visited once.
-    static let round = Duration.seconds(60)
+    /// In which every shard is visited once, at the longest.
+    static let longestRound = Duration.seconds(60)
+    /// And at the shortest, however soon peers are to go.
+    static let shortestRound = Duration.seconds(1)
     /// How long a torrent without peers keeps its count of downloads.
     static let emptyLifetime: UInt32 = 30 * 86_400
     /// The same while the table is nearly full.
@@ -22,13 +24,19 @@ struct ExpirySweep: Sendable, Hashable {
 
     init(shardCount: UInt32) { self.shardCount = shardCount }
 
+    /// How long a round takes: an eighth of a peer's life, so that none stays much longer than that.
+    static func round(lifetime: UInt32) -> Duration {
+        min(max(Duration.seconds(Int64(lifetime)) / 8, shortestRound), longestRound)
+    }
+
     /// Shards a step, so that a round takes its time.
-    private var shardsPerStep: UInt32 {
-        let steps = UInt32(ExpirySweep.round.nanoseconds / ExpirySweep.minPace.nanoseconds)
+    private func shardsPerStep(_ round: Duration) -> UInt32 {
+        let steps = UInt32(round.nanoseconds / ExpirySweep.minPace.nanoseconds)
         return max(1, (shardCount + steps - 1) / steps)
     }
 
-    mutating func start(now: Instant) { deadline = now + ExpirySweep.minPace }
+    /// The first step is due at once: the interval that clients are told is decided before anybody is told one.
+    mutating func start(now: Instant) { deadline = now }
 
     /// The expiries that are due, as updates; none for shards where nobody is silent.
     ///
@@ -39,13 +47,14 @@ struct ExpirySweep: Sendable, Hashable {
         _ table: SwarmTable, now: Instant, time: UInt32, lifetime: UInt32, isNearlyFull: Bool
     ) -> [Update] {
         guard let deadline, deadline <= now else { return [] }
-        let count = shardsPerStep
+        let round = ExpirySweep.round(lifetime: lifetime)
+        let count = shardsPerStep(round)
         // Fewer shards than steps in a round: longer pauses instead.
         self.deadline =
             now
             + max(
                 ExpirySweep.minPace,
-                Duration(nanoseconds: ExpirySweep.round.nanoseconds * Int64(count) / Int64(shardCount)))
+                Duration(nanoseconds: round.nanoseconds * Int64(count) / Int64(shardCount)))
         let emptyLifetime = isNearlyFull ? ExpirySweep.emptyLifetimeWhenFull : ExpirySweep.emptyLifetime
         let seenBefore = time > lifetime ? time - lifetime : 0
         let emptyBefore = time > emptyLifetime ? time - emptyLifetime : 0

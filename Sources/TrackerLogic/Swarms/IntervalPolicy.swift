@@ -2,9 +2,56 @@
 ///
 /// With n peers and an interval of t seconds, n / t announces come in a second. When that is more than the tracker
 /// wants to see, it asks for a longer interval, up to four times the configured one. A peer lives 1.2 times the
-/// interval that it may have been told, so the life shortens only once the longer interval has run out.
+/// interval that it may have been told, or as many per cent of it as the operator says, so the life shortens only once
+/// the longer interval has run out.
+///
+/// Which interval is told is a fact of the log (`Update.setInterval`): the master works out what it wants, and what all
+/// trackers tell, and how long a peer lives, follows from what is decided. So whoever is master next knows what those
+/// who are there were told, by whichever tracker.
 
 import Primitives
+
+/// The interval that is told, and what was told before it: a part of the replicated state.
+public struct ToldInterval: Sendable, Hashable {
+    /// Seconds, without jitter; 0 before the first was decided.
+    public private(set) var seconds: UInt32 = 0
+    /// The longest of those told before that may still have to be honoured, in seconds.
+    private(set) var longestBefore: UInt32 = 0
+    /// Cluster time at which that was no longer told, in seconds since 1970.
+    private(set) var toldUntil: UInt32 = 0
+
+    /// Four times the longest that can be configured: a greater number comes from nobody who means it.
+    private static let maxSeconds: UInt32 = 4 * 86_400
+
+    public init() {}
+
+    init(seconds: UInt32, longestBefore: UInt32, toldUntil: UInt32) {
+        self.seconds = min(seconds, ToldInterval.maxSeconds)
+        self.longestBefore = min(longestBefore, ToldInterval.maxSeconds)
+        self.toldUntil = toldUntil
+    }
+
+    /// Another interval is decided.
+    ///
+    /// - Parameter time: cluster time of its entry, in seconds since 1970.
+    mutating func change(to new: UInt32, at time: UInt32) {
+        let new = min(new, ToldInterval.maxSeconds)
+        if new < seconds {
+            // One from long ago is over, whatever jitter and lifetime are; one from just before may not be.
+            let isOver = UInt64(time) > UInt64(toldUntil) + 16 * UInt64(longestBefore)
+            longestBefore = max(isOver ? 0 : longestBefore, seconds)
+            toldUntil = time
+        }
+        seconds = new
+    }
+
+    /// The state's fingerprint has a part of it; that of no decision is 0.
+    @inline(__always)
+    var digest: UInt64 {
+        if seconds == 0 { return 0 }
+        return mixed(UInt64(seconds) << 32 ^ UInt64(longestBefore) ^ mixed(UInt64(toldUntil)))
+    }
+}
 
 public struct IntervalPolicy: Sendable, Hashable {
     /// How far the interval stretches at most.
@@ -13,59 +60,58 @@ public struct IntervalPolicy: Sendable, Hashable {
     private let base: UInt32
     private let jitter: UInt32
     private let targetRate: UInt32
-    /// Seconds, without jitter.
-    public private(set) var interval: UInt32
-    /// The longest interval that was told in the window that is open, in seconds.
-    ///
-    /// A window lasts as long as anybody lives who was told this, or the one below: whoever was told more is gone.
-    private var longest: UInt32
-    /// The same for the window before it.
-    private var longestBefore: UInt32
-    /// Cluster time at which the window was opened, in seconds since 1970; nil before the first.
-    private var openedAt: UInt32?
+    /// A silent peer's life, in per cent of the interval that it may have been told.
+    private let lifetimePercent: UInt32
 
-    /// - Parameter maxPeers: peers that there can be at most, which bounds what an earlier life of the tracker, or
-    ///   another master, may have told those who are there.
-    public init(base: UInt32, jitter: UInt32, targetRate: UInt32, maxPeers: Int) {
+    public init(base: UInt32, jitter: UInt32, targetRate: UInt32, lifetimePercent: UInt32 = 120) {
         self.base = base
         self.jitter = min(jitter, base / 2)
         self.targetRate = max(targetRate, 1)
-        interval = base
-        longest = base
-        longestBefore = base
-        longestBefore = wanted(peers: maxPeers)
+        self.lifetimePercent = min(max(lifetimePercent, 100), 1000)
     }
 
-    private func wanted(peers: Int) -> UInt32 {
+    /// The interval that suits so many peers, in seconds.
+    public func wanted(peers: Int) -> UInt32 {
         let wanted = UInt32(clamping: (max(peers, 0) &+ Int(targetRate) &- 1) / Int(targetRate))
         return min(max(base, wanted), base &* IntervalPolicy.maxStretch)
     }
 
-    /// Adapts to the size of the table.
+    /// The interval that is to be decided next; nil where the one that is told will do.
     ///
-    /// - Parameter time: cluster time, in seconds since 1970.
-    public mutating func adapt(peers: Int, time: UInt32) {
-        interval = wanted(peers: peers)
-        let start = openedAt ?? time
-        openedAt = start
-        if time > start, time - start > lifetime {
-            longestBefore = longest
-            longest = interval
-            openedAt = time
-        } else {
-            longest = max(longest, interval)
-        }
+    /// Small changes are not worth an entry.
+    func change(of told: ToldInterval, peers: Int) -> UInt32? {
+        let wanted = wanted(peers: peers)
+        guard wanted != told.seconds else { return nil }
+        let isLimit = wanted == base || wanted == base &* IntervalPolicy.maxStretch
+        let difference = max(wanted, told.seconds) - min(wanted, told.seconds)
+        return isLimit || told.seconds < base || difference > told.seconds / 16 ? wanted : nil
     }
 
-    /// Seconds after which a silent peer is gone: a fifth more than it may have been told, rounded up.
-    public var lifetime: UInt32 {
-        let told = max(longest, longestBefore) + jitter
-        return told + (told + 4) / 5
+    /// What is told, in seconds, without jitter.
+    @inline(__always)
+    public func interval(_ told: ToldInterval) -> UInt32 { told.seconds == 0 ? base : told.seconds }
+
+    /// Seconds after which a silent peer is gone: so many per cent of what it may have been told, rounded up; a fifth
+    /// more, unless the operator wants it otherwise.
+    ///
+    /// - Parameter time: cluster time, in seconds since 1970.
+    public func lifetime(_ told: ToldInterval, at time: UInt32) -> UInt32 {
+        let now = lifetime(ofInterval: interval(told))
+        let before = lifetime(ofInterval: told.longestBefore)
+        // Whoever was told more, until then, is gone by now.
+        guard before > now, UInt64(time) < UInt64(told.toldUntil) + UInt64(before) else { return now }
+        return before
+    }
+
+    func lifetime(ofInterval seconds: UInt32) -> UInt32 {
+        UInt32(clamping: (UInt64(seconds + jitter) * UInt64(lifetimePercent) + 99) / 100)
     }
 
     /// The interval for one reply, in seconds.
     @inline(__always)
-    func spread(_ random: inout RandomStream) -> UInt32 {
+    func spread(_ told: ToldInterval, _ random: inout RandomStream) -> UInt32 {
+        let interval = interval(told)
+        let jitter = min(jitter, interval / 2)
         guard jitter > 0 else { return interval }
         return interval &- jitter &+ UInt32(truncatingIfNeeded: random.below(UInt64(jitter) * 2 + 1))
     }

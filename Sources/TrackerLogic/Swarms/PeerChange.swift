@@ -90,7 +90,8 @@ extension PeerStore {
 
     /// Takes out the peers last seen before a time.
     mutating func expire(
-        _ list: inout PeerList, seenBefore: UInt32, torrent: UInt64, key: UInt64, digest: inout UInt64
+        _ list: inout PeerList, seenBefore: UInt32, torrent: UInt64, key: UInt64, digest: inout UInt64,
+        addresses: inout AddressCounts
     ) -> (peers: Int, seeders: Int) {
         var expired = (peers: 0, seeders: 0)
         // From the last position down: what a removal moves into the gap has been looked at already.
@@ -99,6 +100,7 @@ extension PeerStore {
             if lastSeen(list, at: position) < seenBefore {
                 let gone = peer(list, at: position)
                 digest &-= gone.fingerprint(torrent: torrent, key: key)
+                addresses.remove(gone.endpoint.socketAddress)
                 expired.peers += 1
                 if gone.isSeeder { expired.seeders += 1 }
                 remove(at: position, from: &list, key: key)

@@ -146,7 +146,11 @@ struct Shard: Sendable {
     // MARK: Expiry
 
     /// Takes out peers last seen before a time, and torrents empty since before another.
-    mutating func expire(seenBefore: UInt32, emptyBefore: UInt32, key: UInt64) -> Expiry {
+    ///
+    /// - Parameter addresses: counts the peers that are taken out no more.
+    mutating func expire(
+        seenBefore: UInt32, emptyBefore: UInt32, key: UInt64, addresses: inout AddressCounts
+    ) -> Expiry {
         var expiry = Expiry()
         var slot = torrents.count - 1
         while slot >= 0 {
@@ -158,9 +162,11 @@ struct Shard: Sendable {
             } else {
                 let hash = torrents[slot].infoHash.bytes.hash(key: key)
                 let before4 = ipv4.expire(
-                    &torrents[slot].ipv4, seenBefore: seenBefore, torrent: hash, key: key, digest: &fingerprints)
+                    &torrents[slot].ipv4, seenBefore: seenBefore, torrent: hash, key: key, digest: &fingerprints,
+                    addresses: &addresses)
                 let before6 = ipv6.expire(
-                    &torrents[slot].ipv6, seenBefore: seenBefore, torrent: hash, key: key, digest: &fingerprints)
+                    &torrents[slot].ipv6, seenBefore: seenBefore, torrent: hash, key: key, digest: &fingerprints,
+                    addresses: &addresses)
                 expiry.add(before4, before6)
                 if settle(slot, time: seenBefore, key: key) { expiry.torrents += 1 }
             }

@@ -1,7 +1,7 @@
 /// The bytes of snapshot chunks: how the state is written down, shard by shard, and read back.
 ///
 ///     every chunk: version, "R" or "S", number, index, cluster time, chain, contents, checksum
-///     chunk 0:     access mode, info hashes, users, torrents, members, settled keys of a group
+///     chunk 0:     access mode, info hashes, users, torrents, members, settled keys of a group, the interval told
 ///     chunk s + 1: torrents with their peers; counts of downloads by master; tombstones
 ///
 /// A count names its torrent by its place in the chunk, from 0. Outside of survivor mode there are no counts by master,
@@ -45,7 +45,8 @@ enum SnapshotCodec {
         let end = chunk.bytes.count - checksumByteCount
         let span = chunk.bytes.span.bytes
         guard end >= headerByteCount, chunk.bytes[0] == version, chunk.bytes[1] == mark,
-            span.u32(at: 2) == chunk.number, span.u64(at: 6) == chunk.index,
+            span.u32(at: 2) == chunk.number, span.u64(at: 6) == chunk.index, chunk.index <= NumberBounds.index,
+            span.u64(at: 14) <= UInt64(NumberBounds.time),
             span.u64(at: end) == checksum(span.extracting(0..<end))
         else { throw ChunkDamaged(number: chunk.number) }
         return ByteReader(Array(chunk.bytes[..<end]), from: headerByteCount)
@@ -207,6 +208,7 @@ extension RegistryImage {
             bytes.append(bigEndian: settled.key)
             bytes.append(bigEndian: settled.seconds)
         }
+        for number in [told.seconds, told.longestBefore, told.toldUntil] { bytes.append(bigEndian: number) }
     }
 
     init(_ reader: inout ByteReader) throws(OutOfBytes) {
@@ -230,6 +232,10 @@ extension RegistryImage {
         for _ in 0..<(try reader.u32()) {
             settled.append(SettledKey(key: try reader.u64(), seconds: try reader.u32()))
         }
+        // Records of before the interval was a part of the state end here.
+        guard reader.remaining > 0 else { return }
+        told = ToldInterval(
+            seconds: try reader.u32(), longestBefore: try reader.u32(), toldUntil: try reader.u32())
     }
 }
 

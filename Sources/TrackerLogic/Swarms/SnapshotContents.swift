@@ -74,14 +74,18 @@ public struct RegistryImage: Sendable, Equatable {
     public var members: [UInt32]
     /// Requests of a group that were settled lately.
     public var settled: [SettledKey]
+    /// The interval that clients are told.
+    public var told: ToldInterval
 
     public init(
-        access: AccessRules, torrents: [RegisteredTorrent], members: [UInt32] = [], settled: [SettledKey] = []
+        access: AccessRules, torrents: [RegisteredTorrent], members: [UInt32] = [], settled: [SettledKey] = [],
+        told: ToldInterval = ToldInterval()
     ) {
         self.access = access
         self.torrents = torrents
         self.members = members
         self.settled = settled
+        self.told = told
     }
 }
 

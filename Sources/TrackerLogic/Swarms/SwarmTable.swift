@@ -20,6 +20,7 @@ public struct SwarmTable: Sendable {
     private let shardShift: UInt64
     var shards: [Shard]
     public private(set) var counts = TableCounts()
+    private var addresses: AddressCounts
 
     /// - Parameters:
     ///   - key: secret; the same on all trackers of a cluster, for shards and digests to mean the same.
@@ -27,11 +28,12 @@ public struct SwarmTable: Sendable {
     ///   - keepsMergeData: whether to remember what a merge with another repository needs.
     public init(key: UInt64, shardCount: UInt32, keepsMergeData: Bool = false) {
         precondition(
-            shardCount > 0 && shardCount <= 65_536 && shardCount & (shardCount - 1) == 0,
+            NumberBounds.isShardCount(shardCount),
             "the number of shards is a power of two, at most 65,536")
         self.key = key
         self.keepsMergeData = keepsMergeData
         shardShift = UInt64(64 - shardCount.trailingZeroBitCount)
+        addresses = AddressCounts(key: key, partCount: min(shardCount, 256))
         shards = Array(
             repeating: Shard(mergeData: keepsMergeData ? MergeData(key: key) : nil), count: Int(shardCount))
     }
@@ -71,6 +73,11 @@ public struct SwarmTable: Sendable {
         return shards[number].ipv6.position(of: endpoint, in: torrent.ipv6, key: key) != nil
     }
 
+    /// How many peers of all swarms stand at an address: at an IPv4 address, or in an IPv6 network of 64 bits.
+    ///
+    /// - Complexity: O(1) expected, no allocation.
+    public func peers(at address: SocketAddress) -> Int { addresses.count(of: address) }
+
     // MARK: Announces
 
     /// Where an applied announce has left its swarm, for the reply that follows at once.
@@ -89,20 +96,20 @@ public struct SwarmTable: Sendable {
     ///   - time: cluster time of its entry, in seconds since 1970.
     ///   - origin: the id of the master that made the entry.
     mutating func apply(_ announce: AnnounceUpdate<CompactIPv4>, time: UInt32, origin: UInt32) -> Place {
-        apply(announce, time: time, isIPv4: true) { shard, announce, slot, hash, time, key in
+        apply(announce, time: time) { shard, announce, slot, hash, time, key in
             shard.apply(announce, to: slot, hash: hash, time: time, origin: origin, key: key)
         }
     }
 
     mutating func apply(_ announce: AnnounceUpdate<CompactIPv6>, time: UInt32, origin: UInt32) -> Place {
-        apply(announce, time: time, isIPv4: false) { shard, announce, slot, hash, time, key in
+        apply(announce, time: time) { shard, announce, slot, hash, time, key in
             shard.apply(announce, to: slot, hash: hash, time: time, origin: origin, key: key)
         }
     }
 
     @inline(__always)
     private mutating func apply<Endpoint>(
-        _ announce: AnnounceUpdate<Endpoint>, time: UInt32, isIPv4: Bool,
+        _ announce: AnnounceUpdate<Endpoint>, time: UInt32,
         _ body: (inout Shard, AnnounceUpdate<Endpoint>, Int, UInt64, UInt32, UInt64) -> PeerChange
     ) -> Place {
         let hash = announce.infoHash.bytes.hash(key: key)
@@ -123,7 +130,7 @@ public struct SwarmTable: Sendable {
         }
         guard let slot else { preconditionFailure("a torrent was found or made") }
         let change = body(&shards[number], announce, slot, hash, ordered, key)
-        count(change, isIPv4: isIPv4)
+        count(change, at: announce.endpoint.socketAddress)
         if change.before != nil, change.after == nil, shards[number].settle(slot, time: time, key: key) {
             counts.torrents -= 1
             return Place(shard: number, slot: nil, position: nil, isNewlyCompleted: false)
@@ -132,9 +139,10 @@ public struct SwarmTable: Sendable {
             shard: number, slot: slot, position: change.position, isNewlyCompleted: change.isNewlyCompleted)
     }
 
-    private mutating func count(_ change: PeerChange, isIPv4: Bool) {
+    private mutating func count(_ change: PeerChange, at address: SocketAddress) {
         let peers = (change.after == nil ? 0 : 1) - (change.before == nil ? 0 : 1)
-        if isIPv4 { counts.peersIPv4 += peers } else { counts.peersIPv6 += peers }
+        if peers > 0 { addresses.add(address) } else if peers < 0 { addresses.remove(address) }
+        if address.isIPv4 { counts.peersIPv4 += peers } else { counts.peersIPv6 += peers }
         counts.seeders += (change.after == .seeder ? 1 : 0) - (change.before == .seeder ? 1 : 0)
     }
 
@@ -145,7 +153,8 @@ public struct SwarmTable: Sendable {
     /// - Returns: the number of peers taken out. A shard that does not exist has none.
     mutating func expire(shard: UInt32, seenBefore: UInt32, emptyBefore: UInt32) -> Int {
         guard shard < UInt32(shards.count) else { return 0 }
-        let expiry = shards[Int(shard)].expire(seenBefore: seenBefore, emptyBefore: emptyBefore, key: key)
+        let expiry = shards[Int(shard)].expire(
+            seenBefore: seenBefore, emptyBefore: emptyBefore, key: key, addresses: &addresses)
         counts.torrents -= expiry.torrents
         counts.peersIPv4 -= expiry.ipv4
         counts.peersIPv6 -= expiry.ipv6
@@ -163,7 +172,7 @@ public struct SwarmTable: Sendable {
         peer.address = peer.address.withoutZone
         guard shards[number].accepts(peer, hash: hash, key: key) else { return }
         let slot = findOrInsert(peer.infoHash, number, hash)
-        count(shards[number].merge(peer, to: slot, hash: hash, key: key), isIPv4: peer.address.isIPv4)
+        count(shards[number].merge(peer, to: slot, hash: hash, key: key), at: peer.address)
     }
 
     /// Applies that a peer has stopped at another tracker; nothing where it was heard here since.
@@ -175,7 +184,7 @@ public struct SwarmTable: Sendable {
         let stop = Tombstone(infoHash: infoHash, address: address.withoutZone, time: stopped)
         guard shards[number].accepts(stop, hash: hash, key: key) else { return }
         let change = shards[number].merge(stop, hash: hash, key: key)
-        count(change, isIPv4: stop.address.isIPv4)
+        count(change, at: stop.address)
         guard change.before != nil, let slot = shards[number].find(infoHash, hash: hash) else { return }
         if shards[number].settle(slot, time: time, key: key) { counts.torrents -= 1 }
     }
@@ -212,6 +221,7 @@ public struct SwarmTable: Sendable {
             shards[number].restore(swarm, key: key)
             counts.torrents += 1
             for peer in swarm.image.peers {
+                addresses.add(peer.address)
                 if peer.address.isIPv4 { counts.peersIPv4 += 1 } else { counts.peersIPv6 += 1 }
                 if peer.left == 0 { counts.seeders += 1 }
             }
@@ -219,7 +229,7 @@ public struct SwarmTable: Sendable {
     }
 
     /// Resident bytes of the table's arrays, without their headers.
-    public var byteCount: Int { shards.reduce(0) { $0 + $1.byteCount } }
+    public var byteCount: Int { shards.reduce(addresses.byteCount) { $0 + $1.byteCount } }
 }
 
 extension SwarmTable: Equatable {

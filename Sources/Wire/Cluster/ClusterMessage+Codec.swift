@@ -37,7 +37,7 @@ public enum ClusterMessageError: Error, Hashable, CustomStringConvertible {
 }
 
 extension ClusterMessage {
-    public static let version: UInt8 = 1
+    public static let version: UInt8 = 2
     static let magic = Array("SKM".utf8)
 
     /// What one message may hold.
@@ -113,6 +113,9 @@ extension ClusterMessage {
         case answered = 21
         case handover = 22
         case leave = 23
+        case report = 24
+        case order = 25
+        case ordered = 26
     }
 }
 
@@ -142,6 +145,9 @@ extension ClusterMessage.Body {
         case .answered: .answered
         case .handover: .handover
         case .leave: .leave
+        case .report: .report
+        case .order: .order
+        case .ordered: .ordered
         }
     }
 
@@ -185,6 +191,13 @@ extension ClusterMessage.Body {
         case .answered(let answers):
             bytes.append(count: answers.count, atMost: ClusterMessage.Limits.requests)
             for answer in answers { answer.encode(into: &bytes) }
+        case .report(let report): report.encode(into: &bytes)
+        case .order(let number, let order):
+            bytes.append(bigEndian: number)
+            order.encode(into: &bytes)
+        case .ordered(let number, let outcome):
+            bytes.append(bigEndian: number)
+            outcome.encode(into: &bytes)
         }
     }
 
@@ -215,11 +228,11 @@ extension ClusterMessage.Body {
         case .fetchChunk: self = .fetchChunk(try reader.u32())
         case .chunk:
             self = .chunk(
-                number: try reader.u32(), index: try reader.u64(),
+                number: try reader.u32(), index: try reader.index(),
                 bytes: try reader.long(atMost: ClusterMessage.Limits.chunkByteCount))
         case .welcomeDone: self = .welcomeDone(at: try reader.position(), digest: try reader.u64())
         case .forward:
-            let (floor, index) = (try reader.u64(), try reader.u64())
+            let (floor, index) = (try reader.index(), try reader.index())
             var requests: [ForwardedRequest] = []
             for _ in 0..<(try reader.u16()) { requests.append(try ForwardedRequest(&reader)) }
             self = .forward(requests, floor: floor, index: index)
@@ -229,6 +242,9 @@ extension ClusterMessage.Body {
             self = .answered(answers)
         case .handover: self = .handover
         case .leave: self = .leave
+        case .report: self = .report(try TrackerReport(&reader))
+        case .order: self = .order(number: try reader.u64(), try ClusterOrder(&reader))
+        case .ordered: self = .ordered(number: try reader.u64(), try OrderOutcome(&reader))
         }
     }
 }

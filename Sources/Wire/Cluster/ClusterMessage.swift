@@ -110,6 +110,12 @@ public struct ClusterMessage: Sendable, Hashable {
         case handover
         /// I am gone.
         case leave
+        /// How I fare, for people; nothing depends on it.
+        indirect case report(TrackerReport)
+        /// An operator wants this of the master.
+        case order(number: UInt64, ClusterOrder)
+        /// What came of that order.
+        case ordered(number: UInt64, OrderOutcome)
     }
 }
 
@@ -141,12 +147,15 @@ public struct Keepalive: Sendable, Hashable {
     public var digest: UInt64
     /// Whether the sender holds the whole state, and so may vote.
     public var isWhole: Bool
+    /// What the sender was told that all have to be told alike.
+    public var settings: SettingsPrint
 
-    public init(role: ClusterRole, position: Position, digest: UInt64, isWhole: Bool) {
+    public init(role: ClusterRole, position: Position, digest: UInt64, isWhole: Bool, settings: SettingsPrint) {
         self.role = role
         self.position = position
         self.digest = digest
         self.isWhole = isWhole
+        self.settings = settings
     }
 }
 
@@ -177,8 +186,6 @@ public enum RefusalReason: UInt8, Sendable, Hashable, CaseIterable {
     case cannotStore = 1
     /// The voter has promised a higher epoch: the message's.
     case staleEpoch = 2
-    /// The voter lacks entries before this one; it fetches them.
-    case gap = 3
 }
 
 public struct Hello: Sendable, Hashable {
@@ -189,15 +196,15 @@ public struct Hello: Sendable, Hashable {
     public var isBlank: Bool
     /// The blank lives that it has heard: a cluster is formed when all members have heard all.
     public var heard: [Life]
-    /// Fingerprint of the members that it was configured with.
-    public var members: UInt64
+    /// What the sender was told that all have to be told alike.
+    public var settings: SettingsPrint
 
-    public init(position: Position, isWhole: Bool, isBlank: Bool, heard: [Life], members: UInt64) {
+    public init(position: Position, isWhole: Bool, isBlank: Bool, heard: [Life], settings: SettingsPrint) {
         self.position = position
         self.isWhole = isWhole
         self.isBlank = isBlank
         self.heard = heard
-        self.members = members
+        self.settings = settings
     }
 }
 
@@ -241,6 +248,8 @@ public enum JoinRefusal: UInt8, Sendable, Hashable, CaseIterable {
     case clusterFull = 2
     /// It was configured with other members than the cluster.
     case otherMembers = 3
+    /// It was told other timings or policies than the cluster.
+    case otherSettings = 4
 }
 
 /// A client's request on its way from the tracker that heard it to the master.

@@ -80,12 +80,32 @@ struct MessageReader {
 
     mutating func life() throws(ClusterMessageError) -> Life { Life(id: try u32(), incarnation: try u64()) }
 
-    mutating func epoch() throws(ClusterMessageError) -> Epoch { Epoch(round: try u64(), id: try u32()) }
+    mutating func epoch() throws(ClusterMessageError) -> Epoch {
+        Epoch(round: try number(atMost: NumberBounds.round), id: try u32())
+    }
 
-    mutating func position() throws(ClusterMessageError) -> Position { Position(index: try u64(), chain: try u64()) }
+    /// An index, or another number that counts up.
+    mutating func index() throws(ClusterMessageError) -> UInt64 { try number(atMost: NumberBounds.index) }
+
+    mutating func attempt() throws(ClusterMessageError) -> UInt32 {
+        let attempt = try u32()
+        guard attempt <= NumberBounds.attempt else { throw .damaged }
+        return attempt
+    }
+
+    mutating func position() throws(ClusterMessageError) -> Position { Position(index: try index(), chain: try u64()) }
 
     mutating func ballot() throws(ClusterMessageError) -> Ballot {
-        Ballot(epoch: try epoch(), attempt: try u32(), index: try u64())
+        let ballot = Ballot(epoch: try epoch(), attempt: try attempt(), index: try index())
+        // There is no entry 0.
+        guard ballot.index > 0 else { throw .damaged }
+        return ballot
+    }
+
+    private mutating func number(atMost limit: UInt64) throws(ClusterMessageError) -> UInt64 {
+        let number = try u64()
+        guard number <= limit else { throw .damaged }
+        return number
     }
 }
 
@@ -146,12 +166,13 @@ extension Keepalive {
         bytes.append(position)
         bytes.append(bigEndian: digest)
         bytes.append(isWhole)
+        settings.encode(into: &bytes)
     }
 
     init(_ reader: inout MessageReader) throws(ClusterMessageError) {
         self.init(
             role: try reader.choice(), position: try reader.position(), digest: try reader.u64(),
-            isWhole: try reader.flag())
+            isWhole: try reader.flag(), settings: try SettingsPrint(&reader))
     }
 }
 
@@ -162,7 +183,7 @@ extension Hello {
         bytes.append(isBlank)
         bytes.append(shortCount: heard.count, atMost: ClusterMessage.Limits.lives)
         for life in heard { bytes.append(life) }
-        bytes.append(bigEndian: members)
+        settings.encode(into: &bytes)
     }
 
     init(_ reader: inout MessageReader) throws(ClusterMessageError) {
@@ -171,7 +192,7 @@ extension Hello {
         isBlank = try reader.flag()
         heard = []
         for _ in 0..<(try reader.count(atMost: ClusterMessage.Limits.lives)) { heard.append(try reader.life()) }
-        members = try reader.u64()
+        settings = try SettingsPrint(&reader)
     }
 }
 
@@ -190,9 +211,10 @@ extension Welcome {
     init(_ reader: inout MessageReader) throws(ClusterMessageError) {
         self.init(
             id: try reader.u32(), position: try reader.position(), answered: try reader.position(),
-            servesFrom: try reader.u64(), attempt: try reader.u32(), needsTransfer: try reader.flag(),
+            servesFrom: try reader.index(), attempt: try reader.attempt(), needsTransfer: try reader.flag(),
             secret: ClusterSecret(try reader.u64(), try reader.u64(), try reader.u64(), try reader.u64()),
             shardCount: try reader.u32())
+        guard NumberBounds.isShardCount(shardCount) else { throw .damaged }
     }
 }
 
@@ -215,7 +237,7 @@ extension ForwardedRequest {
     }
 
     init(_ reader: inout MessageReader) throws(ClusterMessageError) {
-        number = try reader.u64()
+        number = try reader.index()
         source = try reader.address()
         switch try reader.u8() {
         case 0: content = .datagram(try reader.counted())

@@ -19,6 +19,8 @@ public enum Update: Sendable, Hashable {
     case removeUser(name: [UInt8])
     /// The ids that vote from here on, in rising order (quorum mode).
     case setMembers([UInt32])
+    /// The interval that clients are told from here on, in seconds.
+    case setInterval(UInt32)
     /// What the other side of a healed partition knew of a peer (survivor mode).
     case mergePeer(MergedPeer)
     /// There, a peer had said that it stops; `at` is cluster time in seconds.
@@ -129,6 +131,7 @@ enum UpdateKind: UInt8 {
     case mergePeer = 12
     case mergeStop = 13
     case mergeCompleted = 14
+    case setInterval = 15
 }
 
 extension Update {
@@ -170,6 +173,9 @@ extension Update {
             bytes.append(UpdateKind.setMembers.rawValue)
             bytes.append(UInt8(truncatingIfNeeded: members.count))
             for member in members { bytes.append(bigEndian: member) }
+        case .setInterval(let seconds):
+            bytes.append(UpdateKind.setInterval.rawValue)
+            bytes.append(bigEndian: seconds)
         case .mergePeer(let peer): peer.encode(into: &bytes)
         case .mergeStop(let infoHash, let address, let time):
             bytes.append(UpdateKind.mergeStop.rawValue)
@@ -216,7 +222,7 @@ public struct UpdateCursor: Sendable {
             defer { offset = next }
             return .announceIPv6(AnnounceUpdate(span, at: offset))
         case .expire, .registerTorrent, .unregisterTorrent, .setAccessMode, .listInfoHash, .unlistInfoHash, .putUser,
-            .removeUser, .setMembers, .mergePeer, .mergeStop, .mergeCompleted:
+            .removeUser, .setMembers, .mergePeer, .mergeStop, .mergeCompleted, .setInterval:
             var reader = ByteReader(bytes, from: offset + 1)
             do {
                 let update = try UpdateCursor.rare(kind, &reader)
@@ -243,6 +249,7 @@ public struct UpdateCursor: Sendable {
         case .putUser: .putUser(name: Array(try reader.counted()), passkey: Array(try reader.counted()))
         case .removeUser: .removeUser(name: Array(try reader.counted()))
         case .setMembers: try members(&reader)
+        case .setInterval: .setInterval(try reader.u32())
         case .mergePeer: .mergePeer(try MergedPeer(&reader))
         case .mergeStop: .mergeStop(InfoHash(try reader.bytes20()), try reader.address(), at: try reader.u32())
         case .mergeCompleted:

@@ -3,7 +3,9 @@
 import Primitives
 
 enum FileList {
-    static func files(_ info: MetainfoField, name: PathComponent) throws(MetainfoError) -> [TorrentFile] {
+    static func files(
+        _ info: MetainfoField, name: PathComponent, _ strictness: BencodeStrictness
+    ) throws(MetainfoError) -> [TorrentFile] {
         guard let list = info.field("files") else {
             let length = try info.require("length").integer(in: 0...TorrentInfo.maxTotalLength)
             return [
@@ -20,15 +22,16 @@ enum FileList {
                 throw list.error(.tooMany(limit: TorrentInfo.maxFileCount))
             }
             let entry = MetainfoField(node: node, key: "files", fileIndex: files.count)
-            let file = try self.file(entry, offset: offset)
+            let file = try self.file(entry, offset: offset, strictness)
             offset += file.length
             files.append(file)
         }
-        try requireDistinctPaths(files)
         return files
     }
 
-    private static func file(_ entry: MetainfoField, offset: Int) throws(MetainfoError) -> TorrentFile {
+    private static func file(
+        _ entry: MetainfoField, offset: Int, _ strictness: BencodeStrictness
+    ) throws(MetainfoError) -> TorrentFile {
         _ = try entry.entries()
         var attributes = self.attributes(entry)
         var length = 0
@@ -36,13 +39,13 @@ enum FileList {
         if !attributes.contains(.symbolicLink) {
             length = try entry.require("length").integer(in: 0...TorrentInfo.maxTotalLength - offset)
         }
-        let path = try self.path(entry, length: length, isPadding: attributes.contains(.padding))
+        let path = try self.path(entry, length: length, isPadding: attributes.contains(.padding), strictness)
         if path.last?.bytes.starts(with: "_____padding_file_".utf8) == true { attributes.insert(.padding) }
         return TorrentFile(path: path, length: length, offset: offset, attributes: attributes, piecesRoot: nil)
     }
 
     private static func path(
-        _ entry: MetainfoField, length: Int, isPadding: Bool
+        _ entry: MetainfoField, length: Int, isPadding: Bool, _ strictness: BencodeStrictness
     ) throws(MetainfoError) -> [PathComponent] {
         guard let field = entry.textField("path") else {
             // BEP 47: "clients … should not require it to be present on padding files".
@@ -54,6 +57,8 @@ enum FileList {
             guard path.count < TorrentInfo.maxPathDepth else {
                 throw field.error(.tooMany(limit: TorrentInfo.maxPathDepth))
             }
+            // Some programs write them; clients leave them out, so that the path leads nowhere else.
+            if case .lenient = strictness, let name = node.bytes, name.isEmpty { continue }
             path.append(try MetainfoField(node: node, key: field.key, fileIndex: field.fileIndex).component())
         }
         guard !path.isEmpty else { throw field.error(.badName(.empty)) }
@@ -75,15 +80,22 @@ enum FileList {
         return result
     }
 
-    /// No path twice, and none where another has a directory; padding is never written, and shares names by custom.
+    /// Whether no path is there twice, and none where another has a directory; padding is never written, and shares
+    /// names by custom.
     ///
     /// Sorted component by component, a path stands right before those that it begins.
-    private static func requireDistinctPaths(_ files: [TorrentFile]) throws(MetainfoError) {
+    ///
+    /// - Throws: `samePath` where it is to be read strictly.
+    static func areDistinct(
+        _ files: [TorrentFile], _ strictness: BencodeStrictness
+    ) throws(MetainfoError) -> Bool {
         let sorted = files.indices.filter { !files[$0].isPadding }.sorted {
             files[$0].path.lexicographicallyPrecedes(files[$1].path)
         }
         for (index, next) in zip(sorted, sorted.dropFirst()) where files[next].path.starts(with: files[index].path) {
+            if case .lenient = strictness { return false }
             throw MetainfoError(.samePath, key: "path", fileIndex: max(index, next))
         }
+        return true
     }
 }

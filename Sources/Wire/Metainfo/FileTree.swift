@@ -4,7 +4,7 @@ import Primitives
 
 /// The hashes of one layer of a file's Merkle tree, each for one piece.
 ///
-/// That they hash up to `root` is for the caller to check: there is no SHA-256 here.
+/// That they hash up to `root` is for the caller to check (`Metainfo.checkPieceLayers`): there is no SHA-256 here.
 public struct PieceLayer: Sendable, Hashable {
     /// `pieces root` of the files that it belongs to; identical files share it.
     public let root: Bytes32
@@ -61,6 +61,8 @@ struct FileTree {
         guard files.count < TorrentInfo.maxFileCount else {
             throw properties.error(.tooMany(limit: TorrentInfo.maxFileCount))
         }
+        let attributes = FileList.attributes(properties)
+        guard !attributes.contains(.padding) else { throw properties.error(.paddingInTree) }
         let length = try properties.require("length").integer(in: 0...TorrentInfo.maxTotalLength - offset)
         var root: Bytes32?
         if length > 0 {
@@ -72,8 +74,7 @@ struct FileTree {
         }
         files.append(
             TorrentFile(
-                path: path, length: length, offset: offset,
-                attributes: FileList.attributes(properties).subtracting(.padding), piecesRoot: root))
+                path: path, length: length, offset: offset, attributes: attributes, piecesRoot: root))
         // The next file begins a piece. Still within `maxTotalLength`, which is a multiple of every piece length.
         offset = pieces(in: offset + length, of: pieceLength) * pieceLength
     }

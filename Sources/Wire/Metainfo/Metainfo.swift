@@ -66,7 +66,7 @@ public struct Metainfo: Sendable, Hashable {
         let infoField = try file.require("info")
         self.bytes = bytes
         infoRange = infoField.node.range
-        info = try TorrentInfo(infoField)
+        info = try TorrentInfo(infoField, strictness)
         pieceLayers = info.version == .v1 ? [] : try FileTree.layers(file, info)
         announce = Metainfo.url(file.field("announce")?.node.bytes)
         announceList = Metainfo.tiers(file.field("announce-list")?.node)

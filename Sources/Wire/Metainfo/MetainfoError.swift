@@ -34,6 +34,10 @@ public struct MetainfoError: Error, Sendable, Hashable {
         case hybridMismatch
         /// A piece layer that belongs to no file longer than a piece (BEP 52).
         case layerWithoutFile
+        /// A piece layer whose hashes do not lead to the root of its files (BEP 52).
+        case wrongLayer
+        /// A padding file in a v2 tree, where each file begins a piece anyway.
+        case paddingInTree
         /// Not usable as a URL: empty, too long, or with spaces or control characters in it.
         case badURL
     }
@@ -77,6 +81,8 @@ extension MetainfoError: CustomStringConvertible {
         case .fileIsDirectory: "“\(key)” has an entry that is both a file and a directory"
         case .hybridMismatch: "it is a hybrid, and its v1 and v2 halves describe different files"
         case .layerWithoutFile: "“\(key)” has a layer that belongs to no file longer than a piece"
+        case .wrongLayer: "“\(key)” has hashes that do not lead to the “pieces root” of the file"
+        case .paddingInTree: "it is padding, which a v2 torrent has not: each file begins a piece there"
         case .badURL: "“\(key)” has a URL that is empty, too long, or has spaces in it"
         }
     }

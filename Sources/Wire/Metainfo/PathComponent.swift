@@ -74,9 +74,7 @@ func displayText(_ bytes: some Collection<UInt8>, keepsLines: Bool = false) -> S
         let isHarmful =
             switch scalar.value {
             case 0x09, 0x0A: !keepsLines
-            case 0...0x1F, 0x7F...0x9F: true
-            case 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069: true
-            default: false
+            default: scalar.isHarmful
             }
         result.append(isHarmful ? "\u{FFFD}" : scalar)
     }

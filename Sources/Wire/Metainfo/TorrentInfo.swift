@@ -41,8 +41,9 @@ public struct TorrentFile: Sendable, Hashable {
 ///
 /// Only decoding makes one.
 ///
-/// Invariants: there is at least one file, and one with a byte in it; the paths are safe, distinct, and none is
-/// another's directory (padding aside); the hashes are as many as the pieces; no sum of lengths overflows.
+/// Invariants: there is at least one file, and one with a byte in it; the paths are safe and, where `hasDistinctPaths`,
+/// distinct, and none is another's directory (padding aside); the hashes are as many as the pieces; no sum of lengths
+/// overflows.
 public struct TorrentInfo: Sendable, Hashable {
     /// 512 MiB, the longest that libtorrent loads (its limit is 16 KiB less).
     public static let maxPieceLength = 1 << 29
@@ -73,6 +74,10 @@ public struct TorrentInfo: Sendable, Hashable {
     public let isSingleFile: Bool
     /// In the order of the pieces; v1 and hybrid torrents may hold padding.
     public let files: [TorrentFile]
+    /// Whether each file has a path of its own; false only where what clients bear was borne, too (lenient reading).
+    ///
+    /// They rename one of two.
+    public let hasDistinctPaths: Bool
     /// The SHA-1 of each piece; nil in v2, where each file has a tree of its own.
     public let pieceHashes: PieceHashes?
     /// Bytes of all files without padding: what people call the size.
@@ -108,7 +113,7 @@ public struct TorrentInfo: Sendable, Hashable {
         guard end == infoBytes.count else {
             throw MetainfoError(.notBencoded(BencodeError(.trailingBytes, at: end)), key: "info")
         }
-        self = try TorrentInfo(MetainfoField(node: document.root, key: "info"))
+        self = try TorrentInfo(MetainfoField(node: document.root, key: "info"), strictness)
     }
 }
 
@@ -135,7 +140,7 @@ func pieces(in byteCount: Int, of pieceLength: Int) -> Int {
 // MARK: - Validation
 
 extension TorrentInfo {
-    init(_ info: MetainfoField) throws(MetainfoError) {
+    init(_ info: MetainfoField, _ strictness: BencodeStrictness) throws(MetainfoError) {
         _ = try info.entries()
         // BEP 52: "Implementations must check this field first".
         let hasV2 = try TorrentInfo.hasV2(info)
@@ -151,9 +156,11 @@ extension TorrentInfo {
         let tree = hasV2 ? try FileTree.files(info.require("file tree"), pieceLength: pieceLength) : []
         if hasV1 {
             isSingleFile = info.field("files") == nil
-            let list = try FileList.files(info, name: name)
+            let list = try FileList.files(info, name: name, strictness)
+            hasDistinctPaths = try FileList.areDistinct(list, strictness)
             files = hasV2 ? try FileTree.joined(list, tree, pieceLength: pieceLength) : list
         } else {
+            hasDistinctPaths = true
             isSingleFile = tree.count == 1 && tree[0].path.count == 1
             files = tree
         }

@@ -14,7 +14,8 @@ enum AnnounceFault {
         var first: String?
         for request in requests where witness.announced.isAsked(by: request, from: address) {
             let fault = find(
-                in: bytes, to: witness.announced, of: witness.swarm, wanted: Int(request.numWant), configuration)
+                in: bytes, to: witness.announced, of: witness.swarm, at: witness.interval,
+                wanted: Int(request.numWant), configuration)
             guard let fault else { return nil }
             first = first ?? fault
         }
@@ -23,11 +24,12 @@ enum AnnounceFault {
 
     /// - Parameters:
     ///   - swarm: nil where nobody knows what it was like; then only the form can be wrong.
+    ///   - interval: what was decided last; nil where nobody knows, or nothing was.
     ///   - wanted: peers, as the request says.
     /// - Returns: nil where all is right.
     static func find(
-        in bytes: [UInt8], to announced: Announced, of swarm: SwarmModel.Swarm?, wanted: Int,
-        _ configuration: NodeConfiguration
+        in bytes: [UInt8], to announced: Announced, of swarm: SwarmModel.Swarm?, at interval: UInt32?,
+        wanted: Int, _ configuration: NodeConfiguration
     ) -> String? {
         let width = announced.isIPv4 ? CompactIPv4.byteCount : CompactIPv6.byteCount
         guard bytes.count >= 20, (bytes.count - 20).isMultiple(of: width) else { return "\(bytes.count) bytes" }
@@ -36,6 +38,9 @@ enum AnnounceFault {
         let told = span.u32(at: 8)
         let longest = configuration.interval * IntervalPolicy.maxStretch + configuration.intervalJitter
         if told == 0 || told > longest { return "an interval of \(told) s" }
+        if let interval, max(told, interval) - min(told, interval) > configuration.intervalJitter {
+            return "an interval of \(told) s, and \(interval) s is decided"
+        }
         let count = (bytes.count - 20) / width
         if announced.event == .stopped, count > 0 { return "peers for one who leaves" }
         let limit = min(

@@ -197,6 +197,8 @@ extension ClusterChecks {
                     checkMembers(ids, step)
                     members = ids
                     membersSince = step.time
+                } else if case .setInterval(let seconds) = update {
+                    toldInterval = seconds
                 } else if case .expire = update {
                     expire(update, table, step)
                     isAnySwarmChanged = true
@@ -242,7 +244,8 @@ extension ClusterChecks {
         }
         guard let life else { return }
         let witness = Witness(
-            place: place, time: model.time, decidedAt: step.time, announced: announced, swarm: swarm)
+            place: place, time: model.time, decidedAt: step.time, announced: announced, swarm: swarm,
+            interval: toldInterval)
         expect(witness, from: life)
     }
 

@@ -92,7 +92,7 @@ extension ClusterChecks {
             rules.namedByOperator.append(id)
         case .commandReceived(.replaceMember(let id, let other)): rules.namedByOperator += [id, other]
         case .commandReceived, .datagramsReceived, .requestReceived, .busConnected, .busLost, .deadlineReached,
-            .persisted, .persistFailed:
+            .persisted, .persistFailed, .reportMade:
             break
         }
     }
@@ -145,12 +145,12 @@ extension ClusterChecks {
             ? nil : since ?? step.time
         // In a group, what another has answered is no longer waited for.
         guard !isGroup, let since, step.time - since < ClusterChecks.keptFor else { return }
-        let replies = effects.replies.datagrams.count
+        let replies = effects.replies.datagrams.count + effects.answers.count
         guard before.waitingRequests - step.sight.waitingRequests > replies else { return }
         let isExcused = effects.observations.contains { observation in
             switch observation {
             // Whoever fetches the state will not see what was decided of its requests.
-            case .transferBegan, .drained, .storageFailed: true
+            case .transferBegan, .drained, .storageFailed, .voteFailed: true
             default: false
             }
         }

@@ -30,6 +30,9 @@ extension ClusterChecks {
         nodes[node].witnesses = groupWitnesses.filter { $0.place.index > sight.position.index }
         lives.append((sight.life, node))
         guard nodes[node].disk.isWhole, sight.isWhole else { return }
+        if promises.votersRemember, nodes[node].isLost {
+            violate(.votersAreWhole, at: time, "\(name(node)) comes back whole, and has lost its disk")
+        }
         // One entry at a time is under way, so all but the last are decided, and the last is pending.
         let last = sight.position.index + (sight.pending == nil ? 0 : 1)
         if promises.votersRemember, !record.entries.isEmpty, last < record.lastIndex {
@@ -75,7 +78,7 @@ extension ClusterChecks {
         case .messageReceived(let message):
             if let sender = self.node(withID: message.sender.id) { nodes[node].heardAt[sender] = time }
         case .started, .datagramsReceived, .requestReceived, .busConnected, .busLost, .deadlineReached,
-            .commandReceived:
+            .commandReceived, .reportMade:
             break
         }
     }

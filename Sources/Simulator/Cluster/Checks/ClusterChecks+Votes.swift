@@ -18,12 +18,13 @@ extension ClusterChecks {
                 "\(name(node)) promises epoch \(promise.epoch) after \(disk.promised)")
         }
         guard promise.isWhole, !disk.isWhole, promises.votersRemember else { return }
-        let index = nodes[node].sight?.position.index ?? 0
+        // What counts is what it would come back with, not what it has in memory.
+        let index = min(nodes[node].sight?.position.index ?? .max, disk.wholeThrough)
         if index < nodes[node].decidedAtLoss {
             violate(
                 .votersAreWhole, at: time,
-                "\(name(node)) takes itself for whole at entry \(index); entry \(nodes[node].decidedAtLoss) was "
-                    + "decided when it lost its disk")
+                "\(name(node)) takes itself for whole, with the state up to entry \(index) on its disk; entry "
+                    + "\(nodes[node].decidedAtLoss) was decided when it lost its disk")
         }
     }
 
@@ -58,7 +59,7 @@ extension ClusterChecks {
         case .keepalive(let keepalive): if keepalive.isWhole { checkDecided(keepalive.position, step) }
         case .entries(let entries, _): checkDecided(entries, step)
         case .suspect, .error, .confirm, .confirmed, .fetch, .hello, .welcome, .refused, .fetchChunk, .chunk,
-            .welcomeDone, .forward, .answered, .handover, .leave:
+            .welcomeDone, .forward, .answered, .handover, .leave, .report, .order, .ordered:
             break
         }
     }

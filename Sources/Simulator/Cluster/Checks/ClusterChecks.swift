@@ -46,6 +46,8 @@ package struct ClusterChecks: Sendable {
     /// The swarms after the last entry that is decided (quorum mode).
     var model = SwarmModel()
     var history = CountHistory()
+    /// The interval that clients are told, in seconds, where one is decided (quorum mode).
+    var toldInterval: UInt32?
     var lastDecidedTime = WallTime(milliseconds: 0)
 
     var books: [RequestBook]
@@ -200,7 +202,7 @@ package struct ClusterChecks: Sendable {
         case .deadlineReached: effects.isNothing
         case .messageReceived(let message): if case .keepalive = message.body { effects.isNothing } else { false }
         case .started, .datagramsReceived, .requestReceived, .persisted, .persistFailed, .busConnected, .busLost,
-            .commandReceived:
+            .commandReceived, .reportMade:
             false
         }
     }
@@ -212,6 +214,7 @@ package struct ClusterChecks: Sendable {
         // Until then the tracker could be of no quorum that does not know of that vote.
         if promises.votersRemember, case .promise(let promise) = change, promise.isWhole {
             nodes[node].disk.forgetLost()
+            nodes[node].isLost = false
         }
     }
 
@@ -225,6 +228,7 @@ package struct ClusterChecks: Sendable {
     package mutating func memoryLost(node: Int, at time: Instant) {
         nodes[node].disk.lose(remembersVote: true)
         nodes[node].decidedAtLoss = log.lastIndex
+        nodes[node].isLost = true
         if !promises.epochsOutliveMemory { epochs.forget(id: nodes[node].id) }
         // A lone survivor's memory is all there is.
         if !promises.membersDecide { ledger.close() }

@@ -17,6 +17,8 @@ struct NodeRecord: Sendable {
     var disk = VoterRecord()
     /// The last entry that was decided when its disk was lost: until it has that, it does not hold the whole state.
     var decidedAtLoss: UInt64 = 0
+    /// Whether its disk was lost, and it has not said since that it holds the whole state.
+    var isLost = false
     /// What it has proposed last, oldest first.
     private(set) var proposals: [Proposed] = []
     /// The epochs that it led and stood for when last asked.
@@ -98,6 +100,8 @@ struct Witness: Sendable {
     var announced: Announced
     /// nil in survivor mode, where nobody can say.
     var swarm: SwarmModel.Swarm?
+    /// The interval that was decided last, in seconds; nil where none was, or nobody can say.
+    var interval: UInt32?
     var isAnswered = false
 }
 

@@ -26,6 +26,9 @@ struct VoterRecord: Sendable {
     /// The last entry of a disk that was lost: its vote counts on until the tracker votes again.
     private var lost: Written?
 
+    /// Up to which entry the disk holds the whole state: a snapshot that was written as one, and the entries behind it.
+    private(set) var wholeThrough: UInt64 = 0
+
     var lastIndex: UInt64 { firstIndex + UInt64(log.count) - 1 }
     var promised: Epoch { promise?.epoch ?? .zero }
     var isWhole: Bool { promise?.isWhole ?? false }
@@ -59,15 +62,17 @@ struct VoterRecord: Sendable {
             guard through >= firstIndex else { return }
             log.removeFirst(Int(min(through, lastIndex) + 1 - firstIndex))
             firstIndex = through + 1
-        case .replaceAll:
+        case .replaceAll(let chunks):
             if givesUpHistories { lost = log.last ?? lost }
             firstIndex = lastIndex + 1
             log = []
+            wholeThrough = chunks.reduce(0) { max($0, $1.index) }
         }
     }
 
     private mutating func append(_ index: UInt64, _ entry: [UInt8]) {
         guard let header = try? EntryHeader(entry) else { return }
+        if index <= wholeThrough + 1 { wholeThrough = max(wholeThrough, index) }
         if log.isEmpty { firstIndex = index }
         guard index >= firstIndex, index <= lastIndex + 1 else { return }
         log.removeLast(Int(lastIndex + 1 - index))
@@ -77,7 +82,9 @@ struct VoterRecord: Sendable {
     /// The disk as it is when a life begins.
     mutating func adopt(_ record: DiskRecord) {
         let epoch = promise?.epoch ?? .zero
+        let wholeThrough = wholeThrough
         self = VoterRecord(lost: lost)
+        self.wholeThrough = wholeThrough
         promise = record.promise
         told = promise?.epoch ?? .zero
         firstIndex = record.firstIndex

@@ -112,6 +112,8 @@ struct Plant: Sendable {
     @Sendable
     private static func lateWelcomes(_ options: inout ClusterOptions) {
         lostSight(&options)
+        // Clients over HTTP are told at once that a tracker still looks for its master, also when all is well again.
+        options.visitorCount = 0
         options.faults.kinds = [.partition, .slowPair]
         options.bus.stragglerPerMille = 300
         options.bus.maxStragglerDelay = .seconds(1)
@@ -145,6 +147,10 @@ struct Plant: Sendable {
         options.faults.kinds = [.memberChange]
         options.faults.meanGap = .seconds(3)
     }
+
+    /// Disks are damaged.
+    @Sendable
+    private static func damages(_ options: inout ClusterOptions) { options.harden(.damaged) }
 
     /// Trackers lose their disks, and logs in memory are short.
     @Sendable
@@ -207,16 +213,19 @@ struct Plant: Sendable {
         Plant(.ownEntryInherited, .decidedIsForEver, within: 3000, on: crashes),
         Plant(.longestEntryInherited, .decidedIsForEver, within: 3000, on: crashes),
         Plant(.inheritedNotProposed, .healedIsAnswered, .decidedIsForEver),
-        Plant(.recoverySkipped, .healedIsAnswered, .decidedIsForEver, .readsAreFresh),
+        Plant(.recoverySkipped, .healedIsAnswered, .decidedIsForEver, .readsAreFresh, within: 5000),
         Plant(.answerWithoutPending, .voteIsKept),
         Plant(.staleMasterAccepted, .promiseIsKept),
         Plant(.prepareAfterPromise, .promiseIsKept),
         Plant(.promiseForgotten, .oneMasterPerEpoch, .promiseIsKept),
         Plant(.amnesiacVotes, .votersAreWhole, on: amnesia),
+        Plant(.markIgnored, .damageIsSaid, on: damages),
+        Plant(.damagedVotes, .votersAreWhole, on: damages),
         Plant(.answerBeforeDurable, .promiseIsKept),
         Plant(.electionBeforeDurable, .promiseIsKept),
         Plant(.noPreVote, .electionsAreNeeded),
         Plant(.preferredStandsAtOnce, .electionsAreNeeded),
+        Plant(.rankOfSuspecters, .preferredIsElected, in: ClusterProfile.allCases) { $0.harden(.deaths) },
         Plant(.minorityStays, .silentUnlessServing),
 
         Plant(.oksOfAnotherEpoch, .quorumDecides, on: lateVotes),
@@ -231,7 +240,7 @@ struct Plant: Sendable {
         Plant(.abortOnTimeout, .refusalIsJustified, on: any),
         Plant(.abortToldEarly, .refusalIsJustified, on: refusals),
         Plant(.abortedRevived, .abortedStaysAborted, on: refusals),
-        Plant(.attemptIgnored, .quorumDecides, .voteIsKept, .abortedStaysAborted, on: refusals),
+        Plant(.attemptIgnored, .quorumDecides, .voteIsKept, .abortedStaysAborted, within: 5000, on: refusals),
         Plant(.inheritedGivenUp, .voteIsKept, .decidedIsForEver, within: 3000, on: crashesAndRefusals),
         Plant(.voteSaidOnce, .healedIsAnswered, .healedIsOne),
         Plant(.proposalSentOnce, .healedIsAnswered),
@@ -240,6 +249,8 @@ struct Plant: Sendable {
         Plant(.wallClockStamps, .timeNeverRunsBack),
         Plant(.localExpiry, .statesAgree),
         Plant(.impatientExpiry, .expiryIsPatient),
+        Plant(.intervalOfOne, .replyIsRight),
+        Plant(.durableTooEarly, .votersAreWhole, .statesAgree, .logHasNoGap, within: 3000) { $0.harden(.disks) },
 
         Plant(.membersSwapped, .votersAreChosen, on: memberChanges),
         Plant(.membersBySight, .votersAreChosen),
@@ -272,7 +283,7 @@ struct Plant: Sendable {
             .staleWelcomeAccepted, .answeredSurvives, .healedIsAnswered, .healedIsOne, within: 20_000, in: survivors,
             on: lateWelcomes),
         Plant(.voteForgotten, .answeredSurvives, within: 20_000, in: survivors, on: lostSight),
-        Plant(.loneDecisionForgotten, .answeredSurvives, within: 3000, in: survivors, on: loneDeaths),
+        Plant(.loneDecisionForgotten, .answeredSurvives, within: 12_000, in: survivors, on: loneDeaths),
         Plant(.idGivenTwice, .healedIsOne, in: survivors),
         Plant(.mergeForgetsPeers, .answeredSurvives, in: survivors, on: partitions),
         Plant(.mergeKeepsOlder, .mergeTakesTheLatest, in: survivors, on: partitions),

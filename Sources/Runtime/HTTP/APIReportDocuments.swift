@@ -1,0 +1,70 @@
+/// The JSON of what trackers say of themselves, and of what is wrong.
+
+import Primitives
+import TrackerLogic
+import Wire
+
+struct ReportDocument: Encodable {
+    struct LatencyDocument: Encodable {
+        var median: Double
+        var p99: Double
+
+        init(_ latency: TrackerReport.Latency) {
+            median = Double(latency.median) / 1e6
+            p99 = Double(latency.p99) / 1e6
+        }
+    }
+
+    var version: String
+    var host: String
+    var clients: String
+    var console: String
+    var problem: String
+    var durability: String
+    var disk: String
+    var announcesPerSecond: UInt32
+    var answerSeconds: LatencyDocument
+    var commitSeconds: LatencyDocument
+    var writeSeconds: LatencyDocument
+    var roundTripSeconds: LatencyDocument
+    var openFiles: UInt32
+    var maxFiles: UInt32
+    var receiveBufferBytes: UInt32
+    var wantedReceiveBufferBytes: UInt32
+    var lostDatagrams: UInt64
+    var clockDifferenceSeconds: Double
+
+    /// - Parameter clockDifference: milliseconds by which its clock is ahead.
+    init(_ report: TrackerReport, clockDifference: Int64) {
+        version = "\(report.version)"
+        host = "\(report.host)"
+        clients = "\(report.clients)"
+        console = "\(report.console)"
+        problem = "\(report.problem)"
+        durability = "\(report.durability)"
+        disk = "\(report.disk)"
+        announcesPerSecond = report.announceRate
+        answerSeconds = LatencyDocument(report.answers)
+        commitSeconds = LatencyDocument(report.commits)
+        writeSeconds = LatencyDocument(report.writes)
+        roundTripSeconds = LatencyDocument(report.roundTrips)
+        openFiles = report.openFiles
+        maxFiles = report.maxFiles
+        receiveBufferBytes = report.receiveBuffer
+        wantedReceiveBufferBytes = report.wantedReceiveBuffer
+        lostDatagrams = report.lostDatagrams
+        clockDifferenceSeconds = Double(clockDifference) / 1000
+    }
+}
+
+struct FindingDocument: Encodable {
+    var code: String
+    var isSilence: Bool
+    var text: String
+
+    init(_ finding: Finding) {
+        code = finding.code.rawValue
+        isSilence = finding.isSilence
+        text = finding.text
+    }
+}

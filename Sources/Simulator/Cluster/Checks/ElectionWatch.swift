@@ -1,0 +1,131 @@
+/// Who is elected when nothing has happened but that the master has died, and after how many tries.
+///
+///     calm ── the master dies ──► awaited ── the preferred one is master ──► settling ── two detection times ──► calm
+///       ▲                            │                                          │
+///       └── all is well again ◄── troubled ◄──── anything else that goes wrong ─┘
+///
+/// The policy says who is preferred: of the voters that are left and in step, the highest id, the lowest, or the next
+/// one after the last master, wrapping round. Promised is that this one becomes master, in one election, in time; not
+/// that it does where messages are lost, disks fail, or trackers come and go meanwhile. So the world says when there is
+/// trouble, and a death counts only where there has been none for a while.
+///
+/// The order is worked out anew here, not asked of the logic.
+
+import Primitives
+import TrackerLogic
+
+package struct ElectionWatch: Sendable {
+    /// A tracker that may be elected.
+    package struct Candidate: Sendable, Hashable {
+        package var id: UInt32
+        package var index: UInt64
+
+        package init(id: UInt32, index: UInt64) {
+            self.id = id
+            self.index = index
+        }
+    }
+
+    private struct Awaited: Sendable {
+        var dead: UInt32
+        var preferred: UInt32
+        var diedAt: Instant
+        /// When the preferred one became master.
+        var electedAt: Instant?
+        var standings = 0
+    }
+
+    /// So many entries may one who is in step be behind.
+    private static let inStep: UInt64 = 8
+
+    private let policy: ClusterConfiguration.Election
+    private let detectionTime: Duration
+    private let keepalive: Duration
+    /// The end of the last trouble that is known of.
+    private var troubledUntil = Instant(nanoseconds: 0)
+    private var awaited: Awaited?
+    /// Deaths that were followed to their end: a sweep that sees none proves nothing.
+    private(set) var settledCount = 0
+
+    package init(_ configuration: ClusterConfiguration?) {
+        policy = configuration?.election ?? .highest
+        keepalive = configuration?.keepalive ?? .seconds(1)
+        detectionTime = configuration?.detectionTime ?? .seconds(2)
+    }
+
+    /// How long all must have been well before a death counts.
+    private var calm: Duration { detectionTime * 2 }
+
+    /// By when the next master is to be there: the detection time, and half a second and a half of a keepalive for the
+    /// votes and the disks.
+    private var patience: Duration { detectionTime + keepalive / 2 + .milliseconds(500) }
+
+    /// Something goes wrong, or changes, until a time.
+    package mutating func trouble(until time: Instant) {
+        troubledUntil = max(troubledUntil, time)
+        awaited = nil
+    }
+
+    /// The master dies.
+    ///
+    /// - Parameter candidates: the voters that are left, all of them well.
+    package mutating func masterDied(_ dead: UInt32, candidates: [Candidate], at time: Instant) {
+        let wasCalm = time - troubledUntil >= calm
+        trouble(until: time)
+        let newest = candidates.reduce(0) { max($0, $1.index) }
+        let ids = candidates.filter { $0.index + ElectionWatch.inStep >= newest }.map(\.id).sorted()
+        guard wasCalm, let lowest = ids.first, let highest = ids.last else { return }
+        let preferred =
+            switch policy {
+            case .highest: highest
+            case .lowest: lowest
+            case .next: ids.first { $0 > dead } ?? lowest
+            }
+        awaited = Awaited(dead: dead, preferred: preferred, diedAt: time)
+    }
+
+    /// A tracker stands for master.
+    ///
+    /// - Returns: what is wrong with that.
+    package mutating func stands(_ id: UInt32, at time: Instant) -> String? {
+        guard awaited != nil else { return nil }
+        awaited?.standings += 1
+        guard let awaited, awaited.standings > 1 else { return nil }
+        self.awaited = nil
+        return "tracker \(id) stands for master after the death of tracker \(awaited.dead), and is not the first to"
+    }
+
+    /// A tracker serves as master.
+    ///
+    /// - Returns: what is wrong with that.
+    package mutating func serves(_ id: UInt32, at time: Instant) -> String? {
+        guard let awaited else {
+            troubledUntil = max(troubledUntil, time)
+            return nil
+        }
+        if awaited.electedAt == nil, id == awaited.preferred {
+            self.awaited?.electedAt = time
+            return nil
+        }
+        self.awaited = nil
+        return "tracker \(id) is master after tracker \(awaited.dead); it was the turn of tracker \(awaited.preferred)"
+    }
+
+    /// Looks at the time.
+    ///
+    /// - Returns: what is wrong.
+    package mutating func pass(_ time: Instant) -> String? {
+        guard let awaited else { return nil }
+        if let elected = awaited.electedAt {
+            guard time - elected >= detectionTime * 2 else { return nil }
+            settledCount += 1
+            troubledUntil = max(troubledUntil, elected)
+            self.awaited = nil
+            return nil
+        }
+        guard time - awaited.diedAt > patience else { return nil }
+        self.awaited = nil
+        return "tracker \(awaited.preferred) is not master \((time - awaited.diedAt).wholeMilliseconds) ms after the "
+            + "death of tracker \(awaited.dead)"
+    }
+}

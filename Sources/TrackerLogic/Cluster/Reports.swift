@@ -1,0 +1,95 @@
+/// What the other trackers last said of themselves, and which of them were told something else than this one: for
+/// people, and kept apart from `Neighbours`, whose entries the hot paths look at.
+
+import Primitives
+import Wire
+
+/// The last report of one life.
+public struct HeardReport: Sendable, Equatable {
+    public var life: Life
+    public var report: TrackerReport
+    public var heardAt: Instant
+    /// By how many milliseconds its wall clock was ahead of this one's; the way here makes it seem behind by as much as
+    /// it took.
+    public var clockDifference: Int64
+
+    public init(life: Life, report: TrackerReport, heardAt: Instant, clockDifference: Int64) {
+        self.life = life
+        self.report = report
+        self.heardAt = heardAt
+        self.clockDifference = clockDifference
+    }
+}
+
+/// A tracker that was told something else than this one.
+public struct UnlikeTracker: Sendable, Hashable {
+    public var life: Life
+    /// In what it differs.
+    public var settings: [SharedSetting]
+    var heardAt: Instant
+
+    public init(life: Life, settings: [SharedSetting], heardAt: Instant) {
+        self.life = life
+        self.settings = settings
+        self.heardAt = heardAt
+    }
+
+    /// Whether it may not take part.
+    public var isShutOut: Bool { settings.contains(where: \.isBinding) }
+}
+
+struct Reports: Sendable, Equatable {
+    static let maxUnlike = 32
+
+    /// At most one for each neighbour.
+    private(set) var all: [HeardReport] = []
+    private(set) var unlike: [UnlikeTracker] = []
+    /// Ids that were heard since the process began, in rising order.
+    private(set) var everHeard: [UInt32] = []
+
+    mutating func take(_ report: TrackerReport, of life: Life, _ now: ClockReading) {
+        let heard = HeardReport(
+            life: life, report: report, heardAt: now.monotonic,
+            clockDifference: Int64(clamping: report.wallTime) - max(now.wall.milliseconds, 0))
+        if let place = all.firstIndex(where: { $0.life.id == life.id }) {
+            all[place] = heard
+        } else {
+            if all.count >= Neighbours.maxCount { all.removeFirst() }
+            all.append(heard)
+        }
+    }
+
+    func report(of life: Life) -> HeardReport? { all.first { $0.life == life } }
+
+    mutating func note(_ id: UInt32) {
+        guard !everHeard.contains(id), everHeard.count < Neighbours.maxCount else { return }
+        everHeard.insert(id, at: everHeard.firstIndex { $0 > id } ?? everHeard.count)
+    }
+
+    /// Notes in what a tracker differs.
+    ///
+    /// - Returns: whether that is news.
+    mutating func note(_ life: Life, differsIn settings: [SharedSetting], now: Instant) -> Bool {
+        if let place = unlike.firstIndex(where: { $0.life.id == life.id }) {
+            let isNews = unlike[place].life != life || unlike[place].settings != settings
+            if settings.isEmpty {
+                unlike.remove(at: place)
+                return false
+            }
+            unlike[place] = UnlikeTracker(life: life, settings: settings, heardAt: now)
+            return isNews
+        }
+        guard !settings.isEmpty else { return false }
+        if unlike.count >= Reports.maxUnlike { unlike.removeFirst() }
+        unlike.append(UnlikeTracker(life: life, settings: settings, heardAt: now))
+        return true
+    }
+
+    /// Whether this life was found unlike, so that it may not take part.
+    func isShutOut(_ life: Life) -> Bool { unlike.contains { $0.life == life && $0.isShutOut } }
+
+    /// Those that were not heard for so long are unlike no more: they may be told better by now.
+    mutating func forgetSilent(since: Instant) {
+        if !unlike.isEmpty { unlike.removeAll { $0.heardAt < since } }
+    }
+}

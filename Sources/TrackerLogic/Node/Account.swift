@@ -1,0 +1,231 @@
+/// What a node is, has and waits for, in words: for people who look at one moment of a simulated run.
+///
+/// Nothing decides by it, and no golden number holds it.
+
+import Primitives
+import Wire
+
+public struct NodeAccount: Sendable, Equatable {
+    public struct Item: Sendable, Equatable {
+        public var title: String
+        public var text: String
+    }
+
+    /// Role, epoch, promise, log and so on, each with its title.
+    public var items: [Item] = []
+    /// Why it does not serve; empty where it does.
+    public var obstacles: [String] = []
+
+    mutating func add(_ title: String, _ text: String) { items.append(Item(title: title, text: text)) }
+}
+
+extension TrackerNode {
+    /// - Parameters:
+    ///   - now: by the node's own clock.
+    ///   - since: how people call a time of that clock.
+    ///   - client: how people call a client.
+    /// - Complexity: O(neighbours + requests booked).
+    public func account(
+        now: Instant, since when: (Instant) -> String, client: (SocketAddress) -> String
+    ) -> NodeAccount {
+        var account = NodeAccount()
+        account.obstacles = obstacles(now, when)
+        account.add("role", roleInWords)
+        account.add(
+            "number",
+            cluster.id == 0 ? "none yet" : "\(cluster.id), incarnation \(hexadecimal(life.incarnation))")
+        account.add(
+            "promise",
+            "epoch \(promise.epoch)\(durableEpoch < promise.epoch ? ", not on its disk yet" : "")"
+                + (promise.isWhole ? "" : "; its record does not hold the whole state, so it has no vote"))
+        account.add(
+            "log",
+            "applied through entry \(state.index); on its disk through \(isClustered ? log.durableThrough : state.index)"
+                + "; \(log.tailCount) kept for others" + (log.isWriting ? "; a write is under way" : "")
+                + (log.writesResumeAt.map { "; tries to write again at \(when($0))" } ?? ""))
+        account.add("pending", pendingInWords)
+        account.add("following", followingInWords(when))
+        account.add("transfer", transferInWords)
+        account.add("voters", voterWords)
+        addNeighbours(to: &account, now, when)
+        addBook(to: &account, when, client)
+        account.add(
+            "waits for", account.obstacles.isEmpty ? waitsInWords(when) : account.obstacles.joined(separator: "; "))
+        return account
+    }
+
+    // MARK: - Items
+
+    private var roleInWords: String {
+        switch phase {
+        case .restoring: "reads its record back"
+        case .following: clusterRole == .slave ? "slave" : "newcomer"
+        case .candidate: "candidate for epoch \(election.epoch): \(electionInWords)"
+        case .master: "master of epoch \(election.epoch)\(isServing ? "" : ", not serving yet")"
+        case .draining: "is stopping"
+        case .failed: "has lost its disk, and says nothing more"
+        case .stopped: "has stopped"
+        }
+    }
+
+    private var electionInWords: String {
+        let answers = idWords(election.answeredIDs)
+        return switch election.phase {
+        case .idle: "does not stand"
+        case .promising: "its own promise is not on its disk yet"
+        case .asking: "has answers of \(answers), of the voters \(idWords(electorate.voters))"
+        case .recovering: "elected by \(answers), fetches what others know to be decided"
+        case .leading: "elected"
+        }
+    }
+
+    private var pendingInWords: String {
+        if let ballot = replication.proposed {
+            return "its own entry \(ballot.index), attempt \(ballot.attempt): on the disks of "
+                + "\(idWords(replication.supporters)), of the voters \(idWords(electorate.voters))"
+                + (replication.hasErrors ? "; some could not store it" : "")
+        }
+        if let pending = log.pending ?? cluster.lastRestored {
+            return "entry \(pending.header.index) of epoch \(pending.header.epoch), not known to be decided"
+        }
+        return "nothing"
+    }
+
+    private func followingInWords(_ when: (Instant) -> String) -> String {
+        guard let following = cluster.following else { return "nobody" }
+        return "tracker \(following.life.id), master of epoch \(following.epoch), heard last at "
+            + "\(when(following.heardAt)); "
+            + (following.isInstalled ? "welcomed" : "not welcomed, asks since \(when(following.since))")
+    }
+
+    private var transferInWords: String {
+        guard let transfer = cluster.transfer else {
+            return cluster.isFinishingTransfer ? "done, on its way to the disk" : "none"
+        }
+        let held = transfer.heldThrough.count { $0 != nil }
+        return "from tracker \(transfer.source.id): \(held) of \(transfer.chunkCount) chunks"
+    }
+
+    private var voterWords: String {
+        let voters = electorate.voters
+        let own =
+            voters.contains(cluster.id) ? mayVote ? ", with its own vote" : ", without its own: it is not whole" : ""
+        return "\(idWords(voters))\(own)" + (isQuorumMode ? "" : ", as far as it hears them")
+    }
+
+    private func addNeighbours(to account: inout NodeAccount, _ now: Instant, _ when: (Instant) -> String) {
+        if cluster.neighbours.all.isEmpty { account.add("neighbours", "none heard") }
+        for place in cluster.neighbours.all.indices {
+            let other = cluster.neighbours.all[place]
+            var text = "\(other.isUp ? "\(other.role)" : "down"), epoch \(other.epoch), entry \(other.position.index)"
+            text += ", heard last at \(when(other.heardAt))"
+            if !other.isWhole { text += ", not whole" }
+            if other.isDropped { text += ", dropped for not voting" }
+            if let at = other.suspectedAt { text += ", missed the master of \(other.suspectedEpoch) at \(when(at))" }
+            if phase == .master {
+                text += other.installedIn == election.epoch ? ", welcomed" : ", not welcomed in this epoch"
+            }
+            account.add("tracker \(other.life.id)", text)
+        }
+    }
+
+    private func addBook(
+        to account: inout NodeAccount, _ when: (Instant) -> String, _ client: (SocketAddress) -> String
+    ) {
+        guard !cluster.book.isEmpty else { return account.add("book", "no client waits") }
+        var number = cluster.book.floor
+        var left = cluster.book.count
+        while left > 0, number < cluster.book.floor + UInt64(1 << 24) {
+            defer { number += 1 }
+            guard let request = cluster.book[number] else { continue }
+            left -= 1
+            let handed =
+                request.handedIn == .zero ? "no master has it" : "handed to the master of epoch \(request.handedIn)"
+            account.add(
+                "book",
+                "request \(number), \(request.kind) of \(client(request.waiting.remote)), heard at "
+                    + "\(when(request.heardAt)): \(handed)")
+        }
+    }
+
+    private func waitsInWords(_ when: (Instant) -> String) -> String {
+        var waits: [String] = []
+        if replication.proposed != nil { waits.append("votes on its entry") }
+        if cluster.reads.isRoundUnderWay { waits.append("word that it is master still, for reads") }
+        if let handover = cluster.handover {
+            waits.append("tracker \(handover.to.id) to take the role, until \(when(handover.until))")
+        }
+        if let merge = cluster.merge { waits.append("what tracker \(merge.source.id) knew beside (merge)") }
+        if !writes.isEmpty { waits.append("\(writes.count) writes") }
+        return waits.isEmpty ? "nothing" : waits.joined(separator: "; ")
+    }
+
+    // MARK: - Obstacles
+
+    /// Why it does not serve.
+    private func obstacles(_ now: Instant, _ when: (Instant) -> String) -> [String] {
+        var reasons: [String] = []
+        if storageFailure != nil { reasons.append("its writes fail") }
+        switch phase {
+        case .restoring, .failed, .draining, .stopped: return reasons + [roleInWords]
+        case .candidate: return reasons + ["stands for master in epoch \(election.epoch): \(electionInWords)"]
+        case .master:
+            if isServing { return [] }
+            if state.index < cluster.servesFrom {
+                reasons.append("as master it has first to decide entry \(cluster.servesFrom), left by an earlier one")
+            }
+            return reasons + ["as master of epoch \(election.epoch) it does not serve yet: \(pendingInWords) under way"]
+        case .following: break
+        }
+        if isInService { return [] }
+        if isClustered, !cluster.isBusUp { return reasons + ["has no bus"] }
+        if cluster.id == 0 { reasons.append("has no number yet") }
+        if let refusal = cluster.refusal { reasons.append("was refused at \(when(cluster.refusedAt)): \(refusal)") }
+        if let ignored = cluster.ignored, now < ignored.until {
+            reasons.append(
+                "does not heed tracker \(ignored.life.id), which never answered, until \(when(ignored.until))")
+        }
+        if let since = cluster.suspectingSince { return reasons + [suspicion(since, now, when)] }
+        guard let following = cluster.following else {
+            return reasons + ["follows nobody: has heard no master since \(when(cluster.aloneSince))"]
+        }
+        if !following.isInstalled {
+            reasons.append(
+                "asks tracker \(following.life.id), master of epoch \(following.epoch), for its welcome since "
+                    + when(following.since))
+        }
+        if cluster.transfer != nil { reasons.append("fetches the whole state \(transferInWords)") }
+        if following.isInstalled, state.index < cluster.servesFrom {
+            reasons.append("lacks entries up to \(cluster.servesFrom): it is at \(state.index)")
+        }
+        if !promise.isWhole { reasons.append("does not hold the whole state on its disk yet") }
+        if following.epoch < promise.epoch {
+            reasons.append("has promised epoch \(promise.epoch), and its master is of \(following.epoch)")
+        }
+        return reasons
+    }
+
+    /// It misses the master: what keeps it from electing another.
+    private func suspicion(_ since: Instant, _ now: Instant, _ when: (Instant) -> String) -> String {
+        let voters = electorate.voters
+        let suspecters =
+            [cluster.id]
+            + cluster.neighbours.all.filter { other in
+                other.isUp && other.suspectedAt.map { now - $0 < policy.detectionTime } ?? false
+            }.map(\.life.id)
+        let missing = voters.filter { suspecters.contains($0) }
+        let what = "follows nobody: suspects since \(when(since))"
+        if !mayVote { return "\(what), and may not stand: \(promise.isWhole ? "it has no vote" : "it is not whole")" }
+        guard electorate.isQuorum(suspecters) else {
+            return "\(what), no quorum: \(missing.count) of \(voters.count) voters miss the master "
+                + "(\(idWords(missing)), not \(idWords(voters.filter { !missing.contains($0) })))"
+        }
+        return "\(what); \(cluster.standAt.map { "stands at \(when($0))" } ?? "it is about to stand")"
+    }
+
+    private func idWords(_ ids: [UInt32]) -> String {
+        ids.isEmpty ? "nobody" : ids.map { String($0) }.joined(separator: ", ")
+    }
+
+    private func hexadecimal(_ number: UInt64) -> String { String(number, radix: 16) }
+}

@@ -1,0 +1,28 @@
+/// How great the numbers may be that another tracker, or a disk, can say.
+///
+/// What reads bytes refuses what is beyond: so what a tracker adds to such a number never overflows, and none of them
+/// can be driven to where no greater one is left. No cluster comes near: a thousand entries a millisecond reach the
+/// bound of an index in a hundred thousand years.
+
+public enum NumberBounds {
+    /// The round of an epoch.
+    ///
+    /// In survivor mode some of it may be drawn at random, a million at most with each election.
+    public static let round: UInt64 = 1 << 62
+    /// How far one message may take a round ahead of all that was heard before. A member whose memory is wrong, or that
+    /// lies, could else use all of them up with one word; the others would promise the last epoch that there is, and
+    /// elect nobody ever after.
+    public static let roundJump: UInt64 = 1 << 40
+    /// The index of an entry, and the number of a request.
+    public static let index: UInt64 = 1 << 62
+    /// The attempt of a proposal; its highest bit has another meaning in an entry's header.
+    public static let attempt: UInt32 = 1 << 30
+    /// Cluster time, in milliseconds since 1970.
+    public static let time: Int64 = 1 << 62
+    /// Shards of the swarm table; a power of two.
+    public static let shardCount: UInt32 = 65_536
+
+    /// Whether a swarm table may have so many shards.
+    @inlinable
+    public static func isShardCount(_ count: UInt32) -> Bool { count.nonzeroBitCount == 1 && count <= shardCount }
+}

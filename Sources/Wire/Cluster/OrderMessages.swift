@@ -1,0 +1,92 @@
+/// Operators' orders on their way from the tracker that was asked to the master, and what came of them on the way back.
+
+import Primitives
+
+/// What an operator may ask of a cluster through any tracker's API; only its master can do it.
+public enum ClusterOrder: Sendable, Hashable {
+    case addMember(UInt32)
+    case removeMember(UInt32)
+    case replaceMember(UInt32, by: UInt32)
+    case handOver(to: UInt32)
+}
+
+/// What came of an order.
+public enum OrderOutcome: Sendable, Hashable {
+    /// The ids that vote now.
+    case members([UInt32])
+    /// The role is given away.
+    case handedOver
+    /// The tracker that is to be master is it already.
+    case isMaster
+    /// In a sentence.
+    case refused(String)
+    /// Another order is on its way.
+    case busy
+    /// It may still come to pass.
+    case late
+    /// There is no node any more.
+    case stopped
+}
+
+extension ClusterOrder {
+    func encode(into bytes: inout [UInt8]) {
+        let (kind, first, second): (UInt8, UInt32, UInt32) =
+            switch self {
+            case .addMember(let id): (1, id, 0)
+            case .removeMember(let id): (2, id, 0)
+            case .replaceMember(let id, let other): (3, id, other)
+            case .handOver(let id): (4, id, 0)
+            }
+        bytes.append(kind)
+        bytes.append(bigEndian: first)
+        bytes.append(bigEndian: second)
+    }
+
+    init(_ reader: inout MessageReader) throws(ClusterMessageError) {
+        switch (try reader.u8(), try reader.u32(), try reader.u32()) {
+        case (1, let id, 0): self = .addMember(id)
+        case (2, let id, 0): self = .removeMember(id)
+        case (3, let id, let other): self = .replaceMember(id, by: other)
+        case (4, let id, 0): self = .handOver(to: id)
+        default: throw .damaged
+        }
+    }
+}
+
+extension OrderOutcome {
+    /// Members that an outcome may name: as many as a cluster may have.
+    static let maxMembers = 64
+
+    func encode(into bytes: inout [UInt8]) {
+        switch self {
+        case .members(let ids):
+            bytes.append(1)
+            bytes.append(shortCount: ids.count, atMost: OrderOutcome.maxMembers)
+            for id in ids { bytes.append(bigEndian: id) }
+        case .handedOver: bytes.append(2)
+        case .isMaster: bytes.append(3)
+        case .refused(let reason):
+            bytes.append(4)
+            ShortText(reason).encode(into: &bytes)
+        case .busy: bytes.append(5)
+        case .late: bytes.append(6)
+        case .stopped: bytes.append(7)
+        }
+    }
+
+    init(_ reader: inout MessageReader) throws(ClusterMessageError) {
+        switch try reader.u8() {
+        case 1:
+            var ids: [UInt32] = []
+            for _ in 0..<(try reader.count(atMost: OrderOutcome.maxMembers)) { ids.append(try reader.u32()) }
+            self = .members(ids)
+        case 2: self = .handedOver
+        case 3: self = .isMaster
+        case 4: self = .refused("\(try ShortText(&reader))")
+        case 5: self = .busy
+        case 6: self = .late
+        case 7: self = .stopped
+        default: throw .damaged
+        }
+    }
+}

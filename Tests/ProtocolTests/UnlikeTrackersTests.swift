@@ -1,0 +1,246 @@
+/// Trackers that were told different things: neither hears the other, both say so once, and the master lets nobody in
+/// who is not of its kind.
+
+import Primitives
+import Testing
+import TrackerLogic
+import Wire
+
+/// Some nodes on a bus that loses nothing, with disks that are quick.
+private struct Company {
+    var nodes: [TrackerNode] = []
+    var told: [[Observation]] = []
+    /// What becomes of a node's writes; nil where they succeed.
+    var failures: [StorageFailure?] = []
+    var now = ClockReading(
+        monotonic: Instant(nanoseconds: 5_000_000_000), wall: WallTime(milliseconds: NodeHarness.wallStart))
+    private var effects = Effects()
+
+    init(_ configurations: [NodeConfiguration]) {
+        for (index, configuration) in configurations.enumerated() { add(configuration, incarnation: UInt64(index + 1)) }
+    }
+
+    mutating func add(_ configuration: NodeConfiguration, incarnation: UInt64) {
+        nodes.append(
+            TrackerNode(
+                configuration: configuration, incarnation: incarnation, secret: NodeHarness.secret, record: nil,
+                seed: incarnation))
+        told.append([])
+        failures.append(nil)
+        step(nodes.count - 1, .started)
+        step(nodes.count - 1, .busConnected)
+    }
+
+    /// - Parameter isHeard: whether the others hear what comes of it.
+    mutating func step(_ node: Int, _ event: Event) {
+        var queue = [(node, event)]
+        var count = 0
+        while !queue.isEmpty {
+            let (node, event) = queue.removeFirst()
+            nodes[node].step(event, now: now, into: &effects)
+            told[node] += effects.observations
+            for persist in effects.persists {
+                let failure = failures[node]
+                queue.append(
+                    (node, failure.map { .persistFailed(persist.token, $0) } ?? .persisted(persist.token)))
+            }
+            for message in effects.messages {
+                for other in nodes.indices where other != node { queue.append((other, .messageReceived(message))) }
+            }
+            effects.removeAll()
+            count += 1
+            precondition(count < 100_000, "messages lead to messages without end")
+        }
+    }
+
+    mutating func run(_ span: Duration) {
+        let end = now.monotonic + span
+        while now.monotonic < end {
+            let pause = Duration.milliseconds(50)
+            now.monotonic = now.monotonic + pause
+            now.wall.milliseconds += pause.wholeMilliseconds
+            for node in nodes.indices { step(node, .deadlineReached) }
+        }
+    }
+
+    func status(_ node: Int) -> ClusterStatus { nodes[node].clusterStatus(now: now.monotonic) }
+
+    var masters: [UInt32] { nodes.map { $0.clusterStatus(now: now.monotonic).master ?? 0 } }
+    var serving: [Bool] { nodes.map { $0.clusterStatus(now: now.monotonic).isServing } }
+
+    func reasons(_ node: Int) -> [StepDownReason] {
+        told[node].compactMap { if case .steppedDown(_, let reason) = $0 { reason } else { nil } }
+    }
+
+    func differences(_ node: Int) -> [Observation] {
+        told[node].filter { if case .settingsDiffer = $0 { true } else { false } }
+    }
+}
+
+@Suite struct UnlikeTrackersTests {
+    private func configuration(
+        _ id: UInt32, mode: ClusterConfiguration.Mode = .quorum, members: [UInt32] = [1, 2, 3],
+        _ change: (inout NodeConfiguration) -> Void = { _ in }
+    ) -> NodeConfiguration {
+        var configuration = NodeConfiguration.test
+        configuration.id = id
+        configuration.cluster = ClusterConfiguration(mode: mode, members: mode == .quorum ? members : [])
+        change(&configuration)
+        return configuration
+    }
+
+    @Test func `trackers that were told the same form a cluster`() {
+        var company = Company([1, 2, 3].map { configuration($0) })
+        company.run(.seconds(8))
+        #expect(company.masters == [3, 3, 3])
+        #expect(company.serving == [true, true, true])
+        for node in 0..<3 { #expect(company.differences(node) == []) }
+    }
+
+    @Test func `who is told another timing is named on both sides, once, and stays out`() {
+        let odd = configuration(3) { $0.cluster?.keepalive = .milliseconds(1500) }
+        var company = Company([configuration(1), configuration(2), odd])
+        company.run(.seconds(20))
+        // Blank members form a cluster when all are there that were told the same: this one is not.
+        #expect(company.serving == [false, false, false])
+        #expect(company.differences(0) == [.settingsDiffer(tracker: 3, [.keepalive])])
+        #expect(company.differences(1) == [.settingsDiffer(tracker: 3, [.keepalive])])
+        #expect(
+            company.differences(2).sorted { "\($0)" < "\($1)" } == [
+                .settingsDiffer(tracker: 1, [.keepalive]), .settingsDiffer(tracker: 2, [.keepalive]),
+            ])
+        #expect(company.status(0).unlike.map(\.life.id) == [3])
+    }
+
+    @Test(arguments: [SharedSetting.mode, .election, .vote, .keepalive, .missed, .entry])
+    func `a master refuses who is told something else; the others go on`(_ setting: SharedSetting) {
+        var company = Company([1, 2].map { configuration($0, mode: .survivor) })
+        company.run(.seconds(8))
+        #expect(company.masters == [2, 2])
+        let odd = configuration(3, mode: .survivor) { configuration in
+            switch setting {
+            case .mode: configuration.cluster = ClusterConfiguration(mode: .quorum, members: [1, 2, 3])
+            case .election: configuration.cluster?.election = .lowest
+            case .vote: configuration.cluster?.vote = .allDropped(after: .seconds(5))
+            case .keepalive: configuration.cluster?.keepalive = .milliseconds(900)
+            case .missed: configuration.cluster?.missed = 3
+            case .entry: configuration.cluster?.entry = .group
+            case .members, .interval, .minInterval, .intervalJitter, .targetRate, .peerLifetime: break
+            }
+        }
+        company.add(odd, incarnation: 9)
+        company.run(.seconds(30))
+        #expect(company.masters == [2, 2, 0])
+        #expect(company.serving == [true, true, false])
+        #expect(company.differences(0) == [.settingsDiffer(tracker: 3, [setting])])
+        #expect(company.status(2).refusal == .otherSettings)
+        #expect(company.told[2].filter { $0 == .joinRefused(.otherSettings) }.count == 1)
+        #expect(!company.told[1].contains { if case .steppedDown = $0 { true } else { false } })
+    }
+
+    @Test func `of two unlike masters the one of the higher epoch stays`() {
+        let odd = configuration(2, mode: .survivor) { $0.cluster?.missed = 4 }
+        var company = Company([configuration(1, mode: .survivor), odd])
+        company.run(.seconds(30))
+        #expect(company.serving.count { $0 } == 1)
+    }
+
+    @Test func `what the master alone says may differ, and is told all the same`() {
+        let odd = configuration(1) { $0.interval = 900 }
+        var company = Company([odd, configuration(2), configuration(3)])
+        company.run(.seconds(8))
+        #expect(company.serving == [true, true, true])
+        #expect(company.differences(2) == [.settingsDiffer(tracker: 1, [.interval])])
+    }
+
+    @Test func `other members at one of three: no cluster is formed, and all say at whom`() {
+        var company = Company([
+            configuration(1), configuration(2, members: [1, 2, 4]), configuration(3),
+        ])
+        company.run(.seconds(8))
+        #expect(company.serving == [false, false, false])
+        #expect(company.differences(0) == [.settingsDiffer(tracker: 2, [.members])])
+        #expect(company.differences(2) == [.settingsDiffer(tracker: 2, [.members])])
+        #expect(company.differences(1).count == 2)
+        #expect(company.status(0).isForming && company.status(0).neverHeard == [])
+    }
+
+    @Test func `a newcomer with other members than the cluster is refused by its master`() {
+        var company = Company([1, 2, 3].map { configuration($0) })
+        company.run(.seconds(8))
+        company.add(configuration(4, members: [1, 2]), incarnation: 9)
+        company.run(.seconds(4))
+        #expect(company.status(3).refusal == .otherMembers)
+        #expect(company.differences(2) == [.settingsDiffer(tracker: 4, [.members])])
+        // One that was told the same is let in.
+        company.add(configuration(5), incarnation: 10)
+        company.run(.seconds(4))
+        #expect(company.status(4).refusal == nil && company.status(4).master == 3)
+    }
+
+    @Test func `who was never heard is known by name`() {
+        var company = Company([1, 2].map { configuration($0) })
+        company.run(.seconds(8))
+        #expect(company.status(0).isForming && company.status(0).neverHeard == [3])
+    }
+
+    @Test func `a report reaches the others, with the difference of the clocks`() {
+        var company = Company([1, 2, 3].map { configuration($0) })
+        company.run(.seconds(8))
+        var report = TrackerReport()
+        report.host = "one.example"
+        report.wallTime = UInt64(company.now.wall.milliseconds + 2_500)
+        company.step(0, .reportMade(report))
+        let sight = company.status(2).trackers.first { $0.life.id == 1 }
+        #expect(sight?.report?.report.host == "one.example")
+        #expect(sight?.report?.clockDifference == 2_500)
+        #expect(company.status(2).trackers.first { $0.life.id == 2 }?.report == nil)
+    }
+
+    // MARK: - Disks, and stops
+
+    private static func torrent(_ number: Int) -> OperatorCommand {
+        .registerTorrents([RegisteredTorrent(infoHash: .numbered(number), name: "x", byteCount: 1)])
+    }
+
+    @Test func `a slave whose disk alone is full says that its vote is missing, and no more`() {
+        var company = Company([1, 2, 3].map { configuration($0) })
+        company.run(.seconds(8))
+        company.failures[0] = .full
+        company.step(2, .commandReceived(Self.torrent(1)))
+        company.run(.seconds(3))
+        #expect(company.nodes[2].state.registry.count == 1)
+        #expect(company.told[0].filter { $0 == .voteFailed(.full) }.count == 1)
+        #expect(!company.told[0].contains { if case .storageFailed = $0 { true } else { false } })
+        #expect(company.nodes[0].status.storageFailure == .full)
+        company.failures[0] = nil
+        company.step(2, .commandReceived(Self.torrent(2)))
+        company.run(.seconds(8))
+        #expect(company.told[0].contains(.voteRecovered) && company.nodes[0].status.storageFailure == nil)
+    }
+
+    @Test func `a master whose disk breaks steps down for its disk, and not for the bus`() {
+        var company = Company([1, 2, 3].map { configuration($0) })
+        company.run(.seconds(8))
+        company.failures[2] = .broken
+        company.step(2, .commandReceived(Self.torrent(1)))
+        #expect(company.reasons(2) == [.diskBroken])
+    }
+
+    @Test func `who stops in good order says that it stops`() {
+        var company = Company([configuration(1, mode: .survivor)])
+        company.run(.seconds(8))
+        #expect(company.masters == [1])
+        company.step(0, .commandReceived(.drain))
+        company.run(.seconds(5))
+        #expect(company.reasons(0) == [.stopping] && company.told[0].last == .drained)
+    }
+
+    @Test func `what a slave is not to carry out is dropped, and is no refusal`() {
+        var company = Company([1, 2, 3].map { configuration($0) })
+        company.run(.seconds(8))
+        company.step(0, .commandReceived(Self.torrent(1)))
+        #expect(
+            company.told[0].last == .commandDropped("this tracker follows tracker 3: that one has to be asked"))
+    }
+}

@@ -1,0 +1,158 @@
+/// Files, names and texts that are not what they seem: nobody waits for them, follows them or obeys them.
+
+import Datagrams
+import Foundation
+import Logging
+import Primitives
+import Runtime
+import Testing
+import TrackerLogic
+import Wire
+
+@Suite("Files that are not what they seem")
+struct StrangeFileTests {
+    private let directory: TemporaryDirectory
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    /// Whether something ends in time, on a thread of its own.
+    private func ends(_ work: @escaping @Sendable () -> Void) async -> Bool {
+        await withCheckedContinuation { continuation in
+            let once = Once(continuation)
+            Thread.detachNewThread {
+                work()
+                once.resume(true)
+            }
+            Thread.detachNewThread {
+                Thread.sleep(forTimeInterval: 20)
+                once.resume(false)
+            }
+        }
+    }
+
+    @Test func `a pipe in place of a list is refused, and nobody waits for it`() async throws {
+        let path = directory.path("pipe")
+        #expect(mkfifo(path, 0o600) == 0)
+        let isOver = await ends {
+            let error = #expect(throws: TextFileError.self) { try AccessRules.readInfoHashes(path, atMost: 10) }
+            #expect(error?.description.contains("no regular file") == true)
+        }
+        #expect(isOver)
+    }
+
+    @Test func `a pipe among the torrents is left out`() async throws {
+        #expect(mkfifo(directory.path("a.torrent"), 0o600) == 0)
+        let place = directory.path("")
+        let isOver = await ends {
+            let torrents = try? TorrentDirectory.read(place, atMost: 10, logger: quiet)
+            #expect(torrents?.isEmpty == true)
+        }
+        #expect(isOver)
+    }
+
+    @Test(arguments: ["tracker.lock", "tracker.sqlite"])
+    func `a symbolic link in the data directory is not followed`(_ name: String) throws {
+        let victim = try directory.write("victim", "precious")
+        let data = directory.path("data")
+        try FileManager.default.createDirectory(atPath: data, withIntermediateDirectories: true)
+        try FileManager.default.createSymbolicLink(atPath: data + "/" + name, withDestinationPath: victim)
+        let error = #expect(throws: StoreError.self) {
+            try Store.open(directory: data, options: StorageTest.quick).close()
+        }
+        #expect(error?.description.contains("symbolic link") == true, "\(String(describing: error))")
+        #expect(try String(contentsOfFile: victim, encoding: .utf8) == "precious")
+    }
+
+    @Test func `secrets that everybody can read are told, each with its cure`() throws {
+        let data = directory.path("data")
+        try FileManager.default.createDirectory(atPath: data, withIntermediateDirectories: true)
+        let files = [
+            try directory.write("token", "0123456789abcdef0123456789abcdef\n"),
+            try directory.write("users", "ann k3y-of-ann\n"), try directory.write("data/tracker.sqlite", ""),
+            try directory.write(
+                "tracker.toml",
+                """
+                [cluster]
+                bus = "stomp://u:sekret@b:1"
+                key-file = "key"
+                [console]
+                token-file = "token"
+                [access]
+                mode = "private"
+                users = "users"
+                [storage]
+                directory = "data"
+                """),
+        ]
+        let key = try directory.write("key", String(repeating: "0", count: 64) + "\n")
+        chmod(key, 0o600)
+        chmod(data, 0o755)
+        let configuration = try ServerConfiguration.load(file: files[3], environment: [:])
+        for file in files { chmod(file, 0o640) }
+        func warnings() -> [String] { configuration.warnings(file: files[3]) }
+        #expect(warnings().count == 1)
+        #expect(warnings().first?.contains("the cluster key in \(key) is one byte over and over") == true)
+        for file in files {
+            chmod(file, 0o644)
+            #expect(warnings().contains { $0.contains("in \(file) (mode 644); run: chmod o= \(file)") }, "\(file)")
+        }
+        #expect(warnings().count == 5)
+        #expect(!warnings().joined().contains("sekret"))
+        chmod(data, 0o700)
+        #expect(warnings().count == 4)
+        _ = try directory.write("key", ClusterKey.makeKey())
+        chmod(key, 0o600)
+        #expect(warnings().count == 3)
+    }
+
+    @Test func `text that turns the writing direction, or talks to a terminal, is shown, not obeyed`() {
+        let hostile = "a\u{9B}31m b\u{85}c \u{202E}gpj.exe \u{2066}x\u{2069} \u{2028}y\u{1B}[0m"
+        for format in [LogFormat.text, .json] {
+            let line = LineLogHandler.line(
+                format, time: Date(timeIntervalSince1970: 0), level: .info, message: hostile,
+                metadata: ["reason": .string(hostile)])
+            let isPlain = line.unicodeScalars.allSatisfy {
+                $0.value >= 0x20 && !(0x7F...0x9F).contains($0.value) && !(0x2028...0x202E).contains($0.value)
+                    && !(0x2066...0x2069).contains($0.value)
+            }
+            #expect(isPlain, "\(line.debugDescription)")
+            #expect(line.contains("gpj.exe"))
+        }
+        let fine = LineLogHandler.line(
+            .text, time: Date(timeIntervalSince1970: 0), level: .info, message: "Zürich 東京 😀", metadata: [:])
+        #expect(fine.hasSuffix("Zürich 東京 😀"))
+    }
+
+    @Test func `twenty thousand unknown keys cost no more than to read them, and a hundred are told`() {
+        let keys = (0..<20_000).map { "kei-\($0) = 1\n" }.joined()
+        func cost(_ text: String) -> (error: ConfigurationError?, time: Primitives.Duration) {
+            let start = Clock.threadTime()
+            let error = #expect(throws: ConfigurationError.self) {
+                try ServerConfiguration.load(text: text, name: "t.toml", environment: ["HOME": "/root"])
+            }
+            return (error, Clock.threadTime() - start)
+        }
+        let unknown = cost(keys)
+        #expect(unknown.error?.problems.count == 101)
+        #expect(unknown.error?.description.contains("t.toml:1:1: unknown key \"kei-0\"") == true)
+        #expect(unknown.error?.description.contains("and 19900 more problems") == true)
+        // The same, and one thing to tell. Of the processor's time, which nobody else's work changes.
+        #expect(unknown.time < cost("[kei]\n" + keys).time * 4)
+    }
+}
+
+/// Resumes a continuation with whatever comes first.
+private final class Once: @unchecked Sendable {
+    private let lock = NSLock()
+    private var continuation: CheckedContinuation<Bool, Never>?
+
+    init(_ continuation: CheckedContinuation<Bool, Never>) { self.continuation = continuation }
+
+    func resume(_ value: Bool) {
+        lock.lock()
+        let first = continuation
+        continuation = nil
+        lock.unlock()
+        first?.resume(returning: value)
+    }
+}
