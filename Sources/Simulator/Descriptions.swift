@@ -81,7 +81,8 @@ extension World {
         case .removeMember(let id): "is commanded: take the vote of \(id)"
         case .replaceMember(let id, let other): "is commanded: give the vote of \(id) to \(other)"
         case .handOver(let id): "is commanded: hand over to \(id)"
-        case .drain: "is commanded: stop"
+        case .drain, .stopCluster: "is commanded: stop"
+        case .emptySwarms: "is commanded: empty the swarms"
         }
     }
 

@@ -82,7 +82,8 @@ extension World {
         case .storageFailed, .storageRecovered, .voteFailed, .voteRecovered, .settingsDiffer, .accessChanged,
             .registryChanged, .commandRefused, .commandDropped, .steppedDown,
             .follows, .suspects, .stands, .fenced, .joinRefused, .idAssigned, .trackerUp, .trackerDown,
-            .transferBegan, .transferEnded, .merged, .aborted, .membersChanged, .diverged:
+            .transferBegan, .transferEnded, .merged, .aborted, .membersChanged, .diverged,
+            .stopsWithCluster, .swarmsEmptied:
             break
         }
     }

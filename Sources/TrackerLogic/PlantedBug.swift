@@ -161,6 +161,13 @@ public enum PlantedBug: String, CaseIterable, Sendable {
     /// There is no bound on the requests that wait (design 2).
     case unboundedBook
 
+    // The orderly stop of a cluster.
+
+    /// A master that has itself left in good order empties the swarms, whatever the others did.
+    case emptiedByOne
+    /// That a tracker has left in good order stays on its disk when it comes back.
+    case stopNoteKept
+
     // Survivor mode.
 
     /// A welcome counts though its receiver has decided more on its own since it said hello (rule 12).

@@ -73,8 +73,10 @@ struct ClusterMessageTests {
         Vector(.suspect(at: position), [2], positionBytes),
         Vector(.election, [3]),
         Vector(
-            .answer(VoterAnswer(position: position, pending: [9, 8, 7])), [4], positionBytes, [0, 0, 0, 3, 9, 8, 7]),
-        Vector(.answer(VoterAnswer(position: position, pending: [])), [4], positionBytes, [0, 0, 0, 0]),
+            .answer(VoterAnswer(position: position, pending: [9, 8, 7])), [4], positionBytes, [0, 0, 0, 3, 9, 8, 7, 0]),
+        Vector(
+            .answer(VoterAnswer(position: position, pending: [], leftInOrder: true)), [4], positionBytes,
+            [0, 0, 0, 0, 1]),
         Vector(.coordinator(at: position), [5], positionBytes),
         Vector(.prepare(entry: [1, 2], at: position), [6], positionBytes, [0, 0, 0, 2, 1, 2]),
         Vector(.ok(ballot), [7], ballotBytes),
@@ -89,14 +91,20 @@ struct ClusterMessageTests {
         Vector(.entries([], at: .start), [13], Array(repeating: 0, count: 16), [0, 0]),
         Vector(
             .hello(Hello(position: position, isWhole: true, isBlank: false, heard: [life], settings: settings)),
-            [14], positionBytes, [1, 0], [1], lifeBytes, settingsBytes),
+            [14], positionBytes, [1, 0], [1], lifeBytes, [0], settingsBytes),
+        Vector(
+            .hello(
+                Hello(
+                    position: position, isWhole: true, isBlank: false, heard: [], leftInOrder: true,
+                    settings: settings)),
+            [14], positionBytes, [1, 0], [0], [1], settingsBytes),
         Vector(
             .welcome(
                 Welcome(
                     id: 4, position: position, answered: position, servesFrom: 5, attempt: 6, needsTransfer: true,
-                    secret: ClusterSecret(1, 2, 3, 4), shardCount: 1024)),
-            [15], [0, 0, 0, 4], positionBytes, positionBytes, eight(5), [0, 0, 0, 6], [1], eight(1), eight(2), eight(3),
-            eight(4), [0, 0, 4, 0]),
+                    beginsEmpty: false, secret: ClusterSecret(1, 2, 3, 4), shardCount: 1024)),
+            [15], [0, 0, 0, 4], positionBytes, positionBytes, eight(5), [0, 0, 0, 6], [1, 0], eight(1), eight(2),
+            eight(3), eight(4), [0, 0, 4, 0]),
         Vector(.refused(.otherMembers), [16, 3]),
         Vector(.fetchChunk(0x0102_0304), [17, 1, 2, 3, 4]),
         Vector(
@@ -129,11 +137,13 @@ struct ClusterMessageTests {
             [21], [0, 2], eight(1), [0, 1], [0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4], eight(5), [1, 6]),
         Vector(.handover, [22]),
         Vector(.leave, [23]),
+        Vector(.stop, [27]),
         Vector(.report(report), [24], reportBytes),
         Vector(.order(number: 2, .addMember(3)), [25], eight(2), [1], four(3), four(0)),
         Vector(.order(number: 2, .removeMember(3)), [25], eight(2), [2], four(3), four(0)),
         Vector(.order(number: 2, .replaceMember(3, by: 4)), [25], eight(2), [3], four(3), four(4)),
         Vector(.order(number: 2, .handOver(to: 3)), [25], eight(2), [4], four(3), four(0)),
+        Vector(.order(number: 2, .stop), [25], eight(2), [5], four(0), four(0)),
         Vector(.ordered(number: 2, .members([3, 4])), [26], eight(2), [1, 2], four(3), four(4)),
         Vector(.ordered(number: 2, .handedOver), [26], eight(2), [2]),
         Vector(.ordered(number: 2, .isMaster), [26], eight(2), [3]),
@@ -141,6 +151,7 @@ struct ClusterMessageTests {
         Vector(.ordered(number: 2, .busy), [26], eight(2), [5]),
         Vector(.ordered(number: 2, .late), [26], eight(2), [6]),
         Vector(.ordered(number: 2, .stopped), [26], eight(2), [7]),
+        Vector(.ordered(number: 2, .stopping), [26], eight(2), [8]),
     ]
 
     private static let sender = Life(id: 3, incarnation: 0x4142_4344_4546_4748)

@@ -43,6 +43,7 @@ struct EntryTests {
         (.putUser(name: [97], passkey: [98, 99]), [9, 0, 1, 97, 0, 2, 98, 99]),
         (.removeUser(name: []), [10, 0, 0]),
         (.setInterval(0x0102_0304), [15, 1, 2, 3, 4]),
+        (.emptyShard(0x0102_0304), [16, 1, 2, 3, 4]),
         (.setMembers([]), [11, 0]),
         (.setMembers([1, 0x0203_0405]), [11, 2, 0, 0, 0, 1, 2, 3, 4, 5]),
         (

@@ -57,6 +57,10 @@ struct SwarmModel {
         }
     }
 
+    mutating func empty(where isInShard: (InfoHash) -> Bool) {
+        for infoHash in Array(swarms.keys) where isInShard(infoHash) { swarms[infoHash] = nil }
+    }
+
     /// A swarm without peers is remembered only for its count.
     private mutating func settle(_ infoHash: InfoHash, time: UInt32) {
         guard let swarm = swarms[infoHash], swarm.peers.isEmpty else { return }

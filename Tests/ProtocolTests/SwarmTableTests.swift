@@ -37,6 +37,9 @@ struct ModelledTable {
         case .registerTorrent, .unregisterTorrent, .setAccessMode, .listInfoHash, .unlistInfoHash, .putUser,
             .removeUser, .setMembers, .mergePeer, .mergeStop, .mergeCompleted, .setInterval:
             break
+        case .emptyShard(let shard):
+            let table = table
+            model.empty { table.shard(of: $0) == shard }
         }
     }
 
@@ -140,6 +143,7 @@ struct SwarmTableTests {
         for round in 0..<20 {
             for _ in 0..<200 { both.add(randomUpdate(shape, 30, &random)) }
             both.add(.expire(shard: UInt32(random.below(4)), seenBefore: both.time - 10, emptyBefore: both.time - 20))
+            if random.oneIn(8) { both.add(.emptyShard(UInt32(random.below(4)))) }
             try both.commit(thenPass: 1)
 
             var retold = ModelledTable(time: 1)

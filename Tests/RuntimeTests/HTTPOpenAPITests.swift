@@ -64,7 +64,7 @@ struct HTTPOpenAPITests {
         let answers = [
             ("GET", "/api/status", "Status"), ("GET", "/api/cluster", "Cluster"), ("GET", "/api/torrents", "Torrents"),
             ("POST", "/api/members?add=4", "Members"), ("POST", "/api/handover?to=2", "Handover"),
-            ("POST", "/api/handover?to=9", "Error"),
+            ("POST", "/api/handover?to=9", "Error"), ("POST", "/api/stop", "Stop"),
         ]
         for (method, target, schema) in answers {
             let body = try await withServer { try await fetch(target, from: $0, method: method).body }
@@ -77,7 +77,7 @@ struct HTTPOpenAPITests {
         try await withServer { address in
             let yaml = try await fetch("/api/openapi.yaml", from: address).text
             let paths = Outline(yaml)["paths"]
-            #expect(Set(paths.keys).count == 8)
+            #expect(Set(paths.keys).count == 9)
             for path in paths.keys {
                 let method = paths[path].keys == ["post"] ? "POST" : "GET"
                 let example = ["/api/members": "?remove=3", "/api/handover": "?to=2"][path] ?? ""

@@ -66,6 +66,7 @@ struct StillCluster: ClusterProvider {
         case .replaceMember(let id, let other): .members([1, 2, 3].filter { $0 != id } + [other])
         case .handOver(to: 9): .refused("tracker 9 cannot take over: it is no voter, or not in sync")
         case .handOver: .handedOver
+        case .stop: .stopping
         }
     }
 }

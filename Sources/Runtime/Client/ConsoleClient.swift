@@ -222,6 +222,13 @@ public struct ConsoleClient: Sendable {
         return outcome.wasMaster == true
     }
 
+    /// Stops all trackers of the cluster.
+    ///
+    /// - Throws: `.refused` with the reason of the master, to which any tracker hands the order.
+    public func stopCluster() async throws(TrackerClientError) {
+        _ = try await ask("POST", "/api/stop", within: ConsoleClient.orderTimeout)
+    }
+
     private func decode<Value: Decodable>(_ body: [UInt8], _ what: String) throws(TrackerClientError) -> Value {
         do {
             return try JSONDecoder().decode(Value.self, from: Data(body))

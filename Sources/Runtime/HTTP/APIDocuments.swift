@@ -231,6 +231,10 @@ struct MembersDocument: Encodable {
     var members: [UInt32]
 }
 
+struct StopDocument: Encodable {
+    var isStopping = true
+}
+
 struct HandoverDocument: Encodable {
     var master: UInt32
     /// Whether it was master already.

@@ -38,6 +38,8 @@ extension APIServer {
         return try await carryOut(.handOver(to: id))
     }
 
+    func stopCluster() async throws -> Response { try await carryOut(.stop) }
+
     private func id(_ name: String, of request: Request) throws -> UInt32? {
         guard let text = request.uri.queryParameters[name[...]] else { return nil }
         guard let id = UInt32(text), id > 0 else {
@@ -54,6 +56,8 @@ extension APIServer {
         case (.handedOver, .handOver(let id)), (.isMaster, .handOver(let id)):
             return try .json(
                 HandoverDocument(master: id, wasMaster: outcome == .isMaster))
+        // This one may have stopped before it heard what came of it.
+        case (.stopping, _), (.stopped, .stop): return try .json(StopDocument())
         case (.handedOver, _), (.isMaster, _): preconditionFailure("only a handover hands over")
         case (.refused(let reason), _): throw APIError(.conflict, reason)
         case (.busy, _): throw APIError(.conflict, "another order is being carried out; try again when it is done")

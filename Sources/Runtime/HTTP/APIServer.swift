@@ -7,6 +7,7 @@
 /// | `/api/cluster` | `ClusterDocument` |
 /// | POST `/api/members?add=&remove=` | `MembersDocument` |
 /// | POST `/api/handover?to=` | `HandoverDocument` |
+/// | POST `/api/stop` | `StopDocument` |
 /// | `/api/torrents?search=&offset=&count=` | `TorrentsDocument` |
 /// | `/api/openapi.yaml` | what all this means |
 /// | `/metrics` | Prometheus |
@@ -84,6 +85,7 @@ public struct APIServer: Sendable {
         router.get("/api/status") { _, _ in try await statusPage() }
         router.get("/api/cluster") { _, _ in try await clusterPage() }
         router.post("/api/members") { request, _ in try await changeMembers(request) }
+        router.post("/api/stop") { _, _ in try await stopCluster() }
         router.post("/api/handover") { request, _ in try await handOver(request) }
         router.get("/api/openapi.yaml") { _, _ in
             Response.text(OpenAPIDocument.text, type: "application/yaml; charset=utf-8")

@@ -55,6 +55,29 @@ extension OpenAPIDocument {
                   $ref: "#/components/responses/Unavailable"
                 "504":
                   $ref: "#/components/responses/Late"
+          /api/stop:
+            post:
+              operationId: stop
+              summary: Stops all trackers of the cluster in good order. Any tracker hands it to the master.
+              description: >-
+                The swarms go with the cluster, unless its trackers were started with --keep-swarms.
+              responses:
+                "200":
+                  description: They are being told; each stops when it has answered whoever waits.
+                  content:
+                    application/json:
+                      schema:
+                        $ref: "#/components/schemas/Stop"
+                "401":
+                  $ref: "#/components/responses/Unauthorized"
+                "403":
+                  $ref: "#/components/responses/Forbidden"
+                "409":
+                  $ref: "#/components/responses/Refused"
+                "503":
+                  $ref: "#/components/responses/Unavailable"
+                "504":
+                  $ref: "#/components/responses/Late"
           /api/handover:
             post:
               operationId: handOver

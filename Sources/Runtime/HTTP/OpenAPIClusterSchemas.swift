@@ -370,6 +370,12 @@ extension OpenAPIDocument {
                 wasMaster:
                   type: boolean
                   description: Whether it was master already.
+            Stop:
+              type: object
+              required: [isStopping]
+              properties:
+                isStopping:
+                  type: boolean
 
         """
 }

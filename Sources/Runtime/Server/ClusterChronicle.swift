@@ -68,7 +68,7 @@ final class ClusterChronicle: Sendable {
             case .diverged: return count(&state.tally.divergences)
             case .joinRefused, .trackerUp, .trackerDown, .transferBegan, .aborted, .membersChanged, .storageFailed,
                 .storageRecovered, .voteFailed, .voteRecovered, .settingsDiffer, .accessChanged, .registryChanged,
-                .commandRefused, .commandDropped:
+                .commandRefused, .commandDropped, .stopsWithCluster, .swarmsEmptied:
                 return nil
             }
             return state.hook

@@ -183,7 +183,8 @@ final class NodeLoop {
                 case .becameMaster, .steppedDown, .follows, .suspects, .stands, .fenced, .joinRefused, .idAssigned,
                     .trackerUp, .trackerDown, .transferBegan, .transferEnded, .merged, .aborted, .membersChanged,
                     .diverged, .storageFailed, .storageRecovered, .voteFailed, .voteRecovered, .settingsDiffer,
-                    .accessChanged, .registryChanged, .commandRefused, .commandDropped:
+                    .accessChanged, .registryChanged, .commandRefused, .commandDropped, .stopsWithCluster,
+                    .swarmsEmptied:
                     break
                 }
             }

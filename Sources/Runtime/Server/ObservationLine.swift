@@ -27,7 +27,8 @@ extension Observation {
         case .suspects(.zero): .notice
         case .fenced, .steppedDown, .suspects, .trackerDown: .warning
         case .becameMaster, .follows, .stands, .idAssigned, .trackerUp, .transferBegan, .transferEnded, .merged,
-            .membersChanged, .storageRecovered, .voteRecovered, .accessChanged, .registryChanged:
+            .membersChanged, .storageRecovered, .voteRecovered, .accessChanged, .registryChanged,
+            .stopsWithCluster, .swarmsEmptied:
             .notice
         case .drained: .info
         }
@@ -68,6 +69,10 @@ extension Observation {
         case .voteFailed(let failure):
             "\(failure.words): this tracker's vote is missing; the others answer as long as enough of them can store"
         case .voteRecovered: "the disk takes writes again, and this tracker votes"
+        case .stopsWithCluster: "the operator has stopped the whole cluster: this tracker stops, too"
+        case .swarmsEmptied:
+            "all who have elected this master had stopped in good order, so it begins without swarms; --keep-swarms "
+                + "would keep them"
         case .drained: "all requests are answered; stopping"
         case .accessChanged: "access rules are in force"
         case .registryChanged: "torrents are registered"
@@ -82,7 +87,8 @@ extension Observation {
         case .steppedDown(let epoch, _), .suspects(let epoch), .stands(let epoch): ["epoch": "\(epoch)"]
         case .follows(let master, let epoch): ["role": "slave", "master": "\(master)", "epoch": "\(epoch)"]
         case .idAssigned(let id): ["id": "\(id)"]
-        case .trackerUp(let id), .trackerDown(let id), .transferBegan(let id), .settingsDiffer(let id, _):
+        case .trackerUp(let id), .trackerDown(let id), .transferBegan(let id), .settingsDiffer(let id, _),
+            .stopsWithCluster(let id):
             ["tracker": "\(id)"]
         case .voteFailed: ["data": "\(directory)"]
         case .transferEnded(let position), .diverged(let position): ["index": "\(position.index)"]
@@ -93,7 +99,9 @@ extension Observation {
         case .accessChanged(let mode, let infoHashes, let users):
             ["mode": "\(mode)", "info-hashes": "\(infoHashes)", "users": "\(users)"]
         case .registryChanged(let torrents): ["torrents": "\(torrents)"]
-        case .fenced, .joinRefused, .storageRecovered, .voteRecovered, .drained, .commandRefused, .commandDropped: [:]
+        case .fenced, .joinRefused, .storageRecovered, .voteRecovered, .drained, .commandRefused, .commandDropped,
+            .swarmsEmptied:
+            [:]
         }
     }
 }

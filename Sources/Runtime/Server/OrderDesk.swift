@@ -15,6 +15,7 @@ extension ClusterOrder {
         case .removeMember(let id): .removeMember(id)
         case .replaceMember(let id, let other): .replaceMember(id, by: other)
         case .handOver(let id): .handOver(to: id)
+        case .stop: .stopCluster
         }
     }
 }
@@ -26,7 +27,7 @@ extension ClusterOrder {
         case .addMember(let id): members.contains(id)
         case .removeMember(let id): !members.contains(id)
         case .replaceMember(let id, let other): !members.contains(id) && members.contains(other)
-        case .handOver: false
+        case .handOver, .stop: false
         }
     }
 }
@@ -85,6 +86,7 @@ final class OrderDesk: Sendable {
             end(.handedOver, of: number)
         case (.steppedDown, .handOver):
             end(.refused("this tracker is no longer master, for another reason"), of: number)
+        case (.stopsWithCluster, .stop), (.drained, .stop): end(.stopping, of: number)
         case (.commandRefused(let reason), _), (.commandDropped(let reason), _): end(.refused(reason), of: number)
         default: break
         }

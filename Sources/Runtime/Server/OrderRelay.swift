@@ -106,7 +106,7 @@ final class OrderRelay: Sendable {
             }
         case .keepalive, .suspect, .election, .answer, .coordinator, .prepare, .ok, .error, .commit, .confirm,
             .confirmed, .fetch, .entries, .hello, .welcome, .refused, .fetchChunk, .chunk, .welcomeDone, .forward,
-            .answered, .handover, .leave, .report:
+            .answered, .handover, .leave, .stop, .report:
             break
         }
     }
@@ -136,6 +136,7 @@ extension ClusterOrder {
         case .removeMember(let id): "take the vote of tracker \(id)"
         case .replaceMember(let id, let other): "give the vote of tracker \(id) to tracker \(other)"
         case .handOver(let id): "make tracker \(id) master"
+        case .stop: "stop the whole cluster"
         }
     }
 }

@@ -14,6 +14,8 @@ enum MetaKey {
     static let shardCount = "shard_count"
     /// 1 where the record holds the whole state; 0 while one is being fetched from other trackers.
     static let isWhole = "is_whole"
+    /// 1 where the last life in a cluster stopped in good order, and wants the swarms to go with it.
+    static let leftInOrder = "left_in_order"
     /// What all parts of the record come to, with its seal (`RecordHead`).
     static let head = "head"
     /// Drawn when the database was made; all seals depend on it.
@@ -34,6 +36,7 @@ extension Promise {
             (MetaKey.secret, .blob(secret.bytes)),
             (MetaKey.shardCount, .integer(Int64(shardCount))),
             (MetaKey.isWhole, .integer(isWhole ? 1 : 0)),
+            (MetaKey.leftInOrder, .integer(leftInOrder ? 1 : 0)),
         ]
     }
 
@@ -47,11 +50,12 @@ extension Promise {
             let incarnation = numbers[MetaKey.incarnation],
             let shardCount = numbers[MetaKey.shardCount].flatMap({ UInt32(exactly: $0) }),
             let isWhole = numbers[MetaKey.isWhole], 0...1 ~= isWhole,
+            case let leftInOrder = numbers[MetaKey.leftInOrder] ?? 0, 0...1 ~= leftInOrder,
             let secret = ClusterSecret(bytes: secret)
         else { return nil }
         self.init(
             epoch: Epoch(round: UInt64(bitPattern: round), id: id), incarnation: UInt64(bitPattern: incarnation),
-            secret: secret, shardCount: shardCount, isWhole: isWhole == 1)
+            secret: secret, shardCount: shardCount, isWhole: isWhole == 1, leftInOrder: leftInOrder == 1)
     }
 }
 

@@ -212,6 +212,8 @@ final class RecordWriter {
                 hasTrimmedRows = false
             case .trim:
                 hasTrimmedRows = true
+            case .promise(let promise) where promise.leftInOrder:
+                outcome.isReplaced = true
             case .promise, .append, .truncate:
                 break
             }
@@ -227,6 +229,11 @@ extension RecordWriter {
             for row in promise.rows { try statements.setMeta.run([.text(row.key), row.value]) }
             state.head.epoch = promise.epoch
             state.head.promise = RecordSeal.of(promise, salt: salt)
+            if promise.leftInOrder {
+                // People find no swarms. The record keeps them, for the others may go on: then the tables are made anew.
+                try deleteRows(except: [0])
+                try db.execute(sql: "DELETE FROM tabled WHERE chunk <> 0")
+            }
         case .append(let index, let entry):
             try append(index, entry, &state)
         case .truncate(let index):

@@ -19,7 +19,7 @@ struct Announced {
         case .announceIPv4(let announce): self.init(announce, isIPv4: true)
         case .announceIPv6(let announce): self.init(announce, isIPv4: false)
         case .expire, .registerTorrent, .unregisterTorrent, .setAccessMode, .listInfoHash, .unlistInfoHash, .putUser,
-            .removeUser, .setMembers, .mergePeer, .mergeStop, .mergeCompleted, .setInterval:
+            .removeUser, .setMembers, .mergePeer, .mergeStop, .mergeCompleted, .setInterval, .emptyShard:
             return nil
         }
     }

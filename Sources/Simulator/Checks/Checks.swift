@@ -220,7 +220,8 @@ struct Checks: Sendable {
             switch update {
             case .announceIPv4, .announceIPv6: waiting += 1
             case .expire, .registerTorrent, .unregisterTorrent, .setAccessMode, .listInfoHash, .unlistInfoHash,
-                .putUser, .removeUser, .setMembers, .mergePeer, .mergeStop, .mergeCompleted, .setInterval:
+                .putUser, .removeUser, .setMembers, .mergePeer, .mergeStop, .mergeCompleted, .setInterval,
+                .emptyShard:
                 break
             }
         }

@@ -107,6 +107,10 @@ struct SwarmModel: Sendable {
                     downloaded: announce.downloaded, left: announce.left, lastSeen: time.seconds, isCounted: false))
         case .expire(let shard, let seenBefore, let emptyBefore):
             return expire(seenBefore: seenBefore, emptyBefore: emptyBefore) { table.shard(of: $0) == shard }
+        case .emptyShard(let shard):
+            let gone = swarms.filter { table.shard(of: $0.infoHash) == shard }
+            swarms.removeAll { table.shard(of: $0.infoHash) == shard }
+            return .expired(gone.flatMap(\.peers))
         case .registerTorrent(let infoHash, let byteCount, let name):
             let name = String(decoding: name, as: UTF8.self)
             torrents.removeAll { $0.infoHash == infoHash }

@@ -46,6 +46,8 @@ public enum Invariant: String, Sendable, Hashable, CaseIterable {
     case queuesAreBounded
     /// An orderly stop leaves no swarm, unless it is to keep them.
     case stopEmptiesSwarms
+    /// Swarms are emptied only where a quorum has stopped in good order and nobody can have served since.
+    case onlyStopsEmptySwarms
     /// A node that was asked to stop does.
     case stopEnds
     /// When all is well again, whoever asks is answered soon.

@@ -34,6 +34,7 @@ extension ClusterMessage.Body {
         case .report: 24
         case .order: 25
         case .ordered: 26
+        case .stop: 27
         }
     }
 
@@ -66,6 +67,7 @@ extension ClusterMessage.Body {
         case .report: "REPORT"
         case .order: "ORDER"
         case .ordered: "ORDERED"
+        case .stop: "STOP"
         }
     }
 }
@@ -104,7 +106,7 @@ extension ClusterMessage.Body {
         case .answered(let answers): " \(Words.list("request", answers.map { String($0.number) }))"
         case .order(let number, let order): " \(number) \(order)"
         case .ordered(let number, let outcome): " \(number) \(outcome)"
-        case .election, .handover, .leave, .report: ""
+        case .election, .handover, .leave, .report, .stop: ""
         }
     }
 
@@ -116,7 +118,7 @@ extension ClusterMessage.Body {
         case .prepare, .ok, .error, .commit, .fetch, .entries: [.messages, .votes]
         case .confirm, .confirmed, .forward, .answered: [.messages, .clients]
         case .hello, .welcome, .refused, .fetchChunk, .chunk, .welcomeDone: [.messages, .joins]
-        case .leave: [.messages, .lives]
+        case .leave, .stop: [.messages, .lives]
         case .report: .messages
         case .order, .ordered: [.messages, .commands]
         }

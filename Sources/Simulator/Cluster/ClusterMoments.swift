@@ -124,7 +124,7 @@ extension ClusterMessage.Body {
         case .welcomeDone: ClusterMoment.transferEnded.bit
         case .handover: ClusterMoment.handover.bit
         case .keepalive, .suspect, .coordinator, .error, .confirm, .confirmed, .fetch, .entries, .hello, .welcome,
-            .refused, .answered, .leave, .report, .order, .ordered:
+            .refused, .answered, .leave, .report, .order, .ordered, .stop:
             0
         }
     }

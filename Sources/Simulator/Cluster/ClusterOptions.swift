@@ -51,6 +51,8 @@ public struct ClusterOptions: Sendable, Hashable {
     /// Between two messages in which a slave hands requests on.
     public var handOnPause = Duration.milliseconds(1)
     public var keepsSwarms = false
+    /// How the whole cluster is stopped, and started anew, once all is repaired; nil where it is not.
+    public var wholeStop: ClusterStop?
     public var snapshotAge = Duration.seconds(10)
     public var snapshotLogByteCount = 4000
     /// Entries that trackers keep for those who lag behind; who lags further takes the whole state.
@@ -131,6 +133,7 @@ public struct ClusterOptions: Sendable, Hashable {
             let people = options.clientCount + options.scraperCount + options.strangerCount
             options.waitingRequests = max(options.waitingRequests, 3 * people)
         }
+        if later.oneIn(8) { options.wholeStop = ClusterStop.allCases[later.below(3)] }
         return options
     }
 

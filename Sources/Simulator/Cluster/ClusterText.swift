@@ -77,6 +77,8 @@ enum ClusterText {
         case .replaceMember(let id, let other): "give the vote of \(id) to \(other)"
         case .handOver(let id): "hand over to \(id)"
         case .drain: "stop"
+        case .stopCluster: "stop the whole cluster"
+        case .emptySwarms: "empty the swarms"
         }
     }
 
@@ -105,6 +107,8 @@ enum ClusterText {
         case .voteFailed(let failure): "cannot vote, for it cannot write: \(failure.words)"
         case .settingsDiffer(let tracker, _): "finds that \(tracker) was told other settings"
         case .commandDropped(let reason): "drops the command: \(reason)"
+        case .stopsWithCluster(let master): "stops, for the operator has stopped the whole cluster at \(master)"
+        case .swarmsEmptied: "begins without swarms, for all that elected it had left in good order"
         case .drained: "has answered all it had to, and may stop"
         case .accessChanged(let mode, _, let users): "has the access rules in force: \(mode), \(users) users"
         case .registryChanged(let torrents): "has \(Words.counted(torrents, "torrent")) registered"
@@ -185,7 +189,7 @@ extension Observation {
     fileprivate var kinds: TraceKinds {
         switch self {
         case .becameMaster, .steppedDown, .follows, .suspects, .stands: .elections
-        case .fenced, .trackerUp, .trackerDown, .drained: .lives
+        case .fenced, .trackerUp, .trackerDown, .drained, .stopsWithCluster, .swarmsEmptied: .lives
         case .joinRefused, .settingsDiffer, .idAssigned, .transferBegan, .transferEnded, .merged, .membersChanged:
             .joins
         case .aborted, .diverged: .votes

@@ -303,6 +303,7 @@ extension ClusterWorld {
 
     /// Everybody asks anew, whatever he was waiting for.
     mutating func nudge() {
+        if let way = options.wholeStop, wholeStop == nil { return stopAll(way) }
         nudgedAt = now
         trace.line(now, [], "everybody asks anew")
         for place in clients.indices {
@@ -320,6 +321,7 @@ extension ClusterWorld {
     mutating func reckon() {
         trace.line(now, [], "the world is looked at")
         checkVisits()
+        checkWholeStop()
         var unanswered: [(client: Int, since: Instant)] = []
         for place in clients.indices {
             guard let askedAt = clients[place].askedAt, now - askedAt > ClusterWorld.answerBound,

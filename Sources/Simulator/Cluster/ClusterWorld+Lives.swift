@@ -89,6 +89,7 @@ extension ClusterWorld {
     }
 
     private mutating func comeBack(_ node: Int, after delay: Duration) {
+        if let stop = wholeStop, !stop.isOver { return beginAnewWhenAllAreDown() }
         trouble(node, for: delay)
         queue.put(.nodeReturns(node, life: nodes[node].life), at: now + delay)
     }
@@ -106,20 +107,10 @@ extension ClusterWorld {
         checks.memoryLost(node: node, at: now)
     }
 
-    /// The operator wants a node to stop in good order.
-    mutating func stop(_ node: Int) {
-        guard nodes[node].isUp, !nodes[node].isStopping, nodes[node].heldUntil <= now else { return }
-        nodes[node].isStopping = true
-        elections.trouble(until: now)
-        let life = nodes[node].life
-        queue.put(.stopOverdue(node, life: life), at: now + .seconds(10))
-        step(node, .commandReceived(.drain))
-        if nodes[node].life == life { strikes(node, at: .stopping) }
-    }
-
     /// A node has answered all it had to.
     private mutating func close(_ node: Int) {
         tally.stops += 1
+        if !options.keepsSwarms { checks.leftInOrder(node: node) }
         let downtime = isHealed ? .milliseconds(10) : plan.downtime()
         trace.absorb(now, 4, node)
         leave(node, .stopped, "stops in good order", by: "the operator", for: downtime)
@@ -169,6 +160,8 @@ extension ClusterWorld {
         case .commandRefused, .commandDropped: tally.refusedCommands += 1
         case .suspects(let epoch): mark(node, .suspects, "\(epoch)")
         case .fenced: mark(node, .fenced, "fenced")
+        case .swarmsEmptied: emptyings += 1
+        case .stopsWithCluster: nodes[node].isStopping = true
         case .storageRecovered, .voteRecovered, .settingsDiffer, .accessChanged, .registryChanged, .joinRefused,
             .idAssigned, .trackerUp, .trackerDown:
             break

@@ -6,6 +6,7 @@
 ///
 ///     faults ──────── heals ──────── nudge ──────────────── reckoning
 ///     0 … coreLength  │ all repaired │ everybody asks anew  │ all are answered, and all trackers hold the same
+///                     │              └ in some worlds, the whole cluster is stopped and started before that
 ///                     └ no more faults
 
 import PeerLogic
@@ -58,6 +59,9 @@ struct ClusterWorld: Sendable {
         /// A node is to lose its disk as soon as it may, if that is before a time.
         case memoryIsLost(Int, before: Instant)
         case heals
+        /// One tracker of a cluster that is stopped.
+        case operatorStops(Int)
+        case stopOfAllOverdue
         case nudge
         case reckoning
     }
@@ -140,6 +144,10 @@ struct ClusterWorld: Sendable {
     var eventCount = 0
     /// Faults are over.
     var isHealed = false
+    /// The stop of the whole cluster, once all was repaired.
+    var wholeStop: WholeStop?
+    /// How often a master has begun without swarms.
+    var emptyings = 0
     /// When everybody was made to ask anew.
     var nudgedAt: Instant?
     var elections: ElectionWatch
@@ -311,6 +319,8 @@ struct ClusterWorld: Sendable {
         case .damage: nextDamage()
         case .memoryIsLost(let node, let time): tryMemoryLoss(node, before: time)
         case .heals: heal()
+        case .operatorStops(let node): stop(node)
+        case .stopOfAllOverdue: stopOfAllOverdue()
         case .nudge: nudge()
         case .reckoning: reckon()
         }

@@ -83,7 +83,7 @@ struct LocalSpace {
         case .election, .answer, .coordinator, .prepare, .ok, .error, .commit, .confirm, .confirmed, .fetch, .entries,
             .hello, .welcome, .refused, .fetchChunk, .chunk, .welcomeDone, .forward, .answered, .handover, .leave,
             .report, .order,
-            .ordered:
+            .ordered, .stop:
             true
         }
     }
@@ -171,7 +171,7 @@ struct LocalSpace {
         case .election, .prepare, .confirm, .confirmed, .forward, .answered, .coordinator, .commit, .welcome:
             return isBelow
         case .entries, .welcomeDone, .handover, .hello, .keepalive, .suspect, .fetch, .refused, .fetchChunk, .chunk,
-            .leave, .report, .order, .ordered:
+            .leave, .report, .order, .ordered, .stop:
             return false
         }
     }

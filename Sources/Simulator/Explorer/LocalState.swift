@@ -324,7 +324,7 @@ extension LocalRun {
         case .keepalive, .suspect, .coordinator, .prepare, .error, .commit, .confirm, .confirmed, .fetch, .entries,
             .hello, .welcome, .refused, .fetchChunk, .chunk, .welcomeDone, .forward, .answered, .handover, .leave,
             .report, .order,
-            .ordered:
+            .ordered, .stop:
             break
         }
     }

@@ -91,6 +91,12 @@ struct ClusterState: Sendable, Equatable {
     var handover: Handover?
     /// When an orderly stop is to be over.
     var leavesAt: Instant?
+    /// Whether all the others are to stop as well.
+    var stopsAll = false
+    /// How the last life ended.
+    var lastStop = LastStop.forgotten
+    /// Whether this master has emptied the swarms as it came into office.
+    var hasBegunEmpty = false
     /// Whether it was refused, and has said so.
     var refusal: JoinRefusal?
     var refusedAt = Instant(nanoseconds: 0)

@@ -15,6 +15,8 @@ struct MergeWork: Sendable, Hashable {
     let source: Life
     /// Where its history ended.
     let position: Position
+    /// Whether its swarms count; else only access rules and registry are taken in.
+    let hasSwarms: Bool
     /// The chunk that is awaited.
     var chunk: UInt32 = 0
     /// When it was last asked for; nil where it is to be asked for at once.

@@ -196,12 +196,13 @@ extension TrackerNode {
         }
     }
 
-    func confirmReceived(
+    mutating func confirmReceived(
         _ round: UInt64, _ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects
     ) {
         guard phase == .following, let following = cluster.following, following.life == sender,
             following.epoch == epoch, following.isInstalled, promise.epoch == epoch, mayVote
         else { return }
+        forgetStop()
         send(.confirmed(round: round), to: sender, &effects)
     }
 

@@ -24,6 +24,7 @@ extension TrackerNode {
         snapshotter.start(now: now.monotonic, hasEntries: state.index > 0)
         cluster.recentKeys.insert(state.settled, through: state.index, now: now.monotonic)
         effects.observations.append(.fenced)
+        recallStop(&effects)
     }
 
     mutating func connectBus(_ now: ClockReading, _ effects: inout Effects) {
@@ -173,6 +174,7 @@ extension TrackerNode {
         case .answered(let answers): answeredReceived(answers, sender, epoch, now, &effects)
         case .handover: handoverReceived(sender, epoch, now, &effects)
         case .leave: leaveReceived(place, now, &effects)
+        case .stop: stopReceived(sender, now, &effects)
         case .report(let report): cluster.reports.take(report, of: sender, now)
         // Of the runtime's, which has seen to it.
         case .order, .ordered: break
@@ -208,7 +210,10 @@ extension TrackerNode {
     /// What is due, and what the step has made possible.
     mutating func attendToCluster(_ now: ClockReading, _ effects: inout Effects) {
         guard phase == .following || phase == .candidate || phase == .master, cluster.isBusUp else {
-            if phase != .failed, phase != .stopped { writeLog(now, &effects) }
+            // Who has left writes nothing behind its last word.
+            if phase == .restoring || phase == .following || phase == .candidate || phase == .master {
+                writeLog(now, &effects)
+            }
             leaveWhenDone(now, &effects)
             return
         }
@@ -236,6 +241,7 @@ extension TrackerNode {
             // It could not be written when it was made; without, there is no vote.
             persistPromise(&effects)
         }
+        tellToStop(&effects)
         dropStaleRequests(now, &effects)
         cluster.reports.forgetSilent(since: now.monotonic + .zero - policy.detectionTime * 4)
         if cluster.refusal != nil, now.monotonic - cluster.refusedAt >= policy.detectionTime * 2 {

@@ -28,7 +28,7 @@ extension TrackerNode {
         guard epoch == promise.epoch, cluster.isBusUp else { return }
         if phase == .candidate, election.promiseKept(epoch) {
             election.answerReceived(
-                life, VoterAnswer(position: state.position, pending: log.pending?.bytes ?? []), epoch: epoch)
+                life, voterAnswer(log.pending), epoch: epoch)
             cluster.sentAt = now.monotonic
             broadcast(.election, &effects)
             checkElected(now, &effects)
@@ -45,8 +45,12 @@ extension TrackerNode {
     }
 
     private func sendAnswer(to candidate: Life, _ effects: inout Effects) {
-        let pending = has(.answerWithoutPending) ? nil : log.pending
-        send(.answer(VoterAnswer(position: state.position, pending: pending?.bytes ?? [])), to: candidate, &effects)
+        send(.answer(voterAnswer(has(.answerWithoutPending) ? nil : log.pending)), to: candidate, &effects)
+    }
+
+    private func voterAnswer(_ pending: LoggedEntry?) -> VoterAnswer {
+        VoterAnswer(
+            position: state.position, pending: pending?.bytes ?? [], leftInOrder: cluster.lastStop.isInOrder)
     }
 
     mutating func abandonElection(_ now: ClockReading) {
@@ -162,6 +166,7 @@ extension TrackerNode {
         cluster.reads.removeAll()
         cluster.servesFrom = state.index + (inherited == nil ? 0 : 1)
         cluster.neighbours.beginEpoch()
+        beginEmptyWhenAllHadLeft(voters)
         broadcast(.coordinator(at: state.position), &effects)
         for voter in voters where voter.life != life { welcomeVoter(voter, now, &effects) }
         if isQuorumMode, state.members.isEmpty {

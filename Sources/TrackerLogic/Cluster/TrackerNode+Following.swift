@@ -29,7 +29,7 @@ extension TrackerNode {
             if log.durableThrough >= index, log.chain(at: index, applied: state.position) == entry.chain,
                 mayAcknowledge(epoch)
             {
-                send(.ok(ballot), to: sender, &effects)
+                sendOK(ballot, to: sender, &effects)
             }
             return
         }
@@ -37,7 +37,7 @@ extension TrackerNode {
             return strayed(now, &effects)
         }
         guard index == state.index + 1, entry.header.previous == state.chain else {
-            if has(.gapAccepted), mayAcknowledge(epoch) { send(.ok(ballot), to: sender, &effects) }
+            if has(.gapAccepted), mayAcknowledge(epoch) { sendOK(ballot, to: sender, &effects) }
             return fetch(now, &effects)
         }
         guard entry.header.attempt >= following.attempt || has(.attemptIgnored) else {
@@ -50,14 +50,14 @@ extension TrackerNode {
         cluster.following?.attempt = entry.header.attempt
         if log.pending?.header.ballot == ballot {
             if log.durablePending?.header.ballot == ballot, mayAcknowledge(epoch), !has(.voteSaidOnce) {
-                send(.ok(ballot), to: sender, &effects)
+                sendOK(ballot, to: sender, &effects)
             }
             return
         }
         if keepsVote(against: entry) { return strayed(now, &effects) }
         // Its master is not alone any more.
         log.accept(entry.header.isAlone ? entry.proposed(ballot, isAlone: false) : entry)
-        if has(.okBeforeDurable), mayAcknowledge(epoch) { send(.ok(ballot), to: sender, &effects) }
+        if has(.okBeforeDurable), mayAcknowledge(epoch) { sendOK(ballot, to: sender, &effects) }
         if has(.appliedOnPrepare) { applyDecided(entry, now, &effects) }
         writeLog(now, &effects)
     }
@@ -97,8 +97,13 @@ extension TrackerNode {
         } else if let following = cluster.following, following.isInstalled, following.epoch == ballot.epoch,
             mayAcknowledge(ballot.epoch), cluster.isBusUp, ballot.index > state.index
         {
-            send(.ok(ballot), to: following.life, &effects)
+            sendOK(ballot, to: following.life, &effects)
         }
+    }
+
+    private mutating func sendOK(_ ballot: Ballot, to master: Life, _ effects: inout Effects) {
+        forgetStop(votingFor: ballot.index)
+        send(.ok(ballot), to: master, &effects)
     }
 
     mutating func entryNotWritten(_ now: ClockReading, _ effects: inout Effects) {

@@ -27,7 +27,7 @@ extension TrackerNode {
         return .hello(
             Hello(
                 position: state.position, isWhole: promise.isWhole, isBlank: isBlank, heard: heard,
-                settings: cluster.settings))
+                leftInOrder: cluster.lastStop.isInOrder, settings: cluster.settings))
     }
 
     /// Whether it remembers nothing: no promise, no entry.
@@ -86,7 +86,7 @@ extension TrackerNode {
             standAgain(above: epoch, now, &effects)
             return
         }
-        admit(sender, hello.position, isWhole: hello.isWhole, now, &effects)
+        admit(sender, hello.position, isWhole: hello.isWhole, leftInOrder: hello.leftInOrder, now, &effects)
     }
 
     private var freeID: UInt32? {
@@ -97,11 +97,13 @@ extension TrackerNode {
 
     /// A voter that has answered this master's election.
     mutating func welcomeVoter(_ voter: Election.Ballots, _ now: ClockReading, _ effects: inout Effects) {
-        admit(voter.life, voter.answer.position, isWhole: true, now, &effects)
+        admit(
+            voter.life, voter.answer.position, isWhole: true, leftInOrder: voter.answer.leftInOrder, now, &effects)
     }
 
     mutating func admit(
-        _ sender: Life, _ position: Position, isWhole: Bool, _ now: ClockReading, _ effects: inout Effects
+        _ sender: Life, _ position: Position, isWhole: Bool, leftInOrder: Bool = false, _ now: ClockReading,
+        _ effects: inout Effects
     ) {
         guard let place = cluster.neighbours.place(of: sender.id), cluster.neighbours[place].life == sender else {
             return
@@ -112,7 +114,9 @@ extension TrackerNode {
         {
             // It has no vote in this history.
             cluster.neighbours[place].installedIn = .zero
-            return beginMerge(sender, position, now, &effects)
+            // What a cluster that has stopped in good order knew of swarms went with it, whoever knew most of it.
+            let hasSwarms = !(leftInOrder && cluster.hasBegunEmpty)
+            return beginMerge(sender, position, hasSwarms: hasSwarms, now, &effects)
         }
         let needsTransfer =
             !isWhole && position.index > 0 || isOfOurHistory != true
@@ -143,8 +147,7 @@ extension TrackerNode {
                 Welcome(
                     id: id ?? life.id, position: state.position, answered: isQuorumMode ? .start : position,
                     servesFrom: cluster.servesFrom, attempt: replication.attempt, needsTransfer: needsTransfer,
-                    secret: promise.secret,
-                    shardCount: promise.shardCount)),
+                    beginsEmpty: isBeginningEmpty, secret: promise.secret, shardCount: promise.shardCount)),
             to: life, epoch: election.epoch, &effects)
     }
 
@@ -188,6 +191,7 @@ extension TrackerNode {
             return sayHello(to: sender, now, &effects)
         }
         following.isInstalled = true
+        noteStop(welcome)
         following.heardAt = now.monotonic
         if welcome.position.index == state.index { following.attempt = max(following.attempt, welcome.attempt) }
         cluster.following = following

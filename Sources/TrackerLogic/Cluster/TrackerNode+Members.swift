@@ -1,4 +1,4 @@
-/// Change of the voters by entries in the log, one at a time (quorum mode), and leaving in good order.
+/// Change of the voters by entries in the log, one at a time (quorum mode).
 
 import Primitives
 import Wire
@@ -53,39 +53,5 @@ extension TrackerNode {
         broadcast(.commit(at: state.position), epoch: election.epoch, &effects)
         cluster.owesCommit = false
         stepDown(.removed, now, &effects)
-    }
-
-    // MARK: - Leaving
-
-    /// An orderly stop: a master hands its role over, a slave waits for what it has sent on.
-    mutating func leave(_ now: ClockReading, _ effects: inout Effects) {
-        cluster.leavesAt = now.monotonic + policy.detectionTime * 2
-        guard phase == .master else { return }
-        let order = policy.election.order(
-            cluster.neighbours.all.filter(mayTakeOver).map(\.life.id), after: cluster.id)
-        if let heir = order.first, let place = cluster.neighbours.place(of: heir) {
-            beginHandover(to: cluster.neighbours[place].life, now)
-        }
-    }
-
-    /// Ends the stop when nobody waits, or it has taken too long.
-    mutating func leaveWhenDone(_ now: ClockReading, _ effects: inout Effects) {
-        guard let due = cluster.leavesAt, phase == .following || phase == .candidate || phase == .master else { return }
-        let isDone: Bool
-        switch phase {
-        case .master: isDone = cluster.handover == nil && replication.isIdle && gathering.isEmpty
-        default: isDone = cluster.book.isEmpty && !log.isWriting
-        }
-        // Not in the step that answers the last of them.
-        guard isDone || due <= now.monotonic, effects.replies.isEmpty else { return }
-        if phase == .master { stepDown(.stopping, now, &effects) }
-        for request in cluster.book.removeAll() {
-            guard let id = request.waiting.clientRequest else { continue }
-            effects.answers.append(Answer(id: id, content: .failure(.notServing)))
-        }
-        if cluster.isBusUp { broadcast(.leave, &effects) }
-        cluster.leavesAt = nil
-        dropCommands("the tracker stopped before it was carried out", &effects)
-        stop(&effects)
     }
 }

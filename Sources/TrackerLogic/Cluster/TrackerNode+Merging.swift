@@ -65,14 +65,18 @@ extension TrackerNode {
 
     // MARK: - Merging
 
-    mutating func beginMerge(_ sender: Life, _ position: Position, _ now: ClockReading, _ effects: inout Effects) {
+    /// - Parameter hasSwarms: whether more than access rules and registry is to be taken over.
+    mutating func beginMerge(
+        _ sender: Life, _ position: Position, hasSwarms: Bool, _ now: ClockReading, _ effects: inout Effects
+    ) {
         if cluster.merge != nil {
             // One after another; the others are told to wait.
             guard cluster.merge?.source != sender, let place = cluster.neighbours.place(of: sender.id) else { return }
             return proposeMerge(place, now, &effects)
         }
         cluster.merge = MergeWork(
-            source: sender, position: position, askedAt: now.monotonic, beganAt: now.monotonic)
+            source: sender, position: position, hasSwarms: hasSwarms, askedAt: now.monotonic,
+            beganAt: now.monotonic)
         send(.fetchChunk(0), to: sender, epoch: election.epoch, &effects)
     }
 
@@ -101,6 +105,7 @@ extension TrackerNode {
             cluster.merge?.updateCount += updates.count
             cluster.merge?.chunk += 1
             cluster.merge?.askedAt = nil
+            if !merge.hasSwarms { cluster.merge?.isComplete = true }
         }
         continueMerge(now, &effects)
     }

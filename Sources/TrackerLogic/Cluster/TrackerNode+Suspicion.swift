@@ -41,7 +41,9 @@ extension TrackerNode {
     /// Who counts as a voter is for the candidate to say: one that was removed may be the only one to know it yet, and
     /// what it knows lets the others go on.
     @inline(__always)
-    var mayAnswer: Bool { promise.isWhole && cluster.id != 0 && cluster.refusal == nil }
+    var mayAnswer: Bool {
+        promise.isWhole && cluster.id != 0 && cluster.refusal == nil && cluster.lastStop != .recalling
+    }
 
     // MARK: - The master
 

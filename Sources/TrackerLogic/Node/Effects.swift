@@ -93,11 +93,17 @@ public struct Promise: Sendable, Hashable {
     ///
     /// Without, there is no vote.
     public var isWhole: Bool
+    /// Whether the life that wrote it has stopped in good order, and wants the swarms to go with it (in a cluster).
+    ///
+    /// It is the last thing that a life writes; the next one takes it back before anything else.
+    public var leftInOrder: Bool
 
     public init(
-        epoch: Epoch, incarnation: UInt64, secret: ClusterSecret, shardCount: UInt32, isWhole: Bool = true
+        epoch: Epoch, incarnation: UInt64, secret: ClusterSecret, shardCount: UInt32, isWhole: Bool = true,
+        leftInOrder: Bool = false
     ) {
         self.isWhole = isWhole
+        self.leftInOrder = leftInOrder
         self.epoch = epoch
         self.incarnation = incarnation
         self.secret = secret
@@ -230,6 +236,10 @@ public enum Observation: Sendable, Equatable {
     case voteFailed(StorageFailure)
     /// In a cluster: writes succeed again.
     case voteRecovered
+    /// The operator has asked the master to stop the whole cluster, so this tracker stops, too.
+    case stopsWithCluster(by: UInt32)
+    /// All who have elected this master had left in good order, so it begins without swarms.
+    case swarmsEmptied
     /// The node has answered all it had to and takes nothing more: its owner may close.
     case drained
     /// The access rules are in force as commanded.

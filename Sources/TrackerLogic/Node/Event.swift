@@ -100,6 +100,10 @@ public enum OperatorCommand: Sendable, Equatable {
     case handOver(to: UInt32)
     /// Take no more requests, answer those that wait, and stop.
     case drain
+    /// The same, and all other trackers of the cluster, if this one is master.
+    case stopCluster
+    /// Takes all swarms out; what a cluster that has stopped in good order begins with.
+    case emptySwarms
 }
 
 /// Why a write was not made.

@@ -100,6 +100,8 @@ extension TrackerNode {
         print.absorb(promise.incarnation)
         print.absorb(promise.secret.w0)
         print.absorb(promise.isWhole)
+        print.absorb(cluster.lastStop != .forgotten)
+        print.absorb(cluster.lastStop.isInOrder)
         print.absorb(durableEpoch)
         print.absorb(state.position)
         print.absorb(state.digest)
@@ -222,6 +224,8 @@ extension TrackerNode {
         }
         print.absorb(cluster.outbox.count)
         print.absorb(cluster.leavesAt != nil)
+        print.absorb(cluster.stopsAll)
+        print.absorb(cluster.hasBegunEmpty)
         print.absorb(cluster.mergedChains.count)
         print.absorb(cluster.merge != nil)
     }
@@ -328,6 +332,7 @@ extension TrackerNode {
             print.absorb(number)
         case .trim: print.absorb(6)
         case .final: print.absorb(7)
+        case .stopRecalled: print.absorb(8)
         }
     }
 }

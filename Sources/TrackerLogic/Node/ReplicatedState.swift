@@ -116,6 +116,9 @@ public struct ReplicatedState: Sendable {
         case .expire(let shard, let seenBefore, let emptyBefore):
             if Int(shard) + 1 < changed.count { changed[Int(shard) + 1] = true }
             return .expired(peers: table.expire(shard: shard, seenBefore: seenBefore, emptyBefore: emptyBefore))
+        case .emptyShard(let shard):
+            if Int(shard) + 1 < changed.count { changed[Int(shard) + 1] = true }
+            return .expired(peers: table.empty(shard: shard))
         case .registerTorrent(let infoHash, let byteCount, let name):
             let name = String(decoding: name, as: UTF8.self)
             registry.put(RegisteredTorrent(infoHash: infoHash, name: name, byteCount: byteCount))
@@ -153,7 +156,7 @@ public struct ReplicatedState: Sendable {
             table.mergeCompleted(
                 CompletedCount(infoHash: infoHash, origin: origin, count: count), time: entryTime.seconds)
         case .announceIPv4, .announceIPv6, .expire, .registerTorrent, .unregisterTorrent, .setAccessMode,
-            .listInfoHash, .unlistInfoHash, .putUser, .removeUser, .setMembers, .setInterval:
+            .listInfoHash, .unlistInfoHash, .putUser, .removeUser, .setMembers, .setInterval, .emptyShard:
             preconditionFailure("not an update of a merge")
         }
     }
@@ -167,7 +170,7 @@ public struct ReplicatedState: Sendable {
             access.put(User(name: String(decoding: name, as: UTF8.self), passkey: passkey))
         case .removeUser(let name): access.removeUser(named: String(decoding: name, as: UTF8.self))
         case .announceIPv4, .announceIPv6, .expire, .registerTorrent, .unregisterTorrent, .setMembers, .mergePeer,
-            .mergeStop, .mergeCompleted, .setInterval:
+            .mergeStop, .mergeCompleted, .setInterval, .emptyShard:
             preconditionFailure("not an update of the access rules")
         }
     }
@@ -177,7 +180,7 @@ public struct ReplicatedState: Sendable {
         switch update {
         case .announceIPv4(let announce): Int(table.shard(of: announce.infoHash)) + 1
         case .announceIPv6(let announce): Int(table.shard(of: announce.infoHash)) + 1
-        case .expire(let shard, _, _): Int(shard) + 1
+        case .expire(let shard, _, _), .emptyShard(let shard): Int(shard) + 1
         case .registerTorrent, .unregisterTorrent, .setAccessMode, .listInfoHash, .unlistInfoHash, .putUser,
             .removeUser, .setMembers, .setInterval:
             0

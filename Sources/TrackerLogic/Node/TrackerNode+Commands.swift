@@ -20,6 +20,13 @@ extension TrackerNode {
             return drop("this tracker follows tracker \(following.life.id): that one has to be asked", &effects)
         }
         if case .handOver(let id) = command { return handOver(to: id, now, &effects) }
+        if command == .stopCluster {
+            guard isClustered else { return drain(now, &effects) }
+            guard phase == .master else {
+                return decline("there is no master now: stop each tracker by itself", &effects)
+            }
+            return stopCluster(now, &effects)
+        }
         if case .setAccess(let rules) = command {
             let limits = configuration.limits
             guard rules.infoHashes.count <= limits.listedInfoHashes else {
@@ -122,7 +129,8 @@ extension TrackerNode {
         case .addMember(let id): return memberUpdates(MemberChange(added: id))
         case .removeMember(let id): return memberUpdates(MemberChange(removed: id))
         case .replaceMember(let id, let other): return memberUpdates(MemberChange(added: other, removed: id))
-        case .drain, .handOver: return .success([])
+        case .emptySwarms: return .success(emptyingUpdates)
+        case .drain, .handOver, .stopCluster: return .success([])
         }
     }
 
@@ -132,7 +140,8 @@ extension TrackerNode {
             .accessChanged(
                 state.access.mode, infoHashes: state.access.infoHashCount, users: state.access.userCount)
         case .addMember, .removeMember, .replaceMember: .membersChanged(state.members)
-        case .registerTorrents, .unregisterTorrents, .handOver, .drain:
+        case .emptySwarms: .swarmsEmptied
+        case .registerTorrents, .unregisterTorrents, .handOver, .drain, .stopCluster:
             .registryChanged(torrents: state.registry.count)
         }
     }
@@ -145,7 +154,7 @@ extension TrackerNode {
         effects.observations.append(.commandDropped(reason))
     }
 
-    private mutating func drain(_ now: ClockReading, _ effects: inout Effects) {
+    mutating func drain(_ now: ClockReading, _ effects: inout Effects) {
         dropCommands("the tracker stopped before it was carried out", &effects)
         if isClustered, phase == .following || phase == .candidate || phase == .master {
             if cluster.leavesAt == nil { leave(now, &effects) }

@@ -124,6 +124,7 @@ extension TrackerNode {
         case .chunk: snapshotter.chunkCompleted(isSaved: true, now: now.monotonic)
         case .trim: break
         case .final: stop(&effects)
+        case .stopRecalled: stopRecalled()
         }
     }
 
@@ -159,6 +160,7 @@ extension TrackerNode {
             snapshotter.chunkCompleted(isSaved: false, now: now.monotonic)
         case .trim: break
         case .final: stop(&effects)
+        case .stopRecalled: stopNotRecalled()
         }
     }
 

@@ -105,6 +105,8 @@ public struct TrackerNode: Sendable, Equatable {
             case chunk(Int)
             case trim
             case final
+            /// That the last life had left in good order is taken back.
+            case stopRecalled
         }
     }
 
@@ -124,7 +126,7 @@ public struct TrackerNode: Sendable, Equatable {
         let isWhole = record?.isWhole ?? (configuration.cluster?.mode != .quorum || configuration.has(.amnesiacVotes))
         promise = Promise(
             epoch: configuration.has(.promiseForgotten) ? .zero : record?.epoch ?? .zero, incarnation: incarnation,
-            secret: secret, shardCount: shardCount, isWhole: isWhole)
+            secret: secret, shardCount: shardCount, isWhole: isWhole, leftInOrder: record?.leftInOrder ?? false)
         state = ReplicatedState(
             secret: secret, shardCount: shardCount, keepsMergeData: configuration.cluster?.mode == .survivor)
         durableEpoch = promise.epoch
@@ -254,9 +256,10 @@ public struct TrackerNode: Sendable, Equatable {
     /// Opens the doors of a new master: not before the access rules that its operator has given are in force, or what
     /// they forbid could slip in.
     private mutating func beginServing(_ now: ClockReading, _ effects: inout Effects) {
-        guard phase == .master, !isServing, !isAccessChanging else { return }
+        guard phase == .master, !isServing, !isAccessChanging, !isBeginningEmpty else { return }
         guard !isClustered || state.index >= cluster.servesFrom || has(.forwardedTooEarly) else { return }
         isServing = true
+        forgetStop()
         effects.observations.append(.becameMaster(election.epoch))
         // Those who have been waiting for a master are heard at once.
         if isClustered { attendToCluster(now, &effects) }
@@ -347,11 +350,11 @@ public struct TrackerNode: Sendable, Equatable {
 
     /// When all that waits is answered, writes the last of the record.
     private mutating func finishDraining(_ effects: inout Effects) {
-        guard phase == .draining, proposal == nil, gathering.isEmpty, backlog.isEmpty, writes.isEmpty else { return }
+        guard phase == .draining, !isClustered, proposal == nil, gathering.isEmpty, backlog.isEmpty, writes.isEmpty else { return }
         if configuration.keepsSwarms {
             stop(&effects)
         } else {
-            // Swarms are soft state: an orderly stop empties them (requirements, Storage).
+            // Swarms are soft state: an orderly stop empties them.
             persist(.replaceAll(chunks: [state.chunk(0)]), .final, &effects)
         }
     }

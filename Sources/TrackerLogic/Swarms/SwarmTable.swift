@@ -34,8 +34,11 @@ public struct SwarmTable: Sendable {
         self.keepsMergeData = keepsMergeData
         shardShift = UInt64(64 - shardCount.trailingZeroBitCount)
         addresses = AddressCounts(key: key, partCount: min(shardCount, 256))
-        shards = Array(
-            repeating: Shard(mergeData: keepsMergeData ? MergeData(key: key) : nil), count: Int(shardCount))
+        shards = Array(repeating: SwarmTable.emptyShard(key, keepsMergeData), count: Int(shardCount))
+    }
+
+    private static func emptyShard(_ key: UInt64, _ keepsMergeData: Bool) -> Shard {
+        Shard(mergeData: keepsMergeData ? MergeData(key: key) : nil)
     }
 
     /// The state's fingerprint, in no order of anything.
@@ -160,6 +163,24 @@ public struct SwarmTable: Sendable {
         counts.peersIPv6 -= expiry.ipv6
         counts.seeders -= expiry.seeders
         return expiry.ipv4 + expiry.ipv6
+    }
+
+    /// Takes all swarms out of a shard, with their counts and what a merge would need to know.
+    ///
+    /// - Returns: how many peers are gone.
+    mutating func empty(shard: UInt32) -> Int {
+        let peers = expire(shard: shard, seenBefore: .max, emptyBefore: .max)
+        guard shard < UInt32(shards.count) else { return peers }
+        // Torrents without peers, whose downloads were counted, were left.
+        counts.torrents -= shards[Int(shard)].torrents.count
+        shards[Int(shard)] = SwarmTable.emptyShard(key, keepsMergeData)
+        return peers
+    }
+
+    /// Whether there is nothing at all in a shard.
+    func isEmpty(shard: UInt32) -> Bool {
+        guard shard < UInt32(shards.count) else { return true }
+        return shards[Int(shard)].torrents.isEmpty && shards[Int(shard)].digest == 0
     }
 
     // MARK: Merging

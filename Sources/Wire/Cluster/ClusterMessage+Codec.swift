@@ -116,6 +116,7 @@ extension ClusterMessage {
         case report = 24
         case order = 25
         case ordered = 26
+        case stop = 27
     }
 }
 
@@ -148,6 +149,7 @@ extension ClusterMessage.Body {
         case .report: .report
         case .order: .order
         case .ordered: .ordered
+        case .stop: .stop
         }
     }
 
@@ -156,10 +158,11 @@ extension ClusterMessage.Body {
         case .keepalive(let keepalive): keepalive.encode(into: &bytes)
         case .suspect(let position), .coordinator(let position), .commit(let position), .fetch(let position):
             bytes.append(position)
-        case .election, .handover, .leave: break
+        case .election, .handover, .leave, .stop: break
         case .answer(let answer):
             bytes.append(answer.position)
             bytes.append(long: answer.pending, atMost: ClusterMessage.Limits.entryByteCount)
+            bytes.append(answer.leftInOrder)
         case .prepare(let entry, let position):
             bytes.append(position)
             bytes.append(long: entry, atMost: ClusterMessage.Limits.entryByteCount)
@@ -206,7 +209,10 @@ extension ClusterMessage.Body {
         case .keepalive: self = .keepalive(try Keepalive(&reader))
         case .suspect: self = .suspect(at: try reader.position())
         case .election: self = .election
-        case .answer: self = .answer(VoterAnswer(position: try reader.position(), pending: try reader.entry()))
+        case .answer:
+            self = .answer(
+                VoterAnswer(
+                    position: try reader.position(), pending: try reader.entry(), leftInOrder: try reader.flag()))
         case .coordinator: self = .coordinator(at: try reader.position())
         case .prepare:
             let position = try reader.position()
@@ -242,6 +248,7 @@ extension ClusterMessage.Body {
             self = .answered(answers)
         case .handover: self = .handover
         case .leave: self = .leave
+        case .stop: self = .stop
         case .report: self = .report(try TrackerReport(&reader))
         case .order: self = .order(number: try reader.u64(), try ClusterOrder(&reader))
         case .ordered: self = .ordered(number: try reader.u64(), try OrderOutcome(&reader))

@@ -110,6 +110,8 @@ public struct ClusterMessage: Sendable, Hashable {
         case handover
         /// I am gone.
         case leave
+        /// The operator wants the whole cluster to stop: stop in good order, as I do.
+        case stop
         /// How I fare, for people; nothing depends on it.
         indirect case report(TrackerReport)
         /// An operator wants this of the master.
@@ -173,10 +175,14 @@ public struct VoterAnswer: Sendable, Hashable {
     public var position: Position
     /// The entry after it that was accepted and is not known to be decided; empty for none.
     public var pending: [UInt8]
+    /// Whether its last life ended in good order and it has followed nobody since: a cluster whose voters all say so
+    /// begins without its swarms.
+    public var leftInOrder: Bool
 
-    public init(position: Position, pending: [UInt8]) {
+    public init(position: Position, pending: [UInt8], leftInOrder: Bool = false) {
         self.position = position
         self.pending = pending
+        self.leftInOrder = leftInOrder
     }
 }
 
@@ -196,14 +202,21 @@ public struct Hello: Sendable, Hashable {
     public var isBlank: Bool
     /// The blank lives that it has heard: a cluster is formed when all members have heard all.
     public var heard: [Life]
+    /// Whether its last life ended in good order and it has followed nobody since: its swarms are not to be merged
+    /// (survivor mode).
+    public var leftInOrder: Bool
     /// What the sender was told that all have to be told alike.
     public var settings: SettingsPrint
 
-    public init(position: Position, isWhole: Bool, isBlank: Bool, heard: [Life], settings: SettingsPrint) {
+    public init(
+        position: Position, isWhole: Bool, isBlank: Bool, heard: [Life], leftInOrder: Bool = false,
+        settings: SettingsPrint
+    ) {
         self.position = position
         self.isWhole = isWhole
         self.isBlank = isBlank
         self.heard = heard
+        self.leftInOrder = leftInOrder
         self.settings = settings
     }
 }
@@ -222,13 +235,16 @@ public struct Welcome: Sendable, Hashable {
     public var attempt: UInt32
     /// Whether the state has to be fetched chunk by chunk; else the log suffices.
     public var needsTransfer: Bool
+    /// Whether the master is still about to empty the swarms, as the cluster had stopped in good order.
+    public var beginsEmpty: Bool
     public var secret: ClusterSecret
     public var shardCount: UInt32
 
     public init(
         id: UInt32, position: Position, answered: Position, servesFrom: UInt64, attempt: UInt32, needsTransfer: Bool,
-        secret: ClusterSecret, shardCount: UInt32
+        beginsEmpty: Bool = false, secret: ClusterSecret, shardCount: UInt32
     ) {
+        self.beginsEmpty = beginsEmpty
         self.id = id
         self.position = position
         self.answered = answered

@@ -183,6 +183,7 @@ extension Hello {
         bytes.append(isBlank)
         bytes.append(shortCount: heard.count, atMost: ClusterMessage.Limits.lives)
         for life in heard { bytes.append(life) }
+        bytes.append(leftInOrder)
         settings.encode(into: &bytes)
     }
 
@@ -192,6 +193,7 @@ extension Hello {
         isBlank = try reader.flag()
         heard = []
         for _ in 0..<(try reader.count(atMost: ClusterMessage.Limits.lives)) { heard.append(try reader.life()) }
+        leftInOrder = try reader.flag()
         settings = try SettingsPrint(&reader)
     }
 }
@@ -204,6 +206,7 @@ extension Welcome {
         bytes.append(bigEndian: servesFrom)
         bytes.append(bigEndian: attempt)
         bytes.append(needsTransfer)
+        bytes.append(beginsEmpty)
         for word in [secret.w0, secret.w1, secret.w2, secret.w3] { bytes.append(bigEndian: word) }
         bytes.append(bigEndian: shardCount)
     }
@@ -212,6 +215,7 @@ extension Welcome {
         self.init(
             id: try reader.u32(), position: try reader.position(), answered: try reader.position(),
             servesFrom: try reader.index(), attempt: try reader.attempt(), needsTransfer: try reader.flag(),
+            beginsEmpty: try reader.flag(),
             secret: ClusterSecret(try reader.u64(), try reader.u64(), try reader.u64(), try reader.u64()),
             shardCount: try reader.u32())
         guard NumberBounds.isShardCount(shardCount) else { throw .damaged }

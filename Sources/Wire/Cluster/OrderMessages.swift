@@ -8,6 +8,8 @@ public enum ClusterOrder: Sendable, Hashable {
     case removeMember(UInt32)
     case replaceMember(UInt32, by: UInt32)
     case handOver(to: UInt32)
+    /// All trackers of the cluster are to stop, in good order.
+    case stop
 }
 
 /// What came of an order.
@@ -18,6 +20,8 @@ public enum OrderOutcome: Sendable, Hashable {
     case handedOver
     /// The tracker that is to be master is it already.
     case isMaster
+    /// The trackers are being told to stop.
+    case stopping
     /// In a sentence.
     case refused(String)
     /// Another order is on its way.
@@ -36,6 +40,7 @@ extension ClusterOrder {
             case .removeMember(let id): (2, id, 0)
             case .replaceMember(let id, let other): (3, id, other)
             case .handOver(let id): (4, id, 0)
+            case .stop: (5, 0, 0)
             }
         bytes.append(kind)
         bytes.append(bigEndian: first)
@@ -48,6 +53,7 @@ extension ClusterOrder {
         case (2, let id, 0): self = .removeMember(id)
         case (3, let id, let other): self = .replaceMember(id, by: other)
         case (4, let id, 0): self = .handOver(to: id)
+        case (5, 0, 0): self = .stop
         default: throw .damaged
         }
     }
@@ -71,6 +77,7 @@ extension OrderOutcome {
         case .busy: bytes.append(5)
         case .late: bytes.append(6)
         case .stopped: bytes.append(7)
+        case .stopping: bytes.append(8)
         }
     }
 
@@ -86,6 +93,7 @@ extension OrderOutcome {
         case 5: self = .busy
         case 6: self = .late
         case 7: self = .stopped
+        case 8: self = .stopping
         default: throw .damaged
         }
     }

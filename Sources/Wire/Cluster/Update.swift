@@ -21,6 +21,8 @@ public enum Update: Sendable, Hashable {
     case setMembers([UInt32])
     /// The interval that clients are told from here on, in seconds.
     case setInterval(UInt32)
+    /// Takes everything out of one shard: the cluster had stopped in good order, and begins anew without its swarms.
+    case emptyShard(UInt32)
     /// What the other side of a healed partition knew of a peer (survivor mode).
     case mergePeer(MergedPeer)
     /// There, a peer had said that it stops; `at` is cluster time in seconds.
@@ -132,6 +134,7 @@ enum UpdateKind: UInt8 {
     case mergeStop = 13
     case mergeCompleted = 14
     case setInterval = 15
+    case emptyShard = 16
 }
 
 extension Update {
@@ -176,6 +179,9 @@ extension Update {
         case .setInterval(let seconds):
             bytes.append(UpdateKind.setInterval.rawValue)
             bytes.append(bigEndian: seconds)
+        case .emptyShard(let shard):
+            bytes.append(UpdateKind.emptyShard.rawValue)
+            bytes.append(bigEndian: shard)
         case .mergePeer(let peer): peer.encode(into: &bytes)
         case .mergeStop(let infoHash, let address, let time):
             bytes.append(UpdateKind.mergeStop.rawValue)
@@ -222,7 +228,7 @@ public struct UpdateCursor: Sendable {
             defer { offset = next }
             return .announceIPv6(AnnounceUpdate(span, at: offset))
         case .expire, .registerTorrent, .unregisterTorrent, .setAccessMode, .listInfoHash, .unlistInfoHash, .putUser,
-            .removeUser, .setMembers, .mergePeer, .mergeStop, .mergeCompleted, .setInterval:
+            .removeUser, .setMembers, .mergePeer, .mergeStop, .mergeCompleted, .setInterval, .emptyShard:
             var reader = ByteReader(bytes, from: offset + 1)
             do {
                 let update = try UpdateCursor.rare(kind, &reader)
@@ -250,6 +256,7 @@ public struct UpdateCursor: Sendable {
         case .removeUser: .removeUser(name: Array(try reader.counted()))
         case .setMembers: try members(&reader)
         case .setInterval: .setInterval(try reader.u32())
+        case .emptyShard: .emptyShard(try reader.u32())
         case .mergePeer: .mergePeer(try MergedPeer(&reader))
         case .mergeStop: .mergeStop(InfoHash(try reader.bytes20()), try reader.address(), at: try reader.u32())
         case .mergeCompleted:

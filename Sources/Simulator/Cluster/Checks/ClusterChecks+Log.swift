@@ -199,6 +199,10 @@ extension ClusterChecks {
                     membersSince = step.time
                 } else if case .setInterval(let seconds) = update {
                     toldInterval = seconds
+                } else if case .emptyShard(let shard) = update {
+                    _ = model.apply(update, table)
+                    checkEmptied(shard, header, table, step)
+                    isAnySwarmChanged = true
                 } else if case .expire = update {
                     expire(update, table, step)
                     isAnySwarmChanged = true

@@ -154,7 +154,11 @@ extension ClusterChecks {
             default: false
             }
         }
-        if isExcused { return }
+        // Who leaves has waited for as long as it could.
+        let leaves = effects.persists.contains {
+            if case .promise(let promise) = $0.change { promise.leftInOrder } else { false }
+        }
+        if isExcused || leaves { return }
         violate(
             .requestsAreKept, at: step.time,
             "\(before.waitingRequests) requests waited at \(name(step.node)), \(step.sight.waitingRequests) are left, "

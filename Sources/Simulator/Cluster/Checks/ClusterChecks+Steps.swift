@@ -58,6 +58,8 @@ extension ClusterChecks {
         checkPosition(step, before)
         for observation in effects.observations {
             if case .aborted(let index, _) = observation { aborted(index, step) }
+            if case .swarmsEmptied = observation { beganEmpty(step) }
+            if case .becameMaster = observation { goesOn(step.node) }
         }
         for persist in effects.persists {
             nodes[step.node].disk.ask(persist)
@@ -89,6 +91,7 @@ extension ClusterChecks {
         guard let led = step.sight.leads, led != nodes[step.node].led else { return }
         nodes[step.node].led = led
         claim(led, step, "leads")
+        beginsToLead(led, step)
         if promises.votersRemember, nodes[step.node].disk.promised < led {
             violate(
                 .promiseIsKept, at: step.time,

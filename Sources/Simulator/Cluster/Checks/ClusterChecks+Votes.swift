@@ -52,14 +52,17 @@ extension ClusterChecks {
                 return violate(.recordIsReadable, at: step.time, "\(name(step.node)) proposes a damaged entry")
             }
             propose(header, entry, step)
-        case .ok(let ballot): votes(ballot, step)
+        case .ok(let ballot):
+            votes(ballot, step)
+            goesOn(step.node, votingFor: ballot, asMaster: false)
         case .commit(let position):
             leads(message.epoch, step)
             checkDecided(position, step)
         case .keepalive(let keepalive): if keepalive.isWhole { checkDecided(keepalive.position, step) }
         case .entries(let entries, _): checkDecided(entries, step)
-        case .suspect, .error, .confirm, .confirmed, .fetch, .hello, .welcome, .refused, .fetchChunk, .chunk,
-            .welcomeDone, .forward, .answered, .handover, .leave, .report, .order, .ordered:
+        case .confirmed: goesOn(step.node)
+        case .suspect, .error, .confirm, .fetch, .hello, .welcome, .refused, .fetchChunk, .chunk,
+            .welcomeDone, .forward, .answered, .handover, .leave, .report, .order, .ordered, .stop:
             break
         }
     }
@@ -187,6 +190,7 @@ extension ClusterChecks {
             }
             return
         }
+        goesOn(step.node, votingFor: header.ballot, asMaster: true)
         let position = step.sight.position
         if header.index != position.index + 1 {
             violate(

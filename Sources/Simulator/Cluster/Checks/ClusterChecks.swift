@@ -63,6 +63,7 @@ package struct ClusterChecks: Sendable {
 
     /// In a group, the latest of what anybody may have to answer: also one who starts later.
     var groupWitnesses: [Witness] = []
+    var stops: StopRecord
     /// Values that were aborted.
     var abortedValues: [AbortedValue] = []
     /// Requests in aborted entries whose clients have not been told.
@@ -79,6 +80,7 @@ package struct ClusterChecks: Sendable {
         books = clientAddresses.map(RequestBook.init(address:))
         ledger = PeerLedger(clientCount: clientAddresses.count)
         rules = RuleRecord(nodeCount: configurations.count)
+        stops = StopRecord(nodeCount: configurations.count)
         clientsByPort = Array(repeating: -1, count: 1 << 16)
         peersByPort = clientsByPort
         for (client, address) in clientAddresses.enumerated() {

@@ -124,6 +124,15 @@ struct PeerLedger: Sendable {
         }
     }
 
+    /// The swarms of some info hashes are gone, as they should be.
+    mutating func forget(where isGone: (InfoHash) -> Bool) {
+        for client in accounts.indices {
+            for place in accounts[client].indices where isGone(accounts[client][place].infoHash) {
+                accounts[client][place].answeredAt = 0
+            }
+        }
+    }
+
     /// What was promised is lost, and nobody can be blamed.
     mutating func close() {
         for client in accounts.indices {

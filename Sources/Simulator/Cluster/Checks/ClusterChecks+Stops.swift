@@ -1,0 +1,71 @@
+/// The orderly stop of a cluster: it empties the swarms, and nothing else does.
+///
+/// The promise, without a look at any note on a disk: a master may begin without swarms when so many voters have stopped
+/// in good order, each after the last vote that it gave, that nobody can have served since.
+
+import Primitives
+import TrackerLogic
+import Wire
+
+/// What the checkers remember of orderly stops.
+struct StopRecord: Sendable {
+    /// For each tracker that has stopped in good order and not voted since, the last entry of its log.
+    var leftAt: [UInt64?]
+    /// The epochs of masters that may begin without swarms, and the last entry that lives before the stop may have left.
+    var emptyEpochs: [(epoch: Epoch, lastIndex: UInt64)] = []
+    /// How often swarms were emptied.
+    var count = 0
+
+    init(nodeCount: Int) { leftAt = Array(repeating: nil, count: nodeCount) }
+}
+
+extension ClusterChecks {
+    /// A tracker has stopped in good order, and does not want the swarms to be kept.
+    package mutating func leftInOrder(node: Int) { stops.leftAt[node] = nodes[node].disk.lastIndex }
+
+    /// A tracker comes into office.
+    mutating func beginsToLead(_ epoch: Epoch, _ step: ClusterStep) {
+        let isEmpty: Bool
+        if promises.hasOneHistory {
+            let left = nodes.indices.filter { stops.leftAt[$0] != nil && members.contains(nodes[$0].id) }
+            isEmpty = left.count * 2 > members.count
+        } else {
+            // Whoever is alone, and takes itself for the last survivor, is all there is.
+            isEmpty = stops.leftAt[step.node] != nil
+        }
+        if isEmpty { stops.emptyEpochs.append((epoch, step.sight.position.index + 1)) }
+    }
+
+    /// A master has emptied all that it had.
+    mutating func beganEmpty(_ step: ClusterStep) {
+        // In survivor mode others may know more than it did; that went with them.
+        guard !promises.hasOneHistory, let epoch = step.sight.leads, stops.emptyEpochs.contains(where: { $0.epoch == epoch })
+        else { return }
+        ledger.close()
+    }
+
+    /// A tracker confirms its master, or serves as one: the cluster goes on.
+    mutating func goesOn(_ node: Int) { stops.leftAt[node] = nil }
+
+    /// A tracker votes for an entry: the same, unless that was left before the stop, or a master is still about to empty
+    /// the swarms.
+    mutating func goesOn(_ node: Int, votingFor ballot: Ballot, asMaster: Bool) {
+        guard let index = stops.leftAt[node], ballot.index > index else { return }
+        if let empty = stops.emptyEpochs.first(where: { $0.epoch == ballot.epoch }) {
+            if asMaster || ballot.index <= empty.lastIndex { return }
+        }
+        goesOn(node)
+    }
+
+    /// A shard is emptied by an entry.
+    mutating func checkEmptied(_ shard: UInt32, _ header: EntryHeader, _ table: SwarmTable, _ step: ClusterStep) {
+        stops.count += 1
+        ledger.forget { table.shard(of: $0) == shard }
+        // A later master goes on with what one before it has left.
+        guard !stops.emptyEpochs.contains(where: { $0.epoch.id == header.origin && $0.epoch <= header.epoch }) else { return }
+        violate(
+            .onlyStopsEmptySwarms, at: step.time,
+            "entry \(header.index) of epoch \(header.epoch) empties shard \(shard), and too few voters had stopped in "
+                + "good order: \(nodes.indices.filter { stops.leftAt[$0] != nil }.map { nodes[$0].id })")
+    }
+}
