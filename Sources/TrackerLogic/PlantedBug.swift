@@ -52,6 +52,10 @@ public enum PlantedBug: String, CaseIterable, Sendable {
     case rankOfSuspecters
     /// A preferred id that comes back stands at once (rule 6).
     case preferredStandsAtOnce
+    /// A candidate waits for entries that everybody has cut from the log, and those who have cut them let it go first.
+    case cutLogWaitedFor
+    /// A master that hears of a candidate stands again, above it.
+    case candidateOutbid
     /// A master without a quorum stays (rule 7).
     case minorityStays
 
@@ -113,6 +117,9 @@ public enum PlantedBug: String, CaseIterable, Sendable {
 
     // State transfer and records.
 
+    /// A master lets a tracker without memory in, and so gives it its vote, without asking whether it is still one
+    /// (rule 9).
+    case newcomerUnconfirmed
     /// A newcomer takes itself for whole before it has all.
     case wholeTooEarly
     /// A snapshot is taken without the log behind it.

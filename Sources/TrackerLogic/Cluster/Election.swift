@@ -40,7 +40,8 @@ struct Election: Sendable, Hashable {
     struct Ballots: Sendable, Hashable {
         var life: Life
         var answer: VoterAnswer
-        /// Whether what it knows cannot be fetched, for its history is another one: it is to be merged (survivor mode).
+        /// Whether what it knows cannot be fetched: its history is another one, and is to be merged (survivor mode), or
+        /// its log does not go back so far.
         var isAside = false
     }
 
@@ -106,9 +107,17 @@ struct Election: Sendable, Hashable {
             .map { ($0.life, $0.answer.position) }
     }
 
-    /// A voter's history is found to be another one.
+    /// What a voter knows is found to be out of reach.
     mutating func setAside(_ life: Life) {
         for place in answers.indices where answers[place].life == life { answers[place].isAside = true }
+    }
+
+    /// Something has been fetched, and what comes next may be in reach of all.
+    mutating func askAllAgain() { for place in answers.indices { answers[place].isAside = false } }
+
+    /// Whether a voter that was set aside knows more to be decided.
+    func isAnyAside(ahead index: UInt64) -> Bool {
+        answers.contains { $0.isAside && $0.answer.position.index > index }
     }
 
     /// The entry to propose again behind a position: of those accepted there, the one of the greatest ballot.

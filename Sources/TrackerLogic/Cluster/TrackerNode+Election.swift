@@ -148,6 +148,8 @@ extension TrackerNode {
             }
             return send(.fetch(after: state.position), to: most.life, &effects)
         }
+        // Nobody can send what it lacks: one of them has to lead.
+        if isQuorumMode, election.isAnyAside(ahead: state.index) { return abandonElection(now) }
         takeOffice(now, &effects)
     }
 

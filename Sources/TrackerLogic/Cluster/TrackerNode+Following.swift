@@ -208,8 +208,8 @@ extension TrackerNode {
             // Who has not been welcomed has to say hello first: what it knows may have to be merged.
             if phase == .master, cluster.neighbours[place].installedIn == election.epoch {
                 welcome(sender, answering: position, needsTransfer: true, &effects)
-            } else if !isQuorumMode {
-                // A candidate need not wait for what does not follow its own history.
+            } else if position.index < state.index || !isQuorumMode {
+                // A candidate need not wait for what does not follow its own history, or was cut from this log.
                 send(.entries([], at: state.position), to: sender, &effects)
             }
             return
@@ -248,12 +248,18 @@ extension TrackerNode {
             applyDecided(entry, now, &effects)
         }
         cluster.following?.fetchedAt = nil
-        if isRecovering, !isQuorumMode, entries.isEmpty, position.index > state.index {
+        if isRecovering, entries.isEmpty, position.index > state.index,
+            !isQuorumMode || epoch == election.epoch && !has(.cutLogWaitedFor)
+        {
             election.setAside(sender)
             return recover(now, &effects)
         }
         // Where nothing fits, it is asked for again with the next tick, not at once.
-        if isRecovering, state.index > before { return recover(now, &effects) }
+        if isRecovering, state.index > before {
+            // Whose log did not go back so far may have what comes now.
+            if isQuorumMode { election.askAllAgain() }
+            return recover(now, &effects)
+        }
         if state.index > before, position.index > state.index { fetch(now, &effects) }
     }
 

@@ -236,8 +236,9 @@ extension TrackerNode {
     /// All voters that live count, not only those that have said already that they miss the master: the preferred one
     /// may be a few milliseconds later with it. An entry or two that one has applied and another has not yet are no
     /// reason to pass it over, for it fetches them. Who is far behind might not even get what it lacks: the others may
-    /// have cut it from their logs; so does whoever has found that out. That is believed only of who has just said so:
-    /// a keepalive may be old.
+    /// have cut it from their logs. Whoever has found that out comes last, too, and at those who have cut it whoever
+    /// lacks it: else the dice would decide between them, again and again. That is believed only of who has just said
+    /// so: a keepalive may be old.
     private func rank(_ now: ClockReading) -> Int {
         let missed = cluster.following?.life.id
         var ids = [cluster.id]
@@ -257,7 +258,9 @@ extension TrackerNode {
         #endif
         for place in cluster.neighbours.all.indices {
             let neighbour = cluster.neighbours[place]
-            if hasSuspected(neighbour, now), neighbour.position.index + TrackerNode.inStepCount < newest {
+            let index = neighbour.position.index
+            let isCut = isQuorumMode && index + 1 < log.tailStart && !has(.cutLogWaitedFor)
+            if hasSuspected(neighbour, now), isCut || index + TrackerNode.inStepCount < newest {
                 behind.append(neighbour.life.id)
             }
         }
