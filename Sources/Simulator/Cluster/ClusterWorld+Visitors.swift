@@ -16,8 +16,11 @@ struct OpenVisit: Sendable {
 }
 
 extension ClusterWorld {
-    /// A tracker keeps a request for 15 s, by when a client asks again (BEP 15), and looks each quarter of a keepalive.
-    private static let patience = Duration.seconds(17)
+    /// A tracker keeps a request for 15 s, by when a client asks again (BEP 15), and looks each quarter of a keepalive:
+    /// all by its own clock, which may be slow.
+    private var patience: Duration {
+        .milliseconds(17_000 * 1_000_000 / (1_000_000 - options.maxDrift))
+    }
 
     mutating func visitorActs(_ number: Int) {
         guard !isHealed else { return }
@@ -88,10 +91,13 @@ extension ClusterWorld {
         let waiting = visits.first { visit in
             // Without its bus it looks at nothing; there the HTTP server's own patience ends first.
             if nodes[visit.node].heldUntil > now || !seats[visit.node].isToldOnBus { return false }
-            // As long as an entry is under way, so is what it holds.
-            if nudgedAt == nil, nodes[visit.node].inspection?.pending != nil { return false }
+            // As long as an entry is under way, so is what it holds; and while the role is handed over, what the next
+            // entry is to hold waits for that.
+            if nudgedAt == nil, let node = nodes[visit.node].inspection, node.pending != nil || node.isHandingOver {
+                return false
+            }
             let isWell = nudgedAt.map { visit.askedAt >= $0 } ?? false
-            return now - visit.askedAt > (isWell ? ClusterWorld.answerBound : ClusterWorld.patience)
+            return now - visit.askedAt > (isWell ? ClusterWorld.answerBound : patience)
         }
         guard let waiting else { return }
         violate(

@@ -21,6 +21,8 @@ public struct Inspection: Sendable, Hashable {
     public var isWhole: Bool
     /// Whether it is cut off from the bus, or has not been welcomed since.
     public var isFenced: Bool
+    /// Whether it is making way for another master, and proposes nothing meanwhile.
+    public var isHandingOver: Bool
     /// Requests of its own clients that wait.
     public var waitingRequests: Int
     /// Entries and bytes that are kept for those who lag behind.
@@ -74,7 +76,7 @@ extension TrackerNode {
             life: life, role: clusterRole, leads: phase == .master ? election.epoch : nil, isServing: isInService,
             promised: promise.epoch, position: state.position, digest: state.digest,
             pending: log.pending?.header.ballot ?? cluster.lastRestored?.header.ballot, isWhole: promise.isWhole,
-            isFenced: isFenced, waitingRequests: cluster.book.count,
+            isFenced: isFenced, isHandingOver: cluster.handover != nil, waitingRequests: cluster.book.count,
             tailCount: log.tailCount, tailByteCount: log.tailByteCount, voters: self.voters(knowing: voters))
     }
 
