@@ -89,6 +89,8 @@ public enum Invariant: String, Sendable, Hashable, CaseIterable {
     case electionsAreNeeded
     /// Where nothing happened but the death of the master, the policy's choice takes its place, in one election.
     case preferredIsElected
+    /// No more trackers become master than what goes wrong gives reason to.
+    case electionsAreFew
     /// Voters change one at a time, and at the operator's word.
     case votersAreChosen
     /// A tracker keeps what it was asked until it is answered, whoever is master.

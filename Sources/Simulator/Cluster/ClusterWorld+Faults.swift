@@ -13,7 +13,7 @@ extension ClusterWorld {
         tally.faults[fault.kind.rawValue] += 1
         let cause = "fault \(plan.lastFault)"
         if options.faults.killsMastersOnly { return killMaster(cause) }
-        elections.trouble(until: now + fault.duration)
+        goesWrong(for: fault.duration)
         switch fault.kind {
         case .crash, .pause, .busLoss, .cleanStop, .brokenDisk, .diskFailure, .slowDisk, .clockStep, .darkness,
             .memoryLoss:
@@ -276,6 +276,7 @@ extension ClusterWorld {
     /// Ends the faults.
     mutating func heal() {
         isHealed = true
+        goesWrong()
         trace.line(now, [], "the world is healed")
         if isTold {
             for over in troubles.takeAll(where: { $0.isOfLinks || $0 == .dark || $0 == .disk || $0 == .brokenDisk }) {

@@ -8,7 +8,7 @@ extension ClusterWorld {
     // MARK: - Life and death
 
     mutating func bringUp(_ node: Int) {
-        elections.trouble(until: now)
+        goesWrong()
         nodes[node].lastTold = now
         readDisk(node)
         // The first number that a life draws is its incarnation.
@@ -41,6 +41,7 @@ extension ClusterWorld {
     mutating func die(_ node: Int, _ text: String, by cause: String, for given: Duration? = nil) {
         guard nodes[node].isUp else { return }
         tally.deaths += 1
+        budget.fault(at: now, until: now)
         watchElection(after: node)
         let downtime = isHealed ? .milliseconds(10) : given ?? plan.downtime()
         trace.absorb(now, 3, node)
@@ -131,7 +132,10 @@ extension ClusterWorld {
             queue.put(.stopOverdue(node, life: nodes[node].life), at: now + plan.downtime())
         case .becameMaster(let epoch):
             tally.masters += 1
-            if let id = nodes[node].inspection?.life.id { judge(elections.serves(id, at: now)) }
+            if let id = nodes[node].inspection?.life.id {
+                judge(elections.serves(id, at: now))
+                if let excess = budget.serves(id, at: now) { violate(.electionsAreFew, excess) }
+            }
             lastMasterAt = now
             seats[node].isMaster = true
             mark(node, .becameMaster, "master of \(epoch)")
@@ -153,7 +157,7 @@ extension ClusterWorld {
             mark(node, .aborted, ClusterText.describe(observation))
         case .membersChanged(let ids):
             tally.memberChanges += 1
-            elections.trouble(until: now)
+            goesWrong()
             if ids.count < members.count { isRemovalAsked = false }
             members = ids
             membersChangedAt = max(membersChangedAt, nodes[node].appliedIndex ?? 0)
@@ -187,13 +191,19 @@ extension ClusterWorld {
         return count < options.faults.maxDown
     }
 
+    /// Something goes wrong, or the operator wishes something: nobody can say who is to be elected, and somebody may be.
+    mutating func goesWrong(for duration: Duration = .zero) {
+        elections.trouble(until: now + duration)
+        budget.fault(at: now, until: now + duration)
+    }
+
     mutating func trouble(_ node: Int, for duration: Duration) {
         seats[node].troubledUntil = max(seats[node].troubledUntil, now + duration)
     }
 
     mutating func hold(_ node: Int, _ duration: Duration, _ cause: String) {
         guard nodes[node].heldUntil <= now else { return }
-        elections.trouble(until: now + duration)
+        goesWrong(for: duration)
         nodes[node].heldUntil = now + duration
         trouble(node, for: duration)
         trace.absorb(now, 5, node)
@@ -207,7 +217,7 @@ extension ClusterWorld {
     /// Nothing that it sends goes out any more, and it hears nothing; it will notice.
     mutating func cutOff(_ node: Int, _ duration: Duration, _ cause: String) {
         guard seats[node].isOnBus else { return }
-        elections.trouble(until: now + duration)
+        goesWrong(for: duration)
         seats[node].isOnBus = false
         seats[node].cut += 1
         trouble(node, for: duration)
@@ -228,7 +238,7 @@ extension ClusterWorld {
 
     mutating func connectBus(_ node: Int, _ cut: Int) {
         guard seats[node].cut == cut, !seats[node].isOnBus else { return }
-        elections.trouble(until: now)
+        goesWrong()
         // Nobody gets a new connection without having lost the old one.
         tellBusLoss(node, cut)
         guard nodes[node].isUp, seats[node].cut == cut else { return }

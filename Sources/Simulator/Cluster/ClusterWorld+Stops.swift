@@ -35,7 +35,7 @@ extension ClusterWorld {
     mutating func stop(_ node: Int) {
         guard nodes[node].isUp, !nodes[node].isStopping, nodes[node].heldUntil <= now else { return }
         nodes[node].isStopping = true
-        elections.trouble(until: now)
+        goesWrong()
         let life = nodes[node].life
         queue.put(.stopOverdue(node, life: life), at: now + .seconds(10))
         step(node, .commandReceived(.drain))

@@ -151,6 +151,7 @@ struct ClusterWorld: Sendable {
     /// When everybody was made to ask anew.
     var nudgedAt: Instant?
     var elections: ElectionWatch
+    var budget: ElectionBudget
     var lastMasterAt = Instant(nanoseconds: 0)
     var isOver = false
 
@@ -186,6 +187,9 @@ struct ClusterWorld: Sendable {
         members = configurations[0].cluster?.members ?? []
         checks = ClusterChecks(profile: profile, configurations: configurations, clientAddresses: addresses)
         elections = ElectionWatch(configurations[0].cluster)
+        budget = ElectionBudget(
+            configurations[0].cluster, trackers: configurations.count, hasOneHistory: profile == .paxos,
+            isNoisy: !options.hasGoodWays)
         if options.hasGoodClocks { checks.clocksAreGood() }
         nodes = configurations.indices.map { ClusterWorld.node($0, options, configurations[$0], seed: seed) }
         seats = nodes.map { _ in Seat() }

@@ -187,6 +187,7 @@ extension TrackerNode {
         cluster.neighbours[place].role = keepalive.role
         cluster.neighbours[place].note(keepalive.position, whileAt: state.index)
         cluster.neighbours[place].isWhole = keepalive.isWhole
+        if keepalive.isWhole { cluster.neighbours[place].isForgetful = false }
         let sender = cluster.neighbours[place].life
         if keepalive.role == .master {
             masterHeard(sender, epoch, keepalive.position, now, &effects)
@@ -198,8 +199,10 @@ extension TrackerNode {
                 admit(sender, keepalive.position, isWhole: keepalive.isWhole, now, &effects)
             }
             if cluster.following?.life == sender { masterMadeWay(now) }
-            // A voter that has promised more than this master has will not hear it again.
-            if phase == .master, epoch > election.epoch, keepalive.isWhole {
+            // A voter that has promised more than this master has will not hear it again. One that stands just now is
+            // not to be outbid, for it would do the same, and so on; it asks for votes, or gives up.
+            let stands = keepalive.role == .candidate && !has(.candidateOutbid)
+            if phase == .master, epoch > election.epoch, keepalive.isWhole, !stands {
                 standAgain(above: epoch, now, &effects)
             }
         }

@@ -1,0 +1,62 @@
+/// How many trackers may become master for each thing that goes wrong.
+///
+///     a fault begins ──► so many may take office ──► it ends ──► so many again ──► nothing more happens: nobody does
+///
+/// Whom a fault leaves without a master elects one: in quorum mode one, in survivor mode each part of what was one
+/// cluster its own, down to single trackers. Where votes or words were lost in it, a master or a candidate has promised
+/// an epoch that the others have not heard of; it makes them stand anew when they hear of it, once each. And in the end
+/// the one that the policy prefers is handed the role.
+///
+/// Where nothing is lost but by faults, nothing else is a reason; so every run has a bound. Where messages are lost all
+/// the time, or disks refuse all the time, that itself may silence a master, but not more often than once in the
+/// detection time: so it counts as a fault each time that this has gone by.
+///
+/// What trackers do to each other is no fault: to hand the role on, to fetch a state, to step down.
+
+import Primitives
+import TrackerLogic
+
+package struct ElectionBudget: Sendable {
+    /// Masters for each fault.
+    private let perFault: Int
+    private let isNoisy: Bool
+    private let detectionTime: Duration
+    /// When the last fault ends that is known of.
+    private var lasts = Instant(nanoseconds: 0)
+    /// When the fault that masters are counted for began, or ended.
+    private var since = Instant(nanoseconds: 0)
+    private var count = 0
+
+    /// - Parameters:
+    ///   - trackers: that there are.
+    ///   - hasOneHistory: whether a majority of the members decides.
+    ///   - isNoisy: whether messages are lost, or writes fail, all the time.
+    package init(_ configuration: ClusterConfiguration?, trackers: Int, hasOneHistory: Bool, isNoisy: Bool) {
+        detectionTime = configuration?.detectionTime ?? .seconds(2)
+        perFault = hasOneHistory ? 3 : trackers + 2
+        self.isNoisy = isNoisy
+    }
+
+    /// Something goes wrong, or the operator wishes something, until a time.
+    package mutating func fault(at time: Instant, until end: Instant) {
+        lasts = max(lasts, end)
+        begin(at: time)
+    }
+
+    private mutating func begin(at time: Instant) {
+        since = time
+        count = 0
+    }
+
+    /// A tracker becomes master.
+    ///
+    /// - Returns: what is wrong with that.
+    package mutating func serves(_ id: UInt32, at time: Instant) -> String? {
+        if since < lasts, lasts <= time { begin(at: lasts) }
+        if isNoisy, time - since >= detectionTime { begin(at: time) }
+        count += 1
+        guard count > perFault else { return nil }
+        return "tracker \(id) is number \(count) to become master since something went wrong, "
+            + "\((time - since).wholeMilliseconds) ms before"
+    }
+}
