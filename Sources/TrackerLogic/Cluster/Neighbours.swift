@@ -25,6 +25,10 @@ struct Neighbour: Sendable, Hashable {
     /// The epoch in which this master has welcomed it, and since when it has been in step.
     var installedIn = Epoch.zero
     var inStepSince: Instant?
+    /// The epoch in which a quorum without this life has followed this master after its hello.
+    var confirmedIn = Epoch.zero
+    /// Whether it has said hello without a memory, and nothing since that tells of one.
+    var isForgetful = false
     /// The last time that it missed the master, and of which epoch.
     var suspectedAt: Instant?
     var suspectedEpoch = Epoch.zero
@@ -209,8 +213,11 @@ struct Neighbours: Sendable, Hashable {
     }
 
     /// Whether one with this id is heard and follows the master of an epoch, or was welcomed by it.
+    ///
+    /// Who has lost its memory has no vote to follow with, unless it is on its way to get one.
     func follows(_ id: UInt32, _ epoch: Epoch) -> Bool {
-        guard let place = place(of: id), all[place].isUp else { return false }
+        guard let place = place(of: id), all[place].isUp, !all[place].isForgetful || all[place].confirmedIn == epoch
+        else { return false }
         return all[place].epoch == epoch || all[place].installedIn == epoch
     }
 

@@ -6,7 +6,11 @@
 ///
 ///     waiting ── round begins ──► asked ── a quorum confirms ──► answered
 ///
-/// Invariant: at most `maxCount` reads wait.
+/// A tracker that has lost its memory waits for such a round, too, before its master lets it in: it may have promised
+/// another master, and a vote that it is given by one who has not heard of that would take the promise back. Here its
+/// own word does not count: the quorum is one without it.
+///
+/// Invariant: at most `maxCount` reads wait, and of each tracker without memory one life.
 
 import Primitives
 import Wire
@@ -26,17 +30,29 @@ struct ReadRounds: Sendable, Hashable {
     private var waiting: [WaitingRead] = []
     /// Reads of the round under way.
     private var asked: [WaitingRead] = []
+    /// Lives without memory that have said hello: for the next round, and of the round under way.
+    private var newcomers: [Life] = []
+    private var askedNewcomers: [Life] = []
     private var confirmedBy: [UInt32] = []
     private(set) var round: UInt64 = 0
 
     var count: Int { waiting.count + asked.count }
-    var isRoundUnderWay: Bool { !asked.isEmpty }
+    /// Lives without memory that wait to be let in.
+    var waitingNewcomers: [Life] { askedNewcomers + newcomers }
+    var isRoundUnderWay: Bool { !asked.isEmpty || !askedNewcomers.isEmpty }
 
     /// - Returns: whether there was room.
     mutating func add(_ read: WaitingRead) -> Bool {
         guard count < ReadRounds.maxCount else { return false }
         waiting.append(read)
         return true
+    }
+
+    /// A life without memory has said hello. A round that is under way for it began after that.
+    mutating func add(newcomer life: Life) {
+        guard !askedNewcomers.contains(life) else { return }
+        newcomers.removeAll { $0.id == life.id }
+        newcomers.append(life)
     }
 
     func contains(_ life: Life, _ number: UInt64) -> Bool {
@@ -46,10 +62,12 @@ struct ReadRounds: Sendable, Hashable {
 
     /// Begins a round where none is under way and somebody waits.
     ///
+    /// - Parameter isServing: whether reads may be answered yet.
     /// - Returns: whether to ask the others.
-    mutating func begin() -> Bool {
-        guard asked.isEmpty, !waiting.isEmpty else { return false }
-        swap(&asked, &waiting)
+    mutating func begin(isServing: Bool) -> Bool {
+        guard !isRoundUnderWay, isServing && !waiting.isEmpty || !newcomers.isEmpty else { return false }
+        if isServing { swap(&asked, &waiting) }
+        swap(&askedNewcomers, &newcomers)
         round += 1
         confirmedBy.removeAll(keepingCapacity: true)
         return true
@@ -57,7 +75,7 @@ struct ReadRounds: Sendable, Hashable {
 
     /// A voter follows still.
     mutating func confirmed(by id: UInt32, round: UInt64) {
-        guard round == self.round, !asked.isEmpty, !confirmedBy.contains(id) else { return }
+        guard round == self.round, isRoundUnderWay, !confirmedBy.contains(id) else { return }
         confirmedBy.append(id)
     }
 
@@ -68,9 +86,19 @@ struct ReadRounds: Sendable, Hashable {
         return asked
     }
 
+    /// The newcomers that may be let in now, where a quorum has confirmed that they are not of; the others of the round
+    /// ask again.
+    mutating func takeNewcomers(_ electorate: Electorate) -> [Life] {
+        guard !askedNewcomers.isEmpty, electorate.isQuorum(confirmedBy) else { return [] }
+        defer { askedNewcomers = [] }
+        return askedNewcomers.filter { life in electorate.isQuorum(confirmedBy.filter { $0 != life.id }) }
+    }
+
     /// The master is none any more: those who asked are heard by the next.
     mutating func removeAll() {
         waiting = []
         asked = []
+        newcomers = []
+        askedNewcomers = []
     }
 }

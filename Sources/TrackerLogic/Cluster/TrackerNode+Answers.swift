@@ -173,14 +173,15 @@ extension TrackerNode {
         }
     }
 
-    /// Begins a round of reads, and answers those that are confirmed.
+    /// Begins a round of reads and newcomers, and attends to those that are confirmed.
     mutating func attendToReads(_ now: ClockReading, _ effects: inout Effects) {
-        if isServing, cluster.reads.begin() {
+        if cluster.reads.begin(isServing: isServing) {
             cluster.reads.confirmed(by: cluster.id, round: cluster.reads.round)
             cluster.confirmSentAt = now.monotonic
             broadcast(.confirm(round: cluster.reads.round), epoch: election.epoch, &effects)
         }
         guard cluster.reads.isRoundUnderWay else { return }
+        for newcomer in cluster.reads.takeNewcomers(electorate) { letIn(newcomer, now, &effects) }
         answerReads(now, by: hasLease(now) ? Electorate(voters: [cluster.id]) : electorate, &effects)
     }
 

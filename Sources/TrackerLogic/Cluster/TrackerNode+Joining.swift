@@ -6,7 +6,9 @@
 ///                 └─ another history (survivor mode) ────► what it knows is merged first (`+Merging`)
 ///
 /// A node that lost its memory does not know what it has promised, so it has no vote until it holds the whole state
-/// (design 3.4, rule 9). A cluster of members that all have none is formed when each has heard all the others: had
+/// (design 3.4, rule 9). Its master welcomes it only when a quorum without it has said, after its hello, that it still
+/// follows: had a quorum promised a later master, this node's forgotten promise among them, one of the others
+/// would be of both. A cluster of members that all have none is formed when each has heard all the others: had
 /// anything been decided, one of them would remember.
 
 import Primitives
@@ -68,6 +70,7 @@ extension TrackerNode {
             cluster.neighbours[place].heardBlank = hello.heard
             cluster.neighbours[place].note(hello.position, whileAt: state.index)
             cluster.neighbours[place].isWhole = hello.isWhole
+            cluster.neighbours[place].isForgetful = !hello.isWhole && !has(.newcomerUnconfirmed)
             if !hello.isWhole { election.forgetAnswer(of: sender.id) }
         }
         if hasOtherMembers(hello) {
@@ -95,6 +98,16 @@ extension TrackerNode {
         }
     }
 
+    /// A quorum without a newcomer has said, after its hello, that it follows this master.
+    mutating func letIn(_ newcomer: Life, _ now: ClockReading, _ effects: inout Effects) {
+        guard let place = cluster.neighbours.place(of: newcomer.id), cluster.neighbours[place].life == newcomer else {
+            return
+        }
+        cluster.neighbours[place].confirmedIn = election.epoch
+        let neighbour = cluster.neighbours[place]
+        admit(newcomer, neighbour.position, isWhole: neighbour.isWhole, now, &effects)
+    }
+
     /// A voter that has answered this master's election.
     mutating func welcomeVoter(_ voter: Election.Ballots, _ now: ClockReading, _ effects: inout Effects) {
         admit(
@@ -107,6 +120,9 @@ extension TrackerNode {
     ) {
         guard let place = cluster.neighbours.place(of: sender.id), cluster.neighbours[place].life == sender else {
             return
+        }
+        if isQuorumMode, !isWhole, cluster.neighbours[place].confirmedIn != election.epoch, !has(.newcomerUnconfirmed) {
+            return cluster.reads.add(newcomer: sender)
         }
         let isOfOurHistory = isBeginning(position)
         if !isQuorumMode, isWhole, position.index > 0, isOfOurHistory != true,

@@ -237,6 +237,7 @@ extension TrackerNode {
         }
         cluster.neighbours[place].note(position, whileAt: state.index)
         cluster.neighbours[place].isWhole = true
+        cluster.neighbours[place].isForgetful = false
         cluster.neighbours[place].installedIn = election.epoch
     }
 

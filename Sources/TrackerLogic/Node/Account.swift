@@ -151,7 +151,11 @@ extension TrackerNode {
     private func waitsInWords(_ when: (Instant) -> String) -> String {
         var waits: [String] = []
         if replication.proposed != nil { waits.append("votes on its entry") }
-        if cluster.reads.isRoundUnderWay { waits.append("word that it is master still, for reads") }
+        if cluster.reads.isRoundUnderWay {
+            let newcomers = cluster.reads.waitingNewcomers.map { "tracker \($0.id)" }.joined(separator: ", ")
+            let purpose = newcomers.isEmpty ? "for reads" : "to let in \(newcomers)"
+            waits.append("word that it is master still, \(purpose)")
+        }
         if let handover = cluster.handover {
             waits.append("tracker \(handover.to.id) to take the role, until \(when(handover.until))")
         }

@@ -150,6 +150,7 @@ extension TrackerNode {
                 print.absorb(ballots.life)
                 print.absorb(ballots.answer.position)
                 print.absorb(ballots.answer.pending)
+                print.absorb(ballots.isAside)
             }
         }
         print.absorb(replication.proposed) { $0.absorb($1) }
@@ -260,6 +261,8 @@ extension TrackerNode {
             // The rest is a master's, and begins anew with each.
             guard phase == .master else { continue }
             print.absorb(neighbour.installedIn == election.epoch)
+            print.absorb(neighbour.confirmedIn == election.epoch)
+            print.absorb(neighbour.isForgetful)
             print.absorb(neighbour.isDropped)
             if neighbour.seen != SeenWindow() { absorb(neighbour.seen, &print) }
         }
@@ -302,7 +305,10 @@ extension TrackerNode {
 
     private func absorbReads(_ print: inout Fingerprint) {
         print.absorb(cluster.reads.count)
-        guard cluster.reads.count > 0 else { return print.absorb(cluster.reads.round) }
+        print.absorb(unordered: cluster.reads.waitingNewcomers) { $0.absorb($1) }
+        guard cluster.reads.isRoundUnderWay || cluster.reads.count > 0 else {
+            return print.absorb(cluster.reads.round)
+        }
         print.absorb(cluster.reads.round)
         let others = cluster.neighbours.all.map(\.life.id)
         for id in others + [cluster.id] {
@@ -311,6 +317,7 @@ extension TrackerNode {
                 print.absorb(read.life)
                 print.absorb(read.number)
             }
+            print.absorb(unordered: reads.takeNewcomers(Electorate(voters: [id]))) { $0.absorb($1) }
             print.absorb(reads.count)
         }
     }
