@@ -97,6 +97,38 @@ struct Plant: Sendable {
         (options.maxWallError, options.maxDrift) = (1000, 0)
     }
 
+    /// Of three trackers one has lost its memory and one lags behind what logs go back to, again and again.
+    @Sendable
+    private static func cutLogs(_ options: inout ClusterOptions) {
+        (options.nodeCount, options.spareCount) = (3, 0)
+        options.tailCount = 1
+        options.faults.kinds = [.crash, .clog, .busLoss, .partition]
+        options.faults.meanGap = .seconds(3)
+        options.faults.maxBlows = 40
+        options.faults.maxDown = 2
+        options.faults.damageGap = .seconds(3)
+    }
+
+    /// Trackers lose their memory while a master is cut off that does not know yet that there is another.
+    @Sendable
+    private static func staleMasters(_ options: inout ClusterOptions) {
+        (options.nodeCount, options.spareCount) = (3, 0)
+        options.faults.kinds = [.partition, .oneWayPartition, .clog]
+        options.faults.meanGap = .seconds(2)
+        options.faults.maxBlows = 40
+        options.faults.maxDown = 2
+        options.faults.damageGap = .seconds(1)
+        options.coreLength = .seconds(60)
+    }
+
+    /// Masters die and are handed their role back, and what trackers say overtakes itself.
+    @Sendable
+    private static func overtakings(_ options: inout ClusterOptions) {
+        options.harden(.deaths)
+        options.bus.isReordering = true
+        options.bus.maxDelay = .milliseconds(50)
+    }
+
     /// Trackers lose sight of each other for moments.
     @Sendable
     private static func lostSight(_ options: inout ClusterOptions) {
@@ -112,8 +144,6 @@ struct Plant: Sendable {
     @Sendable
     private static func lateWelcomes(_ options: inout ClusterOptions) {
         lostSight(&options)
-        // Clients over HTTP are told at once that a tracker still looks for its master, also when all is well again.
-        options.visitorCount = 0
         options.faults.kinds = [.partition, .slowPair]
         options.bus.stragglerPerMille = 300
         options.bus.maxStragglerDelay = .seconds(1)
@@ -226,6 +256,8 @@ struct Plant: Sendable {
         Plant(.noPreVote, .electionsAreNeeded),
         Plant(.preferredStandsAtOnce, .electionsAreNeeded),
         Plant(.rankOfSuspecters, .preferredIsElected, in: ClusterProfile.allCases) { $0.harden(.deaths) },
+        Plant(.cutLogWaitedFor, .healedIsAnswered, .healedIsOne, .requestsAreKept, within: 3000, on: cutLogs),
+        Plant(.candidateOutbid, .electionsAreFew, within: 2000, on: overtakings),
         Plant(.minorityStays, .silentUnlessServing),
 
         Plant(.oksOfAnotherEpoch, .quorumDecides, on: lateVotes),
@@ -255,6 +287,7 @@ struct Plant: Sendable {
         Plant(.membersSwapped, .votersAreChosen, on: memberChanges),
         Plant(.membersBySight, .votersAreChosen),
 
+        Plant(.newcomerUnconfirmed, .votersAreWhole, .oneMasterPerEpoch, within: 5000, on: staleMasters),
         Plant(.wholeTooEarly, .votersAreWhole, on: amnesia),
         Plant(.transferWithoutTail, .statesAgree, on: amnesia),
         Plant(.transferMixed, .statesAgree, on: amnesia),
