@@ -12,7 +12,7 @@ TRACKER := .build/$(CONFIGURATION)/tracker
 PYTHON := /usr/bin/python3
 DATA ?= data
 
-.PHONY: run serve build test unit explore explore-all planted-bugs system benchmark format lint clean help packages test-packages
+.PHONY: run serve build test unit explore explore-all planted-bugs system failovers benchmark format lint clean help packages test-packages
 
 run: build ## Build, then run a cluster of three trackers to try; it prints what there is to try
 	$(TRACKER) demo $(ARGUMENTS)
@@ -49,6 +49,9 @@ planted-bugs: packages ## Plant mistakes into the logic; explorer and simulator 
 
 system: build test-packages ## The tests that run the real program, side by side in namespaces of their own (as root)
 	TRACKER="$(CURDIR)/$(TRACKER)" $(PYTHON) Tests/SystemTests/run.py $(ARGUMENTS)
+
+failovers: build test-packages ## Forty masters killed for each policy, over multicast and the embedded broker (as root; eight minutes)
+	SWARMKEEPER_FAILOVERS=40 TRACKER="$(CURDIR)/$(TRACKER)" $(PYTHON) Tests/SystemTests/run.py --verbose -k test_policies
 
 benchmark: build ## Compare with opentracker and a bare echo (Benchmarks/README.md)
 	Benchmarks/run
