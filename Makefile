@@ -50,7 +50,7 @@ planted-bugs: packages ## Plant mistakes into the logic; explorer and simulator 
 system: build test-packages ## The tests that run the real program, side by side in namespaces of their own (as root)
 	TRACKER="$(CURDIR)/$(TRACKER)" $(PYTHON) Tests/SystemTests/run.py $(ARGUMENTS)
 
-failovers: build test-packages ## Forty masters killed for each policy, over multicast and the embedded broker (as root; eight minutes)
+failovers: build test-packages ## Forty masters killed for each policy, over multicast and the embedded broker (as root; ten minutes)
 	SWARMKEEPER_FAILOVERS=40 TRACKER="$(CURDIR)/$(TRACKER)" $(PYTHON) Tests/SystemTests/run.py --verbose -k test_policies
 
 benchmark: build ## Compare with opentracker and a bare echo (Benchmarks/README.md)

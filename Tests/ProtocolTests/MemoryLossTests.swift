@@ -144,12 +144,12 @@ struct MemoryLossTests {
     @Test func `keeps no master in office`() throws {
         var master = try Voter(4)
         master.lead()
-        master.wait(3000) { $0.hearHello(isWhole: false) }
+        master.wait(5000) { $0.hearHello(isWhole: false) }
         #expect(master.role != .master && master.welcomed.isEmpty)
         // One that remembers does.
         var other = try Voter(4)
         other.lead()
-        other.wait(3000) { $0.hearHello(isWhole: true) }
+        other.wait(5000) { $0.hearHello(isWhole: true) }
         #expect(other.role == .master)
     }
 }

@@ -191,7 +191,7 @@ extension ClusterWorld {
         return count < options.faults.maxDown
     }
 
-    /// Something goes wrong, or the operator wishes something: nobody can say who is to be elected, and somebody may be.
+    /// Something goes wrong, or the operator wishes something: somebody may be elected, and nobody can say who.
     mutating func goesWrong(for duration: Duration = .zero) {
         elections.trouble(until: now + duration)
         budget.fault(at: now, until: now + duration)
