@@ -50,18 +50,28 @@ struct SimulatedNetwork: Sendable {
     }
 
     mutating func carry(byteCount: Int, now: Instant) -> Fate {
-        var fate = Fate()
-        guard now >= isDarkUntil, !strikes(options.lossPerMille) else { return fate }
-        fate.first = delay()
-        if strikes(options.repeatPerMille) { fate.second = delay() }
-        if byteCount > 0, strikes(options.flipPerMille) { fate.flippedBit = random.below(byteCount * 8) }
+        guard now >= isDarkUntil else { return Fate() }
+        return options.carry(byteCount: byteCount, &random)
+    }
+}
+
+extension NetworkOptions {
+    /// What becomes of one datagram, by the chance of its path.
+    func carry(byteCount: Int, _ random: inout RandomStream) -> SimulatedNetwork.Fate {
+        var fate = SimulatedNetwork.Fate()
+        guard !strikes(lossPerMille, &random) else { return fate }
+        fate.first = delay(&random)
+        if strikes(repeatPerMille, &random) { fate.second = delay(&random) }
+        if byteCount > 0, strikes(flipPerMille, &random) { fate.flippedBit = random.below(byteCount * 8) }
         return fate
     }
 
-    private mutating func strikes(_ perMille: Int) -> Bool { perMille > 0 && random.below(1000) < perMille }
+    private func strikes(_ perMille: Int, _ random: inout RandomStream) -> Bool {
+        perMille > 0 && random.below(1000) < perMille
+    }
 
-    private mutating func delay() -> Duration {
-        if strikes(options.stragglerPerMille) { return random.between(options.maxDelay, options.maxStragglerDelay) }
-        return random.between(options.minDelay, options.maxDelay)
+    private func delay(_ random: inout RandomStream) -> Duration {
+        if strikes(stragglerPerMille, &random) { return random.between(maxDelay, maxStragglerDelay) }
+        return random.between(minDelay, maxDelay)
     }
 }

@@ -30,6 +30,8 @@ struct SimulatedNode: Sendable {
     private var deadline = (shown: Instant(nanoseconds: .min), world: Instant(nanoseconds: 0))
     /// Until when its process is held; it is not held anew before that, so that what is put off keeps its order.
     var heldUntil = Instant(nanoseconds: 0)
+    /// When it last had an entry under way.
+    var pendingAt = Instant(nanoseconds: 0)
     /// When it was last told of a write; tales keep their order.
     var lastTold = Instant(nanoseconds: 0)
     /// Whether it has said that it serves.

@@ -19,8 +19,8 @@ struct ReplayCommand: AsyncParsableCommand {
 
             --at shows the state of trackers at one moment instead of the trace.
 
-            --shrink finds fewer faults, less time, fewer clients and trackers that still break the same promise, and \
-            shows that run instead.
+            --shrink finds fewer trackers, clients, faults and strikes, shorter and weaker faults and less time that \
+            still break the same promise, and shows that run instead, with the command that repeats it.
 
             --pcap writes pcapng with three interfaces: clients, bus, and steps (what happened, as syslog messages); \
             examples/wireshark/README.md has a dissector.
@@ -40,16 +40,30 @@ struct ReplayCommand: AsyncParsableCommand {
     var clients: Int?
 
     @Option(
-        help: ArgumentHelp("Carry out only these faults by the clock (\"none\" for none).", valueName: "numbers"))
+        help: ArgumentHelp(
+            "Leave out all trackers but these, from 1; they keep their ids.", valueName: "numbers"))
+    var onlyTrackers: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Leave out all clients and scrapers but these, from 0 (\"none\" for all of them).", valueName: "numbers"))
+    var onlyClients: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Carry out only these faults by the clock (\"none\" for none); 17/4 is a quarter of fault 17.",
+            valueName: "numbers"))
     var faults: String?
 
     @Option(
-        help: ArgumentHelp("Carry out only these strikes at bad moments (\"none\" for none).", valueName: "numbers"))
+        help: ArgumentHelp(
+            "Carry out only these strikes at bad moments (\"none\" for none), for example 2-okSent-1.",
+            valueName: "names"))
     var strikes: String?
 
     @Option(
         help: ArgumentHelp(
-            "Leave out troubles: network, bus, disks, clocks, polling, latecomers, strangers, scrapers.",
+            "Leave out troubles: network, bus, disks, clocks, polling, latecomers, strangers, scrapers, visitors.",
             valueName: "names"))
     var without: String?
 
@@ -92,10 +106,7 @@ struct ReplayCommand: AsyncParsableCommand {
 
     func validate() throws {
         try check(clients, "--clients", within: ClusterRun.clientRange, "a simulated cluster", "clients")
-        for (flag, text) in [("--faults", faults), ("--strikes", strikes)] {
-            guard let text, ClusterRun.numbers(text) == nil else { continue }
-            throw ValidationError("\(flag) \"\(text)\" are no numbers of faults; write for example 3,7 or none")
-        }
+        try checkNames()
         _ = try noises()
         _ = try chosenKinds()
         for (flag, seconds) in [("--from", from), ("--until", until), ("--at", at)] {
@@ -110,6 +121,24 @@ struct ReplayCommand: AsyncParsableCommand {
         }
         if let from, let until, from > until {
             throw ValidationError("--from \(from) comes after --until \(until): exchange them")
+        }
+    }
+
+    private func checkNames() throws {
+        if let faults, ClusterRun.faults(faults) == nil {
+            throw ValidationError("--faults \"\(faults)\" are no numbers of faults; write for example 3,17/4 or none")
+        }
+        if let strikes, ClusterRun.strikes(strikes) == nil {
+            throw ValidationError(
+                "--strikes \"\(strikes)\" are no names of strikes; write for example 2-okSent-1 or none")
+        }
+        if let onlyTrackers, (ClusterRun.numbers(onlyTrackers) ?? []).isEmpty {
+            throw ValidationError(
+                "--only-trackers \"\(onlyTrackers)\" are no numbers of trackers; write for example 1,3")
+        }
+        if let onlyClients, ClusterRun.numbers(onlyClients, from: 0) == nil {
+            throw ValidationError(
+                "--only-clients \"\(onlyClients)\" are no numbers of clients; write for example 0,5 or none")
         }
     }
 
@@ -153,8 +182,10 @@ struct ReplayCommand: AsyncParsableCommand {
     func run() async throws {
         var run = options.run(seed: seed)
         run.clients = clients
-        run.faults = faults.flatMap(ClusterRun.numbers)
-        run.strikes = strikes.flatMap(ClusterRun.numbers)
+        run.onlyTrackers = onlyTrackers.flatMap { ClusterRun.numbers($0) }
+        run.onlyClients = onlyClients.flatMap { ClusterRun.numbers($0, from: 0) }
+        run.faults = faults.flatMap(ClusterRun.faults)
+        run.strikes = strikes.flatMap(ClusterRun.strikes)
         run.without = try noises()
         let places = try places(run.scenario.names)
         let (asked, shrinks, isShown, moment) = (run, shrink, !report.isJSON, Self.time(at))

@@ -15,13 +15,15 @@ struct ClusterRunTests {
         run.seconds = 12
         #expect(run.command == "tracker replay 17 --profile paxos --nodes 5 --seconds 12")
         run.clients = 2
-        run.faults = [3, 7]
+        run.onlyTrackers = [1, 4]
+        run.onlyClients = [0]
+        run.faults = [ChosenFault(3), ChosenFault(7, dividedBy: 4)]
         run.strikes = []
         run.without = [.bus, .disks]
         #expect(
             run.command == """
-                tracker replay 17 --profile paxos --nodes 5 --seconds 12 --clients 2 --faults 3,7 --strikes none \
-                --without bus,disks
+                tracker replay 17 --profile paxos --nodes 5 --seconds 12 --clients 2 --only-trackers 1,4 \
+                --only-clients 0 --faults 3,7/4 --strikes none --without bus,disks
                 """)
     }
 
@@ -35,20 +37,39 @@ struct ClusterRunTests {
         #expect(ClusterRun.numbers("none") == [])
         #expect(ClusterRun.numbers("7") == [7])
         #expect(ClusterRun.numbers("9,3,3") == [3, 9])
+        #expect(ClusterRun.numbers("0", from: 0) == [0])
         for text in ["", "0", "-1", "1,", "a", "1 2"] { #expect(ClusterRun.numbers(text) == nil, "\(text)") }
+    }
+
+    @Test func `faults and strikes are read as they are written`() {
+        let faults = [ChosenFault(3), ChosenFault(17, dividedBy: 4)]
+        #expect(ClusterRun.faults(faults.map(\.description).joined(separator: ",")) == faults)
+        let strikes = ClusterMoment.allCases.map { ClusterStrike(tracker: 2, moment: $0, count: 11) }
+        #expect(ClusterRun.strikes(strikes.map(\.description).joined(separator: ",")) == strikes)
+        #expect(ClusterRun.faults("none") == [])
+        #expect(ClusterRun.strikes("none") == [])
+        for text in ["", "0", "3/0", "3/", "3/4/5", "3/2000", "x"] {
+            #expect(ClusterRun.faults(text) == nil, "\(text)")
+        }
+        for text in ["", "2", "2-okSent", "0-okSent-1", "2-okSent-0", "2-lunch-1", "2-okSent-1-1"] {
+            #expect(ClusterRun.strikes(text) == nil, "\(text)")
+        }
     }
 
     @Test func `what differs from the seed is in the scenario`() {
         var run = ClusterRun(seed: 5, profile: .classic, nodes: 4, seconds: 9)
         run.clients = 3
-        run.faults = [2]
+        run.faults = [ChosenFault(2)]
+        run.onlyTrackers = [2, 3]
         run.without = ClusterRun.Noise.allCases
         let options = run.scenario.options
         #expect(options.nodeCount == 4)
         #expect(options.coreLength == .seconds(9))
         #expect(options.clientCount == 3)
-        #expect(options.scraperCount == 0)
-        #expect(options.faults.onlyFaults == [2])
+        #expect(!options.hasScrapers)
+        #expect(options.visitorCount == 0)
+        #expect(options.onlyTrackers == [2, 3])
+        #expect(options.faults.onlyFaults == [ChosenFault(2)])
         #expect(options.faults.onlyStrikes == nil)
         #expect(options.bus.lossPerMille == 0)
         #expect(options.maxDrift == 0)
@@ -60,8 +81,9 @@ struct ClusterRunTests {
         for seed: UInt64 in 0..<4 {
             var run = ClusterRun(seed: seed, seconds: 10)
             let whole = run.scenario.run()
-            run.faults = (0..<whole.tally.faultsDrawn).map { $0 + 1 }
-            run.strikes = (0..<whole.tally.strikesDrawn).map { $0 + 1 }
+            run.faults = (0..<whole.tally.faultsDrawn).map { ChosenFault($0 + 1) }
+            run.strikes = whole.strikes
+            run.onlyTrackers = (1...run.scenario.options.nodeCount).map { $0 }
             #expect(run.scenario.run().traceHash == whole.traceHash)
             run.faults = []
             run.strikes = []
@@ -76,21 +98,37 @@ struct ClusterRunTests {
         var result = run.scenario.run()
         result.violations = [Violation(.decidedIsForEver, at: Instant(nanoseconds: 9_500_000_000), "made up")]
         result.tally.faultsDrawn = 20
-        result.tally.strikesDrawn = 5
+        result.strikes = (1...5).map { ClusterStrike(tracker: 1, moment: .okSent, count: $0) }
         var shrinker = ClusterShrinker(run, breaking: .decidedIsForEver) { run, invariant in
-            invariant == .decidedIsForEver && run.faults?.contains(4) ?? true && run.faults?.contains(11) ?? true
-                && run.seconds ?? 10 >= 7 && !run.without.contains(.bus) && run.nodes ?? 7 >= 3
+            func has(_ number: Int, _ divisor: Int) -> Bool {
+                run.faults?.contains { $0.number == number && $0.divisor <= divisor } ?? true
+            }
+            return invariant == .decidedIsForEver && has(4, 1) && has(11, 16) && run.seconds ?? 10 >= 7
+                && !run.without.contains(.bus) && run.onlyTrackers?.contains(2) ?? true
+                && run.strikes?.contains { $0.count == 3 } ?? true && run.onlyClients?.contains(3) ?? true
         }
         var told = 0
         shrinker.shrink(result) { tries, _ in told = tries }
-        #expect(shrinker.run.faults == [4, 11])
-        #expect(shrinker.run.strikes == [])
+        #expect(shrinker.run.faults == [ChosenFault(4), ChosenFault(11, dividedBy: 16)])
+        #expect(shrinker.run.strikes == [result.strikes[2]])
         #expect(shrinker.run.seconds == 7)
-        #expect(shrinker.run.nodes == 3)
-        #expect(shrinker.run.clients == 0)
+        #expect(shrinker.run.onlyTrackers == [2])
+        #expect(shrinker.run.onlyClients == [3])
         #expect(shrinker.run.without == ClusterRun.Noise.allCases.filter { $0 != .bus })
         #expect(told == shrinker.tries)
         #expect(told < 200)
+    }
+
+    @Test func `shrinking ends when its runs are used up`() {
+        let run = ClusterRun(seed: 3, profile: .paxos)
+        var result = run.scenario.run()
+        result.violations = [Violation(.decidedIsForEver, at: Instant(nanoseconds: 9_500_000_000), "made up")]
+        var shrinker = ClusterShrinker(run, breaking: .decidedIsForEver, maxTries: 12) { run, _ in
+            !run.without.contains(.bus)
+        }
+        shrinker.shrink(result)
+        #expect(shrinker.tries == 12)
+        #expect(!shrinker.run.without.contains(.bus))
     }
 
     @Test func `a failure that cannot be repeated stays as it is`() {
@@ -100,8 +138,8 @@ struct ClusterRunTests {
         var shrinker = ClusterShrinker(run, breaking: .decidedIsForEver) { _, _ in false }
         shrinker.shrink(result)
         #expect(shrinker.run.seconds == 20)
-        #expect(shrinker.run.clients == nil)
-        #expect(shrinker.run.nodes == nil)
+        #expect(shrinker.run.onlyClients == nil)
+        #expect(shrinker.run.onlyTrackers == nil)
         #expect(shrinker.run.without == [])
     }
 

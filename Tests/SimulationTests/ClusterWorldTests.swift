@@ -63,7 +63,7 @@ struct ClusterWorldTests {
     private static let start = Instant(nanoseconds: 0)
 
     private func bus(_ options: BusOptions = BusOptions(), count: Int = 3) -> SimulatedBus {
-        SimulatedBus(count: count, options: options, random: RandomStream(seed: 9))
+        SimulatedBus(count: count, options: options, seed: 9)
     }
 
     @Test

@@ -182,12 +182,12 @@ struct StoryTests {
 
     // MARK: - Reasons
 
-    /// After the faults, when nobody is to lose his bus any more.
+    /// After the faults, when nobody is to lose his bus any more, just before everybody asks anew.
     @Test func `who is not answered learns that nobody has a bus`() {
-        let result = quiet(.paxos, [ClusterTurn(at: .seconds(31), .brokerOutage(.seconds(60)))]).run(recordsTrace: true)
+        let result = quiet(.paxos, [ClusterTurn(at: .seconds(30), .brokerOutage(.seconds(60)))]).run(recordsTrace: true)
         #expect(result.violations.contains { $0.invariant == .healedIsAnswered || $0.invariant == .healedIsOne })
         for id in 1...3 {
-            #expect(result.reasons.contains("tracker \(id) has no bus since 31.000 s, the script (broker outage)"))
+            #expect(result.reasons.contains("tracker \(id) has no bus since 30.000 s, the script (broker outage)"))
         }
         #expect(result.reasons.contains { $0.hasPrefix("client ") && $0.contains(" has asked since ") })
         let failure = result.failure(of: ClusterRun(seed: 1, profile: .paxos))

@@ -65,6 +65,16 @@ public struct ClusterFault: Sendable, Hashable {
             case .handover: "handover"
             }
         }
+
+        /// Whether it ends or holds a tracker.
+        var isBlow: Bool {
+            switch self {
+            case .crash, .pause, .cleanStop, .memoryLoss, .brokenDisk: true
+            case .partition, .oneWayPartition, .deafLinks, .slowPair, .clog, .busLoss, .brokerOutage, .darkness,
+                .diskFailure, .slowDisk, .clockStep, .ruleChange, .registration, .memberChange, .handover:
+                false
+            }
+        }
     }
 
     public var kind: Kind
@@ -82,7 +92,7 @@ public struct ClusterFaultOptions: Sendable, Hashable {
     public var meanGap: Duration?
     /// Between damages to disks, on average; nil for none.
     public var damageGap: Duration?
-    /// Crashes, pauses and cuts in all.
+    /// Crashes, pauses and cuts by the clock, and as many strikes at bad moments.
     public var maxBlows = 12
     /// Trackers that are down, held or cut off by our doing at once.
     public var maxDown = 1
@@ -93,12 +103,12 @@ public struct ClusterFaultOptions: Sendable, Hashable {
     public var killsMastersOnly = false
     /// Clock steps at most, in milliseconds.
     public var maxClockStep: Int64 = 30_000
-    /// The numbers, from 1, of the faults by the clock that are carried out; nil for all.
+    /// The faults by the clock that are carried out; nil for all.
     ///
     /// The others are drawn, and left out.
-    public var onlyFaults: [Int]?
-    /// The numbers, from 1, of the strikes at bad moments that are carried out; nil for all.
-    public var onlyStrikes: [Int]?
+    public var onlyFaults: [ChosenFault]?
+    /// The strikes at bad moments that are carried out; nil for as many as may be.
+    public var onlyStrikes: [ClusterStrike]?
 
     public init() {}
 }
@@ -106,62 +116,119 @@ public struct ClusterFaultOptions: Sendable, Hashable {
 struct ClusterFaultPlan: Sendable {
     /// What hits a node.
     enum Blow: Sendable, Hashable {
-        case crash
+        case crash(downtime: Duration)
         case pause(Duration)
         case cut(Duration)
+    }
+
+    /// Waits for one kind of moment of one tracker.
+    private struct Watch: Sendable {
+        var random: RandomStream
+        /// Such moments until something strikes.
+        var left = 0
+        /// How often something has struck.
+        var count = 0
+
+        /// - Parameter odds: one moment in so many is struck, on average.
+        mutating func begin(oneIn odds: Int) { left = 1 + random.below(2 * odds - 1) }
     }
 
     /// Longer than that nobody is held; the world is not over before.
     static let maxPause = Duration.seconds(10)
 
     let options: ClusterFaultOptions
+    private let seed: UInt64
     /// The moments at which something may strike.
     private let mask: UInt32
+    /// By tracker, then by moment.
+    private var watches: [Watch]
+    /// Of the fault by the clock that was drawn last.
     var random: RandomStream
-    /// From which each fault by the clock has a stream of its own, so that leaving one out changes no other.
-    private let faultSeed: UInt64
-    private var blows = 0
+    /// Of the strike at a bad moment that was drawn last.
+    private(set) var strikeRandom: RandomStream
+    private var faultBlows = 0
+    private var strikeBlows = 0
     /// The fault by the clock that was drawn last, counted from 1.
     private(set) var lastFault = 0
-    /// The strike at a bad moment that was drawn last, counted from 1.
-    private(set) var lastStrike = 0
+    /// What was drawn last is so many times as short and as weak.
+    private var divisor = 1
+    /// The strikes at bad moments, as they were drawn.
+    private(set) var strikes: [ClusterStrike] = []
 
-    init(options: ClusterFaultOptions, random: RandomStream) {
+    /// - Parameter count: of trackers.
+    init(options: ClusterFaultOptions, seed: UInt64, count: Int) {
         self.options = options
-        self.random = random
-        faultSeed = self.random.next()
+        self.seed = seed
+        random = RandomStream(seed, .fault)
+        strikeRandom = random
         var mask: UInt32 = 0
         for moment in ClusterMoment.allCases where options.struckOneIn[moment.rawValue] > 0 { mask |= moment.bit }
         self.mask = mask
-    }
-
-    /// Whether anything strikes at one of these moments, and at which.
-    mutating func strikes(at moments: UInt32) -> ClusterMoment? {
-        var bits = moments & mask
-        while bits != 0 {
-            let place = bits.trailingZeroBitCount
-            bits &= bits - 1
-            guard blows < options.maxBlows else { return nil }
-            if random.oneIn(options.struckOneIn[place]) {
-                blows += 1
-                lastStrike += 1
-                if options.onlyStrikes?.contains(lastStrike) ?? true { return ClusterMoment(rawValue: place) }
+        watches = []
+        guard mask != 0 else { return }
+        for node in 0..<count {
+            for (moment, odds) in options.struckOneIn.enumerated() {
+                var watch = Watch(random: RandomStream(seed, .watch, ClusterFaultPlan.place(moment, node)))
+                if odds > 0 { watch.begin(oneIn: odds) }
+                watches.append(watch)
             }
         }
-        return nil
+    }
+
+    private static func place(_ moment: Int, _ node: Int) -> Int { node * ClusterMoment.allCases.count + moment }
+
+    // MARK: - At bad moments
+
+    /// Whether anything strikes a tracker at one of these moments, and at which.
+    mutating func strike(at moments: UInt32, of node: Int) -> ClusterMoment? {
+        var bits = moments & mask
+        var struck: ClusterMoment?
+        while bits != 0 {
+            let moment = bits.trailingZeroBitCount
+            bits &= bits - 1
+            let place = ClusterFaultPlan.place(moment, node)
+            watches[place].left -= 1
+            guard watches[place].left == 0 else { continue }
+            if isStruck(moment, node, place) { struck = ClusterMoment(rawValue: moment) }
+        }
+        return struck
+    }
+
+    private mutating func isStruck(_ number: Int, _ node: Int, _ place: Int) -> Bool {
+        watches[place].begin(oneIn: options.struckOneIn[number])
+        watches[place].count += 1
+        guard let moment = ClusterMoment(rawValue: number) else { return false }
+        let strike = ClusterStrike(tracker: node + 1, moment: moment, count: watches[place].count)
+        if let only = options.onlyStrikes {
+            guard only.contains(strike) else { return false }
+        } else {
+            guard strikeBlows < options.maxBlows else { return false }
+            strikeBlows += 1
+        }
+        strikes.append(strike)
+        strikeRandom = RandomStream(seed, .strike, place, strike.count)
+        return true
     }
 
     /// What strikes at a moment.
     mutating func blow() -> Blow {
-        switch random.below(6) {
-        case 0 where options.hasPausesAtMoments: .pause(random.between(.milliseconds(50), ClusterFaultPlan.maxPause))
-        case 1 where options.hasCutsAtMoments: .cut(random.between(.milliseconds(50), .seconds(8)))
-        default: .crash
+        switch strikeRandom.below(6) {
+        case 0 where options.hasPausesAtMoments:
+            .pause(strikeRandom.between(.milliseconds(50), ClusterFaultPlan.maxPause))
+        case 1 where options.hasCutsAtMoments: .cut(strikeRandom.between(.milliseconds(50), .seconds(8)))
+        default: .crash(downtime: ClusterFaultPlan.downtime(&strikeRandom))
         }
     }
 
+    /// Of so many messages, how many are sent before a tracker dies half-way through a step; and how long it is dead.
+    mutating func halfWay(of count: Int) -> (sent: Int, downtime: Duration) {
+        (strikeRandom.below(count + 1), ClusterFaultPlan.downtime(&strikeRandom))
+    }
+
+    // MARK: - By the clock
+
     /// How long a dead node stays dead; often so short that nobody has noticed.
-    mutating func downtime() -> Duration {
+    static func downtime(_ random: inout RandomStream) -> Duration {
         switch random.below(4) {
         case 0: random.between(.milliseconds(1), .milliseconds(50))
         case 1, 2: random.between(.milliseconds(50), .seconds(5))
@@ -169,30 +236,52 @@ struct ClusterFaultPlan: Sendable {
         }
     }
 
-    /// The time until the next fault by the clock; `fault` and what it needs to know is drawn right after.
-    mutating func gap() -> Duration? {
+    /// For a node that the fault which was drawn last ends.
+    mutating func downtime() -> Duration { shortened(ClusterFaultPlan.downtime(&random)) }
+
+    /// The time from the last fault by the clock to the next.
+    func gap() -> Duration? {
         guard let mean = options.meanGap, !options.kinds.isEmpty else { return nil }
-        random = RandomStream(seed: faultSeed, stream: UInt64(lastFault))
+        var random = RandomStream(seed, .faultGap, lastFault + 1)
         return random.between(.milliseconds(10), mean * 2)
     }
 
     /// A fault of a kind that the scenario has; nil for none this time.
+    ///
+    /// What else it needs is drawn right after.
     mutating func fault() -> ClusterFault? {
         guard !options.kinds.isEmpty else { return nil }
         lastFault += 1
-        let kind = options.kinds[random.below(options.kinds.count)]
-        switch kind {
-        case .crash, .pause, .cleanStop, .memoryLoss, .brokenDisk:
-            guard blows < options.maxBlows else { return nil }
-            blows += 1
-        case .partition, .oneWayPartition, .deafLinks, .slowPair, .clog, .busLoss, .brokerOutage, .darkness,
-            .diskFailure,
-            .slowDisk, .clockStep, .ruleChange, .registration, .memberChange, .handover:
-            break
+        random = RandomStream(seed, .fault, lastFault)
+        divisor = 1
+        let kind = kind(random.next())
+        if kind.isBlow {
+            guard faultBlows < options.maxBlows else { return nil }
+            faultBlows += 1
         }
-        let fault = ClusterFault(kind: kind, duration: duration(of: kind))
-        return options.onlyFaults?.contains(lastFault) ?? true ? fault : nil
+        if let only = options.onlyFaults {
+            guard let chosen = only.first(where: { $0.number == lastFault }) else { return nil }
+            divisor = chosen.divisor
+        }
+        return ClusterFault(kind: kind, duration: shortened(duration(of: kind)))
     }
+
+    /// Each kind draws a lot, and the highest wins.
+    ///
+    /// So one kind more takes its share of all faults, and the others are what they were.
+    private func kind(_ drawn: UInt64) -> ClusterFault.Kind {
+        var seen = Array(repeating: UInt64(0), count: ClusterFault.Kind.allCases.count)
+        var best = (lot: UInt64(0), kind: options.kinds[0])
+        for kind in options.kinds {
+            seen[kind.rawValue] += 1
+            let lot = mixed(drawn ^ mixed(UInt64(kind.rawValue) << 32 | seen[kind.rawValue]))
+            if lot >= best.lot { best = (lot, kind) }
+        }
+        return best.kind
+    }
+
+    /// Of the fault that was drawn last, the part that is carried out.
+    func shortened(_ duration: Duration) -> Duration { duration / divisor }
 
     private mutating func duration(of kind: ClusterFault.Kind) -> Duration {
         switch kind {
@@ -215,7 +304,7 @@ struct ClusterFaultPlan: Sendable {
     }
 
     mutating func clockStep() -> Int64 {
-        let size = 1 + Int64(random.below(UInt64(options.maxClockStep)))
+        let size = (1 + Int64(random.below(UInt64(options.maxClockStep)))) / Int64(divisor)
         return random.oneIn(2) ? size : -size
     }
 

@@ -28,6 +28,7 @@ extension ClusterOptions {
             return
         }
         clientCount = 20
+        makeRoom()
         coreLength = .seconds(60)
         faults.meanGap = .seconds(3)
         faults.maxBlows = 40

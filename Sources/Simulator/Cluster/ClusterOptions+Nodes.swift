@@ -14,10 +14,32 @@ extension ClusterOptions {
         return people
     }
 
+    /// Whether the tracker of this place is there.
+    func hasTracker(_ place: Int) -> Bool { onlyTrackers?.contains(place + 1) ?? true }
+
+    /// Whether the client or scraper of this place is there.
+    func hasClient(_ place: Int) -> Bool {
+        if place >= clientCount, !hasScrapers { return false }
+        return onlyClients?.contains(place) ?? true
+    }
+
+    /// The trackers that a client asks, in order.
+    ///
+    /// Each tracker draws a lot, so that those who are there keep their order.
+    func tier(of client: Int, seed: UInt64) -> [Int] {
+        let all = (0..<nodeCount).filter(hasTracker)
+        let lots = (0..<nodeCount).map { node -> UInt64 in
+            var random = RandomStream(seed, .tier, client, node)
+            return random.next()
+        }
+        return (all.isEmpty ? [0] : all).sorted { (lots[$0], $0) < (lots[$1], $1) }
+    }
+
     /// Of all trackers, by their places; 0 is the id of who has none yet.
     func configurations(_ profile: ClusterProfile) -> [NodeConfiguration] {
         let memberCount = max(1, nodeCount - spareCount)
-        let members = profile == .paxos ? (1...UInt32(memberCount)).map { $0 } : []
+        let voters = (0..<memberCount).filter { hasTracker($0) || onlyTrackers == [] }
+        let members = profile == .paxos ? voters.map { UInt32($0 + 1) } : []
         var cluster = profile.configuration(members: members)
         cluster.entry = entry
         cluster.handOnPause = handOnPause

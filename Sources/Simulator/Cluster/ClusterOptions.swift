@@ -10,6 +10,10 @@ public struct ClusterOptions: Sendable, Hashable {
     public var coreLength = Duration.seconds(40)
     /// Trackers in all.
     public var nodeCount = 3
+    /// The numbers, from 1, of those that are there; nil for all.
+    ///
+    /// The others keep their places and their numbers, and never start.
+    public var onlyTrackers: [Int]?
     /// How many of them, the last ones, are no voters at first (quorum mode).
     public var spareCount = 0
     /// How many of them, the last ones, are given their numbers by the master (survivor mode).
@@ -23,6 +27,9 @@ public struct ClusterOptions: Sendable, Hashable {
     public var clientCount = 8
     public var swarmCount = 2
     public var scraperCount = 1
+    /// The places of the clients and scrapers that are there, from 0; nil for all.
+    public var onlyClients: [Int]?
+    public var hasScrapers = true
     /// Who send junk and forgeries.
     public var strangerCount = 0
     /// Who ask over HTTP.
@@ -97,44 +104,54 @@ public struct ClusterOptions: Sendable, Hashable {
     /// - Parameter nodes: trackers; drawn where nil.
     public static func drawn(seed: UInt64, profile: ClusterProfile, nodes: Int?) -> ClusterOptions {
         let place = ClusterProfile.allCases.firstIndex(of: profile) ?? 0
-        var random = RandomStream(seed: seed, stream: ClusterStreams.options + UInt64(place))
+        // Each part by its own name, and what is new in a part at its end.
+        func part(_ number: Int) -> RandomStream { RandomStream(seed, .options, place, number) }
+        var (basics, members, people, trackers) = (part(0), part(1), part(2), part(3))
+        var (network, bus, disk, faults, clocks) = (part(4), part(5), part(6), part(7), part(8))
         var options = ClusterOptions()
         let sizes = [3, 3, 3, 3, 4, 5, 5, 5, 6, 7]
-        let size = sizes[random.below(sizes.count)]
+        let size = sizes[basics.below(sizes.count)]
         options.nodeCount = nodes ?? size
         precondition((1...30).contains(options.nodeCount), "a simulated cluster has 1 to 30 trackers")
-        options.coreLength = random.between(.seconds(25), .seconds(50))
-        options.entry = random.oneIn(3) ? .group : .any
-        options.drawMembers(&random, profile)
-        options.drawWorkload(&random)
-        options.drawTrackers(&random)
-        options.drawNetwork(&random)
-        options.drawBus(&random)
-        options.drawDisk(&random)
-        options.drawFaults(&random, profile)
-        options.drawMoments(&random)
-        if random.oneIn(3) { options.maxDrift = Int64(random.below(2001)) }
-        if random.oneIn(20) { options.maxDrift = 150_000 }
-        if random.oneIn(4) { options.maxWallError = 3_600_000 }
-        if random.oneIn(4) { options.maxPollDelay = .milliseconds(20) }
-        // Room for all, but not for all their copies.
-        if random.oneIn(4) {
-            options.waitingRequests = 3 * (options.clientCount + options.scraperCount + options.strangerCount)
-        }
-        if random.oneIn(4) { options.handOnPause = .milliseconds(50) }
-        var later = RandomStream(seed: seed, stream: ClusterStreams.laterOptions + UInt64(place))
-        if later.oneIn(3) { options.visitorCount = 1 + later.below(3) }
-        if later.oneIn(4) {
-            // More peers than seconds in an interval: it stretches.
-            options.targetRate = 1
-            options.interval = 4 + UInt32(later.below(4))
-            options.intervalJitter = min(options.intervalJitter, 1)
-            options.clientCount = 12 + later.below(12)
-            let people = options.clientCount + options.scraperCount + options.strangerCount
-            options.waitingRequests = max(options.waitingRequests, 3 * people)
-        }
-        if later.oneIn(8) { options.wholeStop = ClusterStop.allCases[later.below(3)] }
+        options.coreLength = basics.between(.seconds(25), .seconds(50))
+        options.entry = basics.oneIn(3) ? .group : .any
+        options.drawMembers(&members, profile)
+        options.drawWorkload(&people)
+        options.drawTrackers(&trackers)
+        options.drawNetwork(&network)
+        options.drawBus(&bus)
+        options.drawDisk(&disk)
+        options.drawFaults(&faults, profile) { RandomStream(seed, .faultKinds, place, $0) }
+        options.drawMoments(&faults) { RandomStream(seed, .moments, place, $0) }
+        if clocks.oneIn(3) { options.maxDrift = Int64(clocks.below(2001)) }
+        if clocks.oneIn(20) { options.maxDrift = 150_000 }
+        if clocks.oneIn(4) { options.maxWallError = 3_600_000 }
+        if clocks.oneIn(4) { options.maxPollDelay = .milliseconds(20) }
+        options.drawCrowd(part(9))
+        var stops = part(10)
+        if stops.oneIn(8) { options.wholeStop = ClusterStop.allCases[stops.below(3)] }
         return options
+    }
+
+    private mutating func drawCrowd(_ random: RandomStream) {
+        var random = random
+        let hasLittleRoom = random.oneIn(4)
+        if random.oneIn(4) { handOnPause = .milliseconds(50) }
+        if random.oneIn(3) { visitorCount = 1 + random.below(3) }
+        if random.oneIn(4) {
+            // More peers than seconds in an interval: it stretches.
+            targetRate = 1
+            interval = 4 + UInt32(random.below(4))
+            intervalJitter = min(intervalJitter, 1)
+            clientCount = 12 + random.below(12)
+        }
+        if hasLittleRoom { waitingRequests = 0 }
+        makeRoom()
+    }
+
+    /// Room for all requests, if not for all their copies.
+    mutating func makeRoom() {
+        waitingRequests = max(waitingRequests, 3 * (clientCount + scraperCount + strangerCount))
     }
 
     private mutating func drawMembers(_ random: inout RandomStream, _ profile: ClusterProfile) {
@@ -206,7 +223,10 @@ public struct ClusterOptions: Sendable, Hashable {
         if random.oneIn(3) { disk.maxReportDelay = .milliseconds(30) }
     }
 
-    private mutating func drawFaults(_ random: inout RandomStream, _ profile: ClusterProfile) {
+    /// - Parameter stream: of each kind of fault, so that one kind more changes nothing for the others.
+    private mutating func drawFaults(
+        _ random: inout RandomStream, _ profile: ClusterProfile, _ stream: (Int) -> RandomStream
+    ) {
         faults.maxBlows = 1 + random.below(14)
         // Mostly a majority stays; sometimes anything may go.
         let minority = max(1, (nodeCount - spareCount - 1) / 2)
@@ -215,17 +235,21 @@ public struct ClusterOptions: Sendable, Hashable {
         faults.maxClockStep = steps[random.below(steps.count)]
         guard !random.oneIn(8) else { return }
         faults.meanGap = random.between(.seconds(1), .seconds(12))
-        for kind in ClusterFault.Kind.allCases where random.oneIn(3) {
+        for kind in ClusterFault.Kind.allCases {
+            var random = stream(kind.rawValue)
+            guard random.oneIn(3) else { continue }
             if kind == .memberChange, profile != .paxos { continue }
             if kind == .brokenDisk, !random.oneIn(2) { continue }
             faults.kinds.append(kind)
         }
     }
 
-    private mutating func drawMoments(_ random: inout RandomStream) {
+    private mutating func drawMoments(_ random: inout RandomStream, _ stream: (Int) -> RandomStream) {
         faults.hasPausesAtMoments = random.oneIn(3)
         faults.hasCutsAtMoments = random.oneIn(3)
-        for moment in ClusterMoment.allCases where random.oneIn(moment.isOfTransfer ? 2 : 4) {
+        for moment in ClusterMoment.allCases {
+            var random = stream(moment.rawValue)
+            guard random.oneIn(moment.isOfTransfer ? 2 : 4) else { continue }
             // What is rare must strike often.
             faults.struckOneIn[moment.rawValue] =
                 switch moment {
@@ -240,25 +264,4 @@ public struct ClusterOptions: Sendable, Hashable {
                 }
         }
     }
-}
-
-/// Independent sequences of one seed, so that a new use of chance shifts no other.
-enum ClusterStreams {
-    /// One for each profile from here on.
-    static let options: UInt64 = 100
-    static let network: UInt64 = 2
-    static let faults: UInt64 = 3
-    static let workload: UInt64 = 4
-    static let strangers: UInt64 = 7
-    static let bus: UInt64 = 8
-    static let people: UInt64 = 9
-    static let visitors: UInt64 = 10
-    static let damage: UInt64 = 11
-    /// What was added later, so that it moves nothing that is drawn from `options`; one for each profile from here on.
-    static let laterOptions: UInt64 = 150
-    /// One for each node from here on.
-    static let nodes: UInt64 = 1000
-    static let disks: UInt64 = 2000
-    static let damages: UInt64 = 3000
-    static let clients: UInt64 = 10_000
 }

@@ -35,7 +35,7 @@ public struct ClusterScenario: Sendable {
             seed: seed, profile: profile, options: options, isRecording: recordsTrace, keepsHistory: recordsHistory)
         world.run(until: moment)
         world.tally.faultsDrawn = world.plan.lastFault
-        world.tally.strikesDrawn = world.plan.lastStrike
+        world.tally.strikesDrawn = world.plan.strikes.count
         world.tally.electionsJudged = world.elections.settledCount
         var result = result(of: world)
         guard moment != nil else { return result }
@@ -53,7 +53,7 @@ public struct ClusterScenario: Sendable {
             seed: seed, profile: profile, violations: world.allViolations, traceHash: world.trace.hash,
             events: world.eventCount, simulatedSeconds: (world.now - Instant(nanoseconds: 0)).wholeSeconds,
             names: world.trace.names, lines: world.trace.lines, reasons: world.reasons, tally: world.tally,
-            history: world.history)
+            strikes: world.plan.strikes, history: world.history)
     }
 }
 
@@ -78,6 +78,8 @@ public struct ClusterResult: Sendable, Hashable {
     /// How trackers stand at the moment that was asked for.
     public var state: [String] = []
     public var tally: ClusterTally
+    /// What has struck at bad moments, in order of time.
+    public var strikes: [ClusterStrike]
     /// Where it was wanted.
     public var history: ClusterHistory
 

@@ -29,14 +29,18 @@ public struct ClusterTurn: Sendable, Hashable {
 }
 
 extension ClusterWorld {
-    mutating func take(_ turn: ClusterTurn) {
-        switch turn.event {
+    mutating func take(_ number: Int) {
+        switch options.script[number].event {
         case .crash(let node, let downtime): die(node, "dies", by: "the script", for: downtime)
-        case .stop(let node): stop(node)
+        case .stop(let node):
+            var random = RandomStream(seed, .turn, number, node)
+            stop(node, for: ClusterFaultPlan.downtime(&random))
         case .partition(let side, let duration):
             cutApart(side.reduce(0) { $0 | 1 << UInt32($1) }, isOneWay: false, for: duration, "the script")
         case .brokerOutage(let duration):
-            for node in nodes.indices { cutOff(node, duration, "the script (broker outage)") }
+            for node in nodes.indices {
+                cutOff(node, duration, "the script (broker outage)", RandomStream(seed, .turn, number, node))
+            }
         case .fullDisks(let places, let duration):
             for node in places {
                 begin(

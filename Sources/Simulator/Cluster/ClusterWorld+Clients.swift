@@ -32,7 +32,7 @@ extension ClusterWorld {
         guard addresses.indices.contains(place), addresses[place] == remote, seats[node].darkUntil <= now else {
             return
         }
-        let fate = network.carry(byteCount: 0, now: now)
+        let fate = network.carry(byteCount: 0, &paths[(place * nodes.count + node) * 2 + 1])
         if let first = fate.first { queue.put(.datagramAtClient(place, from: node, bytes), at: now + first) }
         if let second = fate.second { queue.put(.datagramAtClient(place, from: node, bytes), at: now + second) }
     }
@@ -48,12 +48,14 @@ extension ClusterWorld {
             history.captures.append(
                 ClusterHistory.Capture(time: now, source: remote, destination: destination, bytes: bytes))
         }
-        guard isGroup else { return carry(remote, node, bytes) }
-        for node in nodes.indices { carry(remote, node, bytes) }
+        guard isGroup else { return carry(place, node, bytes) }
+        for node in nodes.indices { carry(place, node, bytes) }
     }
 
-    private mutating func carry(_ remote: SocketAddress, _ node: Int, _ bytes: [UInt8]) {
-        let fate = network.carry(byteCount: 0, now: now)
+    private mutating func carry(_ place: Int, _ node: Int, _ bytes: [UInt8]) {
+        guard seats[node].isThere else { return }
+        let remote = addresses[place]
+        let fate = network.carry(byteCount: 0, &paths[(place * nodes.count + node) * 2])
         if let first = fate.first { queue.put(.datagramAtNode(node, from: remote, bytes), at: now + first) }
         if let second = fate.second { queue.put(.datagramAtNode(node, from: remote, bytes), at: now + second) }
     }
@@ -125,7 +127,7 @@ extension ClusterWorld {
         }
         if clients[place].stage == .leaving, clients[place].announcer.isIdle { depart(place) }
         if clients[place].kind == .scraper, clients[place].announcer.isIdle {
-            let pause = workload.random.between(.seconds(1), options.stay)
+            let pause = people[place].random.between(.seconds(1), options.stay)
             queue.put(.clientActs(place, resolve: clients[place].resolve, .scrape), at: now + pause)
         }
     }
@@ -139,12 +141,13 @@ extension ClusterWorld {
         clients[place].home = tiers[place][next % tiers[place].count]
         // A scraper that was heard nowhere asks something else, later; somebody who leaves does not ask for ever.
         if next == tiers[place].count, isScraper || clients[place].stage == .leaving { return false }
-        let random = RandomStream(seed: workload.random.next(), stream: 0)
+        let random = RandomStream(seed: people[place].announcers.next())
         clients[place].announcer = ClusterWorld.announcer(for: clients[place].address, options, random)
         // `stepClient` has emptied the buffer before it came here, and looks at the announcer after.
         var effects = Announcer.Effects()
         if isScraper {
-            clients[place].announcer.step(.scrapeWanted(workload.scrape()), now: now, into: &effects)
+            let wanted = drawing(place) { $0.scrape() }
+            clients[place].announcer.step(.scrapeWanted(wanted), now: now, into: &effects)
         } else {
             startAnew(place, &effects)
         }
@@ -208,7 +211,7 @@ extension ClusterWorld {
             clients[place].stage = .leaving
             stepClient(place, .downloadStopped(clients[place].progress))
         case .vanish: depart(place)
-        case .scrape: stepClient(place, .scrapeWanted(workload.scrape()))
+        case .scrape: stepClient(place, .scrapeWanted(drawing(place) { $0.scrape() }))
         }
     }
 
@@ -217,7 +220,11 @@ extension ClusterWorld {
         clients[place].stage = .present
         clients[place].isGranted = false
         owesCompleted[place] = false
-        for (delay, act) in workload.visit(&clients[place]) {
+        people[place].random = RandomStream(seed, .visit, place, clients[place].resolve)
+        var client = clients[place]
+        let acts = drawing(place) { $0.visit(&client) }
+        clients[place] = client
+        for (delay, act) in acts {
             queue.put(.clientActs(place, resolve: clients[place].resolve, act), at: now + delay)
         }
         if trace.isRecording {
@@ -234,13 +241,33 @@ extension ClusterWorld {
         clients[place].resolve += 1
         clients[place].stage = .absent
         clients[place].askedAt = nil
-        queue.put(.clientActs(place, resolve: clients[place].resolve, .arrive), at: now + workload.absence())
+        let absence = drawing(place) { $0.absence() }
+        queue.put(.clientActs(place, resolve: clients[place].resolve, .arrive), at: now + absence)
     }
 
     mutating func strangerActs(_ number: Int) {
         guard !isHealed else { return }
-        let node = strangers.below(nodes.count)
-        sendToTrackers(clients.count + number, node, workload.junk())
-        queue.put(.strangerActs(number), at: now + strangers.between(.milliseconds(10), .seconds(8)))
+        let node = strangers[number].below(nodes.count)
+        swap(&workload.random, &strangers[number])
+        let junk = workload.junk()
+        swap(&workload.random, &strangers[number])
+        sendToTrackers(clients.count + number, node, junk)
+        queue.put(.strangerActs(number), at: now + strangers[number].between(.milliseconds(10), .seconds(8)))
+    }
+
+    // MARK: - Chance
+
+    /// Draws what a person does.
+    mutating func drawing<Drawn>(_ place: Int, _ draw: (inout Workload) -> Drawn) -> Drawn {
+        swap(&workload.random, &people[place].random)
+        defer { swap(&workload.random, &people[place].random) }
+        return draw(&workload)
+    }
+
+    /// Draws what the fault under way has to do with people.
+    mutating func drawingFault<Drawn>(_ draw: (inout Workload) -> Drawn) -> Drawn {
+        swap(&workload.random, &plan.random)
+        defer { swap(&workload.random, &plan.random) }
+        return draw(&workload)
     }
 }

@@ -5,24 +5,31 @@ import TrackerLogic
 import Wire
 
 extension ClusterWorld {
-    /// Plans the next damage, from a stream of its own: what else happens is not drawn anew for it.
+    /// Plans the next damage.
     mutating func planDamage() {
         guard let mean = options.faults.damageGap, !isHealed else { return }
-        queue.put(.damage, at: now + damage.between(.milliseconds(100), mean * 2))
+        var random = RandomStream(seed, .damageGap, damageCount)
+        queue.put(.damage, at: now + random.between(.milliseconds(100), mean * 2))
     }
 
     mutating func nextDamage() {
         guard !isHealed else { return }
+        damageCount += 1
         planDamage()
-        let victim = damage.below(nodes.count)
-        let isDeadly = damage.oneIn(2)
-        guard mayDamage(victim) else { return }
+        var random = RandomStream(seed, .damage, damageCount)
+        let victim = random.below(nodes.count)
+        let isDeadly = random.oneIn(2)
+        guard seats[victim].isThere, mayDamage(victim) else { return }
         nodes[victim].disk.memory?.damage()
         tally.damages += 1
         trace.line(now, [.faults, .disk], of: victim, "has a damaged disk")
         trace.absorb(now, 7, victim)
         // Else it shows when the tracker dies of something else.
-        if isDeadly { die(victim, "dies, and its disk is damaged", by: "damage to its disk") }
+        if isDeadly {
+            die(
+                victim, "dies, and its disk is damaged", by: "damage to its disk",
+                for: ClusterFaultPlan.downtime(&random))
+        }
     }
 
     /// Whether one more disk may be damaged: of three one, of five two, until those who had them are whole again.
@@ -35,7 +42,7 @@ extension ClusterWorld {
         guard known > membersChangedAt else { return false }
         let voters = members.count - (isRemovalAsked ? 1 : 0)
         var unwell = 0
-        for node in nodes.indices where node != victim {
+        for node in nodes.indices where node != victim && seats[node].isThere {
             if nodes[node].disk.memory?.isDamaged == true || nodes[node].disk.record.promise?.isWhole != true {
                 unwell += 1
             }

@@ -7,9 +7,10 @@ import Wire
 
 extension ClusterWorld {
     mutating func nextFault() {
-        guard !isHealed, let gap = plan.gap() else { return }
-        queue.put(.fault, at: now + gap)
-        guard let fault = plan.fault() else { return }
+        guard !isHealed else { return }
+        let drawn = plan.fault()
+        if let gap = plan.gap() { queue.put(.fault, at: now + gap) }
+        guard let fault = drawn else { return }
         tally.faults[fault.kind.rawValue] += 1
         let cause = "fault \(plan.lastFault)"
         if options.faults.killsMastersOnly { return killMaster(cause) }
@@ -30,15 +31,16 @@ extension ClusterWorld {
                 bus.clog(from: from, to: to, until: now + fault.duration)
                 begin(.clogged, cause, "messages held", from: from, to: to, for: fault.duration)
             } else {
-                let delay = plan.random.between(.milliseconds(10), .seconds(2))
+                let delay = plan.shortened(plan.random.between(.milliseconds(10), .seconds(2)))
                 bus.slow(from: from, to: to, by: delay, until: now + fault.duration)
                 begin(
                     .slow, cause, "messages \(Figure.seconds(delay)) s later", from: from, to: to, for: fault.duration)
             }
-        case .brokerOutage: for node in nodes.indices { cutOff(node, fault.duration, "\(cause) (broker outage)") }
+        case .brokerOutage:
+            for node in nodes.indices { cutOff(node, fault.duration, "\(cause) (broker outage)", notice(node)) }
         case .ruleChange:
             wish(fault, cause)
-            command(.setAccess(workload.rules()))
+            command(.setAccess(drawingFault { $0.rules() }))
         case .registration:
             wish(fault, cause)
             register()
@@ -56,6 +58,9 @@ extension ClusterWorld {
         guard let master = seats.firstIndex(where: \.isMaster), mayTrouble(master) else { return }
         die(master, "dies", by: cause, for: .seconds(6))
     }
+
+    /// Says when a tracker notices the fault under way.
+    private func notice(_ node: Int) -> RandomStream { RandomStream(seed, .faultAtTracker, plan.lastFault, node) }
 
     private mutating func wish(_ fault: ClusterFault, _ cause: String) {
         trace.line(now, [.faults, .commands], "\(cause): the operator wants a \(fault.kind.words)")
@@ -114,6 +119,7 @@ extension ClusterWorld {
 
     /// A fault of one node.
     private mutating func hit(_ node: Int, _ fault: ClusterFault, _ cause: String) {
+        guard seats[node].isThere else { return }
         let bit: UInt32 = 1 << UInt32(node)
         let name = trace.names[node]
         switch fault.kind {
@@ -132,26 +138,26 @@ extension ClusterWorld {
             break
         }
         switch fault.kind {
-        case .crash: die(node, "dies", by: cause)
+        case .crash: die(node, "dies", by: cause, for: plan.downtime())
         case .pause: hold(node, fault.duration, cause)
-        case .busLoss: cutOff(node, fault.duration, cause)
+        case .busLoss: cutOff(node, fault.duration, cause, notice(node))
         case .cleanStop:
             trace.line(now, [.faults, .commands], about: bit, "\(cause): the operator stops \(name)")
-            stop(node)
+            stop(node, for: plan.downtime())
         case .brokenDisk:
             nodes[node].disk.failure = .broken
             begin(.brokenDisk, cause, "\(name) with a broken disk", trackers: bit)
         case .memoryLoss:
             trace.line(
                 now, .faults, about: bit, "\(cause): \(name) is to lose its disk as soon as all others are in step")
-            tryMemoryLoss(node, before: now + .seconds(5))
+            tryMemoryLoss(node, before: now + .seconds(5), plan.downtime())
         case .diskFailure:
             let failure = plan.diskFailure()
             nodes[node].disk.failure = failure
             begin(.disk, cause, "no write of \(name), \(failure.words)", trackers: bit, for: fault.duration)
             queue.put(.diskRecovers(node), at: now + fault.duration)
         case .slowDisk:
-            let delay = plan.random.between(.milliseconds(10), .seconds(3))
+            let delay = plan.shortened(plan.random.between(.milliseconds(10), .seconds(3)))
             nodes[node].disk.options.maxDelay = delay
             begin(
                 .disk, cause, "writes of \(name) take up to \(Figure.seconds(delay)) s", trackers: bit,
@@ -176,8 +182,8 @@ extension ClusterWorld {
 
     /// Rather often the master.
     private mutating func victim() -> Int {
-        let node = plan.random.below(nodes.count)
-        guard plan.random.oneIn(3) else { return node }
+        let (node, isAnyone) = (plan.random.below(nodes.count), !plan.random.oneIn(3))
+        if isAnyone { return node }
         return seats.firstIndex(where: \.isMaster) ?? node
     }
 
@@ -193,7 +199,7 @@ extension ClusterWorld {
         if profile == .paxos, own.voters.contains(own.life.id), remaining < 3 { return false }
         // That the members have changed is certain, also for who begins anew, once an entry is decided behind it.
         if profile == .paxos, own.position.index <= membersChangedAt { return false }
-        for node in nodes.indices {
+        for node in nodes.indices where seats[node].isThere {
             if nodes[node].disk.memory?.isDamaged == true { return false }
             guard let other = nodes[node].inspection, other.isServing, other.isWhole, !other.isFenced,
                 other.role == .master || other.role == .slave, other.promised == own.promised,
@@ -204,10 +210,10 @@ extension ClusterWorld {
     }
 
     /// Waits for a moment at which all are in step.
-    mutating func tryMemoryLoss(_ node: Int, before time: Instant) {
+    mutating func tryMemoryLoss(_ node: Int, before time: Instant, _ downtime: Duration) {
         guard !isHealed, now < time else { return }
-        if mayLoseMemory(node) { return loseMemory(node) }
-        queue.put(.memoryIsLost(node, before: time), at: now + .milliseconds(100))
+        if mayLoseMemory(node) { return loseMemory(node, downtime) }
+        queue.put(.memoryIsLost(node, before: time, downtime: downtime), at: now + .milliseconds(100))
     }
 
     mutating func recoverDisk(_ node: Int) {
@@ -233,12 +239,12 @@ extension ClusterWorld {
         let torrents = workload.infoHashes.enumerated().map { number, infoHash in
             RegisteredTorrent(infoHash: infoHash, name: "torrent \(number)", byteCount: UInt64(number) << 20)
         }
-        command(
-            plan.random.oneIn(3) ? .unregisterTorrents([workload.infoHash()]) : .registerTorrents(torrents))
+        let gone = drawingFault { $0.infoHash() }
+        command(plan.random.oneIn(3) ? .unregisterTorrents([gone]) : .registerTorrents(torrents))
     }
 
     private mutating func changeMembers() {
-        let outsiders = (1...UInt32(nodes.count)).filter { !members.contains($0) }
+        let outsiders = (1...UInt32(nodes.count)).filter { seats[Int($0) - 1].isThere && !members.contains($0) }
         let member = members.isEmpty ? someID() : members[plan.random.below(members.count)]
         guard !outsiders.isEmpty else {
             if members.count > 2, !isAnyDiskLost { remove(member) }
@@ -284,14 +290,13 @@ extension ClusterWorld {
             }
         }
         bus.heal()
-        network.options = .healed
-        network.isDarkUntil = now
-        for node in nodes.indices {
+        network = .healed
+        for node in nodes.indices where seats[node].isThere {
             nodes[node].disk.options = .healed
             let isBroken = nodes[node].disk.isBroken || nodes[node].disk.failure == .broken
             nodes[node].disk.failure = nil
             seats[node].darkUntil = now
-            if isBroken { die(node, "stops", by: "the operator, for its broken disk") }
+            if isBroken { die(node, "stops", by: "the operator, for its broken disk", for: .zero) }
             let (life, cut) = (nodes[node].life, seats[node].cut)
             if !nodes[node].isUp {
                 queue.put(.nodeReturns(node, life: life), at: now + .milliseconds(10))
@@ -307,10 +312,10 @@ extension ClusterWorld {
         if let way = options.wholeStop, wholeStop == nil { return stopAll(way) }
         nudgedAt = now
         trace.line(now, [], "everybody asks anew")
-        for place in clients.indices {
+        for place in clients.indices where options.hasClient(place) {
             switch (clients[place].kind, clients[place].stage) {
-            case (.scraper, _): stepClient(place, .scrapeWanted(workload.scrape()))
-            case (.peer, .absent): if workload.random.oneIn(2) { arrive(place) }
+            case (.scraper, _): stepClient(place, .scrapeWanted(drawing(place) { $0.scrape() }))
+            case (.peer, .absent): if people[place].announcers.oneIn(2) { arrive(place) }
             case (.peer, .present), (.peer, .leaving): stepClient(place, .updateWanted)
             }
         }

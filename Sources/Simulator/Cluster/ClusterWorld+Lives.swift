@@ -12,6 +12,7 @@ extension ClusterWorld {
         nodes[node].lastTold = now
         readDisk(node)
         // The first number that a life draws is its incarnation.
+        nodes[node].random = RandomStream(seed, .life, node, nodes[node].life)
         var peek = nodes[node].random
         lives.append((peek.next(), node))
         do {
@@ -29,7 +30,8 @@ extension ClusterWorld {
         step(node, .started)
         guard nodes[node].life == life else { return }
         seats[node].cut += 1
-        let delay = plan.random.between(.microseconds(100), isHealed ? .milliseconds(50) : bus.options.maxConnectDelay)
+        var random = RandomStream(seed, .connecting, node, life)
+        let delay = random.between(.microseconds(100), isHealed ? .milliseconds(50) : bus.options.maxConnectDelay)
         queue.put(.busReturns(node, life: life, cut: seats[node].cut), at: now + delay)
         strikes(node, at: .restarted)
     }
@@ -37,13 +39,13 @@ extension ClusterWorld {
     /// - Parameters:
     ///   - text: what happens to it.
     ///   - cause: whose doing it is.
-    ///   - given: how long it is down; drawn where nil.
-    mutating func die(_ node: Int, _ text: String, by cause: String, for given: Duration? = nil) {
+    ///   - given: how long it is down, while there are faults.
+    mutating func die(_ node: Int, _ text: String, by cause: String, for given: Duration) {
         guard nodes[node].isUp else { return }
         tally.deaths += 1
         budget.fault(at: now, until: now)
         watchElection(after: node)
-        let downtime = isHealed ? .milliseconds(10) : given ?? plan.downtime()
+        let downtime = isHealed ? .milliseconds(10) : given
         trace.absorb(now, 3, node)
         leave(node, .died, text, by: cause, for: downtime)
         comeBack(node, after: downtime)
@@ -56,7 +58,7 @@ extension ClusterWorld {
             return elections.trouble(until: now)
         }
         var candidates: [ElectionWatch.Candidate] = []
-        for other in nodes.indices where other != node {
+        for other in nodes.indices where other != node && seats[other].isThere {
             guard nodes[other].heldUntil <= now, !nodes[other].isStopping, seats[other].isToldOnBus,
                 let sight = nodes[other].inspection, sight.isServing, sight.isWhole, sight.role == .slave,
                 sight.promised == own.promised
@@ -96,8 +98,8 @@ extension ClusterWorld {
     }
 
     /// The node dies, and all that it knew is gone.
-    mutating func loseMemory(_ node: Int) {
-        die(node, "dies, and loses its disk", by: "a fault that waited for all to be in step")
+    mutating func loseMemory(_ node: Int, _ downtime: Duration) {
+        die(node, "dies, and loses its disk", by: "a fault that waited for all to be in step", for: downtime)
         var options = options.disk
         options.maxDelay = nodes[node].disk.options.maxDelay
         var memory = nodes[node].disk.memory
@@ -112,7 +114,7 @@ extension ClusterWorld {
     private mutating func close(_ node: Int) {
         tally.stops += 1
         if !options.keepsSwarms { checks.leftInOrder(node: node) }
-        let downtime = isHealed ? .milliseconds(10) : plan.downtime()
+        let downtime = isHealed ? .milliseconds(10) : seats[node].downtime
         trace.absorb(now, 4, node)
         leave(node, .stopped, "stops in good order", by: "the operator", for: downtime)
         comeBack(node, after: downtime)
@@ -129,7 +131,10 @@ extension ClusterWorld {
             guard failure == .broken, nodes[node].isUp, !nodes[node].isStopping else { return }
             // The operator looks after it and starts it again.
             nodes[node].isStopping = true
-            queue.put(.stopOverdue(node, life: nodes[node].life), at: now + plan.downtime())
+            var random = RandomStream(seed, .mending, node, nodes[node].life)
+            seats[node].downtime = ClusterFaultPlan.downtime(&random)
+            queue.put(
+                .stopOverdue(node, life: nodes[node].life), at: now + ClusterFaultPlan.downtime(&random))
         case .becameMaster(let epoch):
             tally.masters += 1
             if let id = nodes[node].inspection?.life.id {
@@ -215,7 +220,9 @@ extension ClusterWorld {
     // MARK: - The bus of one node
 
     /// Nothing that it sends goes out any more, and it hears nothing; it will notice.
-    mutating func cutOff(_ node: Int, _ duration: Duration, _ cause: String) {
+    ///
+    /// - Parameter random: says when it notices.
+    mutating func cutOff(_ node: Int, _ duration: Duration, _ cause: String, _ random: RandomStream) {
         guard seats[node].isOnBus else { return }
         goesWrong(for: duration)
         seats[node].isOnBus = false
@@ -223,7 +230,8 @@ extension ClusterWorld {
         trouble(node, for: duration)
         trace.absorb(now, 6, node)
         begin(.noBus, cause, "no bus at \(trace.names[node])", trackers: 1 << UInt32(node), for: duration)
-        let notice = plan.random.between(.zero, min(duration, bus.options.maxNoticeDelay))
+        var random = random
+        let notice = random.between(.zero, min(duration, bus.options.maxNoticeDelay))
         let (life, cut) = (nodes[node].life, seats[node].cut)
         queue.put(.busLossTold(node, life: life, cut: cut), at: now + notice)
         queue.put(.busReturns(node, life: life, cut: cut), at: now + duration)
@@ -246,6 +254,7 @@ extension ClusterWorld {
         seats[node].cut += 1
         seats[node].isOnBus = true
         seats[node].isToldOnBus = true
+        seats[node].busSince = now
         endTroubles([.noBus], of: node)
         mark(node, .busConnected, "has its bus")
         step(node, .busConnected)
@@ -261,7 +270,9 @@ extension ClusterWorld {
         if case .one(let life) = message.destination, !bus.options.isShared {
             if let receiver = self.node(of: life), receiver != node { post(letter, to: receiver) }
         } else {
-            for receiver in nodes.indices where receiver != node { post(letter, to: receiver) }
+            for receiver in nodes.indices where receiver != node && seats[receiver].isThere {
+                post(letter, to: receiver)
+            }
         }
     }
 

@@ -47,13 +47,13 @@ extension ClusterWorld {
         if !effects.replies.isEmpty { reply(node) }
         if !effects.answers.isEmpty { answerVisitors(node) }
         if !isHealed, !effects.messages.isEmpty || !effects.persists.isEmpty,
-            strikes(ClusterMoment.halfWay.bit) != nil, mayTrouble(node)
+            plan.strike(at: ClusterMoment.halfWay.bit, of: node) != nil, mayTrouble(node)
         {
             tally.struck[ClusterMoment.halfWay.rawValue] += 1
-            let rest = plan.random.below(effects.messages.count + 1)
-            for place in 0..<rest { send(node, effects.messages[place]) }
+            let half = plan.halfWay(of: effects.messages.count)
+            for place in 0..<half.sent { send(node, effects.messages[place]) }
             effects.removeAll()
-            return die(node, "dies half-way through a step", by: strikeName(.halfWay))
+            return die(node, "dies half-way through a step", by: strikeName(.halfWay), for: half.downtime)
         }
         for place in effects.messages.indices { send(node, effects.messages[place]) }
         if !effects.persists.isEmpty {
@@ -67,7 +67,7 @@ extension ClusterWorld {
             effects.removeAll()
             for observation in observations { observe(node, observation) }
         }
-        if moments != 0, nodes[node].isUp, let moment = strikes(moments) { strike(node, moment) }
+        if moments != 0, nodes[node].isUp, let moment = plan.strike(at: moments, of: node) { strike(node, moment) }
     }
 
     private mutating func reply(_ node: Int) {
@@ -78,13 +78,14 @@ extension ClusterWorld {
         }
     }
 
-    private func strikeName(_ moment: ClusterMoment) -> String { "strike \(plan.lastStrike) (\(moment.words))" }
-
-    private mutating func strikes(_ moments: UInt32) -> ClusterMoment? { plan.strikes(at: moments) }
+    private func strikeName(_ moment: ClusterMoment) -> String {
+        guard let strike = plan.strikes.last else { return "a strike" }
+        return "strike \(strike) (\(moment.words))"
+    }
 
     /// Something happens to a node at a bad moment.
     mutating func strikes(_ node: Int, at moment: ClusterMoment) {
-        guard !isHealed, nodes[node].isUp, let moment = plan.strikes(at: moment.bit) else { return }
+        guard !isHealed, nodes[node].isUp, let moment = plan.strike(at: moment.bit, of: node) else { return }
         strike(node, moment)
     }
 
@@ -92,9 +93,9 @@ extension ClusterWorld {
         guard mayTrouble(node) else { return }
         tally.struck[moment.rawValue] += 1
         switch plan.blow() {
-        case .crash: die(node, "dies", by: strikeName(moment))
+        case .crash(let downtime): die(node, "dies", by: strikeName(moment), for: downtime)
         case .pause(let duration): hold(node, duration, strikeName(moment))
-        case .cut(let duration): cutOff(node, duration, strikeName(moment))
+        case .cut(let duration): cutOff(node, duration, strikeName(moment), plan.strikeRandom)
         }
     }
 
@@ -129,7 +130,7 @@ extension ClusterWorld {
         if end.failure == .broken { nodes[node].disk.failure = nil }
         for write in end.writes { scheduleTale(node, write, end.failure) }
         beginGroup(node)
-        if !isHealed, moments != 0, let moment = strikes(moments) { strike(node, moment) }
+        if !isHealed, moments != 0, let moment = plan.strike(at: moments, of: node) { strike(node, moment) }
     }
 
     /// - Returns: the bad moments that this makes.

@@ -31,9 +31,10 @@ extension ClusterWorld {
 
     // MARK: - One tracker
 
-    /// The operator wants a node to stop in good order.
-    mutating func stop(_ node: Int) {
+    /// The operator wants a node to stop in good order, and to be down for some time.
+    mutating func stop(_ node: Int, for downtime: Duration) {
         guard nodes[node].isUp, !nodes[node].isStopping, nodes[node].heldUntil <= now else { return }
+        seats[node].downtime = downtime
         nodes[node].isStopping = true
         goesWrong()
         let life = nodes[node].life
@@ -55,7 +56,7 @@ extension ClusterWorld {
             for node in nodes.indices { nodes[node].isStopping = true }
             step(master, .commandReceived(.stopCluster))
         case .together:
-            for node in nodes.indices { stop(node) }
+            for node in nodes.indices { stop(node, for: .zero) }
         case .inTurn:
             for node in nodes.indices { queue.put(.operatorStops(node), at: now + ClusterWorld.turn * Int64(node)) }
         }
@@ -67,7 +68,8 @@ extension ClusterWorld {
         guard let stop = wholeStop, !stop.isOver, nodes.allSatisfy({ !$0.isUp }) else { return }
         wholeStop?.isOver = true
         for node in nodes.indices {
-            let delay = plan.random.between(.milliseconds(10), .seconds(2))
+            var random = RandomStream(seed, .newBeginning, node)
+            let delay = random.between(.milliseconds(10), .seconds(2))
             queue.put(.nodeReturns(node, life: nodes[node].life), at: now + delay)
         }
         queue.put(.nudge, at: now + ClusterWorld.repairTime)

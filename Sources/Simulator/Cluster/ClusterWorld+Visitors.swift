@@ -16,41 +16,45 @@ struct OpenVisit: Sendable {
 }
 
 extension ClusterWorld {
-    /// A tracker keeps a request for 15 s, by when a client asks again (BEP 15), and looks each quarter of a keepalive:
-    /// all by its own clock, which may be slow.
-    private var patience: Duration {
-        .milliseconds(17_000 * 1_000_000 / (1_000_000 - options.maxDrift))
-    }
+    /// By its own clock a tracker keeps a request for 15 s, by when a client asks again (BEP 15).
+    private var keptFor: Duration { .seconds(15) * 1_000_000 / Int(1_000_000 - options.maxDrift) }
+    /// It looks each quarter of a keepalive; so long after it could look it has looked.
+    private static let lookTime = Duration.seconds(2)
 
     mutating func visitorActs(_ number: Int) {
         guard !isHealed else { return }
-        queue.put(.visitorActs(number), at: now + visitors.between(.milliseconds(100), .seconds(6)))
+        // Of each visit its own, for not all that is drawn is done.
+        var random = RandomStream(seed: visitors[number].next())
+        queue.put(.visitorActs(number), at: now + random.between(.milliseconds(100), .seconds(6)))
         checkVisits()
-        visit(visitors.below(nodes.count), from: number)
+        visit(random.below(nodes.count), from: number, &random)
     }
 
     /// All trackers are asked over HTTP, and have to answer as soon as they answer anybody.
     mutating func visitAll() {
         guard options.visitorCount > 0 else { return }
-        for node in nodes.indices { visit(node, from: 0) }
+        for node in nodes.indices {
+            var random = RandomStream(seed, .lastVisit, node)
+            visit(node, from: 0, &random)
+        }
     }
 
-    private mutating func visit(_ node: Int, from number: Int) {
+    private mutating func visit(_ node: Int, from number: Int, _ random: inout RandomStream) {
         guard nodes[node].isUp, !nodes[node].isStopping, nodes[node].heldUntil <= now else { return }
         lastVisit += 1
         let content: ClientRequest.Content
         var hashCount = 0
-        let infoHash = workload.infoHashes[visitors.below(workload.infoHashes.count)]
-        if visitors.oneIn(2) {
-            hashCount = 1 + visitors.below(3)
+        let infoHash = workload.infoHashes[random.below(workload.infoHashes.count)]
+        if random.oneIn(2) {
+            hashCount = 1 + random.below(3)
             content = .scrape(Array(repeating: infoHash, count: hashCount))
         } else {
             let events: [AnnounceEvent] = [.started, .none, .completed, .stopped]
             content = .announce(
                 Announce(
-                    infoHash: infoHash, peerID: PeerID(Workload.bytes20(&visitors)),
-                    left: UInt64(visitors.below(2)), event: events[visitors.below(events.count)],
-                    numWant: visitors.oneIn(2) ? nil : visitors.below(100), port: 5000))
+                    infoHash: infoHash, peerID: PeerID(Workload.bytes20(&random)),
+                    left: UInt64(random.below(2)), event: events[random.below(events.count)],
+                    numWant: random.oneIn(2) ? nil : random.below(100), port: 5000))
         }
         visits.append(
             OpenVisit(id: lastVisit, node: node, life: nodes[node].life, askedAt: now, hashCount: hashCount))
@@ -91,13 +95,12 @@ extension ClusterWorld {
         let waiting = visits.first { visit in
             // Without its bus it looks at nothing; there the HTTP server's own patience ends first.
             if nodes[visit.node].heldUntil > now || !seats[visit.node].isToldOnBus { return false }
-            // As long as an entry is under way, so is what it holds; and while the role is handed over, what the next
-            // entry is to hold waits for that.
-            if nudgedAt == nil, let node = nodes[visit.node].inspection, node.pending != nil || node.isHandingOver {
-                return false
-            }
-            let isWell = nudgedAt.map { visit.askedAt >= $0 } ?? false
-            return now - visit.askedAt > (isWell ? ClusterWorld.answerBound : patience)
+            // While the role is handed over, what the next entry is to hold waits for that.
+            if nudgedAt == nil, nodes[visit.node].inspection?.isHandingOver == true { return false }
+            if let nudgedAt, visit.askedAt >= nudgedAt { return now - visit.askedAt > ClusterWorld.answerBound }
+            // As long as an entry is under way, so is what it holds.
+            let held = max(nodes[visit.node].heldUntil, seats[visit.node].busSince, nodes[visit.node].pendingAt)
+            return now - max(visit.askedAt + keptFor, held) > ClusterWorld.lookTime
         }
         guard let waiting else { return }
         violate(

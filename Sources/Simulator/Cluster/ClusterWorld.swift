@@ -57,7 +57,7 @@ struct ClusterWorld: Sendable {
         case diskRecovers(Int)
         case damage
         /// A node is to lose its disk as soon as it may, if that is before a time.
-        case memoryIsLost(Int, before: Instant)
+        case memoryIsLost(Int, before: Instant, downtime: Duration)
         case heals
         /// One tracker of a cluster that is stopped.
         case operatorStops(Int)
@@ -72,6 +72,8 @@ struct ClusterWorld: Sendable {
         var isOnBus = false
         /// Whether it has been told that it is.
         var isToldOnBus = false
+        /// Since when, if it has been told.
+        var busSince = Instant(nanoseconds: 0)
         /// Counts changes of its bus, so that what was planned before one is forgotten.
         var cut = 0
         /// Until when no client reaches it.
@@ -80,6 +82,18 @@ struct ClusterWorld: Sendable {
         var isMaster = false
         /// Until when it is cut off, held or down by our doing.
         var troubledUntil = Instant(nanoseconds: 0)
+        /// How long it is down when it has stopped as it was asked to.
+        var downtime = Duration.zero
+        /// Whether there is such a tracker at all: one that was left out keeps its place, and never starts.
+        var isThere = true
+    }
+
+    /// The chance of one client, and of who uses it.
+    struct Person: Sendable {
+        /// Of the visit under way; a scraper has one visit.
+        var random: RandomStream
+        /// Of announcers that begin anew.
+        var announcers: RandomStream
     }
 
     /// Between the end of the faults and the nudge: longer than any node is held, and for the cluster to agree.
@@ -93,6 +107,7 @@ struct ClusterWorld: Sendable {
     /// Events in all, at most: many times what scenarios have.
     static let maxEvents = 400_000
 
+    let seed: UInt64
     let profile: ClusterProfile
     let options: ClusterOptions
     var now = Instant(nanoseconds: 0)
@@ -108,17 +123,21 @@ struct ClusterWorld: Sendable {
     var owesCompleted: [Bool] = []
     /// The addresses of clients, then of strangers.
     let addresses: [SocketAddress]
-    var network: SimulatedNetwork
+    /// The network between clients and trackers, and the chance of each way on it.
+    var network: NetworkOptions
+    var paths: [RandomStream]
     var bus: SimulatedBus
     var plan: ClusterFaultPlan
     var workload: Workload
-    var strangers: RandomStream
-    var visitors: RandomStream
+    /// Of clients, by place.
+    var people: [Person] = []
+    var strangers: [RandomStream]
+    var visitors: [RandomStream]
     /// Requests over HTTP that wait, oldest first.
     var visits: [OpenVisit] = []
     var lastVisit: UInt64 = 0
-    /// Of damages to disks.
-    var damage: RandomStream
+    /// Damages to disks so far.
+    var damageCount = 0
     /// What the operator gives to all trackers, so that connection ids are good at any of them.
     let secret: ClusterSecret
     /// The ids that vote, as the operator believes.
@@ -158,25 +177,23 @@ struct ClusterWorld: Sendable {
     var allViolations: [Violation] { ownViolations + checks.violations }
 
     init(seed: UInt64, profile: ClusterProfile, options: ClusterOptions, isRecording: Bool, keepsHistory: Bool) {
+        self.seed = seed
         self.profile = profile
         self.options = options
         self.keepsHistory = keepsHistory
-        func stream(_ number: UInt64) -> RandomStream { RandomStream(seed: seed, stream: number) }
         secret = ClusterSecret(mixed(seed &+ 1), mixed(seed &+ 2), mixed(seed &+ 3), mixed(seed &+ 4))
-        network = SimulatedNetwork(options: options.network, random: stream(ClusterStreams.network))
-        bus = SimulatedBus(count: options.nodeCount, options: options.bus, random: stream(ClusterStreams.bus))
-        plan = ClusterFaultPlan(options: options.faults, random: stream(ClusterStreams.faults))
-        workload = Workload(options: options.people, random: stream(ClusterStreams.workload))
-        strangers = stream(ClusterStreams.strangers)
-        visitors = stream(ClusterStreams.visitors)
-        damage = stream(ClusterStreams.damage)
-        var people = stream(ClusterStreams.people)
-        clients = ClusterWorld.clients(options, &people, seed: seed)
-        tiers = clients.map { _ in
-            var tier = Array(0..<options.nodeCount)
-            people.shuffle(&tier)
-            return tier
+        network = options.network
+        bus = SimulatedBus(count: options.nodeCount, options: options.bus, seed: seed)
+        plan = ClusterFaultPlan(options: options.faults, seed: seed, count: options.nodeCount)
+        workload = Workload(options: options.people, random: RandomStream(seed, .swarms))
+        strangers = (0..<options.strangerCount).map { RandomStream(seed, .stranger, $0) }
+        visitors = (0..<options.visitorCount).map { RandomStream(seed, .visitor, $0) }
+        clients = ClusterWorld.clients(options, seed: seed)
+        paths = ClusterWorld.paths(clients.count + options.strangerCount, options.nodeCount, seed: seed)
+        people = clients.indices.map {
+            Person(random: RandomStream(seed, .visit, $0), announcers: RandomStream(seed, .announcer, $0))
         }
+        tiers = clients.indices.map { options.tier(of: $0, seed: seed) }
         for place in clients.indices { clients[place].home = tiers[place][0] }
         owesCompleted = Array(repeating: false, count: clients.count)
         let strangerPlaces = clients.count..<(clients.count + options.strangerCount)
@@ -192,55 +209,63 @@ struct ClusterWorld: Sendable {
             isNoisy: !options.hasGoodWays)
         if options.hasGoodClocks { checks.clocksAreGood() }
         nodes = configurations.indices.map { ClusterWorld.node($0, options, configurations[$0], seed: seed) }
-        seats = nodes.map { _ in Seat() }
+        seats = nodes.indices.map { Seat(isThere: options.hasTracker($0)) }
         trace.absorb(seed)
-        plant(&people)
+        plant()
     }
 
     private static func node(
         _ number: Int, _ options: ClusterOptions, _ configuration: NodeConfiguration, seed: UInt64
     ) -> SimulatedNode {
-        var random = RandomStream(seed: seed, stream: ClusterStreams.nodes + UInt64(number))
-        var disk = SimulatedDisk(
-            options: options.disk,
-            random: RandomStream(seed: seed, stream: ClusterStreams.disks + UInt64(number)))
+        var disk = SimulatedDisk(options: options.disk, random: RandomStream(seed, .disk, number))
         if options.faults.damageGap != nil {
-            let stream = ClusterStreams.damages + UInt64(number)
-            disk.memory = DiskMemory(random: RandomStream(seed: seed, stream: stream))
+            disk.memory = DiskMemory(random: RandomStream(seed, .damagedDisk, number))
         }
+        var random = RandomStream(seed, .clock, number)
         let drift = Int64(random.below(UInt64(2 * options.maxDrift + 1))) - options.maxDrift
         let error = Int64(random.below(UInt64(2 * options.maxWallError + 1))) - options.maxWallError
         let clock = SimulatedClock(origin: Int64(random.below(1 << 50)), drift: drift, wallError: error)
         return SimulatedNode(number: number, configuration: configuration, clock: clock, disk: disk, random: random)
     }
 
-    private static func clients(
-        _ options: ClusterOptions, _ people: inout RandomStream, seed: UInt64
-    ) -> [SimulatedClient] {
+    private static func clients(_ options: ClusterOptions, seed: UInt64) -> [SimulatedClient] {
         (0..<(options.clientCount + options.scraperCount)).map { place in
+            var random = RandomStream(seed, .client, place)
             var client = SimulatedClient(
                 kind: place < options.clientCount ? .peer : .scraper,
                 address: AddressPlan.client(
-                    place, house: place, isIPv6: people.below(100) < options.ipv6Percent),
-                home: 0, passkey: place < options.clientCount ? Workload.passkey(place) : [],
-                random: RandomStream(seed: seed, stream: ClusterStreams.clients + UInt64(place)))
-            client.announcer = ClusterWorld.announcer(
-                for: client.address, options,
-                RandomStream(seed: seed, stream: ClusterStreams.clients + UInt64(place)))
+                    place, house: place, isIPv6: random.below(100) < options.ipv6Percent),
+                home: 0, passkey: place < options.clientCount ? Workload.passkey(place) : [], random: random)
+            client.announcer = ClusterWorld.announcer(for: client.address, options, random)
             return client
         }
     }
 
+    /// By person, then by tracker: there, and back.
+    private static func paths(_ people: Int, _ trackers: Int, seed: UInt64) -> [RandomStream] {
+        var paths: [RandomStream] = []
+        paths.reserveCapacity(people * trackers * 2)
+        for person in 0..<people {
+            for tracker in 0..<trackers {
+                paths.append(RandomStream(seed, .request, person, tracker))
+                paths.append(RandomStream(seed, .reply, person, tracker))
+            }
+        }
+        return paths
+    }
+
     /// Puts the first events into the queue.
-    private mutating func plant(_ people: inout RandomStream) {
-        for node in nodes.indices {
-            var delay = people.between(.zero, options.maxStartDelay)
+    private mutating func plant() {
+        for node in nodes.indices where seats[node].isThere {
+            var random = RandomStream(seed, .firstStart, node)
+            var delay = random.between(.zero, options.maxStartDelay)
             if node == nodes.count - 1 { delay = delay + options.latecomerDelay }
             queue.put(.nodeReturns(node, life: 0), at: now + delay)
         }
-        for place in clients.indices {
+        for place in clients.indices where options.hasClient(place) {
             let act: SimulatedClient.Act = clients[place].kind == .peer ? .arrive : .scrape
-            queue.put(.clientActs(place, resolve: 0, act), at: now + workload.arrival())
+            let delay = drawing(place) { $0.arrival() }
+            queue.put(.clientActs(place, resolve: 0, act), at: now + delay)
         }
         for number in 0..<options.strangerCount { queue.put(.strangerActs(number), at: now + .seconds(1)) }
         for number in 0..<options.visitorCount { queue.put(.visitorActs(number), at: now + .seconds(1)) }
@@ -306,7 +331,7 @@ struct ClusterWorld: Sendable {
             if nodes[node].life == life, !nodes[node].isUp { bringUp(node) }
         case .stopOverdue(let node, let life):
             if nodes[node].life == life, nodes[node].isStopping {
-                die(node, "is stopped the hard way", by: "the operator")
+                die(node, "is stopped the hard way", by: "the operator", for: seats[node].downtime)
             }
         case .busLossTold(let node, let life, let cut):
             if isTurn(of: node, life, happening) { tellBusLoss(node, cut) }
@@ -318,12 +343,12 @@ struct ClusterWorld: Sendable {
         case .strangerActs(let number): strangerActs(number)
         case .visitorActs(let number): visitorActs(number)
         case .fault: nextFault()
-        case .turn(let number): take(options.script[number])
+        case .turn(let number): take(number)
         case .diskRecovers(let node): recoverDisk(node)
         case .damage: nextDamage()
-        case .memoryIsLost(let node, let time): tryMemoryLoss(node, before: time)
+        case .memoryIsLost(let node, let time, let downtime): tryMemoryLoss(node, before: time, downtime)
         case .heals: heal()
-        case .operatorStops(let node): stop(node)
+        case .operatorStops(let node): stop(node, for: .zero)
         case .stopOfAllOverdue: stopOfAllOverdue()
         case .nudge: nudge()
         case .reckoning: reckon()

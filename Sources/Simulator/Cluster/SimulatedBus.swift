@@ -1,7 +1,8 @@
 /// The way between trackers: a broker, or a multicast group, that loses, repeats, delays, reorders and holds messages,
 /// and delivers old ones again; and links that work in one direction, or slowly, or not at all.
 ///
-/// It carries values. Each pair of trackers has its own link; who has lost its bus neither sends nor hears.
+/// It carries values. Each ordered pair of trackers has its own link, with its own chance; who has lost its bus neither
+/// sends nor hears.
 
 import Primitives
 
@@ -36,6 +37,7 @@ public struct BusOptions: Sendable, Hashable {
 
 package struct SimulatedBus: Sendable {
     private struct Link: Sendable {
+        var random: RandomStream
         /// Until when nothing gets through.
         var blockedUntil = Instant(nanoseconds: 0)
         /// Until when all is held.
@@ -45,19 +47,44 @@ package struct SimulatedBus: Sendable {
         var extraDelay = Duration.zero
         /// When what was sent last arrives, where nothing overtakes.
         var lastArrival = Instant(nanoseconds: 0)
+
+        mutating func carry(_ options: BusOptions, _ now: Instant) -> Fate {
+            var fate = Fate()
+            guard blockedUntil <= now, !strikes(options.lossPerMille) else { return fate }
+            fate.first = arrival(options, now)
+            if strikes(options.repeatPerMille) { fate.second = arrival(options, now) }
+            if strikes(options.redeliveredPerMille) {
+                fate.third = now + random.between(.milliseconds(1), options.maxRedeliveryDelay)
+            }
+            return fate
+        }
+
+        private mutating func arrival(_ options: BusOptions, _ now: Instant) -> Instant {
+            var delay = random.between(options.minDelay, options.maxDelay)
+            if strikes(options.stragglerPerMille) {
+                delay = random.between(options.maxDelay, options.maxStragglerDelay)
+            }
+            if slowUntil > now { delay = delay + extraDelay }
+            var time = max(now, cloggedUntil) + delay
+            if !options.isReordering {
+                time = max(time, lastArrival)
+                lastArrival = time
+            }
+            return time
+        }
+
+        private mutating func strikes(_ perMille: Int) -> Bool { perMille > 0 && random.below(1000) < perMille }
     }
 
     package var options: BusOptions
     private let count: Int
     /// By sender, then receiver.
     private var links: [Link]
-    private var random: RandomStream
 
-    package init(count: Int, options: BusOptions, random: RandomStream) {
+    package init(count: Int, options: BusOptions, seed: UInt64) {
         self.count = count
         self.options = options
-        self.random = random
-        links = Array(repeating: Link(), count: count * count)
+        links = (0..<count * count).map { Link(random: RandomStream(seed, .link, $0 / count, $0 % count)) }
     }
 
     /// When the copies of a message arrive; nil for none.
@@ -69,30 +96,8 @@ package struct SimulatedBus: Sendable {
     }
 
     package mutating func carry(from sender: Int, to receiver: Int, now: Instant) -> Fate {
-        var fate = Fate()
-        let place = sender * count + receiver
-        guard links[place].blockedUntil <= now, !strikes(options.lossPerMille) else { return fate }
-        fate.first = arrival(place, now)
-        if strikes(options.repeatPerMille) { fate.second = arrival(place, now) }
-        if strikes(options.redeliveredPerMille) {
-            fate.third = now + random.between(.milliseconds(1), options.maxRedeliveryDelay)
-        }
-        return fate
+        links[sender * count + receiver].carry(options, now)
     }
-
-    private mutating func arrival(_ place: Int, _ now: Instant) -> Instant {
-        var delay = random.between(options.minDelay, options.maxDelay)
-        if strikes(options.stragglerPerMille) { delay = random.between(options.maxDelay, options.maxStragglerDelay) }
-        if links[place].slowUntil > now { delay = delay + links[place].extraDelay }
-        var time = max(now, links[place].cloggedUntil) + delay
-        if !options.isReordering {
-            time = max(time, links[place].lastArrival)
-            links[place].lastArrival = time
-        }
-        return time
-    }
-
-    private mutating func strikes(_ perMille: Int) -> Bool { perMille > 0 && random.below(1000) < perMille }
 
     // MARK: - Trouble
 
@@ -125,6 +130,6 @@ package struct SimulatedBus: Sendable {
     /// All works, from here on; what is on its way arrives.
     package mutating func heal() {
         options = .healed
-        for place in links.indices { links[place] = Link() }
+        for place in links.indices { links[place] = Link(random: links[place].random) }
     }
 }

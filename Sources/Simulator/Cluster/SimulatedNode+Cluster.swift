@@ -16,6 +16,7 @@ extension SimulatedNode {
         checks.willStep(node: number, event: event, at: now)
         _ = step(event, .other, now: now, into: &effects)
         let sight = checks.stepped(node: number, event: event, machine: &machine!, effects: effects, at: now)
+        if case .some = sight.pending { pendingAt = now }
         trace.absorb(now, 1, number)
         trace.absorb(number, event, sight.position.index, sight.digest, effects)
         if trace.isRecording { trace.line(now, number, event, effects, machine!.inspection) }

@@ -27,6 +27,8 @@ public struct ClusterRun: Sendable, Hashable {
         /// Somebody sends junk.
         case strangers
         case scrapers
+        /// Somebody asks over HTTP.
+        case visitors
     }
 
     public var seed: UInt64
@@ -38,10 +40,14 @@ public struct ClusterRun: Sendable, Hashable {
     public var nodes: Int?
     public var seconds: Int?
     public var clients: Int?
-    /// The numbers of the faults by the clock that are carried out; nil for all.
-    public var faults: [Int]?
-    /// The numbers of the strikes at bad moments that are carried out; nil for all.
-    public var strikes: [Int]?
+    /// The numbers of the trackers that are there, from 1, with their ids; nil for all.
+    public var onlyTrackers: [Int]?
+    /// The numbers of the clients and scrapers that are there, from 0; nil for all.
+    public var onlyClients: [Int]?
+    /// The faults by the clock that are carried out; nil for all.
+    public var faults: [ChosenFault]?
+    /// The strikes at bad moments that are carried out; nil for all.
+    public var strikes: [ClusterStrike]?
     /// What is left out.
     public var without: [Noise] = []
 
@@ -78,7 +84,12 @@ public struct ClusterRun: Sendable, Hashable {
         var scenario = ClusterScenario(seed: seed, profile: chosenProfile, nodes: nodes)
         if let ground { scenario.options.harden(ground) }
         if let seconds { scenario.options.coreLength = .seconds(Int64(seconds)) }
-        if let clients { scenario.options.clientCount = clients }
+        if let clients {
+            scenario.options.clientCount = clients
+            scenario.options.makeRoom()
+        }
+        scenario.options.onlyTrackers = onlyTrackers
+        scenario.options.onlyClients = onlyClients
         scenario.options.faults.onlyFaults = faults
         scenario.options.faults.onlyStrikes = strikes
         for noise in without { scenario.options.leaveOut(noise) }
@@ -93,25 +104,39 @@ public struct ClusterRun: Sendable, Hashable {
         if let nodes { words.append("--nodes \(nodes)") }
         if let seconds { words.append("--seconds \(seconds)") }
         if let clients { words.append("--clients \(clients)") }
-        func list(_ name: String, _ items: [String]?) {
+        func list(_ name: String, _ items: [some CustomStringConvertible]?) {
             guard let items else { return }
-            words.append("\(name) \(items.isEmpty ? "none" : items.joined(separator: ","))")
+            words.append("\(name) \(items.isEmpty ? "none" : items.map(\.description).joined(separator: ","))")
         }
-        list("--faults", faults?.map(String.init))
-        list("--strikes", strikes?.map(String.init))
+        list("--only-trackers", onlyTrackers)
+        list("--only-clients", onlyClients)
+        list("--faults", faults)
+        list("--strikes", strikes)
         if !without.isEmpty { list("--without", without.map(\.rawValue)) }
         return words.joined(separator: " ")
     }
 
     /// Reads `3,7,12`, or `none`; rising order, each once.
-    public static func numbers(_ text: String) -> [Int]? {
+    ///
+    /// - Parameter least: the least number that there is.
+    public static func numbers(_ text: String, from least: Int = 1) -> [Int]? {
+        items(text) { part in Int(part).flatMap { $0 >= least ? $0 : nil } }.map { Array(Set($0)).sorted() }
+    }
+
+    /// Reads `3,17/4`, or `none`.
+    public static func faults(_ text: String) -> [ChosenFault]? { items(text) { ChosenFault($0) } }
+
+    /// Reads `2-okSent-1,3-halfWay-2`, or `none`.
+    public static func strikes(_ text: String) -> [ClusterStrike]? { items(text) { ClusterStrike($0) } }
+
+    private static func items<Item>(_ text: String, _ read: (Substring) -> Item?) -> [Item]? {
         if text == "none" { return [] }
-        var numbers: [Int] = []
+        var items: [Item] = []
         for part in text.split(separator: ",", omittingEmptySubsequences: false) {
-            guard let number = Int(part), number >= 1 else { return nil }
-            if !numbers.contains(number) { numbers.append(number) }
+            guard let item = read(part) else { return nil }
+            items.append(item)
         }
-        return numbers.sorted()
+        return items
     }
 }
 
@@ -125,7 +150,8 @@ extension ClusterOptions {
         case .polling: maxPollDelay = .microseconds(200)
         case .latecomers: (maxStartDelay, latecomerDelay) = (.milliseconds(100), .zero)
         case .strangers: strangerCount = 0
-        case .scrapers: scraperCount = 0
+        case .scrapers: hasScrapers = false
+        case .visitors: visitorCount = 0
         }
     }
 
@@ -135,7 +161,10 @@ extension ClusterOptions {
         if spareCount > 0 { words.append("\(spareCount) spare") }
         if unnumberedCount > 0 { words.append("\(unnumberedCount) without an id") }
         words.append("\(coreLength.wholeMilliseconds / 1000) s of faults")
-        words.append("\(clientCount) clients, \(scraperCount) scrapers, \(swarmCount) swarms")
+        if let onlyTrackers { words.append("only tracker \(onlyTrackers.map(String.init).joined(separator: ", "))") }
+        let people = (0..<clientCount + scraperCount).filter(hasClient)
+        let clients = people.count { $0 < clientCount }
+        words.append("\(clients) clients, \(people.count - clients) scrapers, \(swarmCount) swarms")
         func perMille(_ count: Int, _ what: String) { if count > 0 { words.append("\(count) ‰ \(what)") } }
         perMille(bus.lossPerMille, "messages lost")
         perMille(bus.repeatPerMille, "repeated")
@@ -144,16 +173,16 @@ extension ClusterOptions {
         perMille(network.lossPerMille, "datagrams lost")
         perMille(disk.failPerMille, "writes failing")
         let kinds = faults.meanGap == nil ? [] : faults.kinds.map { "\($0)" }
-        words += ClusterOptions.summary("faults", kinds, faults.onlyFaults)
+        words += ClusterOptions.summary("faults", kinds, faults.onlyFaults?.map(\.description))
         let moments = ClusterMoment.allCases.filter { faults.struckOneIn[$0.rawValue] > 0 }.map { "\($0)" }
-        words += ClusterOptions.summary("strikes at", moments, faults.onlyStrikes)
+        words += ClusterOptions.summary("strikes at", moments, faults.onlyStrikes?.map(\.description))
         return words.joined(separator: ", ")
     }
 
     /// - Parameter numbers: of those that are carried out; nil for all.
-    private static func summary(_ what: String, _ kinds: [String], _ numbers: [Int]?) -> [String] {
+    private static func summary(_ what: String, _ kinds: [String], _ numbers: [String]?) -> [String] {
         guard !kinds.isEmpty, numbers != [] else { return [] }
-        let only = numbers.map { " (only number \($0.map(String.init).joined(separator: ", ")))" } ?? ""
+        let only = numbers.map { " (only number \($0.joined(separator: ", ")))" } ?? ""
         return ["\(what)\(only): \(kinds.joined(separator: " "))"]
     }
 }

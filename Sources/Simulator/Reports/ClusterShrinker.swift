@@ -1,7 +1,9 @@
 /// Makes a failing run of a cluster smaller, as long as it breaks the same promise first.
 ///
-/// Noise goes first, since most failures need none of it; then faults and strikes, then time, clients and trackers; and
-/// all of it again, until nothing more can go: what could not go while something else was there may go now.
+/// Noise goes first, since most failures need none of it; then trackers and clients, then faults and strikes, then
+/// time, then the length and the strength of each fault; and all of it again, until nothing more can go: what could not
+/// go while something else was there may go now. Whatever stays is what it was, since each part has a stream of its own
+/// (`StreamName.swift`).
 
 import Primitives
 import TrackerLogic
@@ -42,17 +44,21 @@ public struct ClusterShrinker: Sendable {
     ///   - progress: told after each step how many runs were tried, and what is left.
     public mutating func shrink(_ result: ClusterResult, progress: (Int, ClusterRun) -> Void = { _, _ in }) {
         let options = run.scenario.options
-        // Numbers that no run has come to are nothing to leave out.
-        run.faults = run.faults ?? (0..<result.tally.faultsDrawn).map { $0 + 1 }
-        run.strikes = run.strikes ?? (0..<result.tally.strikesDrawn).map { $0 + 1 }
+        // What no run has come to is nothing to leave out.
+        run.faults = run.faults ?? (0..<result.tally.faultsDrawn).map { ChosenFault($0 + 1) }
+        run.strikes = run.strikes ?? result.strikes
         var last: ClusterRun?
         while last != run, shrinker.triesLeft > 0 {
             last = run
             shrinkNoise()
             progress(tries, run)
+            shrinkPeople()
+            progress(tries, run)
             shrinkFaults()
             progress(tries, run)
-            shrinkSize(options, result)
+            shrinkTime(options, result)
+            progress(tries, run)
+            weakenFaults()
             progress(tries, run)
         }
     }
@@ -64,6 +70,20 @@ public struct ClusterShrinker: Sendable {
         return max(ClusterRun.secondsRange.lowerBound, Int((end + 999_999_999) / 1_000_000_000))
     }
 
+    /// Leaves out as much of a list as can be.
+    private mutating func shrink<Item>(
+        _ list: WritableKeyPath<ClusterRun, [Item]?>, _ items: [Item], atLeast floor: Int
+    ) {
+        let base = run
+        let kept = shrinker.fewest(items) { [isStillFailing, invariant] items in
+            guard items.count >= floor else { return false }
+            var run = base
+            run[keyPath: list] = items
+            return isStillFailing(run, invariant)
+        }
+        if kept.count < items.count { run[keyPath: list] = kept }
+    }
+
     private mutating func shrinkNoise() {
         let base = run
         let noises = ClusterRun.Noise.allCases.filter { !base.without.contains($0) }
@@ -73,49 +93,57 @@ public struct ClusterShrinker: Sendable {
         run = run.keeping(kept)
     }
 
+    /// Trackers and clients: those that stay keep their numbers, and all that they do.
+    private mutating func shrinkPeople() {
+        let options = run.scenario.options
+        // A cluster without trackers has no master either; that is no failure.
+        shrink(\.onlyTrackers, run.onlyTrackers ?? (0..<options.nodeCount).map { $0 + 1 }, atLeast: 1)
+        let clients = (0..<options.clientCount + options.scraperCount).filter(options.hasClient)
+        shrink(\.onlyClients, clients, atLeast: 0)
+    }
+
     private mutating func shrinkFaults() {
-        var base = run
-        let faults = shrinker.fewest(base.faults ?? []) { [isStillFailing, invariant] faults in
-            var run = base
-            run.faults = faults
-            return isStillFailing(run, invariant)
-        }
-        base.faults = faults
-        base.strikes = shrinker.fewest(base.strikes ?? []) { [isStillFailing, invariant] strikes in
-            var run = base
-            run.strikes = strikes
-            return isStillFailing(run, invariant)
-        }
-        run = base
+        shrink(\.faults, run.faults ?? [], atLeast: 0)
+        shrink(\.strikes, run.strikes ?? [], atLeast: 0)
     }
 
-    private mutating func shrinkSize(_ options: ClusterOptions, _ result: ClusterResult) {
+    /// Makes each fault that is left as short and as weak as it can be.
+    private mutating func weakenFaults() {
+        for place in (run.faults ?? []).indices {
+            for factor in [64, 8, 4, 2] {
+                var candidate = run
+                guard let fault = run.faults?[place], ChosenFault.divisorRange.contains(fault.divisor * factor) else {
+                    continue
+                }
+                candidate.faults?[place].divisor = fault.divisor * factor
+                if keep(candidate) { break }
+            }
+        }
+    }
+
+    private mutating func shrinkTime(_ options: ClusterOptions, _ result: ClusterResult) {
         let seconds = ClusterShrinker.seconds(options, result)
-        if run.seconds.map({ $0 > seconds }) ?? true { tryNumber(\.seconds, seconds) }
-        let now = run.scenario.options
-        shrink(\.seconds, from: Int(now.coreLength.wholeSeconds), downTo: ClusterRun.secondsRange.lowerBound)
-        shrink(\.clients, from: now.clientCount, downTo: ClusterRun.clientRange.lowerBound)
-        shrink(\.nodes, from: now.nodeCount, downTo: ClusterRun.nodeRange.lowerBound)
-    }
-
-    /// Keeps a number if the run still fails with it.
-    private mutating func tryNumber(_ number: WritableKeyPath<ClusterRun, Int?>, _ value: Int) {
-        var candidate = run
-        candidate[keyPath: number] = value
-        if shrinker.holds(candidate, { [isStillFailing, invariant] in isStillFailing($0, invariant) }) {
-            run = candidate
+        if run.seconds.map({ $0 > seconds }) ?? true {
+            var candidate = run
+            candidate.seconds = seconds
+            _ = keep(candidate)
         }
-    }
-
-    /// Finds the least number with which the run still fails.
-    private mutating func shrink(_ number: WritableKeyPath<ClusterRun, Int?>, from value: Int, downTo floor: Int) {
         let base = run
-        let least = shrinker.least(value, downTo: floor) { [isStillFailing, invariant] value in
+        let now = Int(run.scenario.options.coreLength.wholeSeconds)
+        let floor = ClusterRun.secondsRange.lowerBound
+        let least = shrinker.least(now, downTo: floor) { [isStillFailing, invariant] value in
             var run = base
-            run[keyPath: number] = value
+            run.seconds = value
             return isStillFailing(run, invariant)
         }
-        if least < value { run[keyPath: number] = least }
+        if least < now { run.seconds = least }
+    }
+
+    /// Goes on with a run if it still fails.
+    private mutating func keep(_ candidate: ClusterRun) -> Bool {
+        let fails = shrinker.holds(candidate) { [isStillFailing, invariant] in isStillFailing($0, invariant) }
+        if fails { run = candidate }
+        return fails
     }
 }
 

@@ -1,0 +1,154 @@
+/// Whoever is left out of a world, or comes in later, moves nobody else's draws.
+
+import Primitives
+import Simulator
+import Testing
+import TrackerLogic
+
+@Suite("Chance", .computes)
+struct ChanceTests {
+    private static let profiles = ClusterProfile.allCases
+
+    /// Lines up to the moment at which what was left out would have had its say.
+    private func before(_ moment: Instant, _ result: ClusterResult) -> [TraceLine] {
+        result.lines.filter { $0.time < moment }
+    }
+
+    /// The lines in which faults by the clock begin that depend on nobody's state, by number.
+    private func blindFaults(_ result: ClusterResult) -> [String: TraceLine] {
+        let blind = [" partition ", "one-way partition, ", " deaf links, "]
+        var found: [String: TraceLine] = [:]
+        for line in result.lines where blind.contains(where: { line.text.contains(" begins:\($0)") }) {
+            var line = line
+            line.columns = []
+            found[line.text.split(separator: " ")[1].description] = line
+        }
+        return found
+    }
+
+    @Test(arguments: profiles)
+    func `a fault that is left out leaves the others where, when and what they were`(_ profile: ClusterProfile) {
+        var compared = 0
+        for seed: UInt64 in 0..<60 {
+            var run = ClusterRun(seed: seed, profile: profile)
+            let whole = run.scenario.run(recordsTrace: true)
+            let faults = blindFaults(whole)
+            guard whole.violations.isEmpty, !faults.isEmpty, whole.tally.faultsDrawn > 3 else { continue }
+            for left in [1, whole.tally.faultsDrawn / 2] {
+                run.faults = (1...whole.tally.faultsDrawn).filter { $0 != left }.map { ChosenFault($0) }
+                let less = run.scenario.run(recordsTrace: true)
+                var expected = faults
+                expected["\(left)"] = nil
+                #expect(blindFaults(less) == expected, "\(run.command)")
+                compared += expected.count
+                let cause = "fault \(left)"
+                guard let began = whole.lines.first(where: { $0.text.contains(cause) })?.time else {
+                    // Nobody saw it: it was drawn, and hit nobody.
+                    continue
+                }
+                #expect(before(began, less) == before(began, whole), "\(run.command)")
+            }
+        }
+        #expect(compared > 20)
+    }
+
+    @Test(arguments: profiles)
+    func `one kind of faults more leaves those of other kinds as they were`(_ profile: ClusterProfile) {
+        var compared = 0
+        for seed: UInt64 in 0..<60 {
+            var scenario = ClusterScenario(seed: seed, profile: profile)
+            guard !scenario.options.faults.kinds.contains(.clockStep) else { continue }
+            let few = blindFaults(scenario.run(recordsTrace: true))
+            scenario.options.faults.kinds.append(.clockStep)
+            let more = blindFaults(scenario.run(recordsTrace: true))
+            // It takes the place of some, and the others stay.
+            #expect(more.allSatisfy { few[$0.key] == $0.value }, "seed \(seed)")
+            compared += more.count
+        }
+        #expect(compared > 10)
+    }
+
+    /// When each client first comes, for what, and whom it asks.
+    private func arrivals(_ result: ClusterResult) -> [String: TraceLine] {
+        var found: [String: TraceLine] = [:]
+        for line in result.lines where line.kinds == .clients && line.text.contains(" starts with ") {
+            var line = line
+            line.columns = []
+            let name = line.text.split(separator: " ")[1].description
+            found[name] = found[name] ?? line
+        }
+        return found
+    }
+
+    @Test(arguments: profiles)
+    func `a client that is left out changes nothing before it comes, and no other's coming`(_ profile: ClusterProfile) {
+        for seed: UInt64 in 0..<10 {
+            var run = ClusterRun(seed: seed, profile: profile)
+            let whole = run.scenario.run(recordsTrace: true)
+            let options = run.scenario.options
+            let all = arrivals(whole)
+            guard whole.violations.isEmpty,
+                let late = all.max(by: { ($0.value.time, $0.key) < ($1.value.time, $1.key) })
+            else { continue }
+            run.onlyClients = (0..<options.clientCount + options.scraperCount).filter { "\($0)" != late.key }
+            let less = run.scenario.run(recordsTrace: true)
+            var expected = all
+            expected[late.key] = nil
+            #expect(arrivals(less) == expected, "\(run.command)")
+            #expect(before(late.value.time, less) == before(late.value.time, whole), "\(run.command)")
+            #expect(!less.lines.contains { $0.text.hasPrefix("client \(late.key) ") })
+        }
+    }
+
+    @Test(arguments: profiles)
+    func `trackers that are left out leave the others their ids, their starts and their lives`(
+        _ profile: ClusterProfile
+    ) {
+        var compared = 0
+        for seed: UInt64 in 0..<20 {
+            var run = ClusterRun(seed: seed, profile: profile, nodes: 5)
+            guard run.scenario.options.spareCount == 0, run.scenario.options.unnumberedCount == 0 else { continue }
+            // Nobody dies, so that each says something in its first life.
+            (run.faults, run.strikes) = ([], [])
+            let whole = run.scenario.run(recordsHistory: true)
+            run.onlyTrackers = [1, 3, 4]
+            let less = run.scenario.run(recordsTrace: true, recordsHistory: true)
+            #expect(less.violations.isEmpty, "\(run.command): \(less.violations)")
+            func firstLives(_ result: ClusterResult) -> [Int: UInt64] {
+                Dictionary(
+                    result.history.letters.map { ($0.from, $0.incarnation) }, uniquingKeysWith: { old, _ in old })
+            }
+            func starts(_ result: ClusterResult) -> [Int: Instant] {
+                let starts = result.transitions.filter { $0.kind == .started }.map { ($0.node, $0.time) }
+                return Dictionary(starts, uniquingKeysWith: { old, _ in old })
+            }
+            let (kept, was) = (starts(less), starts(whole))
+            #expect(kept == was.filter { [0, 2, 3].contains($0.key) }, "\(run.command)")
+            let lives = firstLives(less)
+            #expect(lives == firstLives(whole).filter { [0, 2, 3].contains($0.key) }, "\(run.command)")
+            #expect(Set(lives.keys) == [0, 2, 3])
+            compared += 1
+        }
+        #expect(compared > 3)
+    }
+
+    /// What strikes is named by the tracker and the moment, so leaving one out renames no other.
+    @Test(arguments: profiles)
+    func `a strike that is left out leaves all that came before it`(_ profile: ClusterProfile) {
+        var compared = 0
+        for seed: UInt64 in 0..<30 {
+            var run = ClusterRun(seed: seed, profile: profile)
+            let whole = run.scenario.run(recordsTrace: true)
+            guard whole.violations.isEmpty, let last = whole.strikes.last, whole.strikes.count > 1,
+                let line = whole.lines.first(where: { $0.text.contains("strike \(last) ") })
+            else { continue }
+            run.strikes = whole.strikes.dropLast()
+            let less = run.scenario.run(recordsTrace: true)
+            #expect(less.strikes == run.strikes)
+            #expect(before(line.time, less) == before(line.time, whole), "\(run.command)")
+            #expect(less.traceHash != whole.traceHash)
+            compared += 1
+        }
+        #expect(compared > 5)
+    }
+}
