@@ -199,10 +199,8 @@ extension TrackerNode {
                 admit(sender, keepalive.position, isWhole: keepalive.isWhole, now, &effects)
             }
             if cluster.following?.life == sender { masterMadeWay(now) }
-            // A voter that has promised more than this master has will not hear it again. One that stands just now is
-            // not to be outbid, for it would do the same, and so on; it asks for votes, or gives up.
-            let stands = keepalive.role == .candidate && !has(.candidateOutbid)
-            if phase == .master, epoch > election.epoch, keepalive.isWhole, !stands {
+            // A voter that has promised more than this master has will not hear it again.
+            if phase == .master, epoch > election.epoch, keepalive.isWhole {
                 standAgain(above: epoch, now, &effects)
             }
         }

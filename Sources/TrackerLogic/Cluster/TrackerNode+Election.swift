@@ -186,9 +186,19 @@ extension TrackerNode {
 
     /// A voter has promised an epoch that nobody leads: this master needs a higher one to be heard by it.
     mutating func standAgain(above epoch: Epoch, _ now: ClockReading, _ effects: inout Effects) {
+        guard !isClaimed(epoch) || has(.candidateOutbid) else { return }
         cluster.highestRound = max(cluster.highestRound, epoch.round)
         stepDown(.superseded(epoch), now, &effects)
         if mayVote { standInCluster(now, &effects) }
+    }
+
+    /// Whether the tracker that an epoch belongs to is there, and stands or leads.
+    ///
+    /// It is not to be outbid, for it would do the same, and so on: it gets the votes or gives up, and of two masters one
+    /// makes way for the other.
+    private func isClaimed(_ epoch: Epoch) -> Bool {
+        guard let other = cluster.neighbours[id: epoch.id], other.isUp else { return false }
+        return other.role == .candidate || other.role == .master
     }
 
     mutating func stepDown(_ reason: StepDownReason, _ now: ClockReading, _ effects: inout Effects) {
