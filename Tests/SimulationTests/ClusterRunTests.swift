@@ -119,6 +119,60 @@ struct ClusterRunTests {
         #expect(told < 200)
     }
 
+    /// Histories merge only after they have parted, so whatever shrinks must keep who parted them.
+    @Test(arguments: [ClusterProfile.classic, .lowest, .rotating])
+    func `a run of many faults shrinks to the few without which it does not happen`(_ profile: ClusterProfile) {
+        var shrunk = 0
+        for seed: UInt64 in 0..<40 where shrunk < 3 {
+            let run = ClusterRun(seed: seed, profile: profile)
+            let result = run.scenario.run()
+            let count = result.tally.faultsDrawn + result.strikes.count
+            guard result.tally.merges > 0, count >= 8 else { continue }
+            shrunk += 1
+            let happens: @Sendable (ClusterRun, Invariant) -> Bool = { run, _ in
+                run.scenario.run().tally.merges > 0
+            }
+            var shrinker = ClusterShrinker(run, breaking: .healedIsOne, isStillFailing: happens)
+            shrinker.shrink(result)
+            let small = shrinker.run
+            let left = (small.faults ?? []).count + (small.strikes ?? []).count
+            #expect(left <= 3, "\(run.command): \(count) became \(left)")
+            #expect(small.onlyTrackers.map { (2...3).contains($0.count) } ?? false, "\(small.command)")
+            #expect(happens(small, .healedIsOne), "\(small.command)")
+            // No single fault, strike, tracker or client of it is too much.
+            for place in (small.faults ?? []).indices {
+                var less = small
+                less.faults?.remove(at: place)
+                #expect(!happens(less, .healedIsOne), "\(less.command)")
+            }
+            // The same again: it hangs on nothing but the run.
+            var again = ClusterShrinker(run, breaking: .healedIsOne, isStillFailing: happens)
+            again.shrink(result)
+            #expect(again.run == small && again.tries == shrinker.tries)
+        }
+        #expect(shrunk > 0)
+    }
+
+    /// All trackers lose their bus by the script, so no fault has to stay.
+    @Test func `a run that is bound to fail shrinks to nothing, and fails on the same promise`() throws {
+        let scenario: @Sendable (ClusterRun) -> ClusterScenario = { run in
+            var scenario = run.scenario
+            let end = scenario.options.coreLength + .seconds(20)
+            scenario.options.script = [ClusterTurn(at: end, .brokerOutage(.seconds(60)))]
+            return scenario
+        }
+        let run = ClusterRun(seed: 8, profile: .paxos)
+        let result = scenario(run).run()
+        let broken = try #require(result.violations.first)
+        var shrinker = ClusterShrinker(run, breaking: broken.invariant, of: scenario)
+        shrinker.shrink(result)
+        #expect(shrinker.run.faults == [] && shrinker.run.strikes == [])
+        #expect((1...2).contains(shrinker.run.onlyTrackers?.count ?? 9))
+        #expect((shrinker.run.onlyClients?.count ?? 9) <= 1)
+        #expect(shrinker.run.seconds == 1)
+        #expect(scenario(shrinker.run).run().violations.first?.invariant == broken.invariant)
+    }
+
     @Test func `shrinking ends when its runs are used up`() {
         let run = ClusterRun(seed: 3, profile: .paxos)
         var result = run.scenario.run()

@@ -83,17 +83,22 @@ public struct ClusterRun: Sendable, Hashable {
     public var scenario: ClusterScenario {
         var scenario = ClusterScenario(seed: seed, profile: chosenProfile, nodes: nodes)
         if let ground { scenario.options.harden(ground) }
-        if let seconds { scenario.options.coreLength = .seconds(Int64(seconds)) }
-        if let clients {
-            scenario.options.clientCount = clients
-            scenario.options.makeRoom()
-        }
-        scenario.options.onlyTrackers = onlyTrackers
-        scenario.options.onlyClients = onlyClients
-        scenario.options.faults.onlyFaults = faults
-        scenario.options.faults.onlyStrikes = strikes
-        for noise in without { scenario.options.leaveOut(noise) }
+        apply(to: &scenario.options)
         return scenario
+    }
+
+    /// Changes in a scenario what this run leaves out, shortens or names otherwise; not its trackers in all.
+    public func apply(to options: inout ClusterOptions) {
+        if let seconds { options.coreLength = .seconds(Int64(seconds)) }
+        if let clients {
+            options.clientCount = clients
+            options.makeRoom()
+        }
+        options.onlyTrackers = onlyTrackers
+        options.onlyClients = onlyClients
+        options.faults.onlyFaults = faults
+        options.faults.onlyStrikes = strikes
+        for noise in without { options.leaveOut(noise) }
     }
 
     /// The command that runs exactly this.
@@ -120,7 +125,8 @@ public struct ClusterRun: Sendable, Hashable {
     ///
     /// - Parameter least: the least number that there is.
     public static func numbers(_ text: String, from least: Int = 1) -> [Int]? {
-        items(text) { part in Int(part).flatMap { $0 >= least ? $0 : nil } }.map { Array(Set($0)).sorted() }
+        guard let all = items(text, { part in Int(part).flatMap { $0 >= least ? $0 : nil } }) else { return nil }
+        return all.enumerated().filter { !all[..<$0.offset].contains($0.element) }.map(\.element).sorted()
     }
 
     /// Reads `3,17/4`, or `none`.

@@ -16,26 +16,26 @@ public struct ClusterShrinker: Sendable {
     public private(set) var run: ClusterRun
     public let invariant: Invariant
     private var shrinker: Shrinker
+    private let scenario: @Sendable (ClusterRun) -> ClusterScenario
     private let isStillFailing: @Sendable (ClusterRun, Invariant) -> Bool
 
     /// - Parameters:
     ///   - run: breaks the invariant.
     ///   - isStillFailing: whether a run breaks the invariant before any other; by running it, where not given.
+    ///   - scenario: of a run; what the run says where not given.
     public init(
         _ run: ClusterRun, breaking invariant: Invariant, maxTries: Int = ClusterShrinker.maxTries,
-        isStillFailing: @escaping @Sendable (ClusterRun, Invariant) -> Bool = ClusterShrinker.breaks
+        isStillFailing: (@Sendable (ClusterRun, Invariant) -> Bool)? = nil,
+        of scenario: @escaping @Sendable (ClusterRun) -> ClusterScenario = { $0.scenario }
     ) {
         self.run = run
         self.invariant = invariant
-        self.isStillFailing = isStillFailing
+        self.scenario = scenario
+        self.isStillFailing = isStillFailing ?? { scenario($0).run().violations.first?.invariant == $1 }
         shrinker = Shrinker(maxTries: maxTries)
     }
 
     public var tries: Int { shrinker.tries }
-
-    public static func breaks(_ run: ClusterRun, _ invariant: Invariant) -> Bool {
-        run.scenario.run().violations.first?.invariant == invariant
-    }
 
     /// Shrinks the run.
     ///
@@ -43,7 +43,7 @@ public struct ClusterShrinker: Sendable {
     ///   - result: what came of the run as it is.
     ///   - progress: told after each step how many runs were tried, and what is left.
     public mutating func shrink(_ result: ClusterResult, progress: (Int, ClusterRun) -> Void = { _, _ in }) {
-        let options = run.scenario.options
+        let options = scenario(run).options
         // What no run has come to is nothing to leave out.
         run.faults = run.faults ?? (0..<result.tally.faultsDrawn).map { ChosenFault($0 + 1) }
         run.strikes = run.strikes ?? result.strikes
@@ -95,7 +95,7 @@ public struct ClusterShrinker: Sendable {
 
     /// Trackers and clients: those that stay keep their numbers, and all that they do.
     private mutating func shrinkPeople() {
-        let options = run.scenario.options
+        let options = scenario(run).options
         // A cluster without trackers has no master either; that is no failure.
         shrink(\.onlyTrackers, run.onlyTrackers ?? (0..<options.nodeCount).map { $0 + 1 }, atLeast: 1)
         let clients = (0..<options.clientCount + options.scraperCount).filter(options.hasClient)
@@ -129,7 +129,7 @@ public struct ClusterShrinker: Sendable {
             _ = keep(candidate)
         }
         let base = run
-        let now = Int(run.scenario.options.coreLength.wholeSeconds)
+        let now = Int(scenario(run).options.coreLength.wholeSeconds)
         let floor = ClusterRun.secondsRange.lowerBound
         let least = shrinker.least(now, downTo: floor) { [isStillFailing, invariant] value in
             var run = base

@@ -2,11 +2,14 @@
 ///
 ///     planted-bugs [--bug NAME]… [--budget SEEDS] [--starts NUMBER] [--control SEEDS] [--markdown] [--verbose]
 ///     planted-bugs --trace NAME SEED [clean]
+///     planted-bugs --shrink NAME
 ///     planted-bugs --explorer
 ///     planted-bugs --explore NAME
 ///
-/// The second prints what happens in one scenario with a mistake, or on its ground without. The third has the explorer
-/// look for mistakes, in all schedules of small clusters; the last prints the shortest schedule in which one is met.
+/// The second prints what happens in one scenario with a mistake, or on its ground without. The third makes the first
+/// run that a mistake breaks as small as it can be, and fails where it breaks another promise then. The fourth has
+/// the explorer look for mistakes, in all schedules of small clusters; the last prints the shortest schedule in which
+/// one is met.
 ///
 /// Ends with 1 where a mistake is not found within its budget, and where the logic without any mistake alarms: then
 /// the alarm is false, or the mistake is nobody's plan.
@@ -75,6 +78,13 @@ if arguments.first == "--trace" {
     for line in result.trace { print(line) }
     print(result.tally)
     exit(0)
+}
+
+if arguments.first == "--shrink" {
+    guard arguments.count == 2, let plant = arguments.last.flatMap(Plant.find) else {
+        stop("--shrink needs the name of a mistake")
+    }
+    exit(Smallest.find(plant) ? 0 : 1)
 }
 
 if arguments.first == "--explore-worker" || arguments.first == "--explore" {
