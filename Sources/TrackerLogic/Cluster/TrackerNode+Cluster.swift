@@ -199,10 +199,7 @@ extension TrackerNode {
                 admit(sender, keepalive.position, isWhole: keepalive.isWhole, now, &effects)
             }
             if cluster.following?.life == sender { masterMadeWay(now) }
-            // A voter that has promised more than this master has will not hear it again.
-            if phase == .master, epoch > election.epoch, keepalive.isWhole {
-                standAgain(above: epoch, now, &effects)
-            }
+            if phase == .master, epoch > election.epoch, keepalive.isWhole { voterLost(place, epoch, now, &effects) }
         }
     }
 

@@ -184,6 +184,16 @@ extension TrackerNode {
 
     // MARK: - Leaving office
 
+    /// A voter has promised more than this master has, and will not hear it again.
+    mutating func voterLost(_ place: Int, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects) {
+        guard isQuorumMode, cluster.neighbours[place].role == .slave, !has(.candidateOutbid) else {
+            return standAgain(above: epoch, now, &effects)
+        }
+        // Somebody leads that epoch whom this master may not hear, nor be heard by: they would outbid each other by
+        // what the voter tells them, for as long as that lasts.
+        stepDown(.superseded(epoch), now, &effects)
+    }
+
     /// A voter has promised an epoch that nobody leads: this master needs a higher one to be heard by it.
     mutating func standAgain(above epoch: Epoch, _ now: ClockReading, _ effects: inout Effects) {
         guard !isClaimed(epoch) || has(.candidateOutbid) else { return }
