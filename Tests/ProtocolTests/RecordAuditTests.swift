@@ -137,6 +137,40 @@ struct RecordAuditTests {
         }
     }
 
+    /// Each with its seal.
+    @Test func `a number beyond its bound`() {
+        func excess(_ change: (inout Record) -> Void) -> UInt64? {
+            var record = Record()
+            record.mark = nil
+            change(&record)
+            if let promise = record.promise {
+                record.head.epoch = promise.epoch
+                record.head.promise = RecordSeal.of(promise, salt: record.salt)
+            }
+            record.seals = record.chunks.map { RecordSeal.of($0, salt: record.salt) }
+            record.head.snapshot = record.seals.reduce(0, &+)
+            guard case .beyondBounds(let excess)? = record.judge() else { return nil }
+            return excess.found
+        }
+        #expect(excess { _ in } == nil)
+        #expect(excess { $0.promise?.epoch.round = NumberBounds.round } == nil)
+        #expect(excess { $0.promise?.epoch.round = NumberBounds.round + 1 } == NumberBounds.round + 1)
+        #expect(excess { $0.promise?.shardCount = 0 } == 0)
+        #expect(excess { $0.promise?.shardCount = 3 } == 3)
+        #expect(excess { $0.promise?.shardCount = NumberBounds.shardCount * 2 } == UInt64(NumberBounds.shardCount) * 2)
+        #expect(excess { $0.chunks[0].index = NumberBounds.index } == nil)
+        #expect(excess { $0.chunks[0].index = NumberBounds.index + 1 } == NumberBounds.index + 1)
+        #expect(excess { $0.chunks[1].number = .max } == UInt64(UInt32.max))
+        #expect(excess { $0.head.turn = .max } == .max)
+        #expect(excess { $0.head.lastIndex = .max } == .max)
+        #expect(excess { $0.head.trimmedThrough = .max } == .max)
+        #expect(
+            excess {
+                $0.mark = RecordMark(salt: $0.salt, head: $0.head)
+                $0.mark?.head.turn = .max
+            } == .max)
+    }
+
     @Test func `a head is read back as it was written`() {
         let head = Record().head
         #expect(RecordHead(bytes: head.bytes) == head)

@@ -173,6 +173,32 @@ import Wire
         }
     }
 
+    /// Sealed, and beyond what a tracker can go on from: a round that overflows with the next election, and the like.
+    @Test func aNumberBeyondItsBoundIsDamageThatIsNamed() throws {
+        var round = Self.promise
+        round.epoch.round = NumberBounds.round + 1
+        var shards = Self.promise
+        shards.shardCount = 3
+        let cases: [(Persist.Change, String)] = [
+            (.promise(round), "its promised round is 4611686018427387905"),
+            (.promise(shards), "its number of shards, a power of two, is 3"),
+            (.append(index: NumberBounds.index + 1, entry: [1]), "its last entry is 4611686018427387905"),
+            (
+                .saveChunk(SnapshotChunk(number: 1, index: .max, bytes: [1])),
+                "its index of chunk 1 is 18446744073709551615"
+            ),
+        ]
+        for (change, words) in cases {
+            try StorageTest.inDirectory { directory in
+                let store = try OpenStore(directory)
+                #expect(store.write(change) == [nil])
+                store.close()
+                let detail = damage(directory)
+                #expect(detail?.contains(words) == true, "\(detail ?? "whole")")
+            }
+        }
+    }
+
     /// Bits flipped at random, in each file of a record in turn: it is refused, or it is what it was.
     ///
     /// `DAMAGES=1000` has so many instead.

@@ -11,7 +11,8 @@ import Wire
 
 @Suite(.ownThreads) struct StorageRecordTests {
     private let promise = Promise(
-        epoch: Epoch(round: .max, id: 7), incarnation: .max - 1, secret: ClusterSecret(1, .max, 3, 1 << 63),
+        epoch: Epoch(round: NumberBounds.round, id: 7), incarnation: .max - 1,
+        secret: ClusterSecret(1, .max, 3, 1 << 63),
         shardCount: 1024)
 
     private func entry(_ index: UInt64, bytes: [UInt8]? = nil) -> Persist.Change {
@@ -242,7 +243,7 @@ import Wire
         switch random.below(20) {
         case 0:
             var next = promise
-            next.epoch.round = random.next()
+            next.epoch.round = random.next() >> 2
             next.isWhole = random.oneIn(2)
             model.promise = next
             return .promise(next)

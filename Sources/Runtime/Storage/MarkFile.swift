@@ -14,6 +14,7 @@
 import Foundation
 import Primitives
 import TrackerLogic
+import Wire
 
 final class MarkFile: @unchecked Sendable {
     /// What is there when a record is opened.
@@ -58,6 +59,8 @@ final class MarkFile: @unchecked Sendable {
     // MARK: - Opening
 
     /// Reads the mark of a directory.
+    ///
+    /// - Throws: where the system cannot open it, or can read neither slot.
     static func find(in directory: String) throws(StoreError) -> Found {
         let path = path(directory)
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
@@ -67,13 +70,18 @@ final class MarkFile: @unchecked Sendable {
         }
         defer { _ = Foundation.close(descriptor) }
         var slots: [Slot?] = []
+        var failure: Int32?
         for place in 0..<2 {
             var bytes = [UInt8](repeating: 0, count: slotSize)
-            let count = pread(descriptor, &bytes, slotSize, off_t(place * slotSize))
-            // What cannot be read at all is as good as changed.
+            var count = pread(descriptor, &bytes, slotSize, off_t(place * slotSize))
+            while count < 0, errno == EINTR { count = pread(descriptor, &bytes, slotSize, off_t(place * slotSize)) }
+            if count < 0 { failure = errno }
+            // A slot that cannot be read at all is as good as changed: the other one is there for that.
             slots.append(count == slotSize ? slot(bytes, at: place) : nil)
         }
         guard let newest = slots.compactMap({ $0 }).max(by: { $0.generation < $1.generation }) else {
+            // A disk that fails is no damage yet: what it holds may be all right on another one.
+            if let failure { throw StoreError(errorNumber: failure, path: path) }
             return .unreadable
         }
         return .mark(newest, isOtherSound: !slots.contains(nil))
@@ -123,7 +131,8 @@ final class MarkFile: @unchecked Sendable {
         let offset = off_t(generation & 1) * off_t(MarkFile.slotSize)
         var count = pwrite(descriptor, bytes, bytes.count, offset)
         while count < 0, errno == EINTR { count = pwrite(descriptor, bytes, bytes.count, offset) }
-        guard count == bytes.count else { throw MarkFailure(errorNumber: errno) }
+        // A write that ends early has met the end of the room.
+        guard count == bytes.count else { throw MarkFailure(errorNumber: count < 0 ? errno : ENOSPC) }
         guard durability == .process || fdatasync(descriptor) == 0 else { throw MarkFailure(errorNumber: errno) }
     }
 
@@ -147,7 +156,7 @@ final class MarkFile: @unchecked Sendable {
             let head = RecordHead(bytes: Array(bytes[40..<40 + RecordHead.byteCount]))
         else { return nil }
         let generation = span.u64(at: 16)
-        guard generation & 1 == UInt64(place) else { return nil }
+        guard generation & 1 == UInt64(place), generation <= NumberBounds.index else { return nil }
         return Slot(
             generation: generation, mark: RecordMark(salt: span.u64(at: 24), head: head), boot: span.u64(at: 32))
     }

@@ -110,7 +110,9 @@ public final class Store: Sendable {
         defer { withExtendedLifetime(lock) {} }
         let path = directory + "/tracker.sqlite"
         var floor = Promise.something
-        if case .mark(let slot, _) = try MarkFile.find(in: directory) { floor = max(floor, slot.mark.head.epoch) }
+        if case .mark(let slot, _) = try MarkFile.find(in: directory), slot.mark.head.excess == nil {
+            floor = max(floor, slot.mark.head.epoch)
+        }
         if let promise = StoreExaminer.promise(path) { floor = max(floor, promise.epoch) }
         let place = try StoreFile.placeAside(path)
         try? FileManager.default.copyItem(atPath: MarkFile.path(directory), toPath: place + "-mark")

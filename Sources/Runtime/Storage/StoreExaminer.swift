@@ -61,7 +61,9 @@ struct StoreExaminer: Sendable {
         guard case .mark(let slot, _) = mark, slot.mark.head.epoch > .zero else { return nil }
         var system = SystemRandomNumberGenerator()
         let secret = ClusterSecret(system.next(), system.next(), system.next(), system.next())
-        return .afterLoss(epoch: slot.mark.head.epoch, secret: secret, shardCount: options.shardCount)
+        // An epoch that cannot be is none that was promised.
+        let epoch = slot.mark.head.excess == nil ? slot.mark.head.epoch : .zero
+        return .afterLoss(epoch: epoch, secret: secret, shardCount: options.shardCount)
     }
 
     /// What an operator should know though the record is whole.

@@ -57,13 +57,14 @@ struct StoreRecovery {
         }
         guard let salt else { return }
         try? StoreRecovery.forEachChunk(db) { chunk, seal in
-            guard seal == RecordSeal.of(chunk, salt: salt) else { return }
+            guard seal == RecordSeal.of(chunk, salt: salt), chunk.excess == nil else { return }
             try visit(.chunk(chunk))
         }
         var last: UInt64?
         try? StoreRecovery.forEachEntry(db) { index, bytes, seal in
             guard index > head?.trimmedThrough ?? 0 else { return }
-            guard index == last.map({ $0 + 1 }) ?? index, seal == RecordSeal.of(entry: bytes, index: index, salt: salt)
+            guard index == last.map({ $0 + 1 }) ?? index, index <= NumberBounds.index,
+                seal == RecordSeal.of(entry: bytes, index: index, salt: salt)
             else { throw RecordDamage.entry(index) }
             last = index
             try visit(.entry(index: index, bytes: bytes))
@@ -84,6 +85,7 @@ struct StoreRecovery {
             row = columns.blob(0)
         }
         guard let head = RecordHead(sealed: row, salt: salt) else { throw RecordDamage.headUnreadable }
+        if let excess = head.excess { throw RecordDamage.beyondBounds(excess) }
         return (salt, head)
     }
 
@@ -94,6 +96,7 @@ struct StoreRecovery {
         return UInt64(bitPattern: salt)
     }
 
+    /// - Throws: `RecordDamage` where a number in it is beyond its bound.
     static func promise(_ db: Database) throws -> Promise? {
         var numbers: [String: Int64] = [:]
         var secret: [UInt8] = []
@@ -105,7 +108,9 @@ struct StoreRecovery {
                 numbers[key] = columns.integer(1)
             }
         }
-        return Promise(numbers: numbers, secret: secret)
+        let promise = Promise(numbers: numbers, secret: secret)
+        if let excess = promise?.excess { throw RecordDamage.beyondBounds(excess) }
+        return promise
     }
 
     private static func forEachChunk(_ db: Database, _ body: (SnapshotChunk, UInt64) throws -> Void) throws {

@@ -44,13 +44,16 @@ public struct RecordAudit: Sendable {
     /// - Parameters:
     ///   - salt: of the record that the head was read from.
     ///   - mark: nil where a loss of power may have taken it back, so that it says nothing.
+    /// - Throws: also where a number in the head is beyond its bound, whatever its seal says.
     public init(
         _ head: RecordHead, salt: UInt64, mark: RecordMark?, planted configuration: NodeConfiguration? = nil
     ) throws(RecordDamage) {
         self.head = head
         self.salt = salt
         last = head.trimmedThrough
+        if let excess = head.excess { throw .beyondBounds(excess) }
         guard let mark, configuration?.has(.markIgnored) != true else { return }
+        if let excess = mark.head.excess { throw .beyondBounds(excess) }
         guard mark.salt == salt else { throw .markOfAnother }
         guard head.turn >= mark.head.turn else {
             throw .olderThanMark(found: head.lastIndex, marked: mark.head.lastIndex)
@@ -63,6 +66,7 @@ public struct RecordAudit: Sendable {
     public mutating func check(_ promise: Promise?) throws(RecordDamage) {
         let seal = promise.map { RecordSeal.of($0, salt: salt) } ?? 0
         guard seal == head.promise, promise?.epoch ?? .zero == head.epoch else { throw .promise }
+        if let excess = promise?.excess { throw .beyondBounds(excess) }
     }
 
     /// Chunks come in any order.
@@ -70,6 +74,7 @@ public struct RecordAudit: Sendable {
     /// - Parameter seal: that was written with it.
     public mutating func check(_ chunk: SnapshotChunk, seal: UInt64) throws(RecordDamage) {
         guard seal == RecordSeal.of(chunk, salt: salt) else { throw .chunk(chunk.number) }
+        if let excess = chunk.excess { throw .beyondBounds(excess) }
         snapshot &+= seal
     }
 
@@ -207,6 +212,8 @@ public enum RecordDamage: Error, Sendable, Hashable {
     case entry(UInt64)
     case entryMissing(UInt64)
     case chain(UInt64)
+    /// A number that no tracker comes to: everything that is added to it later could overflow.
+    case beyondBounds(NumberExcess)
 }
 
 extension RecordDamage: CustomStringConvertible {
@@ -227,6 +234,7 @@ extension RecordDamage: CustomStringConvertible {
         case .entry(let index): "entry \(index) of the log is not what was written"
         case .entryMissing(let index): "entry \(index) is missing from the log"
         case .chain(let index): "entry \(index) of the log does not follow the one before it"
+        case .beyondBounds(let excess): "\(excess)"
         }
     }
 }
