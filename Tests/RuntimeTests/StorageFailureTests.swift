@@ -145,4 +145,61 @@ import Wire
             #expect(try Recovered.from(directory).indices == [1, 2])
         }
     }
+
+    /// The record holds the old state until the new one is there in one piece, and nothing of the new one before.
+    @Test func afterAReplacementThatFailedNothingOfTheNewStateIsTaken() throws {
+        try StorageTest.inDirectory { directory in
+            let store = try OpenStore(directory, options: limited(400_000))
+            let old = SnapshotChunk(number: 1, index: 1, bytes: [1])
+            let new = SnapshotChunk(number: 1, index: 100, bytes: [2])
+            let large = SnapshotChunk(number: 2, index: 100, bytes: [UInt8](repeating: 1, count: 500_000))
+            #expect(store.write(append(1), append(2), .saveChunk(old)) == [nil, nil, nil])
+            #expect(
+                store.write(.replaceAll(chunks: [new, large]), append(101), .saveChunk(new), .trim(through: 100))
+                    == [.full, .full, .full, .full])
+            #expect(store.write(append(101), append(3)) == [.full, .full])
+            let copy = directory + "-copy"
+            try StorageTest.copy(directory, to: copy)
+            let found = try Recovered.from(copy)
+            #expect(found.indices == [1, 2])
+            #expect(found.chunks == [old])
+
+            #expect(store.write(.replaceAll(chunks: [new]), append(101)) == [nil, nil])
+            store.close()
+            let replaced = try Recovered.from(directory)
+            #expect(replaced.indices == [101])
+            #expect(replaced.chunks == [new])
+        }
+    }
+
+    @Test func whatBeginsARecordIsWrittenWholeOrNotAtAll() throws {
+        try StorageTest.inDirectory { directory in
+            let promise = Promise(
+                epoch: Epoch(round: 1, id: 1), incarnation: 2, secret: ClusterSecret(1, 2, 3, 4), shardCount: 1)
+            let large = SnapshotChunk(number: 1, index: 1, bytes: [UInt8](repeating: 1, count: 500_000))
+            let store = try Store.open(directory: directory, options: limited(400_000))
+            #expect(throws: StoreError.self) { try store.write([.promise(promise), .replaceAll(chunks: [large])]) }
+            store.close()
+            // Else it would say that it is whole, and hold nothing.
+            #expect(try Recovered.from(directory) == Recovered())
+        }
+    }
+
+    @Test func aMarkThatTheSystemCannotReadIsAnErrorAndNoDamage() throws {
+        try StorageTest.inDirectory { directory in
+            let store = try OpenStore(directory)
+            store.write(append(1))
+            store.close()
+            // A directory can be opened, and not be read as a file.
+            let mark = directory + "/tracker.mark"
+            try FileManager.default.moveItem(atPath: mark, toPath: mark + "-kept")
+            try FileManager.default.createDirectory(atPath: mark, withIntermediateDirectories: false)
+            #expect(throws: StoreError.failed(path: mark, reason: "Is a directory")) {
+                try Recovered.from(directory)
+            }
+            try FileManager.default.removeItem(atPath: mark)
+            try FileManager.default.moveItem(atPath: mark + "-kept", toPath: mark)
+            #expect(try Recovered.from(directory).indices == [1])
+        }
+    }
 }

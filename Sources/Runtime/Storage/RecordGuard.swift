@@ -6,13 +6,19 @@
 /// - entries behind one that was not appended, until that one is appended or the log is cut before it;
 /// - entries behind the place where the log was to be cut and was not, until it is, if only by an entry at that place,
 ///   which takes the place of all that was there;
-/// - a trim of the log after a chunk that was not saved, until it is: the snapshot might not hold what is trimmed.
+/// - a trim of the log after a chunk that was not saved, until it is: the snapshot might not hold what is trimmed;
+/// - after a replacement of everything that was not made: entries, cuts, chunks and trims, all of which mean the new
+///   state, where the record still holds the old one; and a promise that makes the record whole, for it is the new
+///   state that is whole. Only a replacement that is made ends that.
 ///
-/// Invariant: entries in the log follow each other without a gap.
+/// Any other promise is safe at any time: it stands for itself, and a tracker that cannot write down its epoch would
+/// lose its vote for nothing.
+///
+/// Invariant: entries in the log follow each other without a gap, and are of the history that the snapshot is of.
 
 import TrackerLogic
 
-struct RecordGuard: Sendable, Equatable {
+package struct RecordGuard: Sendable, Equatable {
     private struct Gap: Equatable {
         var index: UInt64
         var failure: StorageFailure
@@ -25,24 +31,34 @@ struct RecordGuard: Sendable, Equatable {
     /// Chunks whose last save failed, and why the first of them did.
     private var unsaved: Set<UInt32> = []
     private var unsavedFailure = StorageFailure.full
+    /// Why the last replacement of everything was not made; nil where it was.
+    private var unreplaced: StorageFailure?
+    /// Whether the record says of itself that it is whole.
+    private var isWhole: Bool
 
-    init() {}
+    /// - Parameter isWhole: what the promise in the record says; false where there is none.
+    package init(isWhole: Bool) { self.isWhole = isWhole }
 
     /// - Returns: why the change must not be made; nil where it may.
-    func refusal(of change: Persist.Change) -> StorageFailure? {
+    package func refusal(of change: Persist.Change) -> StorageFailure? {
         switch change {
         case .append(let index, _):
+            if let unreplaced { return unreplaced }
             if let missing, index > missing.index { return missing.failure }
             if let uncut, index > uncut.index { return uncut.failure }
             return nil
         case .trim:
-            return unsaved.isEmpty ? nil : unsavedFailure
-        case .promise, .truncate, .saveChunk, .replaceAll:
+            return unreplaced ?? (unsaved.isEmpty ? nil : unsavedFailure)
+        case .truncate, .saveChunk:
+            return unreplaced
+        case .promise(let promise):
+            return promise.isWhole && !isWhole ? unreplaced : nil
+        case .replaceAll:
             return nil
         }
     }
 
-    mutating func succeeded(_ change: Persist.Change) {
+    package mutating func succeeded(_ change: Persist.Change) {
         switch change {
         case .append(let index, _):
             if let gap = missing, index == gap.index { missing = nil }
@@ -55,13 +71,13 @@ struct RecordGuard: Sendable, Equatable {
         case .saveChunk(let chunk):
             unsaved.remove(chunk.number)
         case .replaceAll:
-            self = RecordGuard()
-        case .promise:
-            break
+            self = RecordGuard(isWhole: isWhole)
+        case .promise(let promise):
+            isWhole = promise.isWhole
         }
     }
 
-    mutating func failed(_ change: Persist.Change, _ failure: StorageFailure) {
+    package mutating func failed(_ change: Persist.Change, _ failure: StorageFailure) {
         switch change {
         case .append(let index, _):
             if missing.map({ index < $0.index }) ?? true { missing = Gap(index: index, failure: failure) }
@@ -70,7 +86,9 @@ struct RecordGuard: Sendable, Equatable {
         case .saveChunk(let chunk):
             if unsaved.isEmpty { unsavedFailure = failure }
             unsaved.insert(chunk.number)
-        case .promise, .trim, .replaceAll:
+        case .replaceAll:
+            unreplaced = failure
+        case .promise, .trim:
             break
         }
     }

@@ -38,7 +38,7 @@ final class RecordWriter {
     private(set) var hasTrimmedRows = true
 
     private struct State {
-        var holes = RecordGuard()
+        var holes: RecordGuard
         var head: RecordHead
     }
 
@@ -63,7 +63,7 @@ final class RecordWriter {
         self.mark = mark
         let (salt, head) = try StoreRecovery.head(db)
         self.salt = salt
-        state = State(head: head)
+        state = State(holes: RecordGuard(isWhole: try StoreRecovery.promise(db)?.isWhole == true), head: head)
         markedTurn = head.turn
         statements = try Statements(
             setMeta: PreparedStatement(db, "REPLACE INTO meta (key, value) VALUES (?, ?)"),
@@ -80,8 +80,12 @@ final class RecordWriter {
 
     /// Carries out writes in order.
     ///
-    /// - Parameter results: what became of each, appended in the same order.
-    func carryOut(_ group: ArraySlice<Persist>, results: inout [(PersistToken, StorageFailure?)]) -> Outcome {
+    /// - Parameters:
+    ///   - results: what became of each, appended in the same order.
+    ///   - isIndivisible: whether none is to be made where one of them cannot be.
+    func carryOut(
+        _ group: ArraySlice<Persist>, results: inout [(PersistToken, StorageFailure?)], isIndivisible: Bool = false
+    ) -> Outcome {
         var outcome = Outcome()
         if isBroken {
             for persist in group { results.append((persist.token, .broken)) }
@@ -111,6 +115,7 @@ final class RecordWriter {
             case .broken: fail(group, .broken, &results)
             // Who holds the database now holds it for the single writes too; each would wait as long again.
             case .locked: fail(group, .locked, &results)
+            case .full where isIndivisible, .readOnly where isIndivisible: fail(group, failure, &results)
             case .full, .readOnly: carryOutSingly(group, results: &results)
             }
         }

@@ -168,15 +168,18 @@ public final class Store: Sendable {
         if error.isUnreadable { life.monitor.withLock { life.isDamaged = true } }
     }
 
-    /// Makes writes at once, before `start`.
-    func write(_ changes: [Persist.Change]) throws(StoreError) {
+    /// Makes writes at once, before `start`: all of them, or none.
+    ///
+    /// What begins a record with what is left of another says first that it is whole: a part would be taken for all.
+    package func write(_ changes: [Persist.Change]) throws(StoreError) {
         precondition(life.monitor.withLock { life.phase == .opened }, "a record is begun before its store starts")
         do {
             let mark = try MarkFile.resume(in: (path as NSString).deletingLastPathComponent, options.durability)
             try writer.writeWithoutTransaction { db in
                 let persists = changes.map { Persist(token: PersistToken(0), change: $0) }
                 var results: [(PersistToken, StorageFailure?)] = []
-                let outcome = try RecordWriter(db, mark: mark).carryOut(persists[...], results: &results)
+                let outcome = try RecordWriter(db, mark: mark)
+                    .carryOut(persists[...], results: &results, isIndivisible: true)
                 if let failure = outcome.failure { throw StoreError.failed(path: path, reason: failure.reason) }
             }
         } catch {

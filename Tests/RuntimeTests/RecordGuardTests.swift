@@ -1,0 +1,88 @@
+/// Which changes are refused after one that failed, and until when.
+
+import Primitives
+import Runtime
+import Testing
+import TrackerLogic
+import Wire
+
+@Suite struct RecordGuardTests {
+    private static func promise(isWhole: Bool) -> Persist.Change {
+        .promise(
+            Promise(
+                epoch: Epoch(round: 3, id: 1), incarnation: 1, secret: ClusterSecret(1, 2, 3, 4), shardCount: 2,
+                isWhole: isWhole))
+    }
+
+    private static func append(_ index: UInt64) -> Persist.Change { .append(index: index, entry: [1]) }
+
+    private static func save(_ number: UInt32) -> Persist.Change {
+        .saveChunk(SnapshotChunk(number: number, index: 4, bytes: [1]))
+    }
+
+    private static let replace = Persist.Change.replaceAll(chunks: [SnapshotChunk(number: 0, index: 9, bytes: [1])])
+
+    private struct Row {
+        var isWhole = true
+        /// What was made and what was not, in this order.
+        var past: [(Persist.Change, StorageFailure?)]
+        var allowed: [Persist.Change] = []
+        var refused: [Persist.Change] = []
+        var line = #line
+    }
+
+    private static let everythingNew = [append(5), append(10), .truncate(from: 3), .trim(through: 4), save(1), save(0)]
+
+    private static let rows: [Row] = [
+        Row(past: [], allowed: everythingNew + [replace, promise(isWhole: true), promise(isWhole: false)]),
+        // Entries and cuts.
+        Row(past: [(append(5), .full)], allowed: [append(5), append(4), .trim(through: 4)], refused: [append(6)]),
+        Row(past: [(append(5), .full), (append(5), nil)], allowed: [append(6)]),
+        Row(past: [(append(5), .full), (.truncate(from: 5), nil)], allowed: [append(6)]),
+        Row(past: [(.truncate(from: 5), .full)], allowed: [append(5)], refused: [append(6)]),
+        Row(past: [(.truncate(from: 5), .full), (append(4), nil)], allowed: [append(6)]),
+        // Chunks.
+        Row(past: [(save(1), .full)], allowed: [save(1), save(2), append(5)], refused: [.trim(through: 2)]),
+        Row(past: [(save(1), .full), (save(2), nil)], refused: [.trim(through: 2)]),
+        Row(past: [(save(1), .full), (save(1), nil)], allowed: [.trim(through: 2)]),
+        // The record holds the old state, and what comes now is of the new one.
+        Row(past: [(replace, .full)], allowed: [replace], refused: everythingNew),
+        // Its own word about the old state stands; whatever it promises is the tracker's to promise.
+        Row(past: [(replace, .full)], allowed: [promise(isWhole: true), promise(isWhole: false)]),
+        // The old state was given up before: to call it whole would bring it back as the new one.
+        Row(
+            isWhole: false, past: [(replace, .full)], allowed: [promise(isWhole: false)],
+            refused: everythingNew + [promise(isWhole: true)]),
+        Row(
+            past: [(promise(isWhole: false), nil), (replace, .full)], allowed: [promise(isWhole: false), replace],
+            refused: [promise(isWhole: true)]),
+        Row(past: [(promise(isWhole: false), .full), (replace, .full)], allowed: [promise(isWhole: true)]),
+        // What would mend a gap in the old log mends nothing here.
+        Row(past: [(append(5), .full), (replace, .full)], refused: [append(5)]),
+        Row(past: [(replace, .full), (promise(isWhole: false), nil)], refused: everythingNew),
+        // Only a replacement that is made ends it, and with it all that came before.
+        Row(past: [(replace, .full), (replace, .full)], refused: everythingNew),
+        Row(
+            isWhole: false, past: [(append(5), .full), (save(1), .full), (replace, .full), (replace, nil)],
+            allowed: everythingNew + [promise(isWhole: true)]),
+    ]
+
+    @Test func whatMeansSomethingElseAfterAFailureIsRefused() {
+        for row in Self.rows {
+            var holes = RecordGuard(isWhole: row.isWhole)
+            for (change, failure) in row.past {
+                if let failure { holes.failed(change, failure) } else { holes.succeeded(change) }
+            }
+            for change in row.allowed { #expect(holes.refusal(of: change) == nil, "line \(row.line): \(change)") }
+            for change in row.refused { #expect(holes.refusal(of: change) == .full, "line \(row.line): \(change)") }
+        }
+    }
+
+    @Test func aRefusalSaysWhatStoodInTheWay() {
+        var holes = RecordGuard(isWhole: true)
+        holes.failed(Self.append(5), .full)
+        holes.failed(Self.replace, .locked)
+        #expect(holes.refusal(of: Self.append(6)) == .locked)
+        #expect(holes.refusal(of: Self.save(1)) == .locked)
+    }
+}
