@@ -1,0 +1,131 @@
+"""A disk that fails calls on single files: the tracker says so and ends, or refuses and goes on; it neither traps nor
+takes that for a damaged record, and nobody is told what the disk may not have.
+"""
+
+import errno
+import os
+import pathlib
+import subprocess
+import unittest
+
+import bep15
+from namespaces import wait_until
+from serving import TrackerTest, require_tracker
+
+setUpModule = require_tracker
+
+SYSTEM = 74
+SOURCE = pathlib.Path(__file__).parent / "failing_disk.c"
+
+
+class FailingDisk(TrackerTest):
+
+    def setUp(self):
+        library = self.directory / "failing_disk.so"
+        subprocess.run(["cc", "-O1", "-Wall", "-shared", "-fPIC", "-o", library, SOURCE, "-ldl"], check=True)
+        self.faults = self.directory / "faults"
+        self.options = {"environment": {"LD_PRELOAD": str(library), "FAILING_DISK": str(self.faults)}}
+
+    def fail(self, *faults):
+        """From now on so many (call, file, error)s."""
+        draft = self.directory / "faults.new"
+        draft.write_text("".join(f"{call} {name} {number}\n" for call, name, number in faults))
+        draft.rename(self.faults)
+
+    def mend(self):
+        self.faults.unlink()
+
+    def swarms(self, count):
+        return [bytes([number]) * 20 for number in range(count)]
+
+    def record(self, flags=()):
+        """A place with a record as `kill -9` leaves it."""
+        place = self.place()
+        tracker = self.serve(place, *flags, **self.options)
+        client = self.client(tracker)
+        for swarm in self.swarms(5):
+            client.announce(swarm, 7_000, left=0)
+        tracker.kill()
+        return place
+
+    def assert_whole(self, tracker):
+        self.assertEqual(self.client(tracker).scrape(*self.swarms(5)), [bep15.Scraped(1, 0, 0)] * 5)
+
+    def test_what_cannot_be_read_is_said_and_left_alone(self):
+        for name in ["tracker.mark", "tracker.sqlite", "tracker.sqlite-wal"]:
+            with self.subTest(name):
+                place = self.record()
+                before = {path.name: path.read_bytes() for path in place.data.iterdir() if "shm" not in path.name}
+                self.fail(("read", name, errno.EIO))
+                tracker = self.start(place, **self.options)
+                self.assertEqual(tracker.wait(20), SYSTEM, tracker.words)
+                file = "tracker.mark" if name == "tracker.mark" else "tracker.sqlite"
+                self.assertIn(f"{place.data / file} cannot be used: ", tracker.words)
+                self.assertRegex(tracker.words, "(disk I/O|Input/output) error")
+                # The record may be in order: nobody is to give a part of it up for this.
+                self.assertNotIn("--accept-loss", tracker.words)
+                self.mend()
+                for kept, content in before.items():
+                    self.assertEqual((place.data / kept).read_bytes(), content, kept)
+                self.assert_whole(self.serve(place, **self.options))
+
+    def test_after_a_mark_that_was_not_written_nobody_is_answered(self):
+        for call, number in [("write", errno.ENOSPC), ("write", errno.EIO), ("sync", errno.EIO)]:
+            with self.subTest(call=call, number=number):
+                place = self.record()
+                tracker = self.serve(place, **self.options)
+                client = self.client(tracker)
+                client.announce(b"b" * 20, 7_000, left=0)
+                self.fail((call, "tracker.mark", number))
+                with self.assertRaises(bep15.TrackerError):
+                    client.announce(b"n" * 20, 7_000, left=0)
+                self.assertEqual(tracker.wait(20), SYSTEM, tracker.words)
+                for words in [f"its mark could not be written: {os.strerror(number)}", "Look after its disk",
+                              "Check the disk, then start the tracker again"]:
+                    self.assertIn(words, tracker.words)
+                # While it lasts, no start ends in a trap, or in an answer.
+                tracker = self.start(place, **self.options)
+                wait_until(lambda: tracker.status is not None or self.is_refused(tracker), 20, lambda: tracker.words)
+                if tracker.status is None:
+                    tracker.wait(20)
+                self.assertEqual(tracker.status, SYSTEM, tracker.words)
+                self.mend()
+                tracker = self.serve(place, **self.options)
+                self.assert_whole(tracker)
+                self.assertEqual(self.client(tracker).scrape(b"b" * 20), [bep15.Scraped(1, 0, 0)])
+                self.client(tracker).announce(b"n" * 20, 7_000, left=0)
+
+    def is_refused(self, tracker):
+        try:
+            tracker.client(timeout=0.3, tries=1).announce(b"n" * 20, 7_000, left=0)
+        except bep15.TrackerError:
+            return True
+        except bep15.Silence:
+            return False
+        raise AssertionError(f"a mark cannot be written, and the tracker answered:\n{tracker.words}")
+
+    def test_a_log_without_room_is_refused_and_served_again(self):
+        place = self.record()
+        tracker = self.serve(place, **self.options)
+        client = self.client(tracker)
+        client.announce(b"b" * 20, 7_000, left=0)
+        self.fail(("write", "tracker.sqlite-wal", errno.ENOSPC))
+        with self.assertRaisesRegex(bep15.TrackerError, "store"):
+            client.announce(b"n" * 20, 7_000, left=0)
+        self.mend()
+        wait_until(lambda: not self.is_refused_now(client), 10, lambda: tracker.words)
+        tracker.kill()
+        tracker = self.serve(place, **self.options)
+        self.assert_whole(tracker)
+        self.assertEqual(self.client(tracker).scrape(b"b" * 20, b"n" * 20), [bep15.Scraped(1, 0, 0)] * 2)
+
+    def is_refused_now(self, client):
+        try:
+            client.announce(b"n" * 20, 7_000, left=0)
+            return False
+        except bep15.TrackerError:
+            return True
+
+
+if __name__ == "__main__":
+    unittest.main()
