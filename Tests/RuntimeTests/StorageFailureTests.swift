@@ -202,4 +202,19 @@ import Wire
             #expect(try Recovered.from(directory).indices == [1])
         }
     }
+
+    @Test(.timeLimit(.minutes(1))) func aStoreThatCannotStartCanBeClosed() throws {
+        try StorageTest.inDirectory { directory in
+            let store = try Store.open(directory: directory, options: StorageTest.quick)
+            try store.recover { _ in }
+            let mark = directory + "/tracker.mark"
+            try FileManager.default.removeItem(atPath: mark)
+            try FileManager.default.createDirectory(atPath: mark, withIntermediateDirectories: false)
+            #expect(throws: StoreError.failed(path: mark, reason: "Is a directory")) {
+                try store.start(onCompletion: { _ in })
+            }
+            // A thread that never began is not waited for.
+            store.close()
+        }
+    }
 }

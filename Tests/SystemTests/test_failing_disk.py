@@ -15,6 +15,7 @@ from serving import TrackerTest, require_tracker
 setUpModule = require_tracker
 
 SYSTEM = 74
+RECORD = ["tracker.mark", "tracker.sqlite", "tracker.sqlite-wal"]
 SOURCE = pathlib.Path(__file__).parent / "failing_disk.c"
 
 
@@ -52,10 +53,10 @@ class FailingDisk(TrackerTest):
         self.assertEqual(self.client(tracker).scrape(*self.swarms(5)), [bep15.Scraped(1, 0, 0)] * 5)
 
     def test_what_cannot_be_read_is_said_and_left_alone(self):
-        for name in ["tracker.mark", "tracker.sqlite", "tracker.sqlite-wal"]:
+        for name in RECORD:
             with self.subTest(name):
                 place = self.record()
-                before = {path.name: path.read_bytes() for path in place.data.iterdir() if "shm" not in path.name}
+                before = {name: (place.data / name).read_bytes() for name in RECORD}
                 self.fail(("read", name, errno.EIO))
                 tracker = self.start(place, **self.options)
                 self.assertEqual(tracker.wait(20), SYSTEM, tracker.words)
@@ -68,6 +69,14 @@ class FailingDisk(TrackerTest):
                 for kept, content in before.items():
                     self.assertEqual((place.data / kept).read_bytes(), content, kept)
                 self.assert_whole(self.serve(place, **self.options))
+
+    def test_a_record_that_cannot_be_begun_ends_the_tracker(self):
+        """The mark is written, and fails when it is read again, behind the opening of the ports."""
+        self.fail(("read", "tracker.mark", errno.EIO))
+        place = self.place()
+        tracker = self.start(place, **self.options)
+        self.assertEqual(tracker.wait(20), SYSTEM, tracker.words)
+        self.assertIn(f"{place.data / 'tracker.mark'} cannot be used: Input/output error", tracker.words)
 
     def test_after_a_mark_that_was_not_written_nobody_is_answered(self):
         for call, number in [("write", errno.ENOSPC), ("write", errno.EIO), ("sync", errno.EIO)]:

@@ -207,14 +207,21 @@ public final class Store: Sendable {
             precondition(life.phase == .opened, "a store is started once")
             life.phase = .started
         }
-        keeper.start()
         do {
             let mark = try MarkFile.resume(in: (path as NSString).deletingLastPathComponent, options.durability)
-            try StorageThread(
-                database: writer, mark: mark, inbox: inbox, keeper: keeper, statistics: box,
-                durability: options.durability, onCompletion: onCompletion, onObservation: onObservation
-            ).start()
+            keeper.start()
+            do {
+                try StorageThread(
+                    database: writer, mark: mark, inbox: inbox, keeper: keeper, statistics: box,
+                    durability: options.durability, onCompletion: onCompletion, onObservation: onObservation
+                ).start()
+            } catch {
+                keeper.stop()
+                throw error
+            }
         } catch {
+            // To close it is to wait for no thread then.
+            life.monitor.withLock { life.phase = .opened }
             throw StoreError(error, path: path)
         }
     }
