@@ -47,7 +47,7 @@ extension ClusterWorld {
 
     /// The operator stops the whole cluster.
     mutating func stopAll(_ way: ClusterStop) {
-        wholeStop = WholeStop(beganAt: now, emptiedBefore: emptyings)
+        wholeStop = WholeStop(beganAt: now, emptiedBefore: timesEmptied)
         trace.line(now, [.commands], "the operator stops the whole cluster, \(way)")
         switch way {
         case .byOrder:
@@ -80,10 +80,13 @@ extension ClusterWorld {
         violate(.stopEnds, "trackers run \((now - stop.beganAt).wholeMilliseconds) ms after the cluster was stopped")
     }
 
+    /// By a master that said so, or by an entry that one before it had left.
+    private var timesEmptied: Int { emptyings + checks.emptiedShards }
+
     /// Whether the swarms went with the cluster that was stopped.
     mutating func checkWholeStop() {
         guard let stop = wholeStop else { return }
-        let isEmptied = emptyings > stop.emptiedBefore
+        let isEmptied = timesEmptied > stop.emptiedBefore
         if !options.keepsSwarms, !isEmptied {
             violate(.stopEmptiesSwarms, "the cluster was stopped in good order, and goes on with its swarms")
         }

@@ -57,6 +57,8 @@ struct ClusterState: Sendable, Equatable {
     var aloneSince = Instant(nanoseconds: 0)
     /// Since when it misses the master.
     var suspectingSince: Instant?
+    /// When this master last stood again, above an epoch that a voter had promised.
+    var stoodAgainAt: Instant?
     /// When to stand, unless somebody else does.
     var standAt: Instant?
     /// Whether it was elected since it last heard a master, and nobody could send what it lacks: others go first.

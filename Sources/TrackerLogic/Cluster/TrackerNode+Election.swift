@@ -199,7 +199,11 @@ extension TrackerNode {
         guard !isClaimed(epoch) || has(.candidateOutbid) else { return }
         cluster.highestRound = max(cluster.highestRound, epoch.round)
         stepDown(.superseded(epoch), now, &effects)
-        if mayVote { standInCluster(now, &effects) }
+        // Two that do not hear each other would outbid each other without end: the second time it waits to be missed.
+        let isFirst = cluster.stoodAgainAt.map { now.monotonic - $0 >= policy.detectionTime } ?? true
+        guard mayVote, isFirst || has(.candidateOutbid) else { return }
+        cluster.stoodAgainAt = now.monotonic
+        standInCluster(now, &effects)
     }
 
     /// Whether the tracker that an epoch belongs to is there, and stands or leads.

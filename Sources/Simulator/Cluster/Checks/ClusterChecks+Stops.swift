@@ -36,9 +36,11 @@ extension ClusterChecks {
         if isEmpty { stops.emptyEpochs.append((epoch, step.sight.position.index + 1)) }
     }
 
-    /// A master has emptied all that it had.
+    /// How many shards were emptied.
+    package var emptiedShards: Int { stops.count }
+
+    /// A master has emptied all that it had, if that was anything.
     mutating func beganEmpty(_ step: ClusterStep) {
-        // In survivor mode others may know more than it did; that went with them.
         guard !promises.hasOneHistory, let epoch = step.sight.leads, stops.emptyEpochs.contains(where: { $0.epoch == epoch })
         else { return }
         ledger.close()
@@ -61,6 +63,8 @@ extension ClusterChecks {
     mutating func checkEmptied(_ shard: UInt32, _ header: EntryHeader, _ table: SwarmTable, _ step: ClusterStep) {
         stops.count += 1
         ledger.forget { table.shard(of: $0) == shard }
+        // In survivor mode others may know more than this one did; that went with them.
+        if !promises.hasOneHistory { ledger.close() }
         // A later master goes on with what one before it has left.
         guard !stops.emptyEpochs.contains(where: { $0.epoch.id == header.origin && $0.epoch <= header.epoch }) else { return }
         violate(
