@@ -167,6 +167,8 @@ class Stop(TrackerTest):
     def test_with_keep_swarms_an_orderly_stop_keeps_everything(self):
         place = self.place()
         tracker = self.serve(place, "--keep-swarms")
+        # The first entry is the interval that clients are told: a part of the state that the digest is of.
+        wait_until(lambda: tracker.node()["commitIndex"] > 0, 10, "the interval is decided")
         self.announce_some(tracker)
         before, counts = quiet_node(tracker)["digest"], self.client(tracker).scrape(*self.hashes())
         tracker.stop()

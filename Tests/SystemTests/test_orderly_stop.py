@@ -60,7 +60,7 @@ class OrderlyStop(unittest.TestCase):
                 swarms = self.announce(trackers, 1)
                 for member in trackers.members:
                     member.stop()
-                    trackers.wait_until_serving(preferred=False)
+                    wait_until(trackers.master, 20, trackers.views)
                     member.start()
                     trackers.wait_until_serving()
                 trackers.wait_until_equal()

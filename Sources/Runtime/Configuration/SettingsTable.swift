@@ -56,8 +56,8 @@ extension Setting {
         Setting(
             .keepSwarms, flag: "keep-swarms", .boolean(\.node.keepsSwarms),
             "Keep the swarms over an orderly stop; a crash never loses them.",
-            note: "A cluster stops when so many trackers have stopped in good order, none of them back, that no majority is "
-                + "left; it begins without swarms then. Swarms are kept where any that elects the first master is told so."),
+            note: "In a cluster they go when all who elect its next master had stopped in good order, and none of those "
+                + "was told to keep them."),
     ]
 
     private static let announcing = [

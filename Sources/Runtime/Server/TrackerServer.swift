@@ -89,7 +89,11 @@ public struct TrackerServer: Service {
     private func serve(_ services: [any Service]) async throws {
         // Stopped in reverse: first no new HTTP requests, then the node, which answers those that wait.
         var group = ServiceGroupConfiguration(
-            services: services.map { .init(service: $0, failureTerminationBehavior: .gracefullyShutdownGroup) },
+            services: services.map {
+                .init(
+                    service: $0, successTerminationBehavior: .gracefullyShutdownGroup,
+                    failureTerminationBehavior: .gracefullyShutdownGroup)
+            },
             gracefulShutdownSignals: [.sigterm, .sigint], logger: logger.atMost(.warning))
         // The node of a cluster hands over what it has, which takes it two detection times at most.
         let leave = configuration.node.cluster.map { $0.detectionTime * 2 } ?? .zero

@@ -235,7 +235,8 @@ extension RecordWriter {
             state.head.epoch = promise.epoch
             state.head.promise = RecordSeal.of(promise, salt: salt)
             if promise.leftInOrder {
-                // People find no swarms. The record keeps them, for the others may go on: then the tables are made anew.
+                // People find no swarms. The record keeps them, for the others may go on: then the tables are made
+                // anew.
                 try deleteRows(except: [0])
                 try db.execute(sql: "DELETE FROM tabled WHERE chunk <> 0")
             }

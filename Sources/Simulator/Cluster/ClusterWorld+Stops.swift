@@ -67,7 +67,7 @@ extension ClusterWorld {
     mutating func beginAnewWhenAllAreDown() {
         guard let stop = wholeStop, !stop.isOver, nodes.allSatisfy({ !$0.isUp }) else { return }
         wholeStop?.isOver = true
-        for node in nodes.indices {
+        for node in nodes.indices where options.hasTracker(node) {
             var random = RandomStream(seed, .newBeginning, node)
             let delay = random.between(.milliseconds(10), .seconds(2))
             queue.put(.nodeReturns(node, life: nodes[node].life), at: now + delay)

@@ -208,8 +208,8 @@ extension TrackerNode {
 
     /// Whether the tracker that an epoch belongs to is there, and stands or leads.
     ///
-    /// It is not to be outbid, for it would do the same, and so on: it gets the votes or gives up, and of two masters one
-    /// makes way for the other.
+    /// It is not to be outbid, for it would do the same, and so on: it gets the votes or gives up, and of two masters
+    /// one makes way for the other.
     private func isClaimed(_ epoch: Epoch) -> Bool {
         guard let other = cluster.neighbours[id: epoch.id], other.isUp else { return false }
         return other.role == .candidate || other.role == .master

@@ -280,6 +280,7 @@ extension TrackerNode {
             #endif
             let outcome = state.apply(update)
             count(outcome)
+            if case .emptyShard = update { noteEmptied(&effects) }
             if case .membersChanged = outcome { effects.observations.append(.membersChanged(state.members)) }
             if next < tickets.count, tickets.tickets[next].ordinal == ordinal {
                 let ticket = tickets.tickets[next]

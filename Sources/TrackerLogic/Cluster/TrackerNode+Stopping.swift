@@ -6,13 +6,13 @@
 /// Swarms are soft state, and an orderly stop of the cluster empties them, unless trackers are told to keep them. But
 /// who leaves cannot know whether the others stay: that is seen when they come back. The cluster has stopped in good
 /// order when a quorum of its voters has, each after its last vote: from then on nobody can have served. So each notes
-/// on its disk that it has left in good order, and takes the note back when it starts, before it says anything. A master
-/// that is elected by voters who all had that note empties the swarms by the log, before it serves. A tracker that has
-/// crashed, or runs still, has no such note: then the swarms stay, as after any crash.
+/// on its disk that it has left in good order, and takes the note back when it starts, before it says anything. A
+/// master that is elected by voters who all had that note empties the swarms by the log, before it serves. A tracker
+/// that has crashed, or runs still, has no such note: then the swarms stay, as after any crash.
 ///
 /// What the note says holds until the tracker votes for an entry that was not in its log when it stopped, confirms that
-/// its master is one, is welcomed by a master that goes on, or serves as master: a master that is lost before it has emptied the swarms leaves that to the
-/// next.
+/// its master is one, is welcomed by a master that goes on, or serves as master: a master that is lost before it has
+/// emptied the swarms leaves that to the next.
 ///
 /// Invariants: a life that has written its note votes no more; no note is on the disk when the next life votes.
 
@@ -127,8 +127,8 @@ extension TrackerNode {
         if case .inOrder(let lastIndex) = cluster.lastStop, index > lastIndex { cluster.lastStop = .forgotten }
     }
 
-    /// A master lets this tracker in: one that goes on, or one that is still about to empty the swarms, and may decide what
-    /// was left by the last lives before.
+    /// A master lets this tracker in: one that goes on, or one that is still about to empty the swarms, and may decide
+    /// what was left by the last lives before.
     mutating func noteStop(_ welcome: Welcome) {
         guard welcome.beginsEmpty else { return forgetStop() }
         guard case .inOrder(let lastIndex) = cluster.lastStop else { return }
@@ -143,6 +143,13 @@ extension TrackerNode {
         cluster.hasBegunEmpty = hadLeft && !voters.isEmpty && !configuration.keepsSwarms
         guard cluster.hasBegunEmpty else { return forgetStop() }
         commands.insert(.emptySwarms, at: 0)
+    }
+
+    /// A shard is emptied: by this master's own doing, or by an entry that the one before it had left.
+    mutating func noteEmptied(_ effects: inout Effects) {
+        guard phase == .master, !isBeginningEmpty, !cluster.hasBegunEmpty else { return }
+        cluster.hasBegunEmpty = true
+        effects.observations.append(.swarmsEmptied)
     }
 
     /// Whether the swarms of before the stop are still to go: until then, nobody is answered.

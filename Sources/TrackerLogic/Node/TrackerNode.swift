@@ -126,7 +126,8 @@ public struct TrackerNode: Sendable, Equatable {
         let isWhole = record?.isWhole ?? (configuration.cluster?.mode != .quorum || configuration.has(.amnesiacVotes))
         promise = Promise(
             epoch: configuration.has(.promiseForgotten) ? .zero : record?.epoch ?? .zero, incarnation: incarnation,
-            secret: secret, shardCount: shardCount, isWhole: isWhole, leftInOrder: record?.leftInOrder ?? false)
+            secret: secret, shardCount: shardCount, isWhole: isWhole,
+            leftInOrder: record?.leftInOrder ?? false)
         state = ReplicatedState(
             secret: secret, shardCount: shardCount, keepsMergeData: configuration.cluster?.mode == .survivor)
         durableEpoch = promise.epoch

@@ -35,8 +35,7 @@ struct ExpirySweep: Sendable, Hashable {
         return max(1, (shardCount + steps - 1) / steps)
     }
 
-    /// The first step is due at once: the interval that clients are told is decided before anybody is told one.
-    mutating func start(now: Instant) { deadline = now }
+    mutating func start(now: Instant) { deadline = now + ExpirySweep.minPace }
 
     /// The expiries that are due, as updates; none for shards where nobody is silent.
     ///

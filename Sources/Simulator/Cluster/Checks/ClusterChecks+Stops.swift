@@ -1,7 +1,7 @@
 /// The orderly stop of a cluster: it empties the swarms, and nothing else does.
 ///
-/// The promise, without a look at any note on a disk: a master may begin without swarms when so many voters have stopped
-/// in good order, each after the last vote that it gave, that nobody can have served since.
+/// The promise, without a look at any note on a disk: a master may begin without swarms when so many voters have
+/// stopped in good order, each after the last vote that it gave, that nobody can have served since.
 
 import Primitives
 import TrackerLogic
@@ -11,7 +11,8 @@ import Wire
 struct StopRecord: Sendable {
     /// For each tracker that has stopped in good order and not voted since, the last entry of its log.
     var leftAt: [UInt64?]
-    /// The epochs of masters that may begin without swarms, and the last entry that lives before the stop may have left.
+    /// The epochs of masters that may begin without swarms, and the last entry that lives before the stop may have
+    /// left.
     var emptyEpochs: [(epoch: Epoch, lastIndex: UInt64)] = []
     /// How often swarms were emptied.
     var count = 0
@@ -49,8 +50,8 @@ extension ClusterChecks {
     /// A tracker confirms its master, or serves as one: the cluster goes on.
     mutating func goesOn(_ node: Int) { stops.leftAt[node] = nil }
 
-    /// A tracker votes for an entry: the same, unless that was left before the stop, or a master is still about to empty
-    /// the swarms.
+    /// A tracker votes for an entry: the same, unless that was left before the stop, or a master is still about to
+    /// empty the swarms.
     mutating func goesOn(_ node: Int, votingFor ballot: Ballot, asMaster: Bool) {
         guard let index = stops.leftAt[node], ballot.index > index else { return }
         if let empty = stops.emptyEpochs.first(where: { $0.epoch == ballot.epoch }) {

@@ -129,6 +129,17 @@ struct Plant: Sendable {
         options.bus.maxDelay = .milliseconds(50)
     }
 
+    /// Trackers are stopped in good order or die, as many as like at one time.
+    @Sendable
+    private static func orderlyStops(_ options: inout ClusterOptions) {
+        (options.nodeCount, options.spareCount) = (3, 0)
+        options.faults.kinds = [.cleanStop, .crash]
+        options.faults.meanGap = .seconds(2)
+        options.faults.maxBlows = 40
+        options.faults.maxDown = 3
+        options.keepsSwarms = false
+    }
+
     /// Trackers lose sight of each other for moments.
     @Sendable
     private static func lostSight(_ options: inout ClusterOptions) {
@@ -311,6 +322,9 @@ struct Plant: Sendable {
         Plant(.connectionIDOfOne, .connectionIDsLast, on: group),
         Plant(.requestsDropped, .requestsAreKept, on: any),
         Plant(.unboundedBook, .queuesAreBounded, on: crowds),
+
+        Plant(.emptiedByOne, .onlyStopsEmptySwarms, within: 2000, on: orderlyStops),
+        Plant(.stopNoteKept, .onlyStopsEmptySwarms, within: 5000, on: orderlyStops),
 
         Plant(
             .staleWelcomeAccepted, .answeredSurvives, .healedIsAnswered, .healedIsOne, within: 20_000, in: survivors,
