@@ -56,8 +56,8 @@ extension Setting {
         Setting(
             .keepSwarms, flag: "keep-swarms", .boolean(\.node.keepsSwarms),
             "Keep the swarms over an orderly stop; a crash never loses them.",
-            note: "In a cluster they go when all who elect its next master had stopped in good order, and none of those "
-                + "was told to keep them."),
+            note: "In a cluster they go when all who elect its next master had stopped in good order, and none of "
+                + "those was told to keep them."),
     ]
 
     private static let announcing = [

@@ -76,6 +76,10 @@ extension ClusterWorld {
         _ node: Int, _ kind: ClusterHistory.Kind, _ text: String, by cause: String, for downtime: Duration
     ) {
         for write in nodes[node].disk.crash() { becomeDurable(node, write.change) }
+        // Its last word may be on the disk, and nobody has heard so.
+        if nodes[node].isStopping, nodes[node].disk.record.promise?.leftInOrder == true {
+            checks.leftInOrder(node: node)
+        }
         trace.show(node, "-")
         trace.line(
             now, [.faults, .lives], of: node, "\(text): \(cause); is down for \(Figure.seconds(downtime)) s")
@@ -113,7 +117,6 @@ extension ClusterWorld {
     /// A node has answered all it had to.
     private mutating func close(_ node: Int) {
         tally.stops += 1
-        if !options.keepsSwarms { checks.leftInOrder(node: node) }
         let downtime = isHealed ? .milliseconds(10) : seats[node].downtime
         trace.absorb(now, 4, node)
         leave(node, .stopped, "stops in good order", by: "the operator", for: downtime)

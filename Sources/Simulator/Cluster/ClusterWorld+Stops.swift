@@ -51,7 +51,9 @@ extension ClusterWorld {
         trace.line(now, [.commands], "the operator stops the whole cluster, \(way)")
         switch way {
         case .byOrder:
-            guard let master = seats.firstIndex(where: \.isMaster), nodes[master].isUp else { return stopAll(.together) }
+            guard let master = seats.firstIndex(where: \.isMaster), nodes[master].isUp else {
+                return stopAll(.together)
+            }
             // The others are told by it.
             for node in nodes.indices { nodes[node].isStopping = true }
             step(master, .commandReceived(.stopCluster))

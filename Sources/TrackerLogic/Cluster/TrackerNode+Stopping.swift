@@ -1,6 +1,6 @@
 /// The orderly stop of a tracker, and of a cluster.
 ///
-///     drain ──► hands its role over, answers who waits ──► `leave` ──► its last write: "left in good order" ──► stopped
+///     drain ──► hands its role over, answers who waits ──► `leave` ──► its last write: "left in order" ──► stopped
 ///     stop of the cluster, at the master ──► `stop` to all, until they have left ──► the same
 ///
 /// Swarms are soft state, and an orderly stop of the cluster empties them, unless trackers are told to keep them. But

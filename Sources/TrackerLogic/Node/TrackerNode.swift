@@ -351,7 +351,8 @@ public struct TrackerNode: Sendable, Equatable {
 
     /// When all that waits is answered, writes the last of the record.
     private mutating func finishDraining(_ effects: inout Effects) {
-        guard phase == .draining, !isClustered, proposal == nil, gathering.isEmpty, backlog.isEmpty, writes.isEmpty else { return }
+        guard phase == .draining, !isClustered, proposal == nil, gathering.isEmpty, backlog.isEmpty, writes.isEmpty
+        else { return }
         if configuration.keepsSwarms {
             stop(&effects)
         } else {

@@ -21,7 +21,7 @@ struct StopRecord: Sendable {
 }
 
 extension ClusterChecks {
-    /// A tracker has stopped in good order, and does not want the swarms to be kept.
+    /// A tracker has stopped in good order, as its disk says, and does not want the swarms to be kept.
     package mutating func leftInOrder(node: Int) { stops.leftAt[node] = nodes[node].disk.lastIndex }
 
     /// A tracker comes into office.
@@ -42,7 +42,8 @@ extension ClusterChecks {
 
     /// A master has emptied all that it had, if that was anything.
     mutating func beganEmpty(_ step: ClusterStep) {
-        guard !promises.hasOneHistory, let epoch = step.sight.leads, stops.emptyEpochs.contains(where: { $0.epoch == epoch })
+        guard !promises.hasOneHistory, let epoch = step.sight.leads,
+            stops.emptyEpochs.contains(where: { $0.epoch == epoch })
         else { return }
         ledger.close()
     }
@@ -67,7 +68,8 @@ extension ClusterChecks {
         // In survivor mode others may know more than this one did; that went with them.
         if !promises.hasOneHistory { ledger.close() }
         // A later master goes on with what one before it has left.
-        guard !stops.emptyEpochs.contains(where: { $0.epoch.id == header.origin && $0.epoch <= header.epoch }) else { return }
+        let isRight = stops.emptyEpochs.contains { $0.epoch.id == header.origin && $0.epoch <= header.epoch }
+        if isRight { return }
         violate(
             .onlyStopsEmptySwarms, at: step.time,
             "entry \(header.index) of epoch \(header.epoch) empties shard \(shard), and too few voters had stopped in "
