@@ -117,9 +117,6 @@ public enum PlantedBug: String, CaseIterable, Sendable {
 
     // State transfer and records.
 
-    /// A master lets a tracker without memory in, and so gives it its vote, without asking whether it is still one
-    /// (rule 9).
-    case newcomerUnconfirmed
     /// A newcomer takes itself for whole before it has all.
     case wholeTooEarly
     /// A snapshot is taken without the log behind it.

@@ -70,7 +70,7 @@ extension TrackerNode {
             cluster.neighbours[place].heardBlank = hello.heard
             cluster.neighbours[place].note(hello.position, whileAt: state.index)
             cluster.neighbours[place].isWhole = hello.isWhole
-            cluster.neighbours[place].isForgetful = !hello.isWhole && !has(.newcomerUnconfirmed)
+            cluster.neighbours[place].isForgetful = !hello.isWhole
             if !hello.isWhole { election.forgetAnswer(of: sender.id) }
         }
         if hasOtherMembers(hello) {
@@ -121,7 +121,7 @@ extension TrackerNode {
         guard let place = cluster.neighbours.place(of: sender.id), cluster.neighbours[place].life == sender else {
             return
         }
-        if isQuorumMode, !isWhole, cluster.neighbours[place].confirmedIn != election.epoch, !has(.newcomerUnconfirmed) {
+        if isQuorumMode, !isWhole, cluster.neighbours[place].confirmedIn != election.epoch {
             return cluster.reads.add(newcomer: sender)
         }
         let isOfOurHistory = isBeginning(position)

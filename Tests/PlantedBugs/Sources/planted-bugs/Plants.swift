@@ -109,18 +109,6 @@ struct Plant: Sendable {
         options.faults.damageGap = .seconds(3)
     }
 
-    /// Trackers lose their memory while a master is cut off that does not know yet that there is another.
-    @Sendable
-    private static func staleMasters(_ options: inout ClusterOptions) {
-        (options.nodeCount, options.spareCount) = (3, 0)
-        options.faults.kinds = [.partition, .oneWayPartition, .clog]
-        options.faults.meanGap = .seconds(2)
-        options.faults.maxBlows = 40
-        options.faults.maxDown = 2
-        options.faults.damageGap = .seconds(1)
-        options.coreLength = .seconds(60)
-    }
-
     /// Masters die and are handed their role back, and what trackers say overtakes itself.
     @Sendable
     private static func overtakings(_ options: inout ClusterOptions) {
@@ -298,7 +286,6 @@ struct Plant: Sendable {
         Plant(.membersSwapped, .votersAreChosen, on: memberChanges),
         Plant(.membersBySight, .votersAreChosen),
 
-        Plant(.newcomerUnconfirmed, .votersAreWhole, .oneMasterPerEpoch, within: 5000, on: staleMasters),
         Plant(.wholeTooEarly, .votersAreWhole, on: amnesia),
         Plant(.transferWithoutTail, .statesAgree, on: amnesia),
         Plant(.transferMixed, .statesAgree, on: amnesia),
