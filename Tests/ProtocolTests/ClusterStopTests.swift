@@ -16,14 +16,18 @@ struct ClusterStopTests {
         var effects = Effects()
         var written: [Promise] = []
         private(set) var time: Int64 = 0
+        /// Whether what it writes waits until it is released; else it is durable at once.
+        private var isHeld: Bool
+        private var held: [Persist] = []
         let swarm = InfoHash(.zero)
 
-        init(leftInOrder: Bool, keepsSwarms: Bool = false, mode: ClusterProfile = .paxos) throws {
+        init(leftInOrder: Bool, keepsSwarms: Bool = false, isHeld: Bool = false) throws {
+            self.isHeld = isHeld
             var configuration = NodeConfiguration()
             configuration.id = 3
             configuration.shardCount = 4
             configuration.keepsSwarms = keepsSwarms
-            configuration.cluster = mode.configuration(members: mode == .paxos ? [1, 2, 3] : [])
+            configuration.cluster = ClusterProfile.paxos.configuration(members: [1, 2, 3])
             let promise = Promise(
                 epoch: promised, incarnation: 1, secret: secret, shardCount: 4, leftInOrder: leftInOrder)
             node = TrackerNode(configuration: configuration, incarnation: 33, secret: secret, record: promise, seed: 1)
@@ -56,10 +60,21 @@ struct ClusterStopTests {
             let now = ClockReading(
                 monotonic: Instant(nanoseconds: time), wall: WallTime(milliseconds: 2_000 + time / 1_000_000))
             node.step(event, now: now, into: &effects)
-            // Whatever it writes is durable at once.
             let persists = effects.persists
             effects.persists = []
-            for persist in persists {
+            held += persists
+            if !isHeld { writeHeld() }
+        }
+
+        /// All that it wrote is on the disk, and from now on at once.
+        mutating func release() {
+            isHeld = false
+            writeHeld()
+        }
+
+        private mutating func writeHeld() {
+            while !held.isEmpty {
+                let persist = held.removeFirst()
                 if case .promise(let promise) = persist.change { written.append(promise) }
                 step(.persisted(persist.token), after: .zero)
             }
@@ -130,6 +145,23 @@ struct ClusterStopTests {
                     id: 3, position: candidate.position, answered: .start, servesFrom: 0, attempt: 0,
                     needsTransfer: false, secret: ClusterStopTests.secret, shardCount: 4)), from: master.id, epoch)
         candidate.hear(.election, from: 1, Epoch(round: 3, id: 1))
+        let answers = candidate.effects.messages.compactMap { message -> VoterAnswer? in
+            if case .answer(let answer) = message.body { answer } else { nil }
+        }
+        #expect(answers.map(\.leftInOrder) == [false])
+    }
+
+    @Test func `a tracker that is welcomed while its note is being taken back forgets it all the same`() throws {
+        var candidate = try Candidate(leftInOrder: true, isHeld: true)
+        let epoch = Epoch(round: 2, id: 2)
+        candidate.hear(
+            .welcome(
+                Welcome(
+                    id: 3, position: candidate.position, answered: .start, servesFrom: 0, attempt: 0,
+                    needsTransfer: false, secret: ClusterStopTests.secret, shardCount: 4)), from: 2, epoch)
+        candidate.release()
+        candidate.hear(.election, from: 1, Epoch(round: 3, id: 1))
+        candidate.release()
         let answers = candidate.effects.messages.compactMap { message -> VoterAnswer? in
             if case .answer(let answer) = message.body { answer } else { nil }
         }

@@ -118,7 +118,7 @@ class SimulatedRuns(TrackerTest):
         self.assertGreater(len(answers), 10)
 
     def test_faults_and_losses_are_told(self):
-        report, lines, capture = self.replay("17", "--profile", "paxos")
+        report, lines, capture = self.replay("20", "--profile", "paxos")
         steps = [fields[0] for fields in dissect(capture, "syslog.msg", only='frame.interface_name == "steps"')]
         begun = [text for _, text in lines if re.search(r" begins: ", text)]
         self.assertGreater(len(begun), 3)
@@ -139,11 +139,11 @@ class SimulatedRuns(TrackerTest):
         self.assertEqual(report["violations"], [])
 
     def test_a_part_of_a_trace(self):
-        whole = self.run_program("replay", "17", "--profile", "paxos").output.splitlines()
+        whole = self.run_program("replay", "20", "--profile", "paxos").output.splitlines()
         self.assertRegex(whole[0], "^columns: role, epoch promised, ")
         self.assertRegex(whole[1], r"^ +seconds │ tracker 1 +│ tracker 2 ")
         part = self.run_program(
-            "replay", "17", "--profile", "paxos", "--from", "20", "--until", "30", "--tracker", "2", "--kind",
+            "replay", "20", "--profile", "paxos", "--from", "20", "--until", "30", "--tracker", "2", "--kind",
             "elections", "--kind", "faults").output.splitlines()
         self.assertGreater(len(part), 10)
         for line in part[2:-1]:
@@ -151,7 +151,7 @@ class SimulatedRuns(TrackerTest):
             self.assertTrue(20 <= float(time) <= 30)
             self.assertRegex(text, r"^tracker 2 |tracker 2\b|^the world ")
         self.assertEqual(part[-1], whole[-1])
-        state = self.run_program("replay", "17", "--profile", "paxos", "--at", "27.01", "--tracker", "2").output
+        state = self.run_program("replay", "20", "--profile", "paxos", "--at", "27.01", "--tracker", "2").output
         self.assertIn("tracker 2 at 27.010 s\n", state)
         self.assertNotIn("tracker 1 at ", state)
         self.assertRegex(state, r"\n  following +(tracker \d, master of epoch \d+\.\d, heard last at 2\d\.|nobody)")
@@ -163,7 +163,7 @@ class SimulatedRuns(TrackerTest):
                 (["--at", "3", "--from", "2"], ["leave out --from"]),
                 (["--at=-1"], ["0 to 100000"])]:
             with self.subTest(arguments=arguments):
-                program = self.run_program("replay", "17", "--profile", "paxos", *arguments)
+                program = self.run_program("replay", "20", "--profile", "paxos", *arguments)
                 self.assertEqual((program.status, program.output), (2, ""))
                 for word in words:
                     self.assertIn(word, " ".join(program.words.split()))

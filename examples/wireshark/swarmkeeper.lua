@@ -178,7 +178,7 @@ local UPDATES = {
     [1] = "announce over IPv4", [2] = "announce over IPv6", [3] = "expire", [4] = "register torrent",
     [5] = "unregister torrent", [6] = "set access mode", [7] = "list info hash", [8] = "unlist info hash",
     [9] = "put user", [10] = "remove user", [11] = "set members", [12] = "merge peer", [13] = "merge stop",
-    [14] = "merge completed", [15] = "interval",
+    [14] = "merge completed", [15] = "interval", [16] = "empty shard",
 }
 local e = {}
 do
@@ -209,6 +209,7 @@ local function update_length(tvb, at)
     local kind = tvb(at, 1):uint()
     local fixed = {
         [1] = 64, [2] = 76, [3] = 13, [5] = 21, [6] = 2, [7] = 21, [8] = 21, [12] = 84, [13] = 47, [14] = 29, [15] = 5,
+        [16] = 5,
     }
     if fixed[kind] then return fixed[kind] end
     if kind == 4 then return 31 + tvb(at + 29, 2):uint() end
@@ -277,7 +278,7 @@ local KINDS = {
     [7] = "OK", [8] = "ERROR", [9] = "COMMIT", [10] = "CONFIRM", [11] = "CONFIRMED", [12] = "FETCH",
     [13] = "ENTRIES", [14] = "HELLO", [15] = "WELCOME", [16] = "REFUSED", [17] = "FETCH-CHUNK", [18] = "CHUNK",
     [19] = "WELCOME-DONE", [20] = "FORWARD", [21] = "ANSWERED", [22] = "HANDOVER", [23] = "LEAVE",
-    [24] = "REPORT", [25] = "ORDER", [26] = "ORDERED",
+    [24] = "REPORT", [25] = "ORDER", [26] = "ORDERED", [27] = "STOP",
 }
 local ROLES = { [0] = "newcomer", [1] = "slave", [2] = "candidate", [3] = "master" }
 local REASONS = { [1] = "cannot store it", [2] = "has promised a higher epoch" }
@@ -314,6 +315,8 @@ do
     m.welcomed = field("uint32", "welcomed", "Welcomed as", base.DEC)
     m.serves = field("uint64", "serves_from", "Serves from entry", base.DEC)
     m.attempt = field("uint32", "attempt", "Attempt under way", base.DEC)
+    m.left_in_order = field("bool", "left_in_order", "Left in good order")
+    m.begins_empty = field("bool", "begins_empty", "Begins without swarms")
     m.transfer = field("bool", "by_transfer", "The whole state has to be fetched")
     m.shards = field("uint32", "shards", "Shards", base.DEC)
     m.floor = field("uint64", "floor", "Waits for none below", base.DEC)
@@ -405,7 +408,8 @@ local BODIES = {
     [4] = function(c)
         local index = c:position()
         local pending = c:entry()
-        return "at entry " .. index .. (pending and ", has accepted " .. pending or "")
+        c:add(m.left_in_order, 1)
+        return "at entry " .. index .. (pending and ", has accepted " .. pending:gsub(" %(.*%)", "") or "")
     end,
     [5] = at,
     [6] = function(c)
@@ -434,6 +438,7 @@ local BODIES = {
             c:add(m.heard, 4)
             c:take(8)
         end
+        c:add(m.left_in_order, 1)
         c:add(m.settings, 52)
         return "at entry " .. index .. (is_whole and "" or ", not whole") .. (is_blank and ", blank" or "")
     end,
@@ -444,6 +449,7 @@ local BODIES = {
         c:add(m.serves, 8)
         c:add(m.attempt, 4)
         local is_transfer = c:add(m.transfer, 1):uint() == 1
+        c:add(m.begins_empty, 1)
         -- The secret behind connection ids is not shown.
         c:take(32)
         c:add(m.shards, 4)

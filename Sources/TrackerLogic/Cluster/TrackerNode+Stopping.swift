@@ -109,13 +109,15 @@ extension TrackerNode {
     /// Takes back the note of the last life, if there is one.
     mutating func recallStop(_ effects: inout Effects) {
         guard promise.leftInOrder else { return }
+        cluster.lastStop = .recalling
         if has(.stopNoteKept) { return stopRecalled() }
         promise.leftInOrder = false
-        cluster.lastStop = .recalling
         persist(.promise(promise), .stopRecalled, &effects)
     }
 
     mutating func stopRecalled() {
+        // A master that goes on may have let it in meanwhile.
+        guard cluster.lastStop == .recalling else { return }
         let lastIndex = max(state.index, log.pending?.header.index ?? 0)
         cluster.lastStop = configuration.keepsSwarms ? .forgotten : .inOrder(lastIndex: lastIndex)
     }
