@@ -174,8 +174,6 @@ public enum PlantedBug: String, CaseIterable, Sendable {
 
     // Survivor mode.
 
-    /// A welcome counts though its receiver has decided more on its own since it said hello (rule 12).
-    case staleWelcomeAccepted
     /// What a tracker has voted for is written over by another master's entry, though it may have been decided.
     case voteForgotten
     /// A master that was alone forgets, as it dies, that it has decided its last entry.

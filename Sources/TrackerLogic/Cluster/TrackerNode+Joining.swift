@@ -199,9 +199,7 @@ extension TrackerNode {
             cluster.following.flatMap { $0.life == sender && $0.epoch == epoch ? $0 : nil }
             ?? Following(life: sender, epoch: epoch, heardAt: now.monotonic, since: now.monotonic)
         let wasInstalled = following.isInstalled
-        if !isQuorumMode, !wasInstalled, welcome.answered != state.position, case nil = cluster.transfer,
-            !has(.staleWelcomeAccepted)
-        {
+        if !isQuorumMode, !wasInstalled, welcome.answered != state.position, case nil = cluster.transfer {
             // It has decided more on its own since it said hello: the master has to know that.
             cluster.following = following
             return sayHello(to: sender, now, &effects)

@@ -139,15 +139,6 @@ struct Plant: Sendable {
         (options.maxWallError, options.maxDrift) = (1000, 0)
     }
 
-    /// The same, and what they say to each other comes late.
-    @Sendable
-    private static func lateWelcomes(_ options: inout ClusterOptions) {
-        lostSight(&options)
-        options.faults.kinds = [.partition, .slowPair]
-        options.bus.stragglerPerMille = 300
-        options.bus.maxStragglerDelay = .seconds(1)
-    }
-
     /// Disks refuse what they are to write.
     @Sendable
     private static func refusals(_ options: inout ClusterOptions) { options.disk.failPerMille = 200 }
@@ -313,9 +304,6 @@ struct Plant: Sendable {
         Plant(.emptiedByOne, .onlyStopsEmptySwarms, within: 2000, on: orderlyStops),
         Plant(.stopNoteKept, .onlyStopsEmptySwarms, within: 5000, on: orderlyStops),
 
-        Plant(
-            .staleWelcomeAccepted, .answeredSurvives, .healedIsAnswered, .healedIsOne, within: 20_000, in: survivors,
-            on: lateWelcomes),
         Plant(.voteForgotten, .answeredSurvives, within: 20_000, in: survivors, on: lostSight),
         Plant(.loneDecisionForgotten, .answeredSurvives, within: 12_000, in: survivors, on: loneDeaths),
         Plant(.idGivenTwice, .healedIsOne, in: survivors),
