@@ -171,6 +171,8 @@ public enum PlantedBug: String, CaseIterable, Sendable {
     case emptiedByOne
     /// That a tracker has left in good order stays on its disk when it comes back.
     case stopNoteKept
+    /// A tracker that is welcomed while it takes back its note of an orderly stop reckons with that stop for ever.
+    case recallOutlivesWelcome
 
     // Survivor mode.
 

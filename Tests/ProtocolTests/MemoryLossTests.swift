@@ -59,10 +59,20 @@ private struct Voter {
         for persist in persists { step(.persisted(persist.token), after: 0) }
     }
 
-    mutating func hear(_ body: ClusterMessage.Body, from life: Life, _ epoch: Epoch) {
+    mutating func hear(
+        _ body: ClusterMessage.Body, from life: Life, _ epoch: Epoch, after milliseconds: Int64 = 1
+    ) {
         let message = ClusterMessage(
             sender: life, destination: .one(node.inspection.life), epoch: epoch, body: body)
-        step(.messageReceived(message))
+        step(.messageReceived(message), after: milliseconds)
+    }
+
+    /// Tracker 1 follows this master.
+    mutating func hearFollower() {
+        let keepalive = Keepalive(
+            role: .slave, position: node.inspection.position, digest: 7, isWhole: true,
+            settings: SettingsPrint(node.configuration))
+        hear(.keepalive(keepalive), from: Self.one, epoch)
     }
 
     /// Lets the time pass in steps of a quarter of a keepalive.
@@ -123,6 +133,11 @@ struct MemoryLossTests {
         var master = try Voter(4)
         master.lead()
         #expect(master.role == .master)
+        // A candidate may still count what this tracker answered in its last life.
+        master.hearHello(isWhole: false)
+        #expect(master.round == nil)
+        master.wait(6000) { $0.hearFollower() }
+        #expect(master.role == .master && master.round == nil)
         master.hearHello(isWhole: false)
         #expect(master.welcomed.isEmpty)
         let round = try #require(master.round)
@@ -132,6 +147,16 @@ struct MemoryLossTests {
         #expect(master.welcomed.isEmpty)
         master.hear(.confirmed(round: round), from: Voter.one, master.epoch)
         #expect(master.welcomed == [.one(Voter.three)])
+    }
+
+    @Test func `elects nobody by what it said before when the candidate has been held up since`() throws {
+        for milliseconds in [1000, 2500] as [Int64] {
+            var candidate = try Voter(4)
+            candidate.stand(whileOneIsAt: candidate.position(4))
+            let answer = VoterAnswer(position: candidate.position(4), pending: [])
+            candidate.hear(.answer(answer), from: Voter.three, candidate.epoch, after: milliseconds)
+            #expect((candidate.role == .master) == (milliseconds < 2000))
+        }
     }
 
     @Test func `is let in at once where it remembers`() throws {

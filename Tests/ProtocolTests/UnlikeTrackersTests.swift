@@ -172,9 +172,9 @@ private struct Company {
         company.run(.seconds(4))
         #expect(company.status(3).refusal == .otherMembers)
         #expect(company.differences(2) == [.settingsDiffer(tracker: 4, [.members])])
-        // One that was told the same is let in.
+        // One that was told the same is let in, when nobody waits any more for what it might have said before.
         company.add(configuration(5), incarnation: 10)
-        company.run(.seconds(4))
+        company.run(.seconds(8))
         #expect(company.status(4).refusal == nil && company.status(4).master == 3)
     }
 

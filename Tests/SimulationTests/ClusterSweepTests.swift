@@ -12,32 +12,6 @@ struct ClusterSweepTests {
     /// Scenarios of each profile: more than a thousand, or as many as `SWARMKEEPER_SCENARIOS` says.
     static var count: Int { Sweep.count * 3 / 8 }
 
-    /// Runs that broke a promise once: profile, seed and the promise; then the ground, or trackers and seconds, where
-    /// not drawn.
-    static let mended: [ClusterRun] = {
-        let file = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "regression-seeds.txt")
-        let lines = (try? String(contentsOf: file, encoding: .utf8))?.split(separator: "\n") ?? []
-        return lines.compactMap { line in
-            let words = line.split(separator: " ")
-            guard (3...5).contains(words.count), let profile = ClusterProfile(rawValue: String(words[0])),
-                let seed = UInt64(words[1])
-            else { return nil }
-            var run = ClusterRun(seed: seed, profile: profile)
-            if words.count == 4 { run.ground = ClusterGround(rawValue: String(words[3])) }
-            if words.count == 5 { (run.nodes, run.seconds) = (Int(words[3]), Int(words[4])) }
-            return run
-        }
-    }()
-
-    @Test
-    func `seeds that broke a promise once keep it`() {
-        #expect(ClusterSweepTests.mended.count >= 80)
-        for run in ClusterSweepTests.mended {
-            let result = run.scenario.run()
-            #expect(result.violations.isEmpty, "\(run.command): \(result.violations.map(\.description))")
-        }
-    }
-
     @Test(arguments: ClusterProfile.allCases, 0..<Sweep.parts)
     func `no seed breaks a promise`(_ profile: ClusterProfile, _ part: Int) {
         let each = (ClusterSweepTests.count + Sweep.parts - 1) / Sweep.parts

@@ -54,8 +54,9 @@ final class StompBusCore: @unchecked Sendable {
     private var returning: Scheduled<Void>?
     private var stopped: (@Sendable () -> Void)?
     private var wasConnected = false
-    /// What the inbox was last told of the loss of each broker; it is told again only where the reason changes.
-    private var toldReasons: [String?]
+    /// What the inbox was told since the bus last worked: each reason once, and no more than `maxToldReasons`.
+    private var toldReasons: Set<String> = []
+    private static let maxToldReasons = 16
     private var hasFinished = false
 
     init(plan: StompPlan, embedded: BusOptions.Broker?, identity: BusIdentity, loop: any EventLoop) {
@@ -65,7 +66,6 @@ final class StompBusCore: @unchecked Sendable {
         self.loop = loop
         random = RandomStream(seed: identity.seed, stream: 1)
         rotation = BrokerRotation(count: plan.options.brokers.count, seed: random.next())
-        toldReasons = Array(repeating: nil, count: plan.options.brokers.count)
         let session = random.next() | 1
         gate = BusGate(
             key: identity.key, session: session, incarnation: identity.incarnation, repairs: false,
@@ -247,7 +247,7 @@ extension StompBusCore: StompConnectionOwner {
     func connectionIsReady(_ connection: StompConnection) {
         if connection === candidate { return move(to: connection) }
         guard connection === current, stopped == nil else { return }
-        for index in toldReasons.indices { toldReasons[index] = nil }
+        toldReasons = []
         let broker = plan.options.brokers[connection.broker].description
         desk?.withState { [wasConnected] state in
             state.status.isConnected = true
@@ -313,8 +313,7 @@ extension StompBusCore: StompConnectionOwner {
         let reason = "the bus's broker \(place) is lost: \(failure). \(next)"
         desk?.lost(reason)
         tellCounts()
-        if toldReasons[connection.broker] != reason {
-            toldReasons[connection.broker] = reason
+        if toldReasons.count < Self.maxToldReasons, toldReasons.insert(reason).inserted {
             inbox?.busLost(reason: reason)
         }
         candidate?.abandon()

@@ -70,6 +70,12 @@ public struct ClusterConfiguration: Sendable, Hashable {
 
     /// After so long a silence a tracker is taken for down.
     public var detectionTime: Duration { keepalive * missed }
+
+    /// After so long no candidate counts an answer any more that a voter gave before.
+    ///
+    /// A candidate gives up after a detection time in which it asks, and one in which it fetches what it lacks; the
+    /// third is for clocks that do not run alike.
+    public var answerLifetime: Duration { detectionTime * 3 }
 }
 
 /// A bundle of policies with a name (requirements, Profiles).

@@ -12,6 +12,8 @@ import Wire
 
 struct Neighbour: Sendable, Hashable {
     var life: Life
+    /// When this life was first heard, and last.
+    let appearedAt: Instant
     var heardAt: Instant
     var isUp = true
     /// The epoch of its last message.
@@ -50,6 +52,10 @@ struct Neighbour: Sendable, Hashable {
 }
 
 extension Neighbour {
+    init(_ life: Life, appearedAt: Instant) {
+        self.init(life: life, appearedAt: appearedAt, heardAt: appearedAt)
+    }
+
     /// - Parameter own: the index that this node has applied itself.
     mutating func note(_ position: Position, whileAt own: UInt64) {
         self.position = position
@@ -112,7 +118,7 @@ struct Neighbours: Sendable, Hashable {
             guard !all[place].isUp || now - all[place].heardAt >= detectionTime else {
                 return .taken(by: all[place].life)
             }
-            displace(at: place, by: Neighbour(life: life, heardAt: now))
+            displace(at: place, by: Neighbour(life, appearedAt: now))
             return .appeared(place)
         }
         if all.count >= Neighbours.maxCount {
@@ -121,7 +127,7 @@ struct Neighbours: Sendable, Hashable {
             all.remove(at: oldest)
         }
         let place = all.firstIndex { $0.life.id > life.id } ?? all.count
-        all.insert(Neighbour(life: life, heardAt: now), at: place)
+        all.insert(Neighbour(life, appearedAt: now), at: place)
         return .appeared(place)
     }
 

@@ -118,6 +118,8 @@ extension TrackerNode {
     mutating func answerReceived(
         _ answer: VoterAnswer, _ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects
     ) {
+        // Whoever was held up may hear an answer only when its giver has lost its memory, and its place (`admit`).
+        if let due = election.givesUpAt, due <= now.monotonic { return }
         election.answerReceived(sender, answer, epoch: epoch)
         if phase == .candidate { checkElected(now, &effects) }
     }

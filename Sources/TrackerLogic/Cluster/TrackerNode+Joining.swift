@@ -8,8 +8,10 @@
 /// A node that lost its memory does not know what it has promised, so it has no vote until it holds the whole state
 /// (design 3.4, rule 9). Its master welcomes it only when a quorum without it has said, after its hello, that it still
 /// follows: had a quorum promised a later master, this node's forgotten promise among them, one of the others
-/// would be of both. A cluster of members that all have none is formed when each has heard all the others: had
-/// anything been decided, one of them would remember.
+/// would be of both. Nor does it ask before any candidate that this node's last life has answered has counted that
+/// answer or given up: it would be one of a quorum that is found only after those others have spoken. A cluster of
+/// members that all have none is formed when each has heard all the others: had anything been decided, one of them
+/// would remember.
 
 import Primitives
 import Wire
@@ -122,6 +124,8 @@ extension TrackerNode {
             return
         }
         if isQuorumMode, !isWhole, cluster.neighbours[place].confirmedIn != election.epoch {
+            let age = now.monotonic - cluster.neighbours[place].appearedAt
+            guard age >= policy.answerLifetime else { return }
             return cluster.reads.add(newcomer: sender)
         }
         let isOfOurHistory = isBeginning(position)

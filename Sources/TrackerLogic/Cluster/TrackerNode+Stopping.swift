@@ -117,7 +117,7 @@ extension TrackerNode {
 
     mutating func stopRecalled() {
         // A master that goes on may have let it in meanwhile.
-        guard cluster.lastStop == .recalling else { return }
+        guard cluster.lastStop == .recalling || has(.recallOutlivesWelcome) else { return }
         let lastIndex = max(state.index, log.pending?.header.index ?? 0)
         cluster.lastStop = configuration.keepsSwarms ? .forgotten : .inOrder(lastIndex: lastIndex)
     }

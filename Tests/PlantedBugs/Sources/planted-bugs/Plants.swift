@@ -128,6 +128,19 @@ struct Plant: Sendable {
         options.keepsSwarms = false
     }
 
+    /// Orderly stops where little is decided, and a disk takes its time over what a tracker writes when it comes back.
+    @Sendable
+    private static func slowReturns(_ options: inout ClusterOptions) {
+        orderlyStops(&options)
+        options.faults.maxBlows = 80
+        options.coreLength = .seconds(60)
+        options.disk.maxDelay = .milliseconds(300)
+        options.disk.stallPerMille = 300
+        options.disk.maxStall = .seconds(2)
+        // Whoever votes for an entry forgets its stop: few are asked for.
+        (options.clientCount, options.interval, options.stay) = (3, 30, .seconds(60))
+    }
+
     /// Trackers lose sight of each other for moments.
     @Sendable
     private static func lostSight(_ options: inout ClusterOptions) {
@@ -303,6 +316,7 @@ struct Plant: Sendable {
 
         Plant(.emptiedByOne, .onlyStopsEmptySwarms, within: 2000, on: orderlyStops),
         Plant(.stopNoteKept, .onlyStopsEmptySwarms, within: 5000, on: orderlyStops),
+        Plant(.recallOutlivesWelcome, .onlyStopsEmptySwarms, within: 20_000, on: slowReturns),
 
         Plant(.voteForgotten, .answeredSurvives, within: 20_000, in: survivors, on: lostSight),
         Plant(.loneDecisionForgotten, .answeredSurvives, within: 12_000, in: survivors, on: loneDeaths),

@@ -8,12 +8,17 @@ import TrackerLogic
 
 /// What came of the search for one mistake from one starting point.
 struct Find: Sendable {
+    /// The starting point.
+    var from: UInt64
     /// Seeds tried, the one that found it included.
     var seeds: Int
     /// The invariant that was broken; nil where nothing was found.
     var checker: String?
     /// Seeds that alarm without the mistake as well.
     var falseAlarms: [String] = []
+
+    /// The last seed tried.
+    var seed: UInt64 { from + UInt64(seeds) - 1 }
 }
 
 struct Sweep: Sendable {
@@ -54,7 +59,7 @@ struct Sweep: Sendable {
             let find = Sweep.find(plants[place], isPlanted: false, from: from, count: share)
             guard let checker = find.checker else { return }
             alarms.withLock {
-                $0.append("seed \(from + UInt64(find.seeds) - 1) on the ground of \(plants[place].bug): \(checker)")
+                $0.append("seed \(find.seed) on the ground of \(plants[place].bug): \(checker)")
             }
         }
         return alarms.withLock { $0 }
@@ -75,10 +80,10 @@ struct Sweep: Sendable {
     }
 
     /// Has a process of its own look for a mistake.
-    private static func find(_ plant: Plant, isPlanted: Bool, from: UInt64, count: Int) -> Find {
+    static func find(_ plant: Plant, isPlanted: Bool, from: UInt64, count: Int) -> Find {
         let text = output(
             of: ["--worker", plant.bug.rawValue, isPlanted ? "planted" : "clean", "\(from)", "\(count)"])
-        var find = Find(seeds: count)
+        var find = Find(from: from, seeds: count)
         var isEnded = false
         for line in text.split(separator: "\n") {
             let words = line.split(separator: " ")

@@ -1,6 +1,7 @@
 /// Plants one mistake after another into the logic of the trackers, and counts the seeds until the simulator finds it.
 ///
 ///     planted-bugs [--bug NAME]… [--budget SEEDS] [--starts NUMBER] [--control SEEDS] [--markdown] [--verbose]
+///                  [--keep-seeds]
 ///     planted-bugs --trace NAME SEED [clean]
 ///     planted-bugs --shrink NAME
 ///     planted-bugs --explorer
@@ -11,8 +12,10 @@
 /// the explorer look for mistakes, in all schedules of small clusters; the last prints the shortest schedule in which
 /// one is met.
 ///
-/// Ends with 1 where a mistake is not found within its budget, and where the logic without any mistake alarms: then
-/// the alarm is false, or the mistake is nobody's plan.
+/// `--keep-seeds` writes what was found to `seeds.txt`; without it, the seeds there have to break what they broke.
+///
+/// Ends with 1 where a mistake is not found within its budget, where a kept seed does not reach its mistake, and where
+/// the logic without any mistake alarms: then the alarm is false, or the mistake is nobody's plan.
 
 import Foundation
 import Simulator
@@ -29,6 +32,7 @@ struct Options {
     var controlCount = 300
     var isMarkdown = false
     var isVerbose = false
+    var keepsSeeds = false
 
     init(_ words: ArraySlice<String>) {
         var words = words
@@ -52,9 +56,11 @@ struct Options {
             case "--control": controlCount = number(of: flag)
             case "--markdown": isMarkdown = true
             case "--verbose": isVerbose = true
+            case "--keep-seeds": keepsSeeds = true
             default: stop("unknown option \(flag)")
             }
         }
+        if keepsSeeds, !sweep.plants.isEmpty { stop("--keep-seeds is for all mistakes at once") }
         if sweep.plants.isEmpty { sweep.plants = Plant.all }
     }
 }
@@ -131,6 +137,10 @@ if alarms.isEmpty {
     print("without a mistake: \(alarms.count) alarms")
     for alarm in alarms.prefix(20) { print("  \(alarm)") }
 }
+if options.keepsSeeds { KeptSeeds(sweep, finds).write() }
+let astray = KeptSeeds.read().check(sweep.plants)
+print("kept seeds: \(astray.isEmpty ? "each breaks its promise with its mistake, and none without" : "astray")")
+for line in astray { print("  \(line)") }
 let seconds = (ContinuousClock.now - began) / .seconds(1)
 print("\(sweep.plants.count - table.missed) of \(sweep.plants.count) mistakes found in \(Int(seconds.rounded())) s")
-exit(table.missed == 0 && alarms.isEmpty ? 0 : 1)
+exit(table.missed == 0 && alarms.isEmpty && astray.isEmpty ? 0 : 1)
