@@ -17,7 +17,8 @@ let strict: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
-/// The simulator runs whole clusters by the thousand in every test run, so the logic is optimised in debug builds, too:
+/// The simulator runs whole clusters by the thousand in every test run, so the logic is optimised in debug builds, too.
+///
 /// `swift test` runs as many scenarios as a release build does. `precondition`s stay; `assert` is not used.
 let logic: [SwiftSetting] =
     strict + [

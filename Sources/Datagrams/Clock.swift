@@ -1,4 +1,4 @@
-/// The clocks of this host, read in one place so that no logic reads them (design 2).
+/// The clocks of this host, read in one place so that no logic reads them (docs/architecture.md).
 
 import Glibc
 import Primitives

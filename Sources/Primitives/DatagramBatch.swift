@@ -6,7 +6,7 @@
 public struct Datagram: Sendable, Hashable {
     /// Where it came from, or where it goes.
     public var remote: SocketAddress
-    /// The address of ours that was asked, so that the reply leaves from there (design 3.6);
+    /// The address of ours that was asked, so that the reply leaves from there (docs/operations.md);
     /// `.unspecified` where the socket has only one.
     public var local: SocketAddress
     /// Where its bytes begin in the batch.

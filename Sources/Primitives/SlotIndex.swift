@@ -70,7 +70,7 @@ public struct SlotIndex: Sendable, Equatable {
             next += 1
             if next == places.count { next = 0 }
             let held = places[next]
-            if held.slot == SlotIndex.vacant { return }
+            if held.slot == SlotIndex.vacant { return shrinkWhenSparse() }
             let wanted = home(held.hash)
             let isBetween = hole <= next ? (hole < wanted && wanted <= next) : (hole < wanted || wanted <= next)
             if !isBetween {
@@ -111,10 +111,16 @@ public struct SlotIndex: Sendable, Equatable {
         places[place] = newPlace
     }
 
-    private mutating func grow() {
+    private mutating func grow() { rebuild(max(8, places.count + places.count / 4)) }
+
+    /// Gives room back when four fifths of it are vacant: at the earliest when as many have gone as it then has places.
+    private mutating func shrinkWhenSparse() {
+        if places.count >= 64, count * 5 < places.count { rebuild(places.count / 2) }
+    }
+
+    private mutating func rebuild(_ placeCount: Int) {
         let old = places
-        places = Array(
-            repeating: Place(hash: 0, slot: SlotIndex.vacant), count: max(8, places.count + places.count / 4))
+        places = Array(repeating: Place(hash: 0, slot: SlotIndex.vacant), count: placeCount)
         for held in old where held.slot != SlotIndex.vacant { place(held) }
     }
 }

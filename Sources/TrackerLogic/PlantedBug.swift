@@ -1,8 +1,8 @@
 /// Mistakes that are planted into the logic to see whether the simulator finds them: test-only switches.
 ///
 /// `has` is false, and costs nothing, unless the logic is compiled with `PLANTED_BUGS`; only the package in
-/// Tests/PlantedBugs does that, and prints how many seeds it takes to find each. Each comment says which rule the
-/// mistake breaks, the numbers being those of design 3.4.
+/// Tests/PlantedBugs does that, and prints how many seeds it takes to find each. Each breaks one rule of docs/rules.md,
+/// which names it there.
 
 import Primitives
 import Wire
@@ -11,13 +11,13 @@ import Wire
 public enum PlantedBug: String, CaseIterable, Sendable {
     // Election: who is master.
 
-    /// Two trackers stand for one epoch, for it bears nobody's id (rule 1).
+    /// Two trackers stand for one epoch, for it bears nobody's id.
     case epochShared
-    /// An epoch is stood for again after a restart, for it is counted from memory alone (rule 9).
+    /// An epoch is stood for again after a restart, for it is counted from memory alone.
     case epochFromMemory
-    /// The voters are those that are heard just now (rule 1).
+    /// The voters are those that are heard just now.
     case quorumOfTheLive
-    /// One voter less than a quorum is enough to be elected (rule 1).
+    /// One voter less than a quorum is enough to be elected.
     case electedByMinority
     /// The new master goes on with the entry that it has itself, though others have accepted a later one.
     case ownEntryInherited
@@ -29,34 +29,34 @@ public enum PlantedBug: String, CaseIterable, Sendable {
     case recoverySkipped
     /// A voter that is asked for a promise does not tell what it has accepted.
     case answerWithoutPending
-    /// A message of a master of the past brings a voter back into its epoch (rule 1).
+    /// A message of a master of the past brings a voter back into its epoch.
     case staleMasterAccepted
-    /// A voter goes on following its old master after it has promised another (rule 1).
+    /// A voter goes on following its old master after it has promised another.
     case prepareAfterPromise
-    /// A restart forgets the promise (rule 9).
+    /// A restart forgets the promise.
     case promiseForgotten
-    /// A node that lost its disk votes at once (rule 9).
+    /// A node that lost its disk votes at once.
     case amnesiacVotes
-    /// Nobody looks whether a record has come as far as its mark says (rule 9).
+    /// Nobody looks whether a record has come as far as its mark says.
     case markIgnored
-    /// A node whose disk is damaged votes at once (rule 9).
+    /// A node whose disk is damaged votes at once.
     case damagedVotes
-    /// A promise is told before it is durable (rule 9).
+    /// A promise is told before it is durable.
     case answerBeforeDurable
-    /// A candidate asks for votes before its own promise is durable (rule 9).
+    /// A candidate asks for votes before its own promise is durable.
     case electionBeforeDurable
-    /// Who misses the master stands alone, without a quorum that misses it too (rule 7).
+    /// Who misses the master stands alone, without a quorum that misses it too.
     case noPreVote
     /// Only those who have said that they miss the master count when it is asked whose turn it is, and one entry more
     /// goes before the policy.
     case rankOfSuspecters
-    /// A preferred id that comes back stands at once (rule 6).
+    /// A preferred id that comes back stands at once.
     case preferredStandsAtOnce
     /// A candidate waits for entries that everybody has cut from the log, and those who have cut them let it go first.
     case cutLogWaitedFor
     /// A master that hears of a candidate stands again, above it.
     case candidateOutbid
-    /// A master without a quorum stays (rule 7).
+    /// A master without a quorum stays.
     case minorityStays
 
     // Entries: what is decided.
@@ -79,11 +79,11 @@ public enum PlantedBug: String, CaseIterable, Sendable {
     case okBeforeDurable
     /// A voter says OK in an epoch whose promise is not durable yet.
     case okBeforePromise
-    /// An entry that takes long is told to be refused (rule 2).
+    /// An entry that takes long is told to be refused.
     case abortOnTimeout
     /// Clients are told of a refusal before that is decided.
     case abortToldEarly
-    /// An entry that only some have refused is taken for nowhere: a later master finds it (design 3.2, ABORT).
+    /// An entry that only some have refused is taken for nowhere: a later master finds it.
     case abortedRevived
     /// A voter that has refused an entry takes it when it comes again.
     case attemptIgnored
@@ -95,11 +95,11 @@ public enum PlantedBug: String, CaseIterable, Sendable {
     case proposalSentOnce
     /// A slave that lacks entries waits for them to come by themselves.
     case gapsNotFetched
-    /// A slave tells time by its own clock when it applies (rule 4).
+    /// A slave tells time by its own clock when it applies.
     case unequalTime
-    /// Entries bear the time of the master's wall clock as it is (rule 4).
+    /// Entries bear the time of the master's wall clock as it is.
     case wallClockStamps
-    /// A slave takes silent peers out by its own clock (rule 4).
+    /// A slave takes silent peers out by its own clock.
     case localExpiry
     /// Peers are taken out before their time.
     case impatientExpiry
@@ -140,29 +140,29 @@ public enum PlantedBug: String, CaseIterable, Sendable {
     case settledForgotten
     /// In a group, what a slave hands on late is told from a new request by its age, not by what its sender knew.
     case settledByTimeOnly
-    /// A scrape is answered without asking whether one is still master (rule 5).
+    /// A scrape is answered without asking whether one is still master.
     case scrapeUnconfirmed
-    /// A scrape is confirmed by whoever is the first to say so, not by a quorum (rule 5).
+    /// A scrape is confirmed by whoever is the first to say so, not by a quorum.
     case confirmedByOne
-    /// A scrape is answered as long as a quorum was heard lately: a lease that nobody grants (rule 5).
+    /// A scrape is answered as long as a quorum was heard lately: a lease that nobody grants.
     case leaseByHearing
-    /// A slave answers scrapes from what it holds (rule 5).
+    /// A slave answers scrapes from what it holds.
     case slaveScrapes
-    /// A master that is deposed answers what it was asked before (rule 3).
+    /// A master that is deposed answers what it was asked before.
     case deposedAnswers
-    /// A node without its bus goes on answering (design 3.3).
+    /// A node without its bus goes on answering.
     case fencedAnswers
-    /// A forwarded request that comes again is taken again (rule 11).
+    /// A forwarded request that comes again is taken again.
     case redeliveredTwice
-    /// Requests go to a new master before what the old one did with them is known (rule 11).
+    /// Requests go to a new master before what the old one did with them is known.
     case forwardedTooEarly
-    /// `completed` counts again when it is heard again (rule 11).
+    /// `completed` counts again when it is heard again.
     case completedCountedTwice
-    /// A connection id is known to the tracker that gave it only (design 3.5).
+    /// A connection id is known to the tracker that gave it only.
     case connectionIDOfOne
-    /// A slave forgets what it has heard when the master changes (design 3.5).
+    /// A slave forgets what it has heard when the master changes.
     case requestsDropped
-    /// There is no bound on the requests that wait (design 2).
+    /// There is no bound on the requests that wait.
     case unboundedBook
 
     // The orderly stop of a cluster.
@@ -180,17 +180,17 @@ public enum PlantedBug: String, CaseIterable, Sendable {
     case voteForgotten
     /// A master that was alone forgets, as it dies, that it has decided its last entry.
     case loneDecisionForgotten
-    /// The master gives a number to two trackers (rule 10).
+    /// The master gives a number to two trackers.
     case idGivenTwice
-    /// After a partition, peers of the other side are not taken over (rule 12).
+    /// After a partition, peers of the other side are not taken over.
     case mergeForgetsPeers
-    /// After a partition, the older of two records of a peer wins (rule 12).
+    /// After a partition, the older of two records of a peer wins.
     case mergeKeepsOlder
-    /// After a partition, who has stopped on the other side comes back (rule 12).
+    /// After a partition, who has stopped on the other side comes back.
     case tombstoneIgnored
-    /// After a partition, counts of downloads add up each time (rule 12).
+    /// After a partition, counts of downloads add up each time.
     case mergeSumsCounters
-    /// After a partition, the lower master stays (rule 12).
+    /// After a partition, the lower master stays.
     case lowerMasterStays
 }
 

@@ -45,6 +45,17 @@ struct LimitTests {
         #expect(harness.node.state.table.counts.peers == 10)
     }
 
+    @Test func `a swarm that is full goes on with those that it has, and other swarms with all`() throws {
+        var harness = harness { $0.peersPerSwarm = 10 }
+        for number in 0..<10 { _ = try harness.peers(.numbered(0), from: number % 3 == 0 ? .v6(number) : .v4(number)) }
+        let refused = try harness.announce(.numbered(0), from: .v4(10))
+        #expect(refused.errorText == Refusal.swarmFull.clientText)
+        #expect(try harness.peers(.numbered(0), from: .v4(8), left: 0).seeders == 1)
+        #expect(try harness.peers(.numbered(1), from: .v4(10)).leechers == 1)
+        _ = try harness.peers(.numbered(0), from: .v4(8), event: .stopped)
+        #expect(try harness.peers(.numbered(0), from: .v4(10)).leechers == 10)
+    }
+
     @Test func `a flood that comes faster than the disk passes the limits by two entries at most`() throws {
         var harness = harness {
             $0.torrents = 50

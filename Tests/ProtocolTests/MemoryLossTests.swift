@@ -215,7 +215,9 @@ struct CutLogTests {
         #expect(voter.sent { if case .entries(let entries, _) = $0 { entries.count == 1 } else { false } }.count == 1)
     }
 
-    /// Tracker 3 is preferred. Where it lacks what can be fetched, it goes first; else it would only be in the way.
+    /// Tracker 3 is preferred.
+    ///
+    /// Where it lacks what can be fetched, it goes first; else it would only be in the way.
     @Test(arguments: [true, false]) func `lets its owner stand first`(isCut: Bool) throws {
         var voter = try Voter(8, cut: isCut)
         voter.wait(2500)
@@ -234,8 +236,9 @@ struct CandidateTests {
                 settings: SettingsPrint(master.node.configuration)))
     }
 
-    /// It may be the one that the role was handed to, whose question comes after its sign of life. Each of two that
-    /// outbid the other would do so again.
+    /// It may be the one that the role was handed to, whose question comes after its sign of life.
+    ///
+    /// Each of two that outbid the other would do so again.
     @Test func `do not outbid each other`() throws {
         var master = try Voter(4)
         master.lead()

@@ -153,7 +153,7 @@ struct PurityTests {
         ("Runtime", ["Simulator", "tracker"], ["TrackerLogic", "PeerLogic", "Wire", "Foundation", "Glibc"]),
         ("tracker", [], ["Runtime", "Simulator", "ArgumentParser", "Foundation"]),
     ])
-    func `each module imports what design 1 allows it`(_ module: String, _ forbidden: [String], _ allowed: [String]) {
+    func `each module imports what the map allows it`(_ module: String, _ forbidden: [String], _ allowed: [String]) {
         for (names, count) in [(forbidden, 1), (allowed, 0)] {
             for name in names {
                 let found = PurityRules.check(Self.head + "import \(name)\n", path: "Sources/\(module)/File.swift")
@@ -197,7 +197,7 @@ struct PurityTests {
         #expect(check(Self.head + "/// \(long)\n", "Sources/Wire/File.swift") == 1)
     }
 
-    @Test func `the package's dependencies are those of design 1`() throws {
+    @Test func `the package's dependencies are those of the map`() throws {
         let package = try String(contentsOf: Self.root.appending(path: "Package.swift"), encoding: .utf8)
         func check(_ old: String, _ new: String) -> [String] {
             #expect(package.contains(old), "the package no longer says \(old)")

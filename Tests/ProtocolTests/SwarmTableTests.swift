@@ -266,6 +266,20 @@ struct SwarmTableTests {
         #expect(both.table.byteCount < full / 2)
     }
 
+    /// Else whoever fills one swarm after another, and leaves a few peers in each, would have the memory of all.
+    @Test func `memory comes back when a large swarm stays large`() throws {
+        var both = ModelledTable(shardCount: 1)
+        for swarm in 0..<4 {
+            for peer in 0..<5_000 { both.add(.announce(.numbered(swarm), .v4(peer), .leecher, .none)) }
+            try both.commit()
+            let full = both.table.byteCount
+            for peer in 20..<5_000 { both.add(.announce(.numbered(swarm), .v4(peer), .leecher, .stopped)) }
+            try both.commit()
+            try both.check("after swarm \(swarm) has shrunk")
+            #expect(both.table.byteCount < full / 2)
+        }
+    }
+
     // MARK: Through requests
 
     @Test(arguments: shapes)

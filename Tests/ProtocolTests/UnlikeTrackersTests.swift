@@ -197,6 +197,20 @@ private struct Company {
         #expect(company.status(2).trackers.first { $0.life.id == 2 }?.report == nil)
     }
 
+    @Test func `of two that come back together, the one that is preferred to both is handed the role`() {
+        var company = Company([configuration(1, mode: .survivor)])
+        company.run(.seconds(8))
+        #expect(company.masters == [1])
+        // The other one has been in step for longer when the time comes.
+        for id: UInt32 in [2, 3] {
+            company.add(configuration(id, mode: .survivor), incarnation: UInt64(id))
+            company.run(.milliseconds(300))
+        }
+        company.run(.seconds(12))
+        #expect(company.masters == [3, 3, 3])
+        #expect(company.told[1].allSatisfy { if case .stands = $0 { false } else { true } })
+    }
+
     // MARK: - Disks, and stops
 
     private static func torrent(_ number: Int) -> OperatorCommand {

@@ -1,4 +1,4 @@
-/// What the node's loop knows of a bus (design 3.7), whatever the bus is made of.
+/// What the node's loop knows of a bus (docs/bus.md), whatever the bus is made of.
 
 import Wire
 

@@ -1,4 +1,4 @@
-/// A bus without a broker: datagrams to a group, with losses repaired (design 3.7).
+/// A bus without a broker: datagrams to a group, with losses repaired (docs/bus.md).
 ///
 ///     send ──► queue ──► data frames, numbered ──► ring ──► network ──► gate ──► messages
 ///                                                   ▲                    │ gaps

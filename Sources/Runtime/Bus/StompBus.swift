@@ -1,4 +1,4 @@
-/// The bus over STOMP brokers (design 3.7): a topic for all trackers of the cluster, and one for each life.
+/// The bus over STOMP brokers (docs/bus.md): a topic for all trackers of the cluster, and one for each life.
 ///
 ///     /topic/swarmkeeper.CLUSTER                 everybody
 ///     /topic/swarmkeeper.CLUSTER.INCARNATION     one life; its id may change, its incarnation does not

@@ -71,6 +71,7 @@ public final class HTTPService: Service, CustomStringConvertible {
                 }
             }
             .childChannelOption(.allowRemoteHalfClosure, value: true)
+            .childChannelOption(.maxMessagesPerRead, value: 1)
             .childChannelOption(.socketOption(.so_rcvbuf), value: .init(HTTPLimits.socketBufferBytes))
             .childChannelOption(.socketOption(.so_sndbuf), value: .init(HTTPLimits.socketBufferBytes))
             .childChannelOption(

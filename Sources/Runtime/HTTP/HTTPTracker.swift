@@ -221,7 +221,7 @@ extension HTTPFailure {
     /// What the logic refuses, and when to try again where it may be otherwise in a while.
     init(_ refusal: Refusal) {
         switch refusal {
-        case .trackerFull, .addressFull, .notStored, .storageFailed, .busy, .notServing:
+        case .trackerFull, .addressFull, .swarmFull, .notStored, .storageFailed, .busy, .notServing:
             self.init("\(refusal.text)", retry: HTTPTracker.retry)
         case .connectionIDExpired, .malformedAnnounce, .malformedScrape, .unknownAction, .portZero,
             .infoHashNotAllowed, .infoHashDenied, .passkeyMissing, .passkeyUnknown, .scrapeNeedsPasskey:

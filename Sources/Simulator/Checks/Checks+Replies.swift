@@ -116,7 +116,7 @@ extension Checks {
             guard case .scrape? = heard.request else { return false }
             return model.rules.mode == .private
         case .portZero, .infoHashNotAllowed, .infoHashDenied, .passkeyMissing, .passkeyUnknown, .trackerFull,
-            .addressFull:
+            .addressFull, .swarmFull:
             guard case .announce(let request)? = heard.request else { return false }
             let passkey = Passkey.inURL(AnnounceOptions.urlData(heard.bytes.span.bytes))
             return isJustified(refusal, request.infoHash, port: request.port, reply.datagram.remote, passkey)
@@ -132,6 +132,7 @@ extension Checks {
             guard let address else { return false }
             return model.peers(near: address) >= configuration.limits.peersPerAddress(among: model.peerCount)
         }
+        if refusal == .swarmFull { return model.peerCount >= configuration.limits.peersPerSwarm }
         if refusal == .trackerFull {
             return model.swarms.count >= configuration.limits.torrents
                 || model.peerCount >= configuration.limits.peers
@@ -209,7 +210,7 @@ extension Checks {
                 case .connectionIDExpired, .malformedAnnounce, .malformedScrape, .unknownAction, .scrapeNeedsPasskey:
                     false
                 case .portZero, .infoHashNotAllowed, .infoHashDenied, .passkeyMissing, .passkeyUnknown, .trackerFull,
-                    .addressFull:
+                    .addressFull, .swarmFull:
                     visit.announce.map { isJustified(refusal, $0.infoHash, port: $0.port, nil, []) }
                         ?? (model.rules.mode == .private)
                 }

@@ -87,7 +87,7 @@ public struct ClusterOptions: Sendable, Hashable {
 
     public init() {}
 
-    /// Whether wall clocks stay within 30 s of each other (design 3.5).
+    /// Whether wall clocks stay within 30 s of each other (rule 24).
     var hasGoodClocks: Bool {
         maxWallError <= 2000 && maxDrift <= 2000 && (faults.meanGap == nil || !faults.kinds.contains(.clockStep))
     }

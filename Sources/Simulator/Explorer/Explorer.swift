@@ -9,7 +9,7 @@
 /// What is abstracted, and why no fault is missed or invented that safety depends on:
 /// - *Time.* A node's time passes only where it stands or asks again, in leaps. How long something takes is not
 ///   explored; which comes first is. Cluster time stands still.
-/// - *The failure detector* decides nothing (design 3.4, rule 1). KEEPALIVE and SUSPECT are not carried: any node may
+/// - *The failure detector* decides nothing (rule 1). KEEPALIVE and SUSPECT are not carried: any node may
 ///   miss the master at any time, and hears then that the others do, as by their SUSPECTs come late; the number of such
 ///   elections is bounded. A node that died is taken for down by the others at once (a LEAVE in its name).
 /// - *Loss* is no move: a message that is lost is one that never comes, and checkers look at what has happened only.

@@ -77,6 +77,7 @@ public enum Refusal: UInt8, Sendable, Hashable {
     case notServing
     case scrapeNeedsPasskey
     case addressFull
+    case swarmFull
 
     public var text: StaticString {
         switch self {
@@ -95,6 +96,7 @@ public enum Refusal: UInt8, Sendable, Hashable {
         case .notServing: "tracker is starting or stopping, try again soon"
         case .scrapeNeedsPasskey: "private tracker: scrape over HTTP, with your passkey"
         case .addressFull: "too many peers from your address"
+        case .swarmFull: "this swarm is full, try again later"
         case .storageFailed: "tracker has lost its disk, try another tracker"
         }
     }

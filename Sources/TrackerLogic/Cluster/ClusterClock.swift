@@ -1,4 +1,4 @@
-/// The time that a master stamps entries with: its wall clock's, but never running backwards (design 3.4, rule 4).
+/// The time that a master stamps entries with: its wall clock's, but never running backwards (rule 4).
 ///
 /// Where the wall clock is behind what was stamped already (it was set back, or an earlier master's was ahead), cluster
 /// time goes on by the monotonic clock, an eighth slower than time, until the wall clock has caught up. If it stood

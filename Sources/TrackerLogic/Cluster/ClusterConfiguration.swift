@@ -1,4 +1,4 @@
-/// How trackers act as one: mode, policies and timings, which are configuration of one set of machines (design 3.3).
+/// How trackers act as one (docs/protocol.md): mode, policies and timings, the configuration of one set of machines.
 
 import Primitives
 
@@ -30,7 +30,7 @@ public struct ClusterConfiguration: Sendable, Hashable {
         case allAskedAgain(every: Duration)
     }
 
-    /// Where peers knock (design 3.6).
+    /// Where peers knock (docs/operations.md).
     public enum Entry: String, Sendable, Hashable, CaseIterable {
         /// Each tracker answers its own clients, and sends their requests on to the master.
         case any
@@ -78,7 +78,7 @@ public struct ClusterConfiguration: Sendable, Hashable {
     public var answerLifetime: Duration { detectionTime * 3 }
 }
 
-/// A bundle of policies with a name (requirements, Profiles).
+/// A bundle of policies with a name.
 public enum ClusterProfile: String, Sendable, Hashable, CaseIterable {
     /// Highest id, majority of the active, survivor mode. The default where no members are named.
     case classic

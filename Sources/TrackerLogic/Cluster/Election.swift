@@ -4,7 +4,7 @@
 ///       ▲                                                  │            what others decided is fetched       │
 ///       └────────── time-out, or a higher epoch ───────────┴─────────────────────────────────────────────────┘
 ///
-/// The promise is on disk before it counts (design 3.4, rule 9): also one's own. A cluster of one is elected by its own
+/// The promise is on disk before it counts (rule 9): also one's own. A cluster of one is elected by its own
 /// answer; nothing here is special about it.
 ///
 /// Deviations from the classic bully algorithm, with reasons:

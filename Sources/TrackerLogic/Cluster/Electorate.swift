@@ -1,4 +1,4 @@
-/// Who votes, and what makes a quorum (design 3.3).
+/// Who votes, and what makes a quorum (docs/protocol.md).
 ///
 /// In quorum mode the voters are the committed members; in survivor mode they are the trackers that the master believes
 /// active. `needed` is the policy `all`: a majority, and everybody in it.

@@ -1,4 +1,4 @@
-/// Taking in what a tracker knows that was on the other side of a partition (design 3.4, rule 12; survivor mode).
+/// Taking in what a tracker knows that was on the other side of a partition (rule 12; survivor mode).
 ///
 ///     chunk asked for ──► its updates queue ──► they go into the log, a few with each entry ──► next chunk ──► … ──►
 ///     all decided ──► the other fetches the state

@@ -1,7 +1,7 @@
 /// The other trackers, as far as this one has heard of them, and the failure detector over them.
 ///
-/// The list is never persisted (requirements C2). Being heard means nothing for safety: epochs and quorums alone do
-/// (design 3.4, rule 1).
+/// The list is never persisted. Being heard means nothing for safety: epochs and quorums alone do
+/// (rule 1).
 ///
 ///     unknown ── heard ──► up ── silent for the detection time, or `leave` ──► down ── heard ──► up
 ///

@@ -1,4 +1,4 @@
-/// Reads that wait until it is certain that their master still is one (design 3.4, rule 5).
+/// Reads that wait until it is certain that their master still is one (rule 5).
 ///
 /// A read that came while a round was under way waits for the next: only a confirmation that was asked for after the
 /// read came says that nobody else had been master when it came. One round serves all that wait. There is no lease: a
@@ -48,7 +48,9 @@ struct ReadRounds: Sendable, Hashable {
         return true
     }
 
-    /// A life without memory has said hello. A round that is under way for it began after that.
+    /// A life without memory has said hello.
+    ///
+    /// A round that is under way for it began after that.
     mutating func add(newcomer life: Life) {
         guard !askedNewcomers.contains(life) else { return }
         newcomers.removeAll { $0.id == life.id }

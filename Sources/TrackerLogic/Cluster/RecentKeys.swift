@@ -13,7 +13,7 @@ package struct RecentKeys: Sendable, Equatable {
     /// In survivor mode an index may be one of another history and say nothing: there, what another tracker hands on is
     /// told from a new try by time as well, with as much again for the time that it may have waited there.
     package static let memoryOfOthers = Duration.seconds(27)
-    /// Enough for twelve seconds at some thousand requests a second, in 300 KB; past that, late copies of clients are
+    /// Enough for twelve seconds at some thousand requests a second, in 600 KB; past that, late copies of clients are
     /// answered.
     package static let maxCount = 16_384
 

@@ -6,7 +6,7 @@
 ///       └───────────────────┴ so many ERRORs that no quorum of OKs can exist: refused
 ///
 /// One entry at a time is under way: entry N+1 gathers while N is being agreed on, so order costs no throughput, and
-/// no entry can overtake another (requirements C6). A time-out is not an abort: a proposal stays until it is decided.
+/// no entry can overtake another. A time-out is not an abort: a proposal stays until it is decided.
 ///
 /// Deviations from textbook two-phase commit, with reasons:
 /// - A majority decides, not everybody (policy `majority`): else one dead tracker would stop all.

@@ -1,4 +1,4 @@
-/// Requests that this tracker has heard and that are not answered yet, each with a number (design 3.5).
+/// Requests that this tracker has heard and that are not answered yet, each with a number (rule 18).
 ///
 ///     heard ── taken (by this master), or sent on (to another) ──► its ticket applied, or answered: out
 ///       ▲                                                  │

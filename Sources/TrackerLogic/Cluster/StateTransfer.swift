@@ -1,4 +1,4 @@
-/// Fetching the whole state from a master, chunk by chunk (design 3.2, WELCOME).
+/// Fetching the whole state from a master, chunk by chunk (docs/protocol.md, Voters).
 ///
 ///     chunks 0 … n, each as it was at its own index ──► the log behind the least of them ──► digest compared ──► whole
 ///

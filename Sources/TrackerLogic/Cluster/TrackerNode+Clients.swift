@@ -1,4 +1,4 @@
-/// Whose requests are whose: what this tracker heard, what it sends on, and what it answers (design 3.5).
+/// Whose requests are whose: what this tracker heard, what it sends on, and what it answers (rule 18).
 
 import Primitives
 import Wire

@@ -6,7 +6,7 @@
 ///                 └─ another history (survivor mode) ────► what it knows is merged first (`+Merging`)
 ///
 /// A node that lost its memory does not know what it has promised, so it has no vote until it holds the whole state
-/// (design 3.4, rule 9). Its master welcomes it only when a quorum without it has said, after its hello, that it still
+/// (rule 9). Its master welcomes it only when a quorum without it has said, after its hello, that it still
 /// follows: had a quorum promised a later master, this node's forgotten promise among them, one of the others
 /// would be of both. Nor does it ask before any candidate that this node's last life has answered has counted that
 /// answer or given up: it would be one of a quorum that is found only after those others have spoken. A cluster of

@@ -210,7 +210,7 @@ extension TrackerNode {
         }
     }
 
-    /// The vote has refused the entry under way (design 3.2, ABORT).
+    /// The vote has refused the entry under way (rule 15).
     private mutating func entryRefused(isNowhere: Bool, _ now: ClockReading, _ effects: inout Effects) {
         guard let entry = log.pending else { preconditionFailure("what is voted on is in the log") }
         if cluster.isInherited && !has(.inheritedGivenUp) || cluster.isVoid {
@@ -256,8 +256,8 @@ extension TrackerNode {
 
     // MARK: - Handing over
 
-    /// Makes way for a tracker that the policy prefers, when that has been in step for some keepalives (design 3.4,
-    /// rule 6).
+    /// Makes way for a tracker that the policy prefers, when that has been in step for some keepalives
+    /// (rule 6).
     private mutating func attendToHandover(_ now: ClockReading, _ effects: inout Effects) {
         if let handover = cluster.handover {
             guard now.monotonic < handover.until else {
@@ -282,15 +282,24 @@ extension TrackerNode {
             return
         }
         guard isServing, cluster.merge == nil, cluster.leavesAt == nil, !hasCommands else { return }
-        let stable = policy.keepalive * 4
-        for place in cluster.neighbours.all.indices
-        where policy.election.prefers(cluster.neighbours.all[place].life.id, to: cluster.id) {
-            let neighbour = cluster.neighbours.all[place]
-            guard mayTakeOver(neighbour), let since = neighbour.inStepSince, now.monotonic - since >= stable else {
-                continue
-            }
-            return beginHandover(to: neighbour.life, now)
+        guard let heir = preferredInStep, let since = heir.inStepSince, now.monotonic - since >= policy.keepalive * 4
+        else { return }
+        beginHandover(to: heir.life, now)
+    }
+
+    /// Of those in step whom the policy prefers to this master, the one that it prefers to all.
+    ///
+    /// Where several come back together, the role is not handed from one to the next: it waits for that one.
+    private var preferredInStep: Neighbour? {
+        var best: Int?
+        for place in cluster.neighbours.all.indices where cluster.neighbours[place].inStepSince != nil {
+            let rival = best.map { cluster.neighbours[$0].life.id } ?? cluster.id
+            guard policy.election.prefers(cluster.neighbours[place].life.id, to: rival),
+                mayTakeOver(cluster.neighbours[place])
+            else { continue }
+            best = place
         }
+        return best.map { cluster.neighbours[$0] }
     }
 
     func mayTakeOver(_ neighbour: Neighbour) -> Bool {

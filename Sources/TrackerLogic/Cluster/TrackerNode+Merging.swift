@@ -7,7 +7,7 @@
 /// What a tracker has accepted of a master that is gone may have been decided and answered, and is merged as well.
 ///
 /// A master makes way only for one that answers it. One that can send and not receive claims to be master for ever and
-/// brings nobody down (design 3.4, rule 7).
+/// brings nobody down (rule 7).
 
 import Primitives
 import Wire

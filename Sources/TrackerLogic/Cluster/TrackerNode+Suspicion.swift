@@ -4,7 +4,7 @@
 ///         ▲                                                  │                  stands at once, the others by and by
 ///         └────────────── a master is heard ─────────────────┘
 ///
-/// A node that can send but not receive suspects alone, for ever, and harms nobody (design 3.4, rule 7).
+/// A node that can send but not receive suspects alone, for ever, and harms nobody (rule 7).
 
 import Primitives
 import Wire

@@ -61,7 +61,7 @@ public struct Persist: Sendable, Equatable {
     }
 
     public enum Change: Sendable, Equatable {
-        /// Replaces the promise (design 3.4, rule 9): on disk before anything that depends on it.
+        /// Replaces the promise (rule 9): on disk before anything that depends on it.
         case promise(Promise)
         /// Puts an entry into the log: its index, and its bytes as `EntryHeader` describes them.
         ///
@@ -182,6 +182,8 @@ public struct SwarmCounts: Sendable, Hashable {
     public var leechers: UInt32
     /// Downloads that were completed.
     public var completed: UInt32
+
+    var peers: Int { Int(seeders) + Int(leechers) }
 
     @inlinable
     public init(seeders: UInt32 = 0, leechers: UInt32 = 0, completed: UInt32 = 0) {

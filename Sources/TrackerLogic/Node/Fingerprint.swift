@@ -8,7 +8,7 @@
 /// - counters, the room of buffers, the streams of random numbers: nothing that is agreed on depends on them;
 /// - snapshots and expiry: they are due after seconds, and the explorer's time is over in a millisecond;
 /// - the order of answers and votes, and what neighbours said of their role, epoch and position: this chooses only
-///   whom a node asks first, how soon it stands, and whom a master makes way for (design 3.4, rule 1); who has answered
+///   whom a node asks first, how soon it stands, and whom a master makes way for (rule 1); who has answered
 ///   a master beyond a quorum;
 /// - what is looked at in one phase only, and begins anew with it, in every other;
 /// - the tail of the log: the chain stands for it.

@@ -57,13 +57,19 @@ public struct Limits: Sendable, Equatable {
     public var torrents: Int = 4_000_000
     /// Peers of all swarms at once; further ones are refused.
     ///
-    /// About 60 bytes each, and 15 for each address (`AddressCounts`).
+    /// Some 60 bytes each, up to 122 over IPv6 in a table that has just grown, and 15 to 19 for each address
+    /// (`AddressCounts`).
     public var peers: Int = 16_000_000
     /// Peers of all swarms at one IPv4 address, or in one IPv6 network of 64 bits; further ones are refused.
     ///
     /// A carrier's NAT has some thousand people behind an address, with some torrents each. An announce is held against
     /// what is applied, so what is on its way passes the bound, by two entries at most.
     public var peersPerAddress: Int = 20_000
+    /// Peers of one swarm; further ones are refused.
+    ///
+    /// A swarm lies in one shard, and a shard goes to a newcomer in one message, and to the disk in one row: so many
+    /// are 236 MB, of the 512 MiB that a message may have.
+    public var peersPerSwarm: Int = 4_000_000
     /// Of the room for peers that is left, the part that one address may hold, in percent.
     ///
     /// With n addresses that take all they can get, a part of 1 / (1 + n · percent / 100) of the table stays free for
@@ -71,12 +77,13 @@ public struct Limits: Sendable, Equatable {
     public var addressSharePercent: Int = 10
     /// Error replies to one address in a second; further errors are silence, so that forged sources gain nothing.
     public var errorsPerSecond: Int = 10
-    /// Updates in one entry: bounds the requests that wait, the work of one step and the size of one write (about 64
-    /// bytes each).
+    /// Updates in one entry: bounds the requests that wait, the work of one step and the size of one write (some 64
+    /// bytes each, 76 over IPv6).
     ///
     /// More wait in the kernel's buffers; what comes past them is dropped, and UDP clients try again.
     public var updatesPerEntry: Int = 8_192
-    /// Requests that a tracker of a cluster keeps until they are answered (about 250 bytes each).
+    /// Requests that a tracker of a cluster keeps until they are answered (some 350 bytes
+    /// each; up to 2.3 KB, with all that a datagram may have behind its request).
     ///
     /// While there is no master, all that come meanwhile: two or three seconds' worth.
     public var waitingRequests: Int = 65_536

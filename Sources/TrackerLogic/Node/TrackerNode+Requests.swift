@@ -240,6 +240,12 @@ extension TrackerNode {
         if counts.peers >= limits.peers, event != .stopped, !state.table.contains(infoHash, peer) {
             return .trackerFull
         }
+        // A look at the swarm costs something, so only where it can be so large.
+        if counts.peers >= limits.peersPerSwarm, event != .stopped,
+            state.table.counts(of: infoHash).peers >= limits.peersPerSwarm, !state.table.contains(infoHash, peer)
+        {
+            return .swarmFull
+        }
         if event != .stopped, isFull(peer, counts.peers), !state.table.contains(infoHash, peer) { return .addressFull }
         return nil
     }

@@ -14,7 +14,7 @@
 /// and `+Transfer` (newcomers), `+Merging` (after a partition), `+Members`, and `+Clients` (whose requests are whose).
 ///
 /// Invariants: a reply to an announce belongs to an update that is durable and applied; one entry is under way at a
-/// time; effects depend on nothing that is not durable; all queues are bounded by `Limits` (design 2, 3.4).
+/// time; effects depend on nothing that is not durable; all queues are bounded (docs/bounds.md).
 
 import Primitives
 import Wire

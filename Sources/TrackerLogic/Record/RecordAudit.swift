@@ -17,7 +17,7 @@
 ///   └── the head is older, or cannot be read ──────────► damaged
 /// ```
 ///
-/// What is damaged has no vote (design 3.4, rule 9): its tracker begins anew as one that has lost its memory, and not
+/// What is damaged has no vote (rule 20): its tracker begins anew as one that has lost its memory, and not
 /// as one that never had any. A head that is *ahead* of its mark is a crash's: between the two nobody was told.
 ///
 /// Deviation from Protocol-Aware Recovery (Alagappan et al., FAST 2018): single entries are not repaired from other

@@ -1,5 +1,5 @@
 /// Completed downloads by the master that counted them: in survivor mode, two masters may count at once while they do
-/// not hear each other, and a merge must neither lose a download nor count it twice (design 3.4, rule 12).
+/// not hear each other, and a merge must neither lose a download nor count it twice (rule 12).
 ///
 /// A grow-only counter a torrent: each master adds to its own count alone, the larger of two counts of one master is
 /// the later, and the torrent's total is the sum over all. What the total was before anybody counted this way is the

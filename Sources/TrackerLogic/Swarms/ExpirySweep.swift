@@ -1,6 +1,6 @@
 /// Visits the shards one after another and finds those whose silent peers are to be taken out.
 ///
-/// Only the master sweeps, and what it finds becomes an update of the log (design 3.4, rule 4): no tracker forgets a
+/// Only the master sweeps, and what it finds becomes an update of the log (rule 4): no tracker forgets a
 /// peer by its own clock.
 
 import Primitives

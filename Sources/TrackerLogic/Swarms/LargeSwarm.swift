@@ -75,6 +75,19 @@ struct LargeSwarm<Endpoint: CompactEndpoint>: Sendable {
         index.remove(LargeSwarm.hash(endpoints[last], key), slot: last)
         endpoints.removeLast()
         details.removeLast()
+        if endpoints.capacity > 2 * endpoints.count + 32 { giveBackRoom() }
+    }
+
+    /// Keeps as much room as growth would have made: whoever fills a swarm and empties it leaves nothing behind.
+    private mutating func giveBackRoom() {
+        func fitted<Element>(_ old: [Element]) -> [Element] {
+            var new: [Element] = []
+            new.reserveCapacity(old.count + old.count / 4 + 8)
+            new.append(contentsOf: old)
+            return new
+        }
+        endpoints = fitted(endpoints)
+        details = fitted(details)
     }
 
     var byteCount: Int {

@@ -1,4 +1,4 @@
-/// After a partition has healed in survivor mode: two repositories become one (design 3.4, rule 12).
+/// After a partition has healed in survivor mode: two repositories become one (rule 12).
 ///
 /// The master reads the other's chunks, puts what he does not know into updates of his own log, and all trackers apply
 /// them. Of what was heard of one peer of one swarm, the latest word counts, and it is one of two:

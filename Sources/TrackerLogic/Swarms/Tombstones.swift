@@ -1,5 +1,5 @@
 /// Stops that are remembered: in survivor mode, the other side of a partition may still believe in a peer that has
-/// said here that it stops, and a merge must not bring it back (design 3.4, rule 12).
+/// said here that it stops, and a merge must not bring it back (rule 12).
 ///
 /// A heap with the oldest at its root beside an index by key, so that finding one is O(1), and forgetting the oldest
 /// O(log n). Where they lie never shows.

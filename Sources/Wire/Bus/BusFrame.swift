@@ -1,4 +1,4 @@
-/// What travels on a bus between trackers (design 3.7): many cluster messages in one frame, or one part of a long one,
+/// What travels on a bus between trackers (docs/bus.md): many cluster messages in one frame, or one part of a long one,
 /// and the few words by which trackers repair losses and prove that they live now.
 ///
 ///     0   magic "SKB", version

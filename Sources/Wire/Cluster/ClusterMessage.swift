@@ -1,4 +1,4 @@
-/// What trackers tell each other (design 3.2): the words of the bully election and of two-phase commit, and
+/// What trackers tell each other (docs/protocol.md): the words of the bully election and of two-phase commit, and
 /// Multi-Paxos underneath.
 ///
 /// Every message names its sender's life, whom it is for, and the epoch that it belongs to. Nothing is assumed of the

@@ -25,7 +25,7 @@ public struct EntryHeader: Sendable, Hashable {
     private static let hole = 40..<64
 
     public var index: UInt64
-    /// Stamped by the master; never less than in the entry before (design 3.4, rule 4).
+    /// Stamped by the master; never less than in the entry before (rule 4).
     public var time: WallTime
     /// Who made it, which may be another than who proposes it now.
     public var origin: UInt32

@@ -1,4 +1,4 @@
-/// The term of one master: (round, id), totally ordered, never used twice (design 3.1).
+/// The term of one master: (round, id), totally ordered, never used twice (rule 1).
 
 @frozen
 public struct Epoch: Sendable, Hashable, Comparable, CustomStringConvertible {

@@ -9,9 +9,10 @@ public enum NumberBounds {
     ///
     /// In survivor mode some of it may be drawn at random, a million at most with each election.
     public static let round: UInt64 = 1 << 62
-    /// How far one message may take a round ahead of all that was heard before. A member whose memory is wrong, or that
-    /// lies, could else use all of them up with one word; the others would promise the last epoch that there is, and
-    /// elect nobody ever after.
+    /// How far one message may take a round ahead of all that was heard before.
+    ///
+    /// A member whose memory is wrong, or that lies, could else use all of them up with one word; the others would
+    /// promise the last epoch that there is, and elect nobody ever after.
     public static let roundJump: UInt64 = 1 << 40
     /// The index of an entry, and the number of a request.
     public static let index: UInt64 = 1 << 62

@@ -6,7 +6,7 @@ import Primitives
 ///
 /// Each returns the number of bytes written; the room must hold that many.
 public enum ReplyWriter {
-    /// The longest reply: what fits the smallest path that IPv6 promises, less headers (design 4).
+    /// The longest reply: what fits the smallest path that IPv6 promises, less headers.
     public static let maxByteCount = 1400
     public static let announceHeaderByteCount = 20
 

@@ -141,7 +141,7 @@ public enum TrackerRequest: Sendable, Hashable {
     /// Reads one datagram.
     ///
     /// - Throws: `TrackerRequestError`, which says whether a reply is safe.
-    /// - SeeAlso: BEP 15; design 4 for what is accepted beyond it.
+    /// - SeeAlso: BEP 15; docs/architecture.md for what is accepted beyond it.
     @inlinable
     public init(_ bytes: RawSpan) throws(TrackerRequestError) {
         guard bytes.byteCount >= 16 else { throw .unsafe }

@@ -1,5 +1,5 @@
 /// Rules that no reply breaks at once: who may stand, how voters change, what is kept until it is answered, what a
-/// merge may say (design 3.4, rules 3, 6, 7, 12; design 3.5).
+/// merge may say (rules 3, 6, 7, 12 and 18).
 
 import Primitives
 import TrackerLogic

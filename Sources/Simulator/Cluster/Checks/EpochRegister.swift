@@ -1,5 +1,5 @@
 /// Which life stood for which epoch, and which led it. An epoch is named by the life that stands for it and by no other
-/// ever after (design 3.1).
+/// ever after (rule 1).
 
 import Wire
 

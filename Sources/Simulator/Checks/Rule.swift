@@ -1,0 +1,150 @@
+/// The rules by which the cluster is right, by number: docs/rules.md says why each is there and in which files it is
+/// kept. Code and documents name a rule by its number, so that it can be searched for.
+///
+/// Each rule has invariants, which the checkers hold every run to, and planted mistakes that break it, so that it is
+/// known that they would see it. `RuleTests` holds this list, the document and the sources to each other.
+
+import TrackerLogic
+
+public enum Rule: Int, Sendable, Hashable, CaseIterable {
+    /// The failure detector helps liveness only. Safety comes from epochs and quorums alone.
+    case detectorDecidesNothing = 1
+    /// A time-out is no abort: what has been proposed stays until it is decided, or everybody has refused it.
+    case timeoutIsNoAbort = 2
+    /// A client is answered once its entry is decided and applied, by a tracker that may still speak.
+    case deposedIsSilent = 3
+    /// Time is data: the master stamps entries, time in the log never runs backwards, and all apply it alike.
+    case timeIsData = 4
+    /// A read is answered only after a quorum has confirmed its master, after the read came.
+    case readsAreConfirmed = 5
+    /// Whom the policy prefers is elected, or is handed the role when it is in step; nobody is torn down for it.
+    case roleIsHandedOver = 6
+    /// A master without a quorum steps down, and a tracker that is merely deaf brings nobody down.
+    case quorumKeepsMaster = 7
+    /// A tracker without its bus answers nobody, whatever else still reaches it.
+    case fencedWithoutBus = 8
+    /// Promises and votes are on the disk before anything depends on them; whoever has lost them has no vote.
+    case durableBeforeSaid = 9
+    /// Two lives never act under one id at a time.
+    case oneLifePerID = 10
+    /// Each request is in the log once, and each download counts once.
+    case requestsCountOnce = 11
+    /// After a partition the newer word on a peer wins, a stop outlives it, and counts are kept by their source.
+    case mergeIsByAge = 12
+    /// An entry is decided when a quorum has it on disk under one ballot, with all before it; what is decided is for
+    /// ever.
+    case quorumDecides = 13
+    /// A new master first decides what an earlier one may have decided.
+    case electedRecovers = 14
+    /// What was refused never comes back.
+    case abortIsFinal = 15
+    /// Voters change one at a time, at the operator's word.
+    case votersChangeByOne = 16
+    /// A state that is fetched is one state: all chunks, and the log behind the oldest of them.
+    case transferIsWhole = 17
+    /// A request is kept by whoever heard it until it is answered, whoever is master then, and is answered by one.
+    case requestsAreKept = 18
+    /// Everything that others can make a tracker hold has a bound (docs/bounds.md.
+    case queuesAreBounded = 19
+    /// Damage of a record is noticed, said, and has no vote.
+    case damageIsSaid = 20
+    /// A peer is not taken out before the interval that it was told, and a fifth of it.
+    case expiryIsPatient = 21
+    /// Swarms are emptied by the orderly stop of the whole cluster, and by nothing else.
+    case stopEmptiesSwarms = 22
+    /// When all is well again there is one master, one state, and an answer for everybody, soon.
+    case healsByItself = 23
+    /// A reply says what BEP 15 and the swarm demand, to whoever asked, from where it was asked.
+    case repliesAreRight = 24
+}
+
+extension Rule {
+    /// What the checkers look at; an invariant may serve several rules.
+    public var invariants: [Invariant] {
+        switch self {
+        case .detectorDecidesNothing: [.oneMasterPerEpoch, .epochsRise]
+        case .timeoutIsNoAbort: [.abortedStaysAborted]
+        case .deposedIsSilent: [.silentUnlessMaster, .silentUnlessServing]
+        case .timeIsData: [.timeNeverRunsBack, .timeIsReal, .statesAgree]
+        case .readsAreConfirmed: [.readsAreFresh]
+        case .roleIsHandedOver: [.preferredIsElected, .electionsAreFew]
+        case .quorumKeepsMaster: [.electionsAreNeeded]
+        case .fencedWithoutBus: [.silentUnlessServing]
+        case .durableBeforeSaid: [.promiseIsKept, .voteIsKept, .votersAreWhole, .appliedIsDurable]
+        case .oneLifePerID: [.oneMasterPerEpoch, .healedIsOne]
+        case .requestsCountOnce: [.updateIsAsked, .completedCountsOnce]
+        case .mergeIsByAge: [.mergeTakesTheLatest, .answeredSurvives]
+        case .quorumDecides:
+            [
+                .quorumDecides, .ballotHasOneValue, .decidedIsDecided, .decidedIsForEver, .logHasNoGap,
+                .answeredSurvives,
+            ]
+        case .electedRecovers: [.decidedIsForEver]
+        case .abortIsFinal: [.abortedStaysAborted]
+        case .votersChangeByOne: [.votersAreChosen]
+        case .transferIsWhole: [.statesAgree]
+        case .requestsAreKept: [.requestsAreKept, .answeredOnce]
+        case .queuesAreBounded: [.queuesAreBounded]
+        case .damageIsSaid: [.damageIsSaid, .recordIsReadable]
+        case .expiryIsPatient: [.expiryIsPatient]
+        case .stopEmptiesSwarms: [.stopEmptiesSwarms, .onlyStopsEmptySwarms, .stopEnds]
+        case .healsByItself: [.healedIsAnswered, .healedIsExact, .healedIsOne, .rulesAreInForce, .timeGoesOn]
+        case .repliesAreRight:
+            [
+                .replyIsRight, .replyIsAddressed, .onlyProvenAreAnswered, .connectionIDsLast, .refusalIsJustified,
+            ]
+        }
+    }
+
+    /// The planted mistakes that break it: each of them breaks one rule.
+    public var plantedBugs: [PlantedBug] {
+        switch self {
+        case .detectorDecidesNothing:
+            [
+                .epochShared, .quorumOfTheLive, .electedByMinority, .staleMasterAccepted, .prepareAfterPromise,
+            ]
+        case .timeoutIsNoAbort: [.abortOnTimeout]
+        case .deposedIsSilent: [.deposedAnswers]
+        case .timeIsData: [.unequalTime, .wallClockStamps, .localExpiry]
+        case .readsAreConfirmed: [.scrapeUnconfirmed, .confirmedByOne, .leaseByHearing, .slaveScrapes]
+        case .roleIsHandedOver: [.rankOfSuspecters, .preferredStandsAtOnce, .candidateOutbid]
+        case .quorumKeepsMaster: [.noPreVote, .minorityStays]
+        case .fencedWithoutBus: [.fencedAnswers]
+        case .durableBeforeSaid:
+            [
+                .epochFromMemory, .promiseForgotten, .amnesiacVotes, .answerBeforeDurable, .electionBeforeDurable,
+                .ownVoteBeforeDurable, .okBeforeDurable, .okBeforePromise, .wholeTooEarly, .durableTooEarly,
+            ]
+        case .oneLifePerID: [.idGivenTwice]
+        case .requestsCountOnce:
+            [
+                .settledForgotten, .settledByTimeOnly, .redeliveredTwice, .forwardedTooEarly, .completedCountedTwice,
+            ]
+        case .mergeIsByAge:
+            [
+                .voteForgotten, .loneDecisionForgotten, .mergeForgetsPeers, .mergeKeepsOlder, .tombstoneIgnored,
+                .mergeSumsCounters, .lowerMasterStays,
+            ]
+        case .quorumDecides:
+            [
+                .oksOfAnotherEpoch, .commitBeforeQuorum, .commitSentEarly, .appliedOnPrepare, .learnedByIndex,
+                .gapAccepted,
+            ]
+        case .electedRecovers:
+            [
+                .ownEntryInherited, .longestEntryInherited, .inheritedNotProposed, .recoverySkipped,
+                .answerWithoutPending, .inheritedGivenUp,
+            ]
+        case .abortIsFinal: [.abortToldEarly, .abortedRevived, .attemptIgnored]
+        case .votersChangeByOne: [.membersSwapped, .membersBySight]
+        case .transferIsWhole: [.transferWithoutTail, .transferMixed, .chunkAppliedTwice, .snapshotAheadOfLog]
+        case .requestsAreKept: [.twoRepliers, .twoConnectors, .requestsDropped]
+        case .queuesAreBounded: [.newcomerBlocksTrimming, .unboundedBook]
+        case .damageIsSaid: [.markIgnored, .damagedVotes]
+        case .expiryIsPatient: [.impatientExpiry, .intervalOfOne]
+        case .stopEmptiesSwarms: [.emptiedByOne, .stopNoteKept, .recallOutlivesWelcome]
+        case .healsByItself: [.cutLogWaitedFor, .voteSaidOnce, .proposalSentOnce, .gapsNotFetched]
+        case .repliesAreRight: [.connectionIDOfOne]
+        }
+    }
+}
