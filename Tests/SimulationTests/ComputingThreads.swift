@@ -34,8 +34,8 @@ final class ComputingThreads: TaskExecutor {
     }
 
     private func work() {
-        // On Linux it is the thread that is nice, not the process. More than this would make the suites wait for whatever
-        // else the machine does: at 10, two busy programs left them a tenth of it.
+        // On Linux it is the thread that is nice, not the process. With more than this the suites would wait for all
+        // else that the machine does: at 10, two busy programs left them a tenth of it.
         setpriority(.init(PRIO_PROCESS.rawValue), 0, 2)
         while true { take().runSynchronously(on: asUnownedTaskExecutor()) }
     }

@@ -59,8 +59,11 @@ extension ClusterChecks {
             let cluster = nodes[step.node].configuration.cluster
         else { return }
         let limit = cluster.detectionTime * ClusterChecks.deafFor
-        // Until lately it was another quorum that it had to hear.
-        if let since = membersSince, step.time - since <= limit { return }
+        // Until lately it was another quorum that it had to hear: an entry that was left by an earlier master changes its
+        // voters when it is applied.
+        for since in [membersSince, nodes[step.node].votersSince] {
+            if let since, step.time - since <= limit { return }
+        }
         let heard = heardLately(members, by: step.node, at: step.time, within: limit)
         if heard.count > members.count / 2 { return }
         // The entry that changes the members was decided by those before it, and so are the answers to what is in it.

@@ -70,6 +70,7 @@ extension ClusterChecks {
         checkRules(step, before, event, effects)
         forgetWitnesses(step)
         checkBounds(step, effects)
+        if nodes[step.node].knownVoters != step.sight.voters { nodes[step.node].votersSince = step.time }
         nodes[step.node].sight = step.sight
     }
 

@@ -12,6 +12,8 @@ struct NodeRecord: Sendable {
     var lastSight: NodeSight? { mutating get { sight } }
     /// Who voted as it saw it after its last step.
     var knownVoters: [UInt32] { mutating get { sight?.voters ?? [] } }
+    /// Since when they have voted, as it saw it.
+    var votersSince: Instant?
     /// The number that it has, or had last; 0 before it was given one.
     private(set) var id: UInt32
     var disk = VoterRecord()
