@@ -59,8 +59,8 @@ extension ClusterChecks {
             let cluster = nodes[step.node].configuration.cluster
         else { return }
         let limit = cluster.detectionTime * ClusterChecks.deafFor
-        // Until lately it was another quorum that it had to hear: an entry that was left by an earlier master changes its
-        // voters when it is applied.
+        // Until lately it was another quorum that it had to hear: an entry that was left by an earlier master changes
+        // its voters when it is applied.
         for since in [membersSince, nodes[step.node].votersSince] {
             if let since, step.time - since <= limit { return }
         }
