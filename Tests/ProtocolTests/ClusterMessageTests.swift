@@ -216,6 +216,15 @@ struct ClusterMessageTests {
         #expect(throws: ClusterMessageError.notAMessage) { try ClusterMessage([]) }
     }
 
+    /// A table of so many shards would trap whoever made it.
+    @Test(arguments: [0, 3, 12, 1 << 17, UInt32.max])
+    func `a welcome to a table that there cannot be is damaged`(_ shardCount: UInt32) throws {
+        let welcome = Welcome(
+            id: 4, position: .start, answered: .start, servesFrom: 5, attempt: 6, needsTransfer: true,
+            secret: ClusterSecret(1, 2, 3, 4), shardCount: shardCount)
+        #expect(throws: ClusterMessageError.damaged) { try ClusterMessage(bytes(message(.welcome(welcome)))) }
+    }
+
     @Test func `a length that lies costs nothing`() {
         // Claims of 65,535 parts, and of gigabytes: refused before any room is made for them.
         let head = Self.head + [0] + Array(repeating: UInt8(0), count: 12)

@@ -41,8 +41,8 @@ struct ClusterState: Sendable, Equatable {
 
     /// The highest round that was heard of.
     var highestRound: UInt64 = 0
-    /// How far a round may be told without being far-fetched; each that is raises it by one jump.
-    var plausibleRound: UInt64 = 0
+    /// Which rounds are believed.
+    var horizon = RoundHorizon()
     /// The last master that was known, for the policy `next`.
     var lastMaster: UInt32 = 0
     /// Requests are answered by who has applied entries up to here: what earlier masters decided is known then.

@@ -91,10 +91,11 @@ extension TrackerNode {
         if case .one(let addressee) = message.destination, addressee != life { return }
         let sender = message.sender
         guard sender.incarnation != promise.incarnation, !isShutOut(message, now, &effects) else { return }
-        let known = max(promise.epoch.round, cluster.highestRound, cluster.plausibleRound)
-        guard message.epoch.round <= known + NumberBounds.roundJump else {
-            // One that others have been led to by jumps that this node has not heard is believed in the end.
-            cluster.plausibleRound = known + NumberBounds.roundJump
+        let known = max(promise.epoch.round, cluster.highestRound)
+        guard
+            cluster.horizon.admits(
+                message.epoch.round, known: known, now: now.monotonic, pause: policy.detectionTime)
+        else {
             counters.implausible += 1
             return
         }

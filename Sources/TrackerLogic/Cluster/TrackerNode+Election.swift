@@ -11,6 +11,12 @@ extension TrackerNode {
         // Who has no memory may have stood in an earlier life, and who took a number by itself may share it, and there
         // is nobody to ask in survivor mode: the dice see to it that no epoch is used twice.
         if !isQuorumMode, cluster.isBlank || configuration.id == 0 { round += UInt64(cluster.random.below(1 << 20)) }
+        guard round <= NumberBounds.round else {
+            // What nobody could read, this node could not read back either.
+            stopSuspecting()
+            cluster.aloneSince = now.monotonic
+            return
+        }
         let epoch = Epoch(round: round, id: has(.epochShared) ? 1 : cluster.id)
         stopSuspecting()
         cluster.following = nil

@@ -9,11 +9,13 @@ public enum NumberBounds {
     ///
     /// In survivor mode some of it may be drawn at random, a million at most with each election.
     public static let round: UInt64 = 1 << 62
-    /// How far one message may take a round ahead of all that was heard before.
+    /// How far any message may take a round ahead of all that was heard before: two elections of trackers that draw.
+    public static let roundStep: UInt64 = 1 << 21
+    /// How far one message in a detection time may take it.
     ///
-    /// A member whose memory is wrong, or that lies, could else use all of them up with one word; the others would
-    /// promise the last epoch that there is, and elect nobody ever after.
-    public static let roundJump: UInt64 = 1 << 40
+    /// A member whose memory is wrong, or that lies, could else use all of them up; the others would promise the last
+    /// epoch that there is, and elect nobody ever after. So it would take seventy years.
+    public static let roundJump: UInt64 = 1 << 32
     /// The index of an entry, and the number of a request.
     public static let index: UInt64 = 1 << 62
     /// The attempt of a proposal; its highest bit has another meaning in an entry's header.

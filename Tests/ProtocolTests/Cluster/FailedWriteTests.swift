@@ -1,0 +1,78 @@
+// What a voter says of an entry that it could not write.
+
+import Primitives
+import Testing
+import TrackerLogic
+import Wire
+
+@Suite struct FailedWriteTests {
+    private static let client = SocketAddress.v4(1)
+    private static let other = SocketAddress.v4(2)
+
+    private func refusals(of trio: Trio, by id: UInt32) -> [Trio.Letter] {
+        trio.said(by: id) { if case .error = $0 { true } else { false } }
+    }
+
+    @Test func `a voter that cannot write an entry refuses it, and takes it when it is proposed again`() throws {
+        var trio = Trio.serving()
+        try trio.announce(Self.client, at: 3)
+        trio.run(.seconds(1))
+        // Its vote is needed.
+        trio.cutOff(1)
+        trio.failWrites(2, .full)
+        trio.forget()
+        #expect(try trio.announce(Self.other, at: 3) == nil)
+        #expect(refusals(of: trio, by: 2).count >= 1)
+        trio.failWrites(2, nil)
+        trio.run(.milliseconds(1900))
+        #expect(trio.replies(to: Self.other).count == 1)
+        #expect(trio.masters == [3])
+    }
+
+    /// The write of an entry that others have decided meanwhile says nothing about the one that is under way.
+    @Test func `the failed write of a decided entry is no word on the next one`() throws {
+        var trio = Trio.serving()
+        try trio.announce(Self.client, at: 3)
+        trio.run(.seconds(1))
+        let before = trio.index(3)
+        trio.holdWrites(2)
+        // Decided by 1 and 3, and known to be at 2, whose disk is slow.
+        #expect(try trio.announce(Self.other, at: 3) != nil)
+        #expect(trio.index(2) == before + 1)
+        #expect(trio.heldWrites(2).count == 1)
+        // The next entry needs the vote of 2.
+        trio.cutOff(1)
+        trio.forget()
+        #expect(try trio.announce(Self.client, at: 3) == nil)
+        trio.failWrite(2)
+        #expect(refusals(of: trio, by: 2).isEmpty)
+        trio.releaseWrites(2)
+        trio.run(.milliseconds(1500))
+        #expect(refusals(of: trio, by: 2).isEmpty)
+        #expect(trio.replies(to: Self.client).count == 1)
+        #expect(trio.index(2) == before + 2)
+    }
+
+    /// Seed 7101545 on the ground `lossy`, as it was once: the refusal of an old entry voided the attempt under way, for
+    /// ever; and what the vote had aborted could come back.
+    @Test func `an aborted entry is not revived by whoever could not write it`() throws {
+        var trio = Trio.serving()
+        try trio.announce(Self.client, at: 3)
+        trio.run(.seconds(1))
+        for id: UInt32 in [1, 2, 3] { trio.failWrites(id, .full) }
+        trio.forget()
+        // Two of three have refused it; some may have it. So nobody is told before an empty entry is decided.
+        #expect(try trio.announce(Self.other, at: 3) == nil)
+        for id: UInt32 in [1, 2, 3] { trio.failWrites(id, nil) }
+        trio.run(.milliseconds(1500))
+        let replies = try trio.replies(to: Self.other).map { try TrackerReply($0.payload, isIPv6: false) }
+        #expect(replies.map(\.errorText) == [Refusal.notStored.clientText])
+        trio.crash(3)
+        trio.run(.seconds(8))
+        #expect(trio.masters == [2])
+        for id: UInt32 in [1, 2] {
+            #expect(trio[id].state.table.contains(.numbered(1), Self.client))
+            #expect(!trio[id].state.table.contains(.numbered(1), Self.other))
+        }
+    }
+}
