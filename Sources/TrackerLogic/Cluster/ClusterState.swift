@@ -30,9 +30,7 @@ struct ClusterState: Sendable, Equatable {
     var book: RequestBook
     var reads = ReadRounds()
     var following: Following?
-    var transfer: StateTransfer?
-    /// The chunks that the transfer has brought.
-    var transferChunks: [SnapshotChunk?] = []
+    var transfer = StateTransfer()
     var merge: MergeWork?
     /// Chains of repositories that were merged already, the latest last.
     var mergedChains: [UInt64] = []
@@ -111,10 +109,6 @@ struct ClusterState: Sendable, Equatable {
     var proposedAt = Instant(nanoseconds: 0)
     /// The greatest index at which this node has accepted an entry on its disk.
     var votedThrough: UInt64 = 0
-    /// Entries that a transfer has brought behind its chunks.
-    var transferTail: [[UInt8]] = []
-    /// Whether the state that was fetched is still on its way to the disk.
-    var isFinishingTransfer = false
     /// Whether the mark that the record is whole is on its way to the disk.
     var isBecomingWhole = false
 

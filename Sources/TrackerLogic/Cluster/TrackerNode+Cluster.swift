@@ -43,7 +43,7 @@ extension TrackerNode {
         if phase == .candidate { abandonElection(now) }
         cluster.isBusUp = false
         cluster.following = nil
-        cancelTransfer()
+        cluster.transfer.cancel()
         cluster.neighbours.forgetAll()
         cluster.suspectingSince = nil
         cluster.standAt = nil
@@ -66,7 +66,7 @@ extension TrackerNode {
         .keepalive(
             Keepalive(
                 role: clusterRole, position: state.position, digest: state.digest,
-                isWhole: promise.isWhole && cluster.transfer == nil, settings: cluster.settings))
+                isWhole: promise.isWhole && !cluster.transfer.isFetching, settings: cluster.settings))
     }
 
     @inline(__always)
@@ -75,7 +75,7 @@ extension TrackerNode {
         case .master: return .master
         case .candidate: return .candidate
         case .restoring, .following, .draining, .failed, .stopped:
-            guard cluster.following?.isInstalled == true, promise.isWhole, case nil = cluster.transfer else {
+            guard cluster.following?.isInstalled == true, promise.isWhole, !cluster.transfer.isFetching else {
                 return .newcomer
             }
             return .slave

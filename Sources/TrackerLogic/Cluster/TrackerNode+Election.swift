@@ -105,7 +105,7 @@ extension TrackerNode {
         case .restoring, .draining, .failed, .stopped: return
         }
         if !has(.prepareAfterPromise) { cluster.following = nil }
-        cancelTransfer()
+        cluster.transfer.cancel()
         stopSuspecting()
         cluster.aloneSince = now.monotonic
         promise.epoch = epoch

@@ -17,7 +17,7 @@ extension TrackerNode {
         }
         if epoch >= promise.epoch { masterHeard(sender, epoch, position, now, &effects) }
         guard let following = cluster.following, following.life == sender, following.epoch == epoch,
-            following.isInstalled, promise.epoch == epoch || has(.prepareAfterPromise), cluster.transfer == nil
+            following.isInstalled, promise.epoch == epoch || has(.prepareAfterPromise), !cluster.transfer.isFetching
         else { return }
         let index = entry.header.index
         if index <= state.index {
@@ -73,7 +73,7 @@ extension TrackerNode {
     /// Writes the next entry that the disk lacks.
     mutating func writeLog(_ now: ClockReading, _ effects: inout Effects) {
         log.resume(now: now.monotonic)
-        guard log.mayWrite, case nil = cluster.transfer, !cluster.isFinishingTransfer, let next = log.nextWrite else {
+        guard log.mayWrite, !cluster.transfer.isFetching, !cluster.transfer.isWriting, let next = log.nextWrite else {
             return
         }
         switch next {
@@ -132,7 +132,7 @@ extension TrackerNode {
 
     /// The master has decided all up to a position.
     mutating func learn(_ position: Position, _ now: ClockReading, _ effects: inout Effects) {
-        guard let following = cluster.following, following.isInstalled, case nil = cluster.transfer else { return }
+        guard let following = cluster.following, following.isInstalled, !cluster.transfer.isFetching else { return }
         guard position.index > state.index else {
             if isStrayed(position) || isAhead(of: position) { strayed(now, &effects) }
             return
@@ -229,10 +229,10 @@ extension TrackerNode {
         _ entries: [[UInt8]], _ sender: Life, _ epoch: Epoch, _ position: Position, _ now: ClockReading,
         _ effects: inout Effects
     ) {
-        if cluster.transfer?.source == sender { return transferEntries(entries, position, now, &effects) }
+        if cluster.transfer.source == sender { return transferEntries(entries, now, &effects) }
         let isOfMaster = cluster.following?.life == sender && cluster.following?.isInstalled == true
         let isRecovering = phase == .candidate && election.phase == .recovering
-        guard isOfMaster || isRecovering, cluster.transfer == nil else { return }
+        guard isOfMaster || isRecovering, !cluster.transfer.isFetching else { return }
         let before = state.index
         for bytes in entries {
             guard let entry = try? LoggedEntry(bytes), entry.header.index == state.index + 1 else { continue }

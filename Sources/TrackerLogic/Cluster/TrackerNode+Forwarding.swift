@@ -10,7 +10,7 @@ extension TrackerNode {
     @inline(__always)
     var isInService: Bool {
         if phase == .master { return isServing }
-        guard phase == .following, cluster.isBusUp, case nil = cluster.transfer, promise.isWhole,
+        guard phase == .following, cluster.isBusUp, !cluster.transfer.isFetching, promise.isWhole,
             let following = cluster.following, following.isInstalled, following.epoch == promise.epoch,
             cluster.suspectingSince == nil, state.index >= cluster.servesFrom || has(.forwardedTooEarly)
         else { return false }

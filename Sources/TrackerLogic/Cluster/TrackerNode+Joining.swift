@@ -198,12 +198,12 @@ extension TrackerNode {
         _ welcome: Welcome, _ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects
     ) {
         // What another master was sending is of no use any more, nor is the place at which it would be done.
-        if let source = cluster.transfer?.source, source != sender { cancelTransfer() }
+        if let source = cluster.transfer.source, source != sender { cluster.transfer.cancel() }
         var following =
             cluster.following.flatMap { $0.life == sender && $0.epoch == epoch ? $0 : nil }
             ?? Following(life: sender, epoch: epoch, heardAt: now.monotonic, since: now.monotonic)
         let wasInstalled = following.isInstalled
-        if !isQuorumMode, !wasInstalled, welcome.answered != state.position, case nil = cluster.transfer {
+        if !isQuorumMode, !wasInstalled, welcome.answered != state.position, !cluster.transfer.isFetching {
             // It has decided more on its own since it said hello: the master has to know that.
             cluster.following = following
             return sayHello(to: sender, now, &effects)
@@ -230,7 +230,7 @@ extension TrackerNode {
         let isOtherTable = welcome.secret != promise.secret || welcome.shardCount != promise.shardCount
         if isOtherTable, state.index == 0 { adopt(welcome.secret, shardCount: welcome.shardCount, &effects) }
         let isNeeded = welcome.needsTransfer || (isOtherTable && state.index > 0)
-        if isNeeded, cluster.transfer == nil {
+        if isNeeded, !cluster.transfer.isFetching {
             // An old copy of this message may come when all is long done. In survivor mode a place in the master's
             // history says nothing about another one's.
             let isPast = isQuorumMode && welcome.position.index < state.index
@@ -243,7 +243,7 @@ extension TrackerNode {
             if isOtherTable || !isQuorumMode { promise.isWhole = false }
             return beginTransfer(welcome, sender, now, &effects)
         }
-        guard cluster.transfer == nil else { return }
+        guard !cluster.transfer.isFetching else { return }
         if !promise.isWhole {
             cluster.wholeFrom = wholeFrom(welcome)
             becomeWholeWhenDone(now, &effects)
@@ -284,7 +284,7 @@ extension TrackerNode {
             guard following.life == sender, following.epoch == epoch else { return }
             cluster.following?.isInstalled = false
             cluster.following?.since = now.monotonic
-            cancelTransfer()
+            cluster.transfer.cancel()
         }
         if refusal == .idTaken, configuration.id == 0 {
             // It asks for another one before it takes one itself.
@@ -353,7 +353,7 @@ extension TrackerNode {
     }
 
     mutating func becomeWholeWhenDone(_ now: ClockReading, _ effects: inout Effects) {
-        guard !promise.isWhole, !cluster.isBecomingWhole, !cluster.isFinishingTransfer, cluster.transfer == nil,
+        guard !promise.isWhole, !cluster.isBecomingWhole, !cluster.transfer.isWriting, !cluster.transfer.isFetching,
             let from = cluster.wholeFrom, state.index >= from && log.durableThrough >= from || has(.wholeTooEarly)
         else { return }
         becomeWhole(now, &effects)

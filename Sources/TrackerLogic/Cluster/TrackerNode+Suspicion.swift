@@ -108,7 +108,7 @@ extension TrackerNode {
     /// The master says that it is master no more: nobody waits for its silence.
     mutating func masterMadeWay(_ now: ClockReading) {
         cluster.following = nil
-        cancelTransfer()
+        cluster.transfer.cancel()
         cluster.aloneSince = now.monotonic
     }
 
@@ -163,8 +163,8 @@ extension TrackerNode {
         if cluster.suspectingSince == nil {
             cluster.suspectingSince = now.monotonic
             cluster.sentAt = now.monotonic - policy.keepalive
-            if cluster.transfer != nil { cluster.following?.isInstalled = false }
-            cancelTransfer()
+            if cluster.transfer.isFetching { cluster.following?.isInstalled = false }
+            cluster.transfer.cancel()
             effects.observations.append(.suspects(promise.epoch))
         }
         guard mayAnswer else {

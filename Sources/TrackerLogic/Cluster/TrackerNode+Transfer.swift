@@ -36,24 +36,25 @@ extension TrackerNode {
             persistPromise(&effects)
         }
         cluster.wholeFrom = wholeFrom(welcome)
-        cluster.transfer = StateTransfer(from: sender, chunkCount: Int(welcome.shardCount) + 1)
-        cluster.transferChunks = Array(repeating: nil, count: Int(welcome.shardCount) + 1)
-        cluster.transferTail = []
+        cluster.transfer.begin(from: sender, chunkCount: Int(welcome.shardCount) + 1)
         effects.observations.append(.transferBegan(from: sender.id))
         continueTransfer(now, &effects)
     }
 
     mutating func continueTransfer(_ now: ClockReading, _ effects: inout Effects) {
         if !promise.isWhole { becomeWholeWhenDone(now, &effects) }
-        guard let source = cluster.transfer?.source, cluster.following?.life == source else {
-            return cancelTransfer()
+        guard let source = cluster.transfer.source else { return }
+        guard cluster.following?.life == source else { return cluster.transfer.cancel() }
+        if has(.transferWithoutTail), cluster.transfer.hasAllChunks { return buildState(now, &effects) }
+        ask(source, for: cluster.transfer.wanted(now: now.monotonic, retryAfter: policy.keepalive), &effects)
+    }
+
+    private func ask(_ source: Life, for wish: StateTransfer.Wish, _ effects: inout Effects) {
+        switch wish {
+        case .chunks(let numbers): for number in numbers { send(.fetchChunk(number), to: source, &effects) }
+        case .entries(let index):
+            send(.fetch(after: Position(index: index, chain: Position.anyChain)), to: source, &effects)
         }
-        if cluster.transfer?.hasAllChunks == true {
-            return has(.transferWithoutTail) ? buildState(now, &effects) : fetchTransferTail(&effects)
-        }
-        let retryAfter = policy.keepalive
-        let wanted = cluster.transfer?.wanted(now: now.monotonic, retryAfter: retryAfter) ?? []
-        for number in wanted { send(.fetchChunk(number), to: source, &effects) }
     }
 
     /// What this node has heard may be decided in entries that it will never see.
@@ -75,72 +76,37 @@ extension TrackerNode {
         return isQuorumMode ? max(from, cluster.votedThrough) : from
     }
 
-    /// Whoever had a whole state has it still, and its vote: the old one is kept until the new one is complete.
-    mutating func cancelTransfer() {
-        cluster.transfer = nil
-        cluster.transferChunks = []
-        cluster.transferTail = []
-    }
-
-    private func fetchTransferTail(_ effects: inout Effects) {
-        guard let transfer = cluster.transfer else { return }
-        let behind = transfer.completeThrough + UInt64(cluster.transferTail.count)
-        send(.fetch(after: Position(index: behind, chain: Position.anyChain)), to: transfer.source, &effects)
-    }
-
     mutating func chunkReceived(
         _ chunk: SnapshotChunk, _ sender: Life, _ now: ClockReading, _ effects: inout Effects
     ) {
         if phase == .master { return mergeChunk(chunk, sender, now, &effects) }
-        guard cluster.transfer?.source == sender, !chunk.bytes.isEmpty, chunk.isSound,
-            cluster.transfer?.received(chunk.number, index: chunk.index) == true
-        else { return }
-        cluster.transferChunks[Int(chunk.number)] = chunk
-        continueTransfer(now, &effects)
+        if cluster.transfer.chunkReceived(chunk, from: sender) { continueTransfer(now, &effects) }
     }
 
     /// The log behind the chunks.
-    mutating func transferEntries(
-        _ entries: [[UInt8]], _ position: Position, _ now: ClockReading, _ effects: inout Effects
-    ) {
-        guard let transfer = cluster.transfer, transfer.hasAllChunks else { return }
-        var next = transfer.completeThrough + UInt64(cluster.transferTail.count) + 1
-        for bytes in entries {
-            guard let header = try? EntryHeader(bytes), header.index >= next else { continue }
-            guard header.index == next else {
-                // The log was cut meanwhile: what is older than it is fetched again.
-                for number in cluster.transfer?.forget(olderThan: header.index - 1) ?? [] {
-                    cluster.transferChunks[number] = nil
-                }
-                cluster.transferTail = []
-                return continueTransfer(now, &effects)
-            }
-            cluster.transferTail.append(bytes)
-            next += 1
+    mutating func transferEntries(_ entries: [[UInt8]], _ now: ClockReading, _ effects: inout Effects) {
+        guard let source = cluster.transfer.source else { return }
+        switch cluster.transfer.entriesReceived(entries, toReach: cluster.wholeFrom ?? 0) {
+        case .nothing: break
+        case .isCut: continueTransfer(now, &effects)
+        case .wantsMore: ask(source, for: cluster.transfer.wantedTail, &effects)
+        case .isComplete: buildState(now, &effects)
         }
-        // What this node has voted for must not be lost: it is in what was decided by then, or void.
-        let newest = transfer.heldThrough.reduce(cluster.wholeFrom ?? 0) { max($0, $1 ?? 0) }
-        guard next > newest else {
-            // Decided entries come with the next tick where there are none yet.
-            if !entries.isEmpty { fetchTransferTail(&effects) }
-            return
-        }
-        buildState(now, &effects)
     }
 
     /// Everything is here: one state out of chunks of several indices and the log behind them.
     private mutating func buildState(_ now: ClockReading, _ effects: inout Effects) {
-        guard let transfer = cluster.transfer else { return }
+        let transfer = cluster.transfer
         var fresh = emptyState
         var tail: [LoggedEntry] = []
         do {
-            guard areOfOneHistory(transfer) || has(.transferMixed) || has(.transferWithoutTail) else {
+            guard transfer.isOfOneHistory || has(.transferMixed) || has(.transferWithoutTail) else {
                 throw EntryDamaged()
             }
-            for case let chunk? in cluster.transferChunks {
+            for case let chunk? in transfer.chunks {
                 try fresh.restore(has(.transferMixed) && chunk.number == 1 && state.index > 0 ? state.chunk(1) : chunk)
             }
-            for bytes in cluster.transferTail {
+            for bytes in transfer.tail {
                 let entry = try LoggedEntry(bytes)
                 tail.append(entry)
                 fresh.begin(entry.header, chain: entry.chain)
@@ -148,15 +114,15 @@ extension TrackerNode {
                 var cursor = UpdateCursor(entry.header)
                 while let update = try cursor.next(bytes) {
                     let chunk = fresh.chunk(of: update)
-                    guard chunk < transfer.heldThrough.count else { throw EntryDamaged() }
-                    let isNew = entry.header.index > transfer.heldThrough[chunk] ?? 0
+                    guard chunk < transfer.chunks.count else { throw EntryDamaged() }
+                    let isNew = entry.header.index > transfer.heldThrough(chunk)
                     if isNew || has(.chunkAppliedTwice) { fresh.apply(update) }
                 }
             }
         } catch {
             // Something in it was damaged on its way: all anew.
             cluster.following?.isInstalled = false
-            return cancelTransfer()
+            return cluster.transfer.cancel()
         }
         let oldCount = state.chunkCount
         state = fresh
@@ -165,7 +131,7 @@ extension TrackerNode {
         if oldCount != state.chunkCount { sweep = ExpirySweep(shardCount: promise.shardCount) }
         log.reset(to: Position(index: transfer.completeThrough, chain: 0))
         for entry in tail { log.append(decided: entry.bytes, at: entry.position) }
-        cancelTransfer()
+        cluster.transfer.taken()
         // In a group, the master has heard the same all the while.
         if isGroup { forgetRequests(&effects) }
         snapshotter.restart(now: now.monotonic)
@@ -173,30 +139,8 @@ extension TrackerNode {
         fetch(now, &effects)
     }
 
-    /// Whether the chunks that were fetched and the log behind them belong together: each chunk says which history it
-    /// is of, and its sender may have gone over to another one meanwhile.
-    private func areOfOneHistory(_ transfer: StateTransfer) -> Bool {
-        let first = transfer.completeThrough
-        var chains: [UInt64] = []
-        for bytes in cluster.transferTail {
-            guard let header = try? EntryHeader(bytes) else { return false }
-            if chains.isEmpty { chains.append(header.previous) }
-            guard header.previous == chains[chains.count - 1] else { return false }
-            chains.append(EntryHeader.chain(bytes))
-        }
-        for case let chunk? in cluster.transferChunks {
-            if chains.isEmpty { chains.append(chunk.chain) }
-            // A chunk that is ahead of all entries fetched is never built upon.
-            guard chunk.index >= first, chunk.index - first < UInt64(chains.count),
-                chunk.chain == chains[Int(chunk.index - first)]
-            else { return false }
-        }
-        return true
-    }
-
     /// Writes all of the state in the place of what the record held.
     private mutating func writeEverything(_ effects: inout Effects) {
-        cluster.isFinishingTransfer = true
         log.beginWritingEverything(claiming: has(.durableTooEarly) ? state.index : nil)
         let chunks = (0..<state.chunkCount).map { state.takeChunk($0) }
         persist(.replaceAll(chunks: chunks), .everything(index: state.index), &effects)
@@ -204,8 +148,8 @@ extension TrackerNode {
 
     mutating func everythingWritten(through index: UInt64, _ now: ClockReading, _ effects: inout Effects) {
         guard log.wroteEverything(through: index) else { return }
-        if cluster.isFinishingTransfer, promise.isWhole { tellTransferEnded(&effects) }
-        cluster.isFinishingTransfer = false
+        if cluster.transfer.isWriting, promise.isWhole { tellTransferEnded(&effects) }
+        cluster.transfer.writeEnded()
         becomeWholeWhenDone(now, &effects)
     }
 
@@ -218,7 +162,7 @@ extension TrackerNode {
 
     mutating func everythingNotWritten(_ now: ClockReading) {
         guard log.everythingNotWritten(retryAt: now.monotonic + .seconds(1)) else { return }
-        cluster.isFinishingTransfer = false
+        cluster.transfer.writeEnded()
         for number in 0..<state.chunkCount { state.markChanged(chunk: number) }
     }
 
@@ -246,7 +190,7 @@ extension TrackerNode {
         _ keepalive: Keepalive, _ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects
     ) {
         guard let following = cluster.following, following.life == sender, following.epoch == epoch,
-            following.isInstalled, cluster.transfer == nil, promise.isWhole, keepalive.position == state.position,
+            following.isInstalled, !cluster.transfer.isFetching, promise.isWhole, keepalive.position == state.position,
             keepalive.digest != state.digest
         else { return }
         diverged(from: sender, now, &effects)
@@ -255,7 +199,7 @@ extension TrackerNode {
     /// What this node holds is not what its master does: it has neither a vote nor answers until it has fetched all
     /// anew, and its operator is told.
     mutating func diverged(from master: Life, _ now: ClockReading, _ effects: inout Effects) {
-        guard promise.isWhole, case nil = cluster.transfer else { return }
+        guard promise.isWhole, !cluster.transfer.isFetching else { return }
         effects.observations.append(.diverged(state.position))
         promise.isWhole = false
         cluster.isBecomingWhole = false

@@ -99,11 +99,11 @@ extension TrackerNode {
     }
 
     private var transferInWords: String {
-        guard let transfer = cluster.transfer else {
-            return cluster.isFinishingTransfer ? "done, on its way to the disk" : "none"
+        guard let source = cluster.transfer.source else {
+            return cluster.transfer.isWriting ? "done, on its way to the disk" : "none"
         }
-        let held = transfer.heldThrough.count { $0 != nil }
-        return "from tracker \(transfer.source.id): \(held) of \(transfer.chunkCount) chunks"
+        let held = cluster.transfer.chunks.count { $0 != nil }
+        return "from tracker \(source.id): \(held) of \(cluster.transfer.chunks.count) chunks"
     }
 
     private var voterWords: String {
@@ -198,7 +198,7 @@ extension TrackerNode {
                 "asks tracker \(following.life.id), master of epoch \(following.epoch), for its welcome since "
                     + when(following.since))
         }
-        if cluster.transfer != nil { reasons.append("fetches the whole state \(transferInWords)") }
+        if cluster.transfer.isFetching { reasons.append("fetches the whole state \(transferInWords)") }
         if following.isInstalled, state.index < cluster.servesFrom {
             reasons.append("lacks entries up to \(cluster.servesFrom): it is at \(state.index)")
         }

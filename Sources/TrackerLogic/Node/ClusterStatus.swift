@@ -131,7 +131,7 @@ extension TrackerNode {
             position: state.position, digest: state.digest, trackers: trackers)
         status.refusal = cluster.refusal
         status.unlike = cluster.reports.unlike
-        status.isFetching = cluster.transfer != nil || cluster.isFinishingTransfer
+        status.isFetching = cluster.transfer.isFetching || cluster.transfer.isWriting
         if isQuorumMode {
             status.isForming = isBlank && !promise.isWhole && cluster.following == nil
             status.neverHeard = voters.filter { $0 != cluster.id && !cluster.reports.everHeard.contains($0) }

@@ -216,7 +216,7 @@ extension TrackerNode {
         print.absorb(cluster.ignored.flatMap { now < $0.until ? $0.life : nil }) { $0.absorb($1) }
         print.absorb(cluster.owesCommit)
         print.absorb(cluster.votedThrough)
-        print.absorb(cluster.isFinishingTransfer)
+        print.absorb(cluster.transfer.isWriting)
         print.absorb(cluster.isBecomingWhole)
         print.absorb(cluster.refusal) { $0.absorb(UInt64($1.rawValue)) }
         print.absorb(cluster.handover) { print, handover in
@@ -240,12 +240,9 @@ extension TrackerNode {
             print.absorb(now - following.heardAt >= policy.detectionTime)
             print.absorb(following.fetchedAt.map { now - $0 < retryPause } ?? false)
         }
-        print.absorb(cluster.transfer) { print, transfer in
-            print.absorb(transfer.source)
-            for held in transfer.heldThrough { print.absorb(held) { $0.absorb($1) } }
-        }
-        for chunk in cluster.transferChunks { print.absorb(chunk) { $0.absorb($1.bytes) } }
-        for bytes in cluster.transferTail { print.absorb(bytes) }
+        print.absorb(cluster.transfer.source) { $0.absorb($1) }
+        for chunk in cluster.transfer.chunks { print.absorb(chunk) { $0.absorb($1.bytes) } }
+        for bytes in cluster.transfer.tail { print.absorb(bytes) }
     }
 
     private func absorbNeighbours(_ print: inout Fingerprint, _ now: Instant) {

@@ -210,8 +210,7 @@ public struct TrackerNode: Sendable, Equatable {
     private var maySnapshot: Bool {
         if !isClustered { return true }
         guard log.durableThrough >= state.index || has(.snapshotAheadOfLog), promise.isWhole else { return false }
-        if case nil = cluster.transfer { return true }
-        return false
+        return !cluster.transfer.isFetching
     }
 
     /// Whether it acts with others over a bus.
