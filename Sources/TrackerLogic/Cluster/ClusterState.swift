@@ -45,12 +45,8 @@ struct ClusterState: Sendable, Equatable {
     var lastMaster: UInt32 = 0
     /// Requests are answered by who has applied entries up to here: what earlier masters decided is known then.
     var servesFrom: UInt64 = 0
-    /// A blank node is whole when it has applied entries up to here.
-    var wholeFrom: UInt64?
     /// Whether the node had no memory when it started.
     var isBlank: Bool
-    /// The candidate whose `election` waits for the promise to be durable.
-    var answerTo: Life?
     /// When its bus came up or its last master was lost: silence counts from then.
     var aloneSince = Instant(nanoseconds: 0)
     /// Since when it misses the master.
@@ -107,10 +103,6 @@ struct ClusterState: Sendable, Equatable {
     var isInherited = false
     /// When the entry under way was first proposed in its attempt.
     var proposedAt = Instant(nanoseconds: 0)
-    /// The greatest index at which this node has accepted an entry on its disk.
-    var votedThrough: UInt64 = 0
-    /// Whether the mark that the record is whole is on its way to the disk.
-    var isBecomingWhole = false
 
     /// While reading back: the last entry so far, which may not have been decided.
     var lastRestored: LoggedEntry?

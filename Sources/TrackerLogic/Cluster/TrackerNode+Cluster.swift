@@ -236,7 +236,7 @@ extension TrackerNode {
 
     private mutating func tick(_ now: ClockReading, _ effects: inout Effects) {
         cluster.tickAt = now.monotonic + retryPause
-        if durableEpoch < promise.epoch, !writes.contains(where: \.isPromise), phase == .following {
+        if !acceptor.isDurable, !writes.contains(where: \.isPromise), phase == .following {
             // It could not be written when it was made; without, there is no vote.
             persistPromise(&effects)
         }

@@ -20,9 +20,8 @@ extension TrackerNode {
         let epoch = Epoch(round: round, id: has(.epochShared) ? 1 : cluster.id)
         stopSuspecting()
         cluster.following = nil
-        cluster.answerTo = nil
         phase = .candidate
-        promise.epoch = epoch
+        acceptor.stand(for: epoch)
         election.stand(epoch, givesUpAt: now.monotonic + policy.detectionTime)
         persist(.promise(promise), .promise(epoch), &effects)
         if has(.electionBeforeDurable) { broadcast(.election, &effects) }
@@ -38,15 +37,14 @@ extension TrackerNode {
             cluster.sentAt = now.monotonic
             broadcast(.election, &effects)
             checkElected(now, &effects)
-        } else if let candidate = cluster.answerTo {
-            cluster.answerTo = nil
+        } else if let candidate = acceptor.takeCandidate() {
             if mayAnswer { sendAnswer(to: candidate, &effects) }
         }
     }
 
     /// A promise could not be written: nothing that depends on it goes out.
     mutating func promiseLost(_ now: ClockReading, _ effects: inout Effects) {
-        cluster.answerTo = nil
+        acceptor.promiseNotWritten()
         if phase == .candidate, !election.isLeading { abandonElection(now) }
     }
 
@@ -89,13 +87,13 @@ extension TrackerNode {
 
     mutating func electionReceived(_ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects) {
         guard mayAnswer else { return }
-        guard epoch >= promise.epoch, epoch.id == sender.id || has(.epochShared) else {
-            return send(keepalive, to: sender, &effects)
-        }
-        if epoch == promise.epoch {
-            // Asked again: the promise stands.
-            if durableEpoch >= epoch, cluster.answerTo == nil { sendAnswer(to: sender, &effects) }
+        guard epoch.id == sender.id || has(.epochShared) else { return send(keepalive, to: sender, &effects) }
+        switch acceptor.verdict(on: epoch) {
+        case .isStale: return send(keepalive, to: sender, &effects)
+        case .isPromised(let isDurable):
+            if isDurable { sendAnswer(to: sender, &effects) }
             return
+        case .isNew: break
         }
         if !isQuorumMode, isContent(now), cluster.handover?.to != sender, cluster.following?.life != sender { return }
         switch phase {
@@ -108,8 +106,7 @@ extension TrackerNode {
         cluster.transfer.cancel()
         stopSuspecting()
         cluster.aloneSince = now.monotonic
-        promise.epoch = epoch
-        cluster.answerTo = sender
+        acceptor.promise(epoch, to: sender)
         persist(.promise(promise), .promise(epoch), &effects)
         if has(.answerBeforeDurable) { sendAnswer(to: sender, &effects) }
     }

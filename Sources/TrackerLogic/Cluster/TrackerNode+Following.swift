@@ -64,7 +64,7 @@ extension TrackerNode {
 
     /// An OK counts for the epoch that is promised on the disk, and no other.
     private func mayAcknowledge(_ epoch: Epoch) -> Bool {
-        (durableEpoch >= epoch || has(.okBeforePromise))
+        (acceptor.durableEpoch >= epoch || has(.okBeforePromise))
             && (promise.epoch == epoch || has(.prepareAfterPromise)) && mayVote
     }
 
@@ -91,7 +91,7 @@ extension TrackerNode {
     mutating func entryWritten(_ now: ClockReading, _ effects: inout Effects) {
         guard let entry = log.writeSucceeded() else { return }
         let ballot = entry.header.ballot
-        cluster.votedThrough = max(cluster.votedThrough, ballot.index)
+        acceptor.entryWritten(ballot.index)
         if phase == .master {
             if ballot.epoch == election.epoch { replication.okReceived(from: cluster.id, ballot) }
         } else if let following = cluster.following, following.isInstalled, following.epoch == ballot.epoch,
@@ -179,7 +179,7 @@ extension TrackerNode {
         guard let master = cluster.following?.life else { return }
         if isQuorumMode, promise.isWhole {
             // What it has voted for is of that other history.
-            cluster.votedThrough = 0
+            acceptor.forgetVotes()
             return diverged(from: master, now, &effects)
         }
         cluster.following?.isInstalled = false

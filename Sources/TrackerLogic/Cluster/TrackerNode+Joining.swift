@@ -217,10 +217,7 @@ extension TrackerNode {
         cluster.couldNotRecover = false
         cluster.refusal = nil
         stopSuspecting()
-        if promise.epoch < epoch {
-            promise.epoch = epoch
-            persistPromise(&effects)
-        }
+        if acceptor.follow(epoch) { persistPromise(&effects) }
         if !wasInstalled {
             cluster.servesFrom = welcome.servesFrom
             effects.observations.append(.follows(master: sender.id, epoch))
@@ -240,12 +237,12 @@ extension TrackerNode {
                 return
             }
             // Its own table would be of no use under another secret, nor its vote in another history.
-            if isOtherTable || !isQuorumMode { promise.isWhole = false }
+            if isOtherTable || !isQuorumMode { acceptor.loseState() }
             return beginTransfer(welcome, sender, now, &effects)
         }
         guard !cluster.transfer.isFetching else { return }
         if !promise.isWhole {
-            cluster.wholeFrom = wholeFrom(welcome)
+            acceptor.expectState(through: wholeFrom(welcome))
             becomeWholeWhenDone(now, &effects)
         }
         learn(welcome.position, now, &effects)
@@ -253,8 +250,7 @@ extension TrackerNode {
 
     /// Takes the cluster's secret: the keys of connection ids and of the swarm table derive from it.
     mutating func adopt(_ secret: ClusterSecret, shardCount: UInt32, _ effects: inout Effects) {
-        promise.secret = secret
-        promise.shardCount = shardCount
+        acceptor.adopt(secret, shardCount: shardCount)
         state = emptyState
         deriveKeys()
         sweep = ExpirySweep(shardCount: shardCount)
@@ -270,9 +266,7 @@ extension TrackerNode {
 
     /// Writes the promise down as it is in memory.
     mutating func persistPromise(_ effects: inout Effects) {
-        var written = promise
-        written.isWhole = promise.isWhole || cluster.isBecomingWhole
-        persist(.promise(written), .promise(promise.epoch), &effects)
+        persist(.promise(acceptor.record), .promise(promise.epoch), &effects)
     }
 
     mutating func refusalReceived(
@@ -331,7 +325,7 @@ extension TrackerNode {
 
     /// Gives a blank member its vote when all members are blank and have heard it.
     private mutating func formCluster(_ now: ClockReading, _ effects: inout Effects) {
-        guard isQuorumMode, !promise.isWhole, !cluster.isBecomingWhole, isBlank,
+        guard isQuorumMode, !promise.isWhole, !acceptor.isConfirming, isBlank,
             policy.members.contains(cluster.id)
         else { return }
         for member in policy.members where member != cluster.id {
@@ -346,26 +340,21 @@ extension TrackerNode {
 
     /// Marks the record whole, on the disk first.
     mutating func becomeWhole(_ now: ClockReading, _ effects: inout Effects) {
-        cluster.isBecomingWhole = true
-        var written = promise
-        written.isWhole = true
-        persist(.promise(written), .whole, &effects)
+        acceptor.beginConfirming()
+        persist(.promise(acceptor.record), .whole, &effects)
     }
 
     mutating func becomeWholeWhenDone(_ now: ClockReading, _ effects: inout Effects) {
-        guard !promise.isWhole, !cluster.isBecomingWhole, !cluster.transfer.isWriting, !cluster.transfer.isFetching,
-            let from = cluster.wholeFrom, state.index >= from && log.durableThrough >= from || has(.wholeTooEarly)
+        guard !promise.isWhole, !acceptor.isConfirming, !cluster.transfer.isWriting, !cluster.transfer.isFetching,
+            acceptor.holdsState(applied: state.index, durable: log.durableThrough)
+                || has(.wholeTooEarly) && acceptor.fullFrom != nil
         else { return }
         becomeWhole(now, &effects)
     }
 
     mutating func wholeWritten(_ now: ClockReading, _ effects: inout Effects) {
-        guard cluster.isBecomingWhole else { return }
-        cluster.isBecomingWhole = false
-        promise.isWhole = true
-        cluster.wholeFrom = nil
-        tellTransferEnded(&effects)
+        if acceptor.stateConfirmed() { tellTransferEnded(&effects) }
     }
 
-    mutating func wholeNotWritten(_ now: ClockReading) { cluster.isBecomingWhole = false }
+    mutating func wholeNotWritten(_ now: ClockReading) { acceptor.stateNotConfirmed() }
 }

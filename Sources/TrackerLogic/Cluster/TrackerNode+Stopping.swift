@@ -68,11 +68,8 @@ extension TrackerNode {
         guard !configuration.keepsSwarms else { return stop(&effects) }
         phase = .draining
         cluster.following = nil
-        cluster.answerTo = nil
-        var last = promise
-        last.isWhole = promise.isWhole || cluster.isBecomingWhole
-        last.leftInOrder = true
-        persist(.promise(last), .final, &effects)
+        acceptor.promiseNotWritten()
+        persist(.promise(acceptor.farewell), .final, &effects)
     }
 
     // MARK: - The whole cluster
@@ -111,7 +108,7 @@ extension TrackerNode {
         guard promise.leftInOrder else { return }
         cluster.lastStop = .recalling
         if has(.stopNoteKept) { return stopRecalled() }
-        promise.leftInOrder = false
+        acceptor.recallStop()
         persist(.promise(promise), .stopRecalled, &effects)
     }
 

@@ -52,7 +52,7 @@ extension TrackerNode {
         _ sender: Life, _ epoch: Epoch, _ position: Position, _ now: ClockReading, _ effects: inout Effects
     ) {
         if has(.staleMasterAccepted), epoch < promise.epoch, phase == .following {
-            promise.epoch = epoch
+            acceptor.stand(for: epoch)
             persistPromise(&effects)
         }
         if epoch < promise.epoch {
@@ -180,7 +180,7 @@ extension TrackerNode {
 
     /// In survivor mode, the last one left makes do with what it has.
     private mutating func carryOnAlone(_ now: ClockReading, _ effects: inout Effects) {
-        guard !isQuorumMode, !promise.isWhole, !cluster.isBecomingWhole, !log.isWriting, cluster.id != 0,
+        guard !isQuorumMode, !promise.isWhole, !acceptor.isConfirming, !log.isWriting, cluster.id != 0,
             let since = cluster.suspectingSince, now.monotonic - since >= policy.detectionTime,
             !cluster.neighbours.all.contains(where: { $0.isUp && $0.isWhole })
         else { return }

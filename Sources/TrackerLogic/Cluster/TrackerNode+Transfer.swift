@@ -30,12 +30,11 @@ extension TrackerNode {
     ) {
         forgetRequests(&effects)
         if !promise.isWhole {
-            cluster.isBecomingWhole = false
-            promise.secret = welcome.secret
-            promise.shardCount = welcome.shardCount
+            acceptor.loseState()
+            acceptor.adopt(welcome.secret, shardCount: welcome.shardCount)
             persistPromise(&effects)
         }
-        cluster.wholeFrom = wholeFrom(welcome)
+        acceptor.expectState(through: wholeFrom(welcome))
         cluster.transfer.begin(from: sender, chunkCount: Int(welcome.shardCount) + 1)
         effects.observations.append(.transferBegan(from: sender.id))
         continueTransfer(now, &effects)
@@ -71,9 +70,9 @@ extension TrackerNode {
     /// In survivor mode it voted in another history, and that was merged.
     func wholeFrom(_ welcome: Welcome) -> UInt64 {
         // Who has a vote keeps it meanwhile, and is not to wait for a decision that may need it.
-        if isQuorumMode, promise.isWhole { return cluster.votedThrough }
+        if isQuorumMode, promise.isWhole { return acceptor.votedThrough }
         let from = max(welcome.servesFrom, welcome.position.index)
-        return isQuorumMode ? max(from, cluster.votedThrough) : from
+        return isQuorumMode ? max(from, acceptor.votedThrough) : from
     }
 
     mutating func chunkReceived(
@@ -86,7 +85,7 @@ extension TrackerNode {
     /// The log behind the chunks.
     mutating func transferEntries(_ entries: [[UInt8]], _ now: ClockReading, _ effects: inout Effects) {
         guard let source = cluster.transfer.source else { return }
-        switch cluster.transfer.entriesReceived(entries, toReach: cluster.wholeFrom ?? 0) {
+        switch cluster.transfer.entriesReceived(entries, toReach: acceptor.fullFrom ?? 0) {
         case .nothing: break
         case .isCut: continueTransfer(now, &effects)
         case .wantsMore: ask(source, for: cluster.transfer.wantedTail, &effects)
@@ -201,8 +200,7 @@ extension TrackerNode {
     mutating func diverged(from master: Life, _ now: ClockReading, _ effects: inout Effects) {
         guard promise.isWhole, !cluster.transfer.isFetching else { return }
         effects.observations.append(.diverged(state.position))
-        promise.isWhole = false
-        cluster.isBecomingWhole = false
+        acceptor.loseState()
         persistPromise(&effects)
         cluster.following?.isInstalled = false
         cluster.following?.since = now.monotonic

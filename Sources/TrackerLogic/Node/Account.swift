@@ -36,7 +36,7 @@ extension TrackerNode {
             cluster.id == 0 ? "none yet" : "\(cluster.id), incarnation \(hexadecimal(life.incarnation))")
         account.add(
             "promise",
-            "epoch \(promise.epoch)\(durableEpoch < promise.epoch ? ", not on its disk yet" : "")"
+            "epoch \(promise.epoch)\(!acceptor.isDurable ? ", not on its disk yet" : "")"
                 + (promise.isWhole ? "" : "; its record does not hold the whole state, so it has no vote"))
         account.add(
             "log",

@@ -102,7 +102,7 @@ extension TrackerNode {
         print.absorb(promise.isWhole)
         print.absorb(cluster.lastStop != .forgotten)
         print.absorb(cluster.lastStop.isInOrder)
-        print.absorb(durableEpoch)
+        print.absorb(acceptor.durableEpoch)
         print.absorb(state.position)
         print.absorb(state.digest)
         print.absorb(storageFailure != nil)
@@ -198,8 +198,8 @@ extension TrackerNode {
             let isInstalled = cluster.following?.isInstalled == true
             print.absorb(isInstalled && state.index < cluster.servesFrom ? cluster.servesFrom : 0)
         }
-        print.absorb(cluster.wholeFrom) { $0.absorb($1) }
-        print.absorb(cluster.answerTo) { $0.absorb($1) }
+        print.absorb(acceptor.fullFrom) { $0.absorb($1) }
+        print.absorb(acceptor.candidate) { $0.absorb($1) }
         // Each pause is looked at in some phases only, and begins anew with them.
         print.absorb(cluster.following == nil && now - cluster.aloneSince >= policy.detectionTime)
         if phase == .master {
@@ -215,9 +215,9 @@ extension TrackerNode {
         print.absorb(cluster.standAt != nil)
         print.absorb(cluster.ignored.flatMap { now < $0.until ? $0.life : nil }) { $0.absorb($1) }
         print.absorb(cluster.owesCommit)
-        print.absorb(cluster.votedThrough)
+        print.absorb(acceptor.votedThrough)
         print.absorb(cluster.transfer.isWriting)
-        print.absorb(cluster.isBecomingWhole)
+        print.absorb(acceptor.isConfirming)
         print.absorb(cluster.refusal) { $0.absorb(UInt64($1.rawValue)) }
         print.absorb(cluster.handover) { print, handover in
             print.absorb(handover.to)

@@ -72,7 +72,7 @@ extension TrackerNode {
     mutating func settleLastRestored() {
         guard let last = cluster.lastRestored else { return log.restored(through: state.index) }
         cluster.lastRestored = nil
-        cluster.votedThrough = last.header.index
+        acceptor.restoreVote(last.header.index)
         let isDecided = last.header.isAlone && !has(.loneDecisionForgotten)
         if isClustered, !isDecided, last.header.index > state.index {
             log.restored(through: state.index)
@@ -83,7 +83,7 @@ extension TrackerNode {
             log.restored(through: state.index)
         } catch {
             // Its checksum is right, so it was made so: who has such a record is a newcomer.
-            promise.isWhole = false
+            acceptor.loseState()
         }
     }
 
@@ -109,7 +109,7 @@ extension TrackerNode {
         }
         switch kind {
         case .promise(let epoch):
-            durableEpoch = max(durableEpoch, epoch)
+            acceptor.promiseWritten(epoch)
             if isClustered {
                 promiseKept(epoch, now, &effects)
             } else if phase == .candidate, election.promiseKept(epoch) {

@@ -46,9 +46,7 @@ public struct TrackerNode: Sendable, Equatable {
     var phase = Phase.restoring
     /// Whether requests are heard: from the moment on when a master has the access rules that it was given.
     var isServing = false
-    var promise: Promise
-    /// The highest epoch whose promise is on the disk.
-    var durableEpoch: Epoch
+    var acceptor: Acceptor
     var election = Election()
     var replication = Replication()
     /// The log in memory, which a node alone has no use for.
@@ -124,13 +122,12 @@ public struct TrackerNode: Sendable, Equatable {
         let shardCount = record?.shardCount ?? configuration.shardCount
         // A member without memory does not know what it has sworn: it has no vote until it has the whole state.
         let isWhole = record?.isWhole ?? (configuration.cluster?.mode != .quorum || configuration.has(.amnesiacVotes))
-        promise = Promise(
-            epoch: configuration.has(.promiseForgotten) ? .zero : record?.epoch ?? .zero, incarnation: incarnation,
-            secret: secret, shardCount: shardCount, isWhole: isWhole,
-            leftInOrder: record?.leftInOrder ?? false)
+        acceptor = Acceptor(
+            Promise(
+                epoch: configuration.has(.promiseForgotten) ? .zero : record?.epoch ?? .zero, incarnation: incarnation,
+                secret: secret, shardCount: shardCount, isWhole: isWhole, leftInOrder: record?.leftInOrder ?? false))
         state = ReplicatedState(
             secret: secret, shardCount: shardCount, keepsMergeData: configuration.cluster?.mode == .survivor)
-        durableEpoch = promise.epoch
         log = EntryLog(maxTailCount: configuration.tailCount)
         cluster = ClusterState(
             configuration, isKeyed: configuration.cluster?.entry == .group,
@@ -213,6 +210,10 @@ public struct TrackerNode: Sendable, Equatable {
         return !cluster.transfer.isFetching
     }
 
+    /// What this node has sworn.
+    @inline(__always)
+    var promise: Promise { acceptor.promise }
+
     /// Whether it acts with others over a bus.
     ///
     /// Asked often. A call would hand over a copy of the node, `!= nil` one of the value: so it is put in place.
@@ -239,7 +240,7 @@ public struct TrackerNode: Sendable, Equatable {
     }
 
     mutating func stand(_ effects: inout Effects) {
-        promise.epoch = Epoch(round: promise.epoch.round + 1, id: cluster.id)
+        acceptor.stand(for: Epoch(round: promise.epoch.round + 1, id: cluster.id))
         election.stand(promise.epoch, givesUpAt: nil)
         persist(.promise(promise), .promise(promise.epoch), &effects)
     }

@@ -1,0 +1,159 @@
+// What a voter has sworn: the acceptor of Paxos (Lamport, "Paxos Made Simple", 2001, 2.2), and whether it may be one.
+
+import Primitives
+import Wire
+
+/// A voter's promises and votes, and whether its record holds the whole state.
+///
+///     promise:  none ── ELECTION of a higher epoch, own candidacy, WELCOME ──► made ── on the disk ──► counts
+///     state:    lacking ── fetched, applied and on the disk ──► confirming ── the mark is on the disk ──► full
+///                  ▲                                                                                       │
+///                  └──────────── another history, or another cluster's secret ────────────────────────────┘
+///
+/// A promise is on the disk before anybody is told of it (rule 9), and takes no lower epoch back (rule 1). A voter
+/// without the whole state does not know what it has sworn: it has no vote.
+///
+/// Invariants: the epoch promised never falls in one life; what is durable is never above it.
+package struct Acceptor: Sendable, Equatable {
+    package private(set) var promise: Promise
+    /// The highest epoch whose promise is on the disk.
+    package private(set) var durableEpoch: Epoch
+    /// The candidate whose ELECTION waits for the promise to be durable.
+    package private(set) var candidate: Life?
+    /// The greatest index at which this voter has an entry on its disk that it has accepted.
+    package private(set) var votedThrough: UInt64 = 0
+    /// The state is whole when entries up to here are applied, and on the disk.
+    package private(set) var fullFrom: UInt64?
+    /// Whether the mark that the record holds the whole state is on its way to the disk.
+    package private(set) var isConfirming = false
+
+    package init(_ promise: Promise) {
+        self.promise = promise
+        durableEpoch = promise.epoch
+    }
+
+    // MARK: - Phase 1
+
+    /// What an ELECTION comes to.
+    package enum Verdict: Sendable, Equatable {
+        /// A higher epoch is promised: the candidate is to hear of it.
+        case isStale
+        /// This epoch is promised already; the answer may be said again where the promise is on the disk.
+        case isPromised(isDurable: Bool)
+        /// It is higher than all that was promised.
+        case isNew
+    }
+
+    package func verdict(on epoch: Epoch) -> Verdict {
+        if epoch < promise.epoch { return .isStale }
+        guard epoch == promise.epoch else { return .isNew }
+        return .isPromised(isDurable: durableEpoch >= epoch && candidate == nil)
+    }
+
+    /// Promises a candidate to follow it; the answer waits for the disk.
+    package mutating func promise(_ epoch: Epoch, to candidate: Life) {
+        promise.epoch = epoch
+        self.candidate = candidate
+    }
+
+    /// Stands itself.
+    package mutating func stand(for epoch: Epoch) {
+        promise.epoch = epoch
+        candidate = nil
+    }
+
+    /// Follows a master of an epoch.
+    ///
+    /// - Returns: whether that is a new promise, to be written.
+    package mutating func follow(_ epoch: Epoch) -> Bool {
+        guard promise.epoch < epoch else { return false }
+        promise.epoch = epoch
+        return true
+    }
+
+    /// A promise is on the disk.
+    package mutating func promiseWritten(_ epoch: Epoch) { durableEpoch = max(durableEpoch, epoch) }
+
+    /// A promise could not be written: nobody is told of it.
+    package mutating func promiseNotWritten() { candidate = nil }
+
+    /// Whether all that was promised is on the disk.
+    package var isDurable: Bool { durableEpoch >= promise.epoch }
+
+    /// Takes the candidate that waits for an answer.
+    package mutating func takeCandidate() -> Life? {
+        defer { candidate = nil }
+        return candidate
+    }
+
+    // MARK: - Phase 2
+
+    /// An entry that was accepted is on the disk.
+    package mutating func entryWritten(_ index: UInt64) { votedThrough = max(votedThrough, index) }
+
+    /// All that was voted for is of a history that is given up.
+    package mutating func forgetVotes() { votedThrough = 0 }
+
+    /// As it was read back.
+    package mutating func restoreVote(_ index: UInt64) { votedThrough = index }
+
+    // MARK: - The whole state
+
+    /// What is to be on the disk now.
+    package var record: Promise {
+        var record = promise
+        record.isWhole = promise.isWhole || isConfirming
+        return record
+    }
+
+    /// It does not hold the whole state, or not that of its cluster.
+    package mutating func loseState() {
+        promise.isWhole = false
+        isConfirming = false
+    }
+
+    /// Takes the cluster's secret: the keys of connection ids and of the swarm table derive from it.
+    package mutating func adopt(_ secret: ClusterSecret, shardCount: UInt32) {
+        promise.secret = secret
+        promise.shardCount = shardCount
+    }
+
+    /// It is told what has been decided, and is whole when it has that.
+    package mutating func expectState(through index: UInt64) { fullFrom = index }
+
+    /// Whether the record may be marked whole.
+    ///
+    /// - Parameter durable: the last entry that is on the disk.
+    package func holdsState(applied: UInt64, durable: UInt64) -> Bool {
+        guard let fullFrom else { return false }
+        return applied >= fullFrom && durable >= fullFrom
+    }
+
+    /// The mark that the record holds the whole state goes to the disk.
+    package mutating func beginConfirming() { isConfirming = true }
+
+    /// The mark is on the disk.
+    ///
+    /// - Returns: false where it is of no interest any more.
+    package mutating func stateConfirmed() -> Bool {
+        guard isConfirming else { return false }
+        isConfirming = false
+        promise.isWhole = true
+        fullFrom = nil
+        return true
+    }
+
+    package mutating func stateNotConfirmed() { isConfirming = false }
+
+    // MARK: - The orderly stop
+
+    /// The note that the last life had left in good order is taken back.
+    package mutating func recallStop() { promise.leftInOrder = false }
+
+    /// The last thing that a life writes.
+    package var farewell: Promise {
+        var record = record
+        record.leftInOrder = true
+        return record
+    }
+}
