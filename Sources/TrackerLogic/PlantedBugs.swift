@@ -74,7 +74,7 @@ import Wire
 
         /// Takes the vote of one who is silent.
         mutating func dropSilentMember() {
-            guard isQuorumMode, isServing, replication.isIdle, gathering.isEmpty, state.members.count > 1 else {
+            guard isQuorumMode, isServing, proposer.isIdle, gathering.isEmpty, state.members.count > 1 else {
                 return
             }
             let silent = state.members.first { id in

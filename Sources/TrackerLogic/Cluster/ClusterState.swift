@@ -63,10 +63,8 @@ struct ClusterState: Sendable, Equatable {
     /// The next quarter of a keepalive.
     var tickAt: Instant?
     var keepaliveAt = Instant(nanoseconds: 0)
-    /// When the proposal under way, or what else was asked, was last sent.
-    var sentAt = Instant(nanoseconds: 0)
-    /// The same of the question that reads wait for: they come all the time, and are not to hold up the rest.
-    var confirmSentAt = Instant(nanoseconds: 0)
+    /// When SUSPECT was last said; nil where it is to be said at once.
+    var suspectSaidAt: Instant?
     /// When requests were last handed on.
     var handedOnAt = Instant(nanoseconds: 0)
     /// In a group: requests that were answered without an entry, in this step.
@@ -75,10 +73,6 @@ struct ClusterState: Sendable, Equatable {
     var recentKeys = RecentKeys()
     /// In a group: until when this tracker does not heed what its sockets hold, for it may be old.
     var deafUntil = Instant(nanoseconds: 0)
-    /// Whether the others have still to be told what was decided.
-    var owesCommit = false
-    /// Whether the entry under way is an empty one, in the place of one that was refused.
-    var isVoid = false
     /// Requests of other trackers' clients that the next entry is to take up.
     var overflow: [Forwarded] = []
     /// Answers that go to other trackers at the end of the step.
@@ -99,10 +93,6 @@ struct ClusterState: Sendable, Equatable {
     /// Since when a quorum has been following this master.
     var heardQuorumAt = Instant(nanoseconds: 0)
 
-    /// Whether the entry under way was left by an earlier master, and so may have been decided: it is never given up.
-    var isInherited = false
-    /// When the entry under way was first proposed in its attempt.
-    var proposedAt = Instant(nanoseconds: 0)
 
     /// While reading back: the last entry so far, which may not have been decided.
     var lastRestored: LoggedEntry?

@@ -52,6 +52,8 @@ struct Election: Sendable, Hashable {
     private(set) var answers: [Ballots] = []
     /// When it gives up.
     private(set) var givesUpAt: Instant?
+    /// When the voters were last asked.
+    private(set) var askedAt = Instant(nanoseconds: 0)
 
     var isLeading: Bool { phase == .leading }
     var isStanding: Bool { phase == .promising || phase == .asking || phase == .recovering }
@@ -72,6 +74,8 @@ struct Election: Sendable, Hashable {
         phase = .asking
         return true
     }
+
+    mutating func noteAsked(now: Instant) { askedAt = now }
 
     /// A voter has promised to follow; a later answer of the same takes the place of the earlier.
     mutating func answerReceived(_ life: Life, _ answer: VoterAnswer, epoch answered: Epoch) {

@@ -6,33 +6,38 @@
 /// Invariant in quorum mode: any two quorums of one set of members have a voter in common, and so have any two quorums
 /// of sets that differ by one member.
 
-struct Electorate: Sendable, Hashable {
+package struct Electorate: Sendable, Hashable {
     /// In rising order.
-    var voters: [UInt32]
+    package var voters: [UInt32]
     /// Voters without whom there is no quorum.
-    var needed: [UInt32] = []
+    package var needed: [UInt32] = []
 
-    func includes(_ id: UInt32) -> Bool { voters.contains(id) }
+    package init(voters: [UInt32], needed: [UInt32] = []) {
+        self.voters = voters
+        self.needed = needed
+    }
+
+    package func includes(_ id: UInt32) -> Bool { voters.contains(id) }
 
     /// Whether these ids, each named once, decide.
     @inline(__always)
-    func isQuorum(_ ids: some Sequence<UInt32>) -> Bool {
+    package func isQuorum(_ ids: some Sequence<UInt32>) -> Bool {
         ids.count(where: includes) > voters.count / 2 && needed.allSatisfy(ids.contains)
     }
 
     /// Whether those of the voters decide of whom this holds.
     @inline(__always)
-    func isQuorum(where holds: (UInt32) -> Bool) -> Bool {
+    package func isQuorum(where holds: (UInt32) -> Bool) -> Bool {
         voters.count(where: holds) > voters.count / 2 && needed.allSatisfy(holds)
     }
 
     /// Whether no quorum is left without these.
-    func isBlocked(by ids: [UInt32]) -> Bool {
+    package func isBlocked(by ids: [UInt32]) -> Bool {
         voters.count - ids.count(where: includes) <= voters.count / 2 || needed.contains(where: ids.contains)
     }
 
     /// Whether these are all the voters there are.
-    func isUnanimous(_ ids: [UInt32]) -> Bool { voters.allSatisfy(ids.contains) }
+    package func isUnanimous(_ ids: [UInt32]) -> Bool { voters.allSatisfy(ids.contains) }
 }
 
 extension ClusterConfiguration.Election {

@@ -35,6 +35,9 @@ struct ReadRounds: Sendable, Hashable {
     private var askedNewcomers: [Life] = []
     private var confirmedBy: [UInt32] = []
     private(set) var round: UInt64 = 0
+    /// When the others were last asked; apart from the proposal's, so that a steady stream of reads does not delay the
+    /// resending of a PREPARE.
+    private var sentAt = Instant(nanoseconds: 0)
 
     var count: Int { waiting.count + asked.count }
     /// Lives without memory that wait to be let in.
@@ -66,12 +69,23 @@ struct ReadRounds: Sendable, Hashable {
     ///
     /// - Parameter isServing: whether reads may be answered yet.
     /// - Returns: whether to ask the others.
-    mutating func begin(isServing: Bool) -> Bool {
+    mutating func begin(isServing: Bool, now: Instant) -> Bool {
         guard !isRoundUnderWay, isServing && !waiting.isEmpty || !newcomers.isEmpty else { return false }
         if isServing { swap(&asked, &waiting) }
         swap(&askedNewcomers, &newcomers)
         round += 1
+        sentAt = now
         confirmedBy.removeAll(keepingCapacity: true)
+        return true
+    }
+
+    /// Whether the others are to be asked again.
+    func isDue(now: Instant, pause: Duration) -> Bool { isRoundUnderWay && now - sentAt >= pause }
+
+    /// Whether the others are to be asked again; they are, then.
+    mutating func asksAgain(now: Instant, pause: Duration) -> Bool {
+        guard isDue(now: now, pause: pause) else { return false }
+        sentAt = now
         return true
     }
 

@@ -175,9 +175,8 @@ extension TrackerNode {
 
     /// Begins a round of reads and newcomers, and attends to those that are confirmed.
     mutating func attendToReads(_ now: ClockReading, _ effects: inout Effects) {
-        if cluster.reads.begin(isServing: isServing) {
+        if cluster.reads.begin(isServing: isServing, now: now.monotonic) {
             cluster.reads.confirmed(by: cluster.id, round: cluster.reads.round)
-            cluster.confirmSentAt = now.monotonic
             broadcast(.confirm(round: cluster.reads.round), epoch: election.epoch, &effects)
         }
         guard cluster.reads.isRoundUnderWay else { return }

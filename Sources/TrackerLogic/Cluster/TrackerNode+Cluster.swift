@@ -112,7 +112,7 @@ extension TrackerNode {
             place = appeared
             effects.observations.append(.trackerUp(sender.id))
             cluster.reports.note(sender.id)
-            replication.forgetVotes(of: sender.id)
+            proposer.forgetVotes(of: sender.id)
             // Others are to know of this one soon.
             cluster.keepaliveAt = min(cluster.keepaliveAt, now.monotonic)
         case .taken:

@@ -34,7 +34,7 @@ extension TrackerNode {
         if phase == .candidate, election.promiseKept(epoch) {
             election.answerReceived(
                 life, voterAnswer(log.pending), epoch: epoch)
-            cluster.sentAt = now.monotonic
+            election.noteAsked(now: now.monotonic)
             broadcast(.election, &effects)
             checkElected(now, &effects)
         } else if let candidate = acceptor.takeCandidate() {
@@ -72,8 +72,8 @@ extension TrackerNode {
             return abandonElection(now)
         }
         guard election.phase == .asking || election.phase == .recovering else { return }
-        guard now.monotonic - cluster.sentAt >= retryPause else { return }
-        cluster.sentAt = now.monotonic
+        guard now.monotonic - election.askedAt >= retryPause else { return }
+        election.noteAsked(now: now.monotonic)
         if election.phase == .asking {
             broadcast(.election, &effects)
             // In survivor mode those who voted may have gone since.
@@ -168,8 +168,6 @@ extension TrackerNode {
         cluster.couldNotRecover = false
         cluster.heardQuorumAt = now.monotonic
         cluster.handover = nil
-        cluster.isVoid = false
-        cluster.owesCommit = false
         cluster.reads.removeAll()
         cluster.servesFrom = state.index + (inherited == nil ? 0 : 1)
         cluster.neighbours.beginEpoch()
@@ -183,7 +181,7 @@ extension TrackerNode {
         if let inherited {
             intervalUnderWay = inherited.interval ?? 0
             clock.start(from: max(state.time, inherited.header.time), now: now)
-            propose(again: inherited, now, &effects)
+            propose(again: inherited, as: .inherited, now, &effects)
         }
     }
 
@@ -227,12 +225,11 @@ extension TrackerNode {
         phase = .following
         isServing = false
         election.giveUp()
-        replication.reset()
+        proposer.reset()
         // Those who wait are still in the books of who heard them.
         gathering = Gathering()
         backlog = []
         cluster.reads.removeAll()
-        cluster.isVoid = false
         cluster.outbox = []
         cluster.overflow = []
         cluster.handover = nil

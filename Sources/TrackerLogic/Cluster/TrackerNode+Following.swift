@@ -79,7 +79,7 @@ extension TrackerNode {
         switch next {
         case .entry(let entry):
             log.beginWrite(entry)
-            if phase == .master { replication.forgetErrors(of: cluster.id) }
+            if phase == .master { proposer.forgetErrors(of: cluster.id) }
             persist(.append(index: entry.header.index, entry: entry.bytes), .entry(entry.header.ballot), &effects)
         case .everything:
             log.beginWritingEverything()
@@ -93,7 +93,7 @@ extension TrackerNode {
         let ballot = entry.header.ballot
         acceptor.entryWritten(ballot.index)
         if phase == .master {
-            if ballot.epoch == election.epoch { replication.okReceived(from: cluster.id, ballot) }
+            if ballot.epoch == election.epoch { proposer.okReceived(from: cluster.id, ballot) }
         } else if let following = cluster.following, following.isInstalled, following.epoch == ballot.epoch,
             mayAcknowledge(ballot.epoch), cluster.isBusUp, ballot.index > state.index
         {
@@ -122,10 +122,10 @@ extension TrackerNode {
 
     /// The master itself cannot store what it proposes: the others may still, and then it is decided.
     private mutating func ownWriteFailed(_ entry: LoggedEntry, _ now: ClockReading, _ effects: inout Effects) {
-        guard replication.proposed == entry.header.ballot else { return }
+        guard proposer.proposed == entry.header.ballot else { return }
         // It stays what is voted on.
         log.accept(entry)
-        replication.errorReceived(from: cluster.id, entry.header.ballot)
+        proposer.errorReceived(from: cluster.id, entry.header.ballot)
     }
 
     // MARK: - Applying

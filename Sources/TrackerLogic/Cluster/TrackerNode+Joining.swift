@@ -166,7 +166,7 @@ extension TrackerNode {
             .welcome(
                 Welcome(
                     id: id ?? life.id, position: state.position, answered: isQuorumMode ? .start : position,
-                    servesFrom: cluster.servesFrom, attempt: replication.attempt, needsTransfer: needsTransfer,
+                    servesFrom: cluster.servesFrom, attempt: proposer.attempt, needsTransfer: needsTransfer,
                     beginsEmpty: isBeginningEmpty, secret: promise.secret, shardCount: promise.shardCount)),
             to: life, epoch: election.epoch, &effects)
     }

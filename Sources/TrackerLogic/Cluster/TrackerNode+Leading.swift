@@ -35,11 +35,8 @@ extension TrackerNode {
         if has(.membersBySight) { dropSilentMember() }
         attendToHandover(now, &effects)
         proposeInCluster(now, &effects)
-        if cluster.owesCommit {
-            cluster.owesCommit = false
-            broadcast(.commit(at: state.position), epoch: election.epoch, &effects)
-        }
-        if now.monotonic - cluster.sentAt >= retryPause { sendAgain(now, &effects) }
+        if proposer.takeCommit() { broadcast(.commit(at: state.position), epoch: election.epoch, &effects) }
+        if proposer.asksAgain(now: now.monotonic, pause: retryPause) { sendAgain(now, &effects) }
         attendToReads(now, &effects)
     }
 
@@ -61,10 +58,9 @@ extension TrackerNode {
     // MARK: - Proposing
 
     private mutating func proposeInCluster(_ now: ClockReading, _ effects: inout Effects) {
-        guard replication.isIdle, case nil = log.pending, cluster.handover == nil else { return }
+        guard proposer.isIdle, case nil = log.pending, cluster.handover == nil else { return }
         guard hasPhaseOne else {
-            if now.monotonic - cluster.sentAt >= retryPause {
-                cluster.sentAt = now.monotonic
+            if proposer.asksAgain(now: now.monotonic, pause: retryPause) {
                 broadcast(.election, epoch: election.epoch, &effects)
             }
             return
@@ -73,22 +69,20 @@ extension TrackerNode {
             gathering.append(.setMembers(policy.members))
         }
         guard let sealed = sealWhatIsGathered(after: state.position, now, &effects) else { return }
-        cluster.isInherited = false
         propose(LoggedEntry(sealed: sealed.bytes, sealed.header), now, &effects)
     }
 
-    /// Proposes an entry that an earlier master left undecided.
-    mutating func propose(again entry: LoggedEntry, _ now: ClockReading, _ effects: inout Effects) {
-        cluster.isInherited = true
-        let ballot = replication.propose(election.epoch, index: entry.header.index)
+    /// Proposes an entry that is there already: one that an earlier master left undecided, or this one's by a further
+    /// attempt.
+    mutating func propose(
+        again entry: LoggedEntry, as kind: Proposer.Kind, _ now: ClockReading, _ effects: inout Effects
+    ) {
+        let ballot = proposer.propose(kind, election.epoch, index: entry.header.index, now: now.monotonic)
         propose(entry.proposed(ballot, isAlone: decidesAlone), now, &effects)
     }
 
     private mutating func propose(_ entry: LoggedEntry, _ now: ClockReading, _ effects: inout Effects) {
         log.accept(entry)
-        cluster.sentAt = now.monotonic
-        cluster.proposedAt = now.monotonic
-        cluster.owesCommit = false
         let decided = has(.commitSentEarly) ? entry.position : state.position
         broadcast(.prepare(entry: entry.bytes, at: decided), epoch: election.epoch, &effects)
         for place in cluster.neighbours.all.indices {
@@ -97,14 +91,13 @@ extension TrackerNode {
         }
         cluster.keepaliveAt = now.monotonic + policy.keepalive
         writeLog(now, &effects)
-        if has(.ownVoteBeforeDurable) { replication.okReceived(from: cluster.id, entry.header.ballot) }
+        if has(.ownVoteBeforeDurable) { proposer.okReceived(from: cluster.id, entry.header.ballot) }
     }
 
     /// Asks those again who have not voted, and those who have not confirmed.
     private mutating func sendAgain(_ now: ClockReading, _ effects: inout Effects) {
-        cluster.sentAt = now.monotonic
-        if let pending = log.pending, replication.proposed == pending.header.ballot {
-            if replication.hasErrors, now.monotonic - cluster.proposedAt >= policy.keepalive {
+        if let pending = log.pending, proposer.proposed == pending.header.ballot {
+            if proposer.triesAgain(now: now.monotonic, pause: policy.keepalive) {
                 // Not refused, and yet not decided: those who could not store it may now.
                 return tryAgain(pending, now, &effects)
             }
@@ -112,7 +105,7 @@ extension TrackerNode {
             for place in cluster.neighbours.all.indices {
                 let neighbour = cluster.neighbours[place]
                 guard neighbour.isUp, neighbour.installedIn == election.epoch,
-                    !replication.hasVoted(neighbour.life.id), !has(.proposalSentOnce)
+                    !proposer.hasVoted(neighbour.life.id), !has(.proposalSentOnce)
                 else { continue }
                 if attendToStraggler(place, now) { continue }
                 cluster.neighbours[place].voteAskedAt = now.monotonic
@@ -121,8 +114,7 @@ extension TrackerNode {
                     &effects)
             }
         }
-        if cluster.reads.isRoundUnderWay, now.monotonic - cluster.confirmSentAt >= retryPause {
-            cluster.confirmSentAt = now.monotonic
+        if cluster.reads.asksAgain(now: now.monotonic, pause: retryPause) {
             broadcast(.confirm(round: cluster.reads.round), epoch: election.epoch, &effects)
         }
     }
@@ -152,7 +144,7 @@ extension TrackerNode {
     // MARK: - Votes
 
     mutating func okReceived(_ ballot: Ballot, _ place: Int, _ now: ClockReading, _ effects: inout Effects) {
-        let isAnyTaken = has(.oksOfAnotherEpoch) && replication.proposed?.index == ballot.index
+        let isAnyTaken = has(.oksOfAnotherEpoch) && proposer.proposed?.index == ballot.index
         guard phase == .master, ballot.epoch == election.epoch || isAnyTaken,
             cluster.neighbours[place].installedIn == election.epoch
         else { return }
@@ -161,8 +153,8 @@ extension TrackerNode {
             // Whoever accepts an entry has applied all before it.
             notePosition(Position(index: ballot.index - 1, chain: pending.header.previous), of: place)
         }
-        let counted = isAnyTaken ? replication.proposed ?? ballot : ballot
-        replication.okReceived(from: cluster.neighbours[place].life.id, counted)
+        let counted = isAnyTaken ? proposer.proposed ?? ballot : ballot
+        proposer.okReceived(from: cluster.neighbours[place].life.id, counted)
     }
 
     mutating func errorReceived(
@@ -180,7 +172,7 @@ extension TrackerNode {
                 return
             }
             cluster.neighbours[place].voteAwaitedSince = nil
-            replication.errorReceived(from: cluster.neighbours[place].life.id, ballot)
+            proposer.errorReceived(from: cluster.neighbours[place].life.id, ballot)
         }
     }
 
@@ -191,19 +183,18 @@ extension TrackerNode {
     }
 
     private mutating func countVotes(_ now: ClockReading, _ effects: inout Effects) {
-        guard !replication.isIdle else { return }
-        switch replication.decision(has(.commitBeforeQuorum) ? Electorate(voters: [cluster.id]) : votingElectorate) {
+        guard !proposer.isIdle else { return }
+        switch proposer.decision(has(.commitBeforeQuorum) ? Electorate(voters: [cluster.id]) : votingElectorate) {
         case .open: break
         case .committed:
             guard let entry = log.pending else { preconditionFailure("what is voted on is in the log") }
             if decidesAlone, !entry.header.isAlone {
                 // The others have gone since: that nobody else has to agree must be on the disk.
-                replication.refused()
-                return propose(again: entry, now, &effects)
+                let kind = proposer.kind == .void ? Proposer.Kind.void : .inherited
+                proposer.refused()
+                return propose(again: entry, as: kind, now, &effects)
             }
-            replication.committed()
-            cluster.owesCommit = true
-            cluster.isVoid = false
+            proposer.committed()
             applyDecided(entry, now, &effects)
         case .refused: entryRefused(isNowhere: false, now, &effects)
         case .refusedByAll: entryRefused(isNowhere: true, now, &effects)
@@ -213,18 +204,20 @@ extension TrackerNode {
     /// The vote has refused the entry under way (rule 15).
     private mutating func entryRefused(isNowhere: Bool, _ now: ClockReading, _ effects: inout Effects) {
         guard let entry = log.pending else { preconditionFailure("what is voted on is in the log") }
-        if cluster.isInherited && !has(.inheritedGivenUp) || cluster.isVoid {
-            // An inherited entry may be decided already, and an empty one is in the place of one that some may have:
-            // neither is given up. It is tried again, by and by.
-            guard now.monotonic - cluster.proposedAt >= policy.keepalive else { return }
-            return tryAgain(entry, now, &effects)
+        var consequence = proposer.consequence(
+            isNowhere: isNowhere && !isGroup || has(.abortedRevived), now: now.monotonic, pause: policy.keepalive)
+        if has(.inheritedGivenUp), proposer.kind == .inherited { consequence = isNowhere && !isGroup ? .drop : .void }
+        switch consequence {
+        case .wait: return
+        case .again: return tryAgain(entry, now, &effects)
+        case .void, .drop: break
         }
         let tickets = (try? Tickets(entry.bytes, entry.header)) ?? Tickets()
-        replication.refused()
+        proposer.refused()
         postponeCommand(now)
         cluster.merge?.beginAnew()
         if has(.abortToldEarly) { tellRefused(entry, now, &effects) }
-        if isNowhere && !isGroup || has(.abortedRevived) {
+        if consequence == .drop {
             log.dropPending()
             effects.observations.append(.aborted(index: entry.header.index, refused: tickets.count))
             for ticket in tickets.tickets {
@@ -233,8 +226,7 @@ extension TrackerNode {
             return
         }
         // Some may have it, or in a group want it anew: an empty entry is decided in its place before anybody is told.
-        cluster.isVoid = true
-        let ballot = replication.propose(election.epoch, index: entry.header.index)
+        let ballot = proposer.propose(.void, election.epoch, index: entry.header.index, now: now.monotonic)
         var bytes: [UInt8] = []
         EntryHeader.reserve(in: &bytes)
         tickets.encode(into: &bytes)
@@ -248,10 +240,9 @@ extension TrackerNode {
 
     /// Proposes the same entry by a further attempt: who could not store it once is asked again.
     private mutating func tryAgain(_ entry: LoggedEntry, _ now: ClockReading, _ effects: inout Effects) {
-        let isInherited = cluster.isInherited
-        replication.refused()
-        propose(again: entry, now, &effects)
-        cluster.isInherited = isInherited
+        let kind = proposer.kind
+        proposer.refused()
+        propose(again: entry, as: kind, now, &effects)
     }
 
     // MARK: - Handing over
@@ -269,11 +260,10 @@ extension TrackerNode {
                 return
             }
             let isDue = handover.announcedAt.map { now.monotonic - $0 >= retryPause } ?? true
-            guard isDue, replication.isIdle, log.pending == nil else { return }
+            guard isDue, proposer.isIdle, log.pending == nil else { return }
             // It takes the role only once it knows all that is decided.
-            if cluster.owesCommit {
+            if proposer.takeCommit() {
                 broadcast(.commit(at: state.position), epoch: election.epoch, &effects)
-                cluster.owesCommit = false
             } else if handover.announcedAt != nil {
                 send(.commit(at: state.position), to: handover.to, epoch: election.epoch, &effects)
             }

@@ -51,7 +51,7 @@ extension TrackerNode {
     mutating func stepDownWhenRemoved(_ now: ClockReading, _ effects: inout Effects) {
         guard isQuorumMode, phase == .master, !members.contains(cluster.id) else { return }
         broadcast(.commit(at: state.position), epoch: election.epoch, &effects)
-        cluster.owesCommit = false
+        _ = proposer.takeCommit()
         stepDown(.removed, now, &effects)
     }
 }

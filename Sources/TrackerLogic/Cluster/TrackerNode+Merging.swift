@@ -131,7 +131,7 @@ extension TrackerNode {
             cluster.merge?.askedAt = now.monotonic
             return send(.fetchChunk(merge.chunk), to: merge.source, epoch: election.epoch, &effects)
         }
-        let isIdle = gathering.isEmpty && replication.isIdle
+        let isIdle = gathering.isEmpty && proposer.isIdle
         guard isIdle || state.index >= cluster.merge?.lastIndex ?? 0 else { return }
         effects.observations.append(.merged(from: merge.source.id, updates: cluster.merge?.updateCount ?? 0))
         if cluster.mergedChains.count >= Neighbours.maxCount { cluster.mergedChains.removeFirst() }

@@ -50,7 +50,7 @@ extension TrackerNode {
         guard let due = cluster.leavesAt, phase == .following || phase == .candidate || phase == .master else { return }
         var isDone: Bool
         switch phase {
-        case .master: isDone = cluster.handover == nil && replication.isIdle && gathering.isEmpty
+        case .master: isDone = cluster.handover == nil && proposer.isIdle && gathering.isEmpty
         default: isDone = cluster.book.isEmpty && !log.isWriting
         }
         if cluster.stopsAll, cluster.neighbours.all.contains(where: \.isUp) { isDone = false }

@@ -162,7 +162,7 @@ extension TrackerNode {
         guard now.monotonic - heardAt >= policy.detectionTime else { return stopSuspecting() }
         if cluster.suspectingSince == nil {
             cluster.suspectingSince = now.monotonic
-            cluster.sentAt = now.monotonic - policy.keepalive
+            cluster.suspectSaidAt = nil
             if cluster.transfer.isFetching { cluster.following?.isInstalled = false }
             cluster.transfer.cancel()
             effects.observations.append(.suspects(promise.epoch))
@@ -171,8 +171,8 @@ extension TrackerNode {
             cluster.standAt = nil
             return carryOnAlone(now, &effects)
         }
-        if now.monotonic - cluster.sentAt >= policy.keepalive / 2 {
-            cluster.sentAt = now.monotonic
+        if cluster.suspectSaidAt.map({ now.monotonic - $0 >= policy.keepalive / 2 }) ?? true {
+            cluster.suspectSaidAt = now.monotonic
             broadcast(.suspect(at: state.position), &effects)
         }
         considerStanding(now, &effects)

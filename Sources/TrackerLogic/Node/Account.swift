@@ -80,10 +80,10 @@ extension TrackerNode {
     }
 
     private var pendingInWords: String {
-        if let ballot = replication.proposed {
+        if let ballot = proposer.proposed {
             return "its own entry \(ballot.index), attempt \(ballot.attempt): on the disks of "
-                + "\(idWords(replication.supporters)), of the voters \(idWords(electorate.voters))"
-                + (replication.hasErrors ? "; some could not store it" : "")
+                + "\(idWords(proposer.supporters)), of the voters \(idWords(electorate.voters))"
+                + (proposer.hasErrors ? "; some could not store it" : "")
         }
         if let pending = log.pending ?? cluster.lastRestored {
             return "entry \(pending.header.index) of epoch \(pending.header.epoch), not known to be decided"
@@ -150,7 +150,7 @@ extension TrackerNode {
 
     private func waitsInWords(_ when: (Instant) -> String) -> String {
         var waits: [String] = []
-        if replication.proposed != nil { waits.append("votes on its entry") }
+        if proposer.proposed != nil { waits.append("votes on its entry") }
         if cluster.reads.isRoundUnderWay {
             let newcomers = cluster.reads.waitingNewcomers.map { "tracker \($0.id)" }.joined(separator: ", ")
             let purpose = newcomers.isEmpty ? "for reads" : "to let in \(newcomers)"

@@ -153,12 +153,7 @@ extension TrackerNode {
                 print.absorb(ballots.isAside)
             }
         }
-        print.absorb(replication.proposed) { $0.absorb($1) }
-        print.absorb(replication.attempt)
-        print.absorb(unordered: replication.supporters) { $0.absorb($1) }
-        let others = cluster.neighbours.all.map(\.life.id) + [cluster.id]
-        let opponents = others.filter { replication.hasVoted($0) && !replication.supporters.contains($0) }
-        print.absorb(unordered: opponents) { $0.absorb($1) }
+        proposer.absorb(into: &print, voters: cluster.neighbours.all.map(\.life.id) + [cluster.id])
     }
 
     private func absorbLog(_ print: inout Fingerprint) {
@@ -204,17 +199,12 @@ extension TrackerNode {
         print.absorb(cluster.following == nil && now - cluster.aloneSince >= policy.detectionTime)
         if phase == .master {
             print.absorb(now - cluster.heardQuorumAt >= policy.detectionTime)
-            print.absorb(now - cluster.sentAt >= retryPause)
-            print.absorb(cluster.reads.isRoundUnderWay && now - cluster.confirmSentAt >= retryPause)
-            print.absorb(log.pending != nil && now - cluster.proposedAt >= policy.keepalive)
-            // Of the entry under way.
-            print.absorb(cluster.isVoid)
-            print.absorb(!replication.isIdle && cluster.isInherited)
+            proposer.absorbPauses(into: &print, now: now, retryPause: retryPause, keepalive: policy.keepalive)
+            print.absorb(cluster.reads.isDue(now: now, pause: retryPause))
         }
         print.absorb(cluster.suspectingSince != nil)
         print.absorb(cluster.standAt != nil)
         print.absorb(cluster.ignored.flatMap { now < $0.until ? $0.life : nil }) { $0.absorb($1) }
-        print.absorb(cluster.owesCommit)
         print.absorb(acceptor.votedThrough)
         print.absorb(cluster.transfer.isWriting)
         print.absorb(acceptor.isConfirming)

@@ -58,7 +58,7 @@ extension TrackerNode {
 
     /// Ends the command whose updates are all applied, and begins the next, when nothing is on its way into the log.
     mutating func takeUpCommands(_ now: ClockReading, _ effects: inout Effects) {
-        guard isCommandDue, replication.isIdle else { return }
+        guard isCommandDue, proposer.isIdle else { return }
         if let due = commandsResumeAt {
             guard due <= now.monotonic else { return }
             commandsResumeAt = nil

@@ -10,7 +10,7 @@ extension TrackerNode {
         var updates: [Update] = []
         if backlog.isEmpty, storageFailure == nil {
             let interval = intervals.change(of: state.told, peers: state.table.counts.peers)
-            if let interval, replication.isIdle || interval != intervalUnderWay {
+            if let interval, proposer.isIdle || interval != intervalUnderWay {
                 updates.append(.setInterval(interval))
                 intervalUnderWay = interval
             }

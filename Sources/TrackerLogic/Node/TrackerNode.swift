@@ -48,7 +48,7 @@ public struct TrackerNode: Sendable, Equatable {
     var isServing = false
     var acceptor: Acceptor
     var election = Election()
-    var replication = Replication()
+    var proposer = Proposer()
     /// The log in memory, which a node alone has no use for.
     var log: EntryLog
     var gathering = Gathering()
@@ -201,7 +201,7 @@ public struct TrackerNode: Sendable, Equatable {
 
     /// On a bus, commands go on with the next tick.
     @inline(__always)
-    private var commandDeadline: Instant? { replication.isIdle && !isClustered ? commandsResumeAt : nil }
+    private var commandDeadline: Instant? { proposer.isIdle && !isClustered ? commandsResumeAt : nil }
 
     @inline(__always)
     private var maySnapshot: Bool {
@@ -248,7 +248,7 @@ public struct TrackerNode: Sendable, Equatable {
     mutating func becomeMaster(_ now: ClockReading) {
         phase = .master
         election.lead()
-        replication.reset()
+        proposer.begin(sentAt: election.askedAt)
         clock.start(from: state.time, now: now)
         sweep.start(now: now.monotonic)
         snapshotter.start(now: now.monotonic, hasEntries: state.index > 0)
@@ -306,7 +306,7 @@ public struct TrackerNode: Sendable, Equatable {
     mutating func sealWhatIsGathered(
         after position: Position, _ now: ClockReading, _ effects: inout Effects
     ) -> Proposal? {
-        guard replication.isIdle else { return nil }
+        guard proposer.isIdle else { return nil }
         if !isForming { takeUpCommands(now, &effects) }
         while gathering.updateCount < configuration.limits.updatesPerEntry, let update = backlog.popLast() {
             gathering.append(update)
@@ -314,7 +314,7 @@ public struct TrackerNode: Sendable, Equatable {
             if case .setMembers = update { break }
         }
         guard !gathering.isEmpty else { return nil }
-        let ballot = replication.propose(election.epoch, index: position.index + 1)
+        let ballot = proposer.propose(.fresh, election.epoch, index: position.index + 1, now: now.monotonic)
         return gathering.seal(
             ballot, isAlone: decidesAlone, time: has(.wallClockStamps) ? now.wall : clock.read(now),
             previous: position.chain, spare: &spareWaiting)
@@ -322,12 +322,12 @@ public struct TrackerNode: Sendable, Equatable {
 
     /// Settles the entry under way on a node alone, by its one vote.
     mutating func settle(_ now: ClockReading, _ effects: inout Effects) {
-        switch replication.decision(Electorate(voters: [cluster.id])) {
+        switch proposer.decision(Electorate(voters: [cluster.id])) {
         case .open:
             break
         case .committed:
             guard let proposal = takeProposal() else { return }
-            replication.committed()
+            proposer.committed()
             let position = Position(index: proposal.header.index, chain: proposal.chain)
             // The next entry goes to the disk while this one is being answered.
             if !isCommandDue { proposeWhatIsGathered(after: position, now, &effects) }
@@ -336,7 +336,7 @@ public struct TrackerNode: Sendable, Equatable {
             spareWaiting = proposal.waiting
         case .refused, .refusedByAll:
             guard let proposal = takeProposal() else { return }
-            replication.refused()
+            proposer.refused()
             for request in proposal.waiting { refuse(request, .notStored, now, &effects) }
             postponeCommand(now)
         }
