@@ -37,7 +37,7 @@ import Wire
         /// Whether scrapes are answered without a question.
         func hasLease(_ now: ClockReading) -> Bool {
             has(.scrapeUnconfirmed)
-                || has(.leaseByHearing) && now.monotonic - cluster.heardQuorumAt < policy.detectionTime
+                || has(.leaseByHearing) && cluster.detector.wasFollowed(now: now.monotonic)
         }
 
         /// Tells those who wait for an entry that it is not stored.

@@ -7,7 +7,6 @@ import Wire
 struct Following: Sendable, Hashable {
     var life: Life
     var epoch: Epoch
-    var heardAt: Instant
     /// When the node began to ask for its welcome.
     var since: Instant
     /// Whether the node was welcomed in this epoch.
@@ -47,24 +46,16 @@ struct ClusterState: Sendable, Equatable {
     var servesFrom: UInt64 = 0
     /// Whether the node had no memory when it started.
     var isBlank: Bool
-    /// When its bus came up or its last master was lost: silence counts from then.
-    var aloneSince = Instant(nanoseconds: 0)
-    /// Since when it misses the master.
-    var suspectingSince: Instant?
+    /// Whether the master is there, or this master's quorum.
+    var detector: FailureDetector
     /// When this master last stood again, above an epoch that a voter had promised.
     var stoodAgainAt: Instant?
-    /// When to stand, unless somebody else does.
-    var standAt: Instant?
     /// Whether it was elected since it last heard a master, and nobody could send what it lacks: others go first.
     var couldNotRecover = false
-    /// A claim to be master that never answered, and until when it is not heeded.
-    var ignored: Ignored?
 
     /// The next quarter of a keepalive.
     var tickAt: Instant?
     var keepaliveAt = Instant(nanoseconds: 0)
-    /// When SUSPECT was last said; nil where it is to be said at once.
-    var suspectSaidAt: Instant?
     /// When requests were last handed on.
     var handedOnAt = Instant(nanoseconds: 0)
     /// In a group: requests that were answered without an entry, in this step.
@@ -90,17 +81,10 @@ struct ClusterState: Sendable, Equatable {
     /// Whether it was refused, and has said so.
     var refusal: JoinRefusal?
     var refusedAt = Instant(nanoseconds: 0)
-    /// Since when a quorum has been following this master.
-    var heardQuorumAt = Instant(nanoseconds: 0)
 
 
     /// While reading back: the last entry so far, which may not have been decided.
     var lastRestored: LoggedEntry?
-
-    struct Ignored: Sendable, Hashable {
-        var life: Life
-        var until: Instant
-    }
 
     struct Forwarded: Sendable, Hashable {
         var life: Life
@@ -125,5 +109,6 @@ struct ClusterState: Sendable, Equatable {
         self.isBlank = isBlank
         book = RequestBook(isKeyed: isKeyed, maxCount: maxRequests)
         random = RandomStream(seed: seed, stream: 2)
+        detector = FailureDetector(detectionTime: configuration.cluster?.detectionTime ?? .zero)
     }
 }

@@ -30,7 +30,7 @@ extension TrackerNode {
     mutating func connectBus(_ now: ClockReading, _ effects: inout Effects) {
         guard isClustered, !cluster.isBusUp else { return }
         cluster.isBusUp = true
-        cluster.aloneSince = now.monotonic
+        cluster.detector.expectMaster(from: now.monotonic)
         cluster.tickAt = now.monotonic
         cluster.keepaliveAt = now.monotonic
     }
@@ -45,8 +45,7 @@ extension TrackerNode {
         cluster.following = nil
         cluster.transfer.cancel()
         cluster.neighbours.forgetAll()
-        cluster.suspectingSince = nil
-        cluster.standAt = nil
+        cluster.detector.stopSuspecting()
         cluster.tickAt = nil
         effects.observations.append(.fenced)
     }
@@ -128,7 +127,7 @@ extension TrackerNode {
         if message.destination != .all {
             // It hears this node.
             if cluster.following?.life == sender { cluster.following?.since = now.monotonic }
-            if cluster.ignored?.life == sender { cluster.ignored = nil }
+            cluster.detector.isAnswered(by: sender)
         }
         dispatch(message, place, now, &effects)
     }
@@ -294,19 +293,12 @@ extension TrackerNode {
         deadline = earliest(deadline, cluster.neighbours.silenceDeadline(policy.detectionTime))
         switch phase {
         case .following:
-            deadline = earliest(earliest(deadline, handOnDeadline), earliest(cluster.standAt, masterDeadline))
+            deadline = earliest(earliest(deadline, handOnDeadline), earliest(cluster.detector.standsAt, cluster.detector.deadline))
         case .candidate: deadline = earliest(deadline, election.givesUpAt)
         case .master: deadline = earliest(deadline, cluster.handover?.until)
         case .restoring, .draining, .failed, .stopped: break
         }
         return deadline
-    }
-
-    /// When the master will have been silent for too long.
-    @inline(__always)
-    private var masterDeadline: Instant? {
-        guard cluster.suspectingSince == nil else { return nil }
-        return (cluster.following?.heardAt ?? cluster.aloneSince) + policy.detectionTime
     }
 
     // MARK: - Failing

@@ -13,12 +13,11 @@ extension TrackerNode {
         if !isQuorumMode, cluster.isBlank || configuration.id == 0 { round += UInt64(cluster.random.below(1 << 20)) }
         guard round <= NumberBounds.round else {
             // What nobody could read, this node could not read back either.
-            stopSuspecting()
-            cluster.aloneSince = now.monotonic
-            return
+            cluster.detector.stopSuspecting()
+            return cluster.detector.expectMaster(from: now.monotonic)
         }
         let epoch = Epoch(round: round, id: has(.epochShared) ? 1 : cluster.id)
-        stopSuspecting()
+        cluster.detector.stopSuspecting()
         cluster.following = nil
         phase = .candidate
         acceptor.stand(for: epoch)
@@ -63,7 +62,7 @@ extension TrackerNode {
         phase = .following
         // A random pause, so that two who stood at once do not do so again.
         let pause = cluster.random.between(.zero, policy.keepalive)
-        cluster.aloneSince = now.monotonic - policy.detectionTime + policy.keepalive / 2 + pause
+        cluster.detector.expectMaster(by: now.monotonic + policy.keepalive / 2 + pause)
     }
 
     mutating func attendToElection(_ now: ClockReading, _ effects: inout Effects) {
@@ -104,8 +103,8 @@ extension TrackerNode {
         }
         if !has(.prepareAfterPromise) { cluster.following = nil }
         cluster.transfer.cancel()
-        stopSuspecting()
-        cluster.aloneSince = now.monotonic
+        cluster.detector.stopSuspecting()
+        if cluster.following == nil { cluster.detector.expectMaster(from: now.monotonic) }
         acceptor.promise(epoch, to: sender)
         persist(.promise(promise), .promise(epoch), &effects)
         if has(.answerBeforeDurable) { sendAnswer(to: sender, &effects) }
@@ -114,8 +113,8 @@ extension TrackerNode {
     /// Whether this node is a master, or follows one that it hears.
     private func isContent(_ now: ClockReading) -> Bool {
         if phase == .master { return true }
-        guard let following = cluster.following, following.isInstalled else { return false }
-        return now.monotonic - following.heardAt < policy.detectionTime
+        guard cluster.following?.isInstalled == true else { return false }
+        return !cluster.detector.isSilent(now: now.monotonic)
     }
 
     mutating func answerReceived(
@@ -166,7 +165,7 @@ extension TrackerNode {
         becomeMaster(now)
         cluster.lastMaster = cluster.id
         cluster.couldNotRecover = false
-        cluster.heardQuorumAt = now.monotonic
+        cluster.detector.isFollowed(now: now.monotonic)
         cluster.handover = nil
         cluster.reads.removeAll()
         cluster.servesFrom = state.index + (inherited == nil ? 0 : 1)
@@ -236,7 +235,7 @@ extension TrackerNode {
         cluster.merge = nil
         cluster.following = nil
         cluster.servesFrom = .max
-        cluster.aloneSince = now.monotonic
+        cluster.detector.expectMaster(from: now.monotonic)
         dropCommands("this tracker is no longer master: ask again", &effects)
         cluster.keepaliveAt = min(cluster.keepaliveAt, now.monotonic)
     }

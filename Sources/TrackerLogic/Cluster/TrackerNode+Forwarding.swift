@@ -12,7 +12,7 @@ extension TrackerNode {
         if phase == .master { return isServing }
         guard phase == .following, cluster.isBusUp, !cluster.transfer.isFetching, promise.isWhole,
             let following = cluster.following, following.isInstalled, following.epoch == promise.epoch,
-            cluster.suspectingSince == nil, state.index >= cluster.servesFrom || has(.forwardedTooEarly)
+            !cluster.detector.isSuspecting, state.index >= cluster.servesFrom || has(.forwardedTooEarly)
         else { return false }
         return true
     }

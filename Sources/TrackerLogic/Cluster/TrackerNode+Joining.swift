@@ -47,15 +47,15 @@ extension TrackerNode {
         if policy.members.count == 1 { formCluster(now, &effects) }
         if let following = cluster.following {
             if !following.isInstalled { sayHello(to: following.life, now, &effects) }
-        } else if let ignored = cluster.ignored, now.monotonic < ignored.until,
-            cluster.neighbours[id: ignored.life.id]?.isUp == true
+        } else if let ignored = cluster.detector.ignoredLife(now: now.monotonic),
+            cluster.neighbours[id: ignored.id]?.isUp == true
         {
             // A master that has never answered is not waited for, but may hear again by now.
-            sayHello(to: ignored.life, now, &effects)
+            sayHello(to: ignored, now, &effects)
         } else if cluster.id == 0 || isBlank || cluster.refusal != nil {
             broadcast(hello, &effects)
         }
-        if cluster.id == 0, now.monotonic - cluster.aloneSince >= policy.detectionTime * 2, cluster.following == nil {
+        if cluster.id == 0, now.monotonic - cluster.detector.silentAt >= policy.detectionTime, cluster.following == nil {
             // Nobody is there to give it a number; others that wait as well may have taken theirs.
             cluster.id = freeID ?? 1
             effects.observations.append(.idAssigned(cluster.id))
@@ -199,24 +199,24 @@ extension TrackerNode {
     ) {
         // What another master was sending is of no use any more, nor is the place at which it would be done.
         if let source = cluster.transfer.source, source != sender { cluster.transfer.cancel() }
-        var following =
-            cluster.following.flatMap { $0.life == sender && $0.epoch == epoch ? $0 : nil }
-            ?? Following(life: sender, epoch: epoch, heardAt: now.monotonic, since: now.monotonic)
+        let known = cluster.following.flatMap { $0.life == sender && $0.epoch == epoch ? $0 : nil }
+        var following = known ?? Following(life: sender, epoch: epoch, since: now.monotonic)
         let wasInstalled = following.isInstalled
         if !isQuorumMode, !wasInstalled, welcome.answered != state.position, !cluster.transfer.isFetching {
             // It has decided more on its own since it said hello: the master has to know that.
             cluster.following = following
+            if known == nil { cluster.detector.expectMaster(from: now.monotonic) }
             return sayHello(to: sender, now, &effects)
         }
         following.isInstalled = true
         noteStop(welcome)
-        following.heardAt = now.monotonic
+        cluster.detector.expectMaster(from: now.monotonic)
         if welcome.position.index == state.index { following.attempt = max(following.attempt, welcome.attempt) }
         cluster.following = following
         cluster.lastMaster = sender.id
         cluster.couldNotRecover = false
         cluster.refusal = nil
-        stopSuspecting()
+        cluster.detector.stopSuspecting()
         if acceptor.follow(epoch) { persistPromise(&effects) }
         if !wasInstalled {
             cluster.servesFrom = welcome.servesFrom
@@ -283,7 +283,7 @@ extension TrackerNode {
         if refusal == .idTaken, configuration.id == 0 {
             // It asks for another one before it takes one itself.
             cluster.id = 0
-            cluster.aloneSince = now.monotonic
+            if cluster.following == nil { cluster.detector.expectMaster(from: now.monotonic) }
             return
         }
         beRefused(refusal, now, &effects)

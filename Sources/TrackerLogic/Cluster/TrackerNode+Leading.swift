@@ -47,8 +47,8 @@ extension TrackerNode {
         guard isQuorumMode, !has(.minorityStays) else { return true }
         let isFollowed = electorate.isQuorum { id in id == cluster.id || cluster.neighbours.follows(id, election.epoch)
         }
-        if isFollowed { cluster.heardQuorumAt = now.monotonic }
-        return now.monotonic - cluster.heardQuorumAt < policy.detectionTime
+        if isFollowed { cluster.detector.isFollowed(now: now.monotonic) }
+        return cluster.detector.wasFollowed(now: now.monotonic)
     }
 
     /// Whether phase 1 holds for the voters as they are now: they may have changed since the election.
@@ -314,7 +314,7 @@ extension TrackerNode {
         let neighbour = cluster.neighbours[place]
         let isInStep =
             neighbour.installedIn == election.epoch && epoch == election.epoch && neighbour.isWhole
-            && neighbour.position.index + TrackerNode.inStepCount >= state.index
+            && neighbour.position.index + Succession.inStepCount >= state.index
         if !isInStep {
             cluster.neighbours[place].inStepSince = nil
         } else if neighbour.inStepSince == nil {

@@ -84,23 +84,24 @@ extension TrackerNode {
 
     private mutating func follow(_ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects) {
         if let known = cluster.following, known.life == sender, known.epoch == epoch {
-            cluster.following?.heardAt = now.monotonic
-            if known.isInstalled { stopSuspecting() }
+            cluster.detector.expectMaster(from: now.monotonic)
+            if known.isInstalled { cluster.detector.stopSuspecting() }
             return
         }
-        if let ignored = cluster.ignored, ignored.life == sender, now.monotonic < ignored.until { return }
+        if cluster.detector.ignores(sender, now: now.monotonic) { return }
         if has(.preferredStandsAtOnce), mayVote, policy.election.prefers(cluster.id, to: sender.id) {
             return standInCluster(now, &effects)
         }
         if let known = cluster.following, known.isInstalled, !isQuorumMode, known.life != sender,
-            now.monotonic - known.heardAt < policy.detectionTime
+            !cluster.detector.isSilent(now: now.monotonic)
         {
             // Two masters after a partition settle it between them; who follows one goes with it.
             return
         }
         let since = cluster.following.map { $0.isInstalled ? now.monotonic : $0.since } ?? now.monotonic
         if has(.requestsDropped) { _ = cluster.book.removeAll() }
-        cluster.following = Following(life: sender, epoch: epoch, heardAt: now.monotonic, since: since)
+        cluster.following = Following(life: sender, epoch: epoch, since: since)
+        cluster.detector.expectMaster(from: now.monotonic)
         cluster.lastMaster = sender.id
         sayHello(to: sender, now, &effects)
     }
@@ -109,7 +110,7 @@ extension TrackerNode {
     mutating func masterMadeWay(_ now: ClockReading) {
         cluster.following = nil
         cluster.transfer.cancel()
-        cluster.aloneSince = now.monotonic
+        cluster.detector.expectMaster(from: now.monotonic)
     }
 
     mutating func leaveReceived(_ place: Int, _ now: ClockReading, _ effects: inout Effects) {
@@ -119,7 +120,7 @@ extension TrackerNode {
         guard cluster.following?.life == life else { return }
         masterMadeWay(now)
         // It said so itself: there is nothing to wait for.
-        cluster.aloneSince = now.monotonic - policy.detectionTime
+        cluster.detector.expectMaster(by: now.monotonic)
     }
 
     // MARK: - Suspicion
@@ -129,10 +130,8 @@ extension TrackerNode {
         guard let following = cluster.following, !following.isInstalled, phase == .following,
             now.monotonic - following.since >= policy.detectionTime * 2
         else { return }
-        cluster.ignored = ClusterState.Ignored(
-            life: following.life, until: now.monotonic + policy.detectionTime * 10)
         cluster.following = nil
-        cluster.aloneSince = now.monotonic - policy.detectionTime
+        cluster.detector.ignore(following.life, now: now.monotonic)
     }
 
     /// Before anything else: whether the master, or this master's quorum, was silent for too long.
@@ -145,7 +144,7 @@ extension TrackerNode {
         switch phase {
         case .following: attendToSuspicion(now, &effects)
         case .master:
-            if isQuorumMode, now.monotonic - cluster.heardQuorumAt >= policy.detectionTime, electorate.voters.count > 1,
+            if isQuorumMode, !cluster.detector.wasFollowed(now: now.monotonic), electorate.voters.count > 1,
                 !has(.minorityStays)
             {
                 stepDown(.quorumLost, now, &effects)
@@ -158,21 +157,17 @@ extension TrackerNode {
     }
 
     mutating func attendToSuspicion(_ now: ClockReading, _ effects: inout Effects) {
-        let heardAt = cluster.following?.heardAt ?? cluster.aloneSince
-        guard now.monotonic - heardAt >= policy.detectionTime else { return stopSuspecting() }
-        if cluster.suspectingSince == nil {
-            cluster.suspectingSince = now.monotonic
-            cluster.suspectSaidAt = nil
+        guard cluster.detector.isSilent(now: now.monotonic) else { return cluster.detector.stopSuspecting() }
+        if cluster.detector.suspect(now: now.monotonic) {
             if cluster.transfer.isFetching { cluster.following?.isInstalled = false }
             cluster.transfer.cancel()
             effects.observations.append(.suspects(promise.epoch))
         }
         guard mayAnswer else {
-            cluster.standAt = nil
+            cluster.detector.loseTurn()
             return carryOnAlone(now, &effects)
         }
-        if cluster.suspectSaidAt.map({ now.monotonic - $0 >= policy.keepalive / 2 }) ?? true {
-            cluster.suspectSaidAt = now.monotonic
+        if cluster.detector.saysSo(now: now.monotonic, pause: policy.keepalive / 2) {
             broadcast(.suspect(at: state.position), &effects)
         }
         considerStanding(now, &effects)
@@ -181,15 +176,10 @@ extension TrackerNode {
     /// In survivor mode, the last one left makes do with what it has.
     private mutating func carryOnAlone(_ now: ClockReading, _ effects: inout Effects) {
         guard !isQuorumMode, !promise.isWhole, !acceptor.isConfirming, !log.isWriting, cluster.id != 0,
-            let since = cluster.suspectingSince, now.monotonic - since >= policy.detectionTime,
+            cluster.detector.isLost(now: now.monotonic),
             !cluster.neighbours.all.contains(where: { $0.isUp && $0.isWhole })
         else { return }
         becomeWhole(now, &effects)
-    }
-
-    mutating func stopSuspecting() {
-        cluster.suspectingSince = nil
-        cluster.standAt = nil
     }
 
     mutating func suspectReceived(
@@ -201,80 +191,46 @@ extension TrackerNode {
         cluster.neighbours[place].isWhole = true
         // Who knows of a higher epoch says so.
         if promise.epoch > epoch { send(keepalive, to: cluster.neighbours[place].life, &effects) }
-        if phase == .following, cluster.suspectingSince != nil { considerStanding(now, &effects) }
+        if phase == .following, cluster.detector.isSuspecting { considerStanding(now, &effects) }
     }
 
     /// Stands when a quorum misses the master and it is this node's turn.
     private mutating func considerStanding(_ now: ClockReading, _ effects: inout Effects) {
-        guard mayVote, phase == .following else {
-            cluster.standAt = nil
-            return
-        }
+        guard mayVote, phase == .following else { return cluster.detector.loseTurn() }
         var suspecters = [cluster.id]
         for neighbour in cluster.neighbours.all where neighbour.isUp {
             if hasSuspected(neighbour, now) { suspecters.append(neighbour.life.id) }
         }
-        guard electorate.isQuorum(suspecters) || has(.noPreVote) else {
-            cluster.standAt = nil
-            return
-        }
-        if cluster.standAt == nil {
+        guard electorate.isQuorum(suspecters) || has(.noPreVote) else { return cluster.detector.loseTurn() }
+        var pause = Duration.zero
+        if cluster.detector.standsAt == nil {
             let rank = rank(now)
-            var pause = policy.keepalive / 2 * rank
+            pause = policy.keepalive / 2 * rank
             if rank > 0 { pause = pause + cluster.random.between(.zero, policy.keepalive / 4) }
-            cluster.standAt = now.monotonic + pause
         }
-        if let due = cluster.standAt, due <= now.monotonic { standInCluster(now, &effects) }
+        if cluster.detector.takeTurn(now: now.monotonic, after: pause) { standInCluster(now, &effects) }
     }
 
-    /// Entries that one may be behind the furthest and still be in step: the others keep far more, to send it.
-    static let inStepCount: UInt64 = 8
-
-    /// How many are to stand before this node: of those that are left, the policy's order, and last whoever is far
-    /// behind.
-    ///
-    /// All voters that live count, not only those that have said already that they miss the master: the preferred one
-    /// may be a few milliseconds later with it. An entry or two that one has applied and another has not yet are no
-    /// reason to pass it over, for it fetches them. Who is far behind might not even get what it lacks: the others may
-    /// have cut it from their logs. Whoever has found that out comes last, too, and at those who have cut it whoever
-    /// lacks it: else the dice would decide between them, again and again. That is believed only of who has just said
-    /// so: a keepalive may be old.
+    /// How many of those that are left are to stand before this node.
     private func rank(_ now: ClockReading) -> Int {
+        #if PLANTED_BUGS
+            if has(.rankOfSuspecters) { return rankOfSuspecters(now) }
+        #endif
         let missed = cluster.following?.life.id
-        var ids = [cluster.id]
-        var behind: [UInt32] = []
-        var newest = state.index
+        var others: [Succession.Candidate] = []
         for place in cluster.neighbours.all.indices {
             let neighbour = cluster.neighbours[place]
             let id = neighbour.life.id
             guard neighbour.isUp, neighbour.isWhole, id != missed, !isQuorumMode || members.contains(id) else {
                 continue
             }
-            ids.append(id)
-            if hasSuspected(neighbour, now) { newest = max(newest, neighbour.position.index) }
+            let index = hasSuspected(neighbour, now) ? neighbour.position.index : nil
+            others.append(Succession.Candidate(id: id, index: index))
         }
-        #if PLANTED_BUGS
-            if has(.rankOfSuspecters) { return rankOfSuspecters(now) }
-        #endif
-        for place in cluster.neighbours.all.indices {
-            let neighbour = cluster.neighbours[place]
-            let index = neighbour.position.index
-            let isCut = isQuorumMode && index + 1 < log.tailStart && !has(.cutLogWaitedFor)
-            if hasSuspected(neighbour, now), isCut || index + TrackerNode.inStepCount < newest {
-                behind.append(neighbour.life.id)
-            }
-        }
-        let isBehind = state.index + (cluster.couldNotRecover ? 0 : TrackerNode.inStepCount) < newest
-        var rank = 0
-        var isBefore = true
-        for id in policy.election.order(ids, after: cluster.lastMaster) {
-            if id == cluster.id {
-                isBefore = false
-            } else if behind.contains(id) == isBehind ? isBefore : isBehind {
-                rank += 1
-            }
-        }
-        return rank
+        let succession = Succession(
+            own: Succession.Candidate(id: cluster.id, index: state.index), couldNotRecover: cluster.couldNotRecover,
+            cutThrough: isQuorumMode && !has(.cutLogWaitedFor) ? log.tailStart - 1 : nil)
+        return succession.rank(among: others, by: policy.election, after: cluster.lastMaster)
     }
 
     func hasSuspected(_ neighbour: Neighbour, _ now: ClockReading) -> Bool {

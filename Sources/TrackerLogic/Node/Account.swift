@@ -94,7 +94,7 @@ extension TrackerNode {
     private func followingInWords(_ when: (Instant) -> String) -> String {
         guard let following = cluster.following else { return "nobody" }
         return "tracker \(following.life.id), master of epoch \(following.epoch), heard last at "
-            + "\(when(following.heardAt)); "
+            + "\(when(cluster.detector.silentAt - policy.detectionTime)); "
             + (following.isInstalled ? "welcomed" : "not welcomed, asks since \(when(following.since))")
     }
 
@@ -185,13 +185,13 @@ extension TrackerNode {
         if isClustered, !cluster.isBusUp { return reasons + ["has no bus"] }
         if cluster.id == 0 { reasons.append("has no number yet") }
         if let refusal = cluster.refusal { reasons.append("was refused at \(when(cluster.refusedAt)): \(refusal)") }
-        if let ignored = cluster.ignored, now < ignored.until {
+        if let ignored = cluster.detector.ignored, now < ignored.until {
             reasons.append(
                 "does not heed tracker \(ignored.life.id), which never answered, until \(when(ignored.until))")
         }
-        if let since = cluster.suspectingSince { return reasons + [suspicion(since, now, when)] }
+        if let since = cluster.detector.suspectingSince { return reasons + [suspicion(since, now, when)] }
         guard let following = cluster.following else {
-            return reasons + ["follows nobody: has heard no master since \(when(cluster.aloneSince))"]
+            return reasons + ["follows nobody: misses a master from \(when(cluster.detector.silentAt)) on"]
         }
         if !following.isInstalled {
             reasons.append(
@@ -224,7 +224,7 @@ extension TrackerNode {
             return "\(what), no quorum: \(missing.count) of \(voters.count) voters miss the master "
                 + "(\(idWords(missing)), not \(idWords(voters.filter { !missing.contains($0) })))"
         }
-        return "\(what); \(cluster.standAt.map { "stands at \(when($0))" } ?? "it is about to stand")"
+        return "\(what); \(cluster.detector.standsAt.map { "stands at \(when($0))" } ?? "it is about to stand")"
     }
 
     private func idWords(_ ids: [UInt32]) -> String {

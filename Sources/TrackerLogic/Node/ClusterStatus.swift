@@ -114,7 +114,7 @@ extension TrackerNode {
             switch phase {
             case .master: cluster.id
             case .following:
-                cluster.suspectingSince == nil ? cluster.following.flatMap { $0.isInstalled ? $0.life.id : nil } : nil
+                !cluster.detector.isSuspecting ? cluster.following.flatMap { $0.isInstalled ? $0.life.id : nil } : nil
             case .restoring, .candidate, .draining, .failed, .stopped: nil
             }
         var trackers = cluster.neighbours.all.map { sight(of: $0, master, voters, now) }

@@ -195,16 +195,12 @@ extension TrackerNode {
         }
         print.absorb(acceptor.fullFrom) { $0.absorb($1) }
         print.absorb(acceptor.candidate) { $0.absorb($1) }
-        // Each pause is looked at in some phases only, and begins anew with them.
-        print.absorb(cluster.following == nil && now - cluster.aloneSince >= policy.detectionTime)
+        cluster.detector.absorb(
+            into: &print, now: now, isFollowing: phase == .following, isLeading: phase == .master)
         if phase == .master {
-            print.absorb(now - cluster.heardQuorumAt >= policy.detectionTime)
             proposer.absorbPauses(into: &print, now: now, retryPause: retryPause, keepalive: policy.keepalive)
             print.absorb(cluster.reads.isDue(now: now, pause: retryPause))
         }
-        print.absorb(cluster.suspectingSince != nil)
-        print.absorb(cluster.standAt != nil)
-        print.absorb(cluster.ignored.flatMap { now < $0.until ? $0.life : nil }) { $0.absorb($1) }
         print.absorb(acceptor.votedThrough)
         print.absorb(cluster.transfer.isWriting)
         print.absorb(acceptor.isConfirming)
@@ -227,7 +223,6 @@ extension TrackerNode {
             print.absorb(following.epoch)
             print.absorb(following.isInstalled)
             print.absorb(following.attempt)
-            print.absorb(now - following.heardAt >= policy.detectionTime)
             print.absorb(following.fetchedAt.map { now - $0 < retryPause } ?? false)
         }
         print.absorb(cluster.transfer.source) { $0.absorb($1) }

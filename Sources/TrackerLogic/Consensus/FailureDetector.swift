@@ -1,0 +1,133 @@
+// Missing the master, and when it is whose turn to stand.
+
+import Primitives
+import Wire
+
+/// The failure detector over the master, and over a master's quorum.
+///
+///     master heard ── silent for the detection time ──► suspects ── a quorum suspects, own turn ──► stands
+///         ▲                                                │
+///         └─────────────── a master is heard ──────────────┘
+///
+/// It decides nothing but when to ask: a tracker that can send and not receive suspects alone, for ever, and harms
+/// nobody (rules 1 and 7).
+///
+/// Invariant: a turn is taken only while it suspects.
+package struct FailureDetector: Sendable, Hashable {
+    private let detectionTime: Duration
+    /// When the master will have been silent for too long, or was.
+    package private(set) var silentAt = Instant(nanoseconds: 0)
+    /// Since when the master is missed.
+    package private(set) var suspectingSince: Instant?
+    /// When that was last said; nil where it is to be said at once.
+    private var saidAt: Instant?
+    /// When to stand, unless somebody else does.
+    package private(set) var standsAt: Instant?
+    /// A claim to be master that never answered, and until when it is not heeded.
+    package private(set) var ignored: Ignored?
+    /// Since when a quorum has been following this master.
+    private var followedAt = Instant(nanoseconds: 0)
+
+    package struct Ignored: Sendable, Hashable {
+        package var life: Life
+        package var until: Instant
+    }
+
+    package init(detectionTime: Duration) { self.detectionTime = detectionTime }
+
+    // MARK: - The master
+
+    /// A master was heard, or there is time until one has to be.
+    package mutating func expectMaster(from now: Instant) { silentAt = now + detectionTime }
+
+    /// The master is gone for certain, or it is to be looked for after a pause of a candidate that has given up.
+    package mutating func expectMaster(by time: Instant) { silentAt = time }
+
+    /// Whether the master has been silent for too long.
+    package func isSilent(now: Instant) -> Bool { now >= silentAt }
+
+    /// When that is to be noticed; nil where it was.
+    @inline(__always)
+    package var deadline: Instant? { suspectingSince == nil ? silentAt : nil }
+
+    // MARK: - Suspicion
+
+    package var isSuspecting: Bool { suspectingSince != nil }
+
+    /// Misses the master.
+    ///
+    /// - Returns: whether it did not before.
+    package mutating func suspect(now: Instant) -> Bool {
+        guard suspectingSince == nil else { return false }
+        suspectingSince = now
+        saidAt = nil
+        return true
+    }
+
+    package mutating func stopSuspecting() {
+        suspectingSince = nil
+        standsAt = nil
+    }
+
+    /// Whether to say that the master is missed; it is said, then.
+    package mutating func saysSo(now: Instant, pause: Duration) -> Bool {
+        if let saidAt, now - saidAt < pause { return false }
+        saidAt = now
+        return true
+    }
+
+    /// Whether it has missed the master for so long that in survivor mode the last one left goes on alone.
+    package func isLost(now: Instant) -> Bool { suspectingSince.map { now - $0 >= detectionTime } ?? false }
+
+    // MARK: - Whose turn it is
+
+    /// No quorum misses the master, or this tracker may not stand.
+    package mutating func loseTurn() { standsAt = nil }
+
+    /// A quorum misses the master.
+    ///
+    /// - Parameter pause: until it is this tracker's turn; of no account where that is known already.
+    /// - Returns: whether to stand now.
+    package mutating func takeTurn(now: Instant, after pause: Duration) -> Bool {
+        let due = standsAt ?? now + pause
+        standsAt = due
+        return due <= now
+    }
+
+    // MARK: - Masters that do not answer
+
+    /// A master that was heard and never answered is heeded no more for a while.
+    package mutating func ignore(_ life: Life, now: Instant) {
+        ignored = Ignored(life: life, until: now + detectionTime * 10)
+        silentAt = now
+    }
+
+    /// Whoever is spoken to by name is heard.
+    package mutating func isAnswered(by life: Life) { if ignored?.life == life { ignored = nil } }
+
+    package func ignores(_ life: Life, now: Instant) -> Bool { ignoredLife(now: now) == life }
+
+    /// Whom it does not heed now.
+    package func ignoredLife(now: Instant) -> Life? { ignored.flatMap { now < $0.until ? $0.life : nil } }
+
+    // MARK: - A master's quorum
+
+    /// A quorum follows this master.
+    package mutating func isFollowed(now: Instant) { followedAt = now }
+
+    /// Whether a quorum has followed this master within the detection time.
+    package func wasFollowed(now: Instant) -> Bool { now - followedAt < detectionTime }
+}
+
+extension FailureDetector {
+    /// Walks over all that what is done next depends on.
+    ///
+    /// - Parameter phase: each pause is looked at in one phase only, and begins anew with it.
+    func absorb(into print: inout Fingerprint, now: Instant, isFollowing: Bool, isLeading: Bool) {
+        print.absorb(isFollowing && isSilent(now: now))
+        if isLeading { print.absorb(!wasFollowed(now: now)) }
+        print.absorb(isSuspecting)
+        print.absorb(standsAt != nil)
+        print.absorb(ignoredLife(now: now)) { $0.absorb($1) }
+    }
+}
