@@ -15,7 +15,7 @@ import Wire
                 return own
             case .longestEntryInherited:
                 var longest = entry
-                for ballots in election.answers {
+                for ballots in candidate.answers {
                     guard let other = try? LoggedEntry(ballots.answer.pending),
                         other.header.index == state.index + 1, other.header.previous == state.chain,
                         other.bytes.count > longest?.bytes.count ?? 0
@@ -54,7 +54,7 @@ import Wire
             for neighbour in cluster.neighbours.all where neighbour.isUp && hasSuspected(neighbour, now) {
                 ids.append(neighbour.life.id)
             }
-            let order = policy.election.order(ids, after: cluster.lastMaster)
+            let order = policy.election.order(ids, after: candidate.lastMaster)
             guard let own = order.firstIndex(of: cluster.id) else { return order.count }
             var rank = 0
             for (place, id) in order.enumerated() where id != cluster.id {

@@ -27,7 +27,7 @@ struct ClusterState: Sendable, Equatable {
     /// What the others say of themselves.
     var reports = Reports()
     var book: RequestBook
-    var reads = ReadRounds()
+    var reads = ReadConfirmation()
     var following: Following?
     var transfer = StateTransfer()
     var merge: MergeWork?
@@ -36,22 +36,12 @@ struct ClusterState: Sendable, Equatable {
     /// Draws pauses.
     var random: RandomStream
 
-    /// The highest round that was heard of.
-    var highestRound: UInt64 = 0
-    /// Which rounds are believed.
-    var horizon = RoundHorizon()
-    /// The last master that was known, for the policy `next`.
-    var lastMaster: UInt32 = 0
     /// Requests are answered by who has applied entries up to here: what earlier masters decided is known then.
     var servesFrom: UInt64 = 0
     /// Whether the node had no memory when it started.
     var isBlank: Bool
     /// Whether the master is there, or this master's quorum.
     var detector: FailureDetector
-    /// When this master last stood again, above an epoch that a voter had promised.
-    var stoodAgainAt: Instant?
-    /// Whether it was elected since it last heard a master, and nobody could send what it lacks: others go first.
-    var couldNotRecover = false
 
     /// The next quarter of a keepalive.
     var tickAt: Instant?

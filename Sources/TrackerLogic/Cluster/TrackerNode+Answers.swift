@@ -102,7 +102,7 @@ extension TrackerNode {
         while let first = cluster.outbox.first {
             let answers = cluster.outbox.filter { $0.life == first.life }.map(\.answer)
             cluster.outbox.removeAll { $0.life == first.life }
-            send(.answered(answers), to: first.life, epoch: election.epoch, &effects)
+            send(.answered(answers), to: first.life, epoch: candidate.epoch, &effects)
         }
     }
 
@@ -111,7 +111,7 @@ extension TrackerNode {
         guard !cluster.settledKeys.isEmpty else { return }
         let answers = cluster.settledKeys.map { AnsweredRequest(number: $0, content: .counts([])) }
         cluster.settledKeys.removeAll(keepingCapacity: true)
-        if phase == .master { broadcast(.answered(answers), epoch: election.epoch, &effects) }
+        if phase == .master { broadcast(.answered(answers), epoch: candidate.epoch, &effects) }
     }
 
     mutating func settle(_ answer: AnsweredRequest, _ now: ClockReading, _ effects: inout Effects) {
@@ -177,7 +177,7 @@ extension TrackerNode {
     mutating func attendToReads(_ now: ClockReading, _ effects: inout Effects) {
         if cluster.reads.begin(isServing: isServing, now: now.monotonic) {
             cluster.reads.confirmed(by: cluster.id, round: cluster.reads.round)
-            broadcast(.confirm(round: cluster.reads.round), epoch: election.epoch, &effects)
+            broadcast(.confirm(round: cluster.reads.round), epoch: candidate.epoch, &effects)
         }
         guard cluster.reads.isRoundUnderWay else { return }
         for newcomer in cluster.reads.takeNewcomers(electorate) { letIn(newcomer, now, &effects) }
@@ -209,7 +209,7 @@ extension TrackerNode {
     mutating func confirmedReceived(
         _ round: UInt64, _ place: Int, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects
     ) {
-        guard phase == .master, epoch == election.epoch, cluster.neighbours[place].installedIn == election.epoch else {
+        guard phase == .master, epoch == candidate.epoch, cluster.neighbours[place].installedIn == candidate.epoch else {
             return
         }
         cluster.reads.confirmed(by: cluster.neighbours[place].life.id, round: round)

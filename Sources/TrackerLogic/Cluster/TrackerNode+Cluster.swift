@@ -90,10 +90,9 @@ extension TrackerNode {
         if case .one(let addressee) = message.destination, addressee != life { return }
         let sender = message.sender
         guard sender.incarnation != promise.incarnation, !isShutOut(message, now, &effects) else { return }
-        let known = max(promise.epoch.round, cluster.highestRound)
         guard
-            cluster.horizon.admits(
-                message.epoch.round, known: known, now: now.monotonic, pause: policy.detectionTime)
+            candidate.hears(
+                message.epoch.round, promised: promise.epoch.round, now: now.monotonic, pause: policy.detectionTime)
         else {
             counters.implausible += 1
             return
@@ -121,9 +120,9 @@ extension TrackerNode {
             if case .hello = message.body, phase == .master { send(.refused(.clusterFull), to: sender, &effects) }
             return
         }
-        cluster.highestRound = max(cluster.highestRound, message.epoch.round)
+        candidate.note(message.epoch.round)
         cluster.neighbours[place].epoch = message.epoch
-        if has(.lowerMasterStays), phase == .master, message.epoch > election.epoch { return }
+        if has(.lowerMasterStays), phase == .master, message.epoch > candidate.epoch { return }
         if message.destination != .all {
             // It hears this node.
             if cluster.following?.life == sender { cluster.following?.since = now.monotonic }
@@ -194,12 +193,12 @@ extension TrackerNode {
             compareDigest(keepalive, sender, epoch, now, &effects)
         } else {
             noteStep(of: place, epoch, now)
-            if phase == .master, epoch == election.epoch, cluster.neighbours[place].installedIn != epoch {
+            if phase == .master, epoch == candidate.epoch, cluster.neighbours[place].installedIn != epoch {
                 // It was dropped for its silence, or its welcome was forgotten: it follows, and is heard again.
                 admit(sender, keepalive.position, isWhole: keepalive.isWhole, now, &effects)
             }
             if cluster.following?.life == sender { masterMadeWay(now) }
-            if phase == .master, epoch > election.epoch, keepalive.isWhole { voterLost(place, epoch, now, &effects) }
+            if phase == .master, epoch > candidate.epoch, keepalive.isWhole { voterLost(place, epoch, now, &effects) }
         }
     }
 
@@ -260,7 +259,7 @@ extension TrackerNode {
 
     /// Forgets requests whose clients have asked again by now.
     mutating func dropStaleRequests(_ now: ClockReading, _ effects: inout Effects) {
-        let leading = phase == .master ? election.epoch : nil
+        let leading = phase == .master ? candidate.epoch : nil
         for request in cluster.book.removeStale(now: now.monotonic, leading: leading) {
             // Whoever is no master of a group cannot tell what its master has answered.
             if !isGroup || phase == .master { counters.timedOut += 1 }
@@ -294,7 +293,7 @@ extension TrackerNode {
         switch phase {
         case .following:
             deadline = earliest(earliest(deadline, handOnDeadline), earliest(cluster.detector.standsAt, cluster.detector.deadline))
-        case .candidate: deadline = earliest(deadline, election.givesUpAt)
+        case .candidate: deadline = earliest(deadline, candidate.givesUpAt)
         case .master: deadline = earliest(deadline, cluster.handover?.until)
         case .restoring, .draining, .failed, .stopped: break
         }
@@ -305,8 +304,8 @@ extension TrackerNode {
 
     /// The disk is broken: nobody hears of this node again.
     mutating func failInCluster(_ now: ClockReading, _ effects: inout Effects) {
-        if election.isLeading { effects.observations.append(.steppedDown(election.epoch, .diskBroken)) }
-        election.giveUp()
+        if candidate.isLeading { effects.observations.append(.steppedDown(candidate.epoch, .diskBroken)) }
+        candidate.giveUp()
         for request in cluster.book.removeAll() { refuse(request.waiting, .storageFailed, now, &effects) }
         if cluster.isBusUp { broadcast(.leave, &effects) }
         cluster.following = nil

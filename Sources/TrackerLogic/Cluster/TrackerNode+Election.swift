@@ -7,7 +7,7 @@ extension TrackerNode {
     // MARK: - Standing
 
     mutating func standInCluster(_ now: ClockReading, _ effects: inout Effects) {
-        var round = max(has(.epochFromMemory) ? 0 : promise.epoch.round, cluster.highestRound, election.epoch.round) + 1
+        var round = candidate.nextRound(above: has(.epochFromMemory) ? 0 : promise.epoch.round)
         // Who has no memory may have stood in an earlier life, and who took a number by itself may share it, and there
         // is nobody to ask in survivor mode: the dice see to it that no epoch is used twice.
         if !isQuorumMode, cluster.isBlank || configuration.id == 0 { round += UInt64(cluster.random.below(1 << 20)) }
@@ -21,7 +21,7 @@ extension TrackerNode {
         cluster.following = nil
         phase = .candidate
         acceptor.stand(for: epoch)
-        election.stand(epoch, givesUpAt: now.monotonic + policy.detectionTime)
+        candidate.stand(epoch, givesUpAt: now.monotonic + policy.detectionTime)
         persist(.promise(promise), .promise(epoch), &effects)
         if has(.electionBeforeDurable) { broadcast(.election, &effects) }
         effects.observations.append(.stands(epoch))
@@ -30,10 +30,10 @@ extension TrackerNode {
     /// A promise is on the disk: what depends on it may go out.
     mutating func promiseKept(_ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects) {
         guard epoch == promise.epoch, cluster.isBusUp else { return }
-        if phase == .candidate, election.promiseKept(epoch) {
-            election.answerReceived(
+        if phase == .candidate, candidate.promiseKept(epoch) {
+            candidate.answerReceived(
                 life, voterAnswer(log.pending), epoch: epoch)
-            election.noteAsked(now: now.monotonic)
+            candidate.noteAsked(now: now.monotonic)
             broadcast(.election, &effects)
             checkElected(now, &effects)
         } else if let candidate = acceptor.takeCandidate() {
@@ -44,7 +44,7 @@ extension TrackerNode {
     /// A promise could not be written: nothing that depends on it goes out.
     mutating func promiseLost(_ now: ClockReading, _ effects: inout Effects) {
         acceptor.promiseNotWritten()
-        if phase == .candidate, !election.isLeading { abandonElection(now) }
+        if phase == .candidate, !candidate.isLeading { abandonElection(now) }
     }
 
     private func sendAnswer(to candidate: Life, _ effects: inout Effects) {
@@ -57,8 +57,7 @@ extension TrackerNode {
     }
 
     mutating func abandonElection(_ now: ClockReading) {
-        if election.phase == .recovering { cluster.couldNotRecover = true }
-        election.giveUp()
+        candidate.giveUp()
         phase = .following
         // A random pause, so that two who stood at once do not do so again.
         let pause = cluster.random.between(.zero, policy.keepalive)
@@ -66,14 +65,14 @@ extension TrackerNode {
     }
 
     mutating func attendToElection(_ now: ClockReading, _ effects: inout Effects) {
-        if let due = election.givesUpAt, due <= now.monotonic {
-            if election.phase == .recovering, !isQuorumMode { return takeOffice(now, &effects) }
+        if let due = candidate.givesUpAt, due <= now.monotonic {
+            if candidate.phase == .recovering, !isQuorumMode { return takeOffice(now, &effects) }
             return abandonElection(now)
         }
-        guard election.phase == .asking || election.phase == .recovering else { return }
-        guard now.monotonic - election.askedAt >= retryPause else { return }
-        election.noteAsked(now: now.monotonic)
-        if election.phase == .asking {
+        guard candidate.phase == .asking || candidate.phase == .recovering else { return }
+        guard now.monotonic - candidate.askedAt >= retryPause else { return }
+        candidate.noteAsked(now: now.monotonic)
+        if candidate.phase == .asking {
             broadcast(.election, &effects)
             // In survivor mode those who voted may have gone since.
             checkElected(now, &effects)
@@ -121,8 +120,8 @@ extension TrackerNode {
         _ answer: VoterAnswer, _ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects
     ) {
         // Whoever was held up may hear an answer only when its giver has lost its memory, and its place (`admit`).
-        if let due = election.givesUpAt, due <= now.monotonic { return }
-        election.answerReceived(sender, answer, epoch: epoch)
+        if let due = candidate.givesUpAt, due <= now.monotonic { return }
+        candidate.answerReceived(sender, answer, epoch: epoch)
         if phase == .candidate { checkElected(now, &effects) }
     }
 
@@ -131,20 +130,20 @@ extension TrackerNode {
     /// Whether a quorum of the voters, as they are now, has promised to follow.
     @inline(__always)
     var isElected: Bool {
-        electorate.isQuorum(election.answers.lazy.map(\.life.id))
-            || has(.electedByMinority) && election.answers.count * 2 + 1 >= electorate.voters.count
+        electorate.isQuorum(candidate.answers.lazy.map(\.life.id))
+            || has(.electedByMinority) && candidate.answers.count * 2 + 1 >= electorate.voters.count
     }
 
     private mutating func checkElected(_ now: ClockReading, _ effects: inout Effects) {
         guard isElected else { return }
-        if election.phase == .asking { election.beginRecovery(givesUpAt: now.monotonic + policy.detectionTime) }
+        if candidate.phase == .asking { candidate.beginRecovery(givesUpAt: now.monotonic + policy.detectionTime) }
         recover(now, &effects)
     }
 
     /// Fetches what a voter knows to be decided and this node does not; then leads.
     mutating func recover(_ now: ClockReading, _ effects: inout Effects) {
-        guard election.phase == .recovering, isElected else { return }
-        if let most = election.mostAdvanced, most.position.index > state.index, !has(.recoverySkipped) {
+        guard candidate.phase == .recovering, isElected else { return }
+        if let most = candidate.mostAdvanced, most.position.index > state.index, !has(.recoverySkipped) {
             if let pending = log.pending, pending.position == most.position, pending.header.previous == state.chain {
                 // It was accepted here, too; the voter that knows it decided may have cut it from its log.
                 applyDecided(pending, now, &effects)
@@ -153,18 +152,17 @@ extension TrackerNode {
             return send(.fetch(after: state.position), to: most.life, &effects)
         }
         // Nobody can send what it lacks: one of them has to lead.
-        if isQuorumMode, election.isAnyAside(ahead: state.index) { return abandonElection(now) }
+        if isQuorumMode, candidate.isAnyOutOfReach(ahead: state.index) { return abandonElection(now) }
         takeOffice(now, &effects)
     }
 
     private mutating func takeOffice(_ now: ClockReading, _ effects: inout Effects) {
         let inherited = planted(
-            inherited: election.inherited(
+            inherited: candidate.inherited(
                 behind: state.position, own: log.pending, keepsOwn: !isQuorumMode && !has(.voteForgotten)))
-        let voters = election.answers
+        let voters = candidate.answers
         becomeMaster(now)
-        cluster.lastMaster = cluster.id
-        cluster.couldNotRecover = false
+        candidate.note(master: cluster.id)
         cluster.detector.isFollowed(now: now.monotonic)
         cluster.handover = nil
         cluster.reads.removeAll()
@@ -199,12 +197,11 @@ extension TrackerNode {
     /// A voter has promised an epoch that nobody leads: this master needs a higher one to be heard by it.
     mutating func standAgain(above epoch: Epoch, _ now: ClockReading, _ effects: inout Effects) {
         guard !isClaimed(epoch) || has(.candidateOutbid) else { return }
-        cluster.highestRound = max(cluster.highestRound, epoch.round)
+        candidate.note(epoch.round)
         stepDown(.superseded(epoch), now, &effects)
-        // Two that do not hear each other would outbid each other without end: the second time it waits to be missed.
-        let isFirst = cluster.stoodAgainAt.map { now.monotonic - $0 >= policy.detectionTime } ?? true
-        guard mayVote, isFirst || has(.candidateOutbid) else { return }
-        cluster.stoodAgainAt = now.monotonic
+        let mayStand = candidate.mayStandAgain(now: now.monotonic, pause: policy.detectionTime)
+        guard mayVote, mayStand || has(.candidateOutbid) else { return }
+        candidate.standsAgain(now: now.monotonic)
         standInCluster(now, &effects)
     }
 
@@ -219,11 +216,11 @@ extension TrackerNode {
 
     mutating func stepDown(_ reason: StepDownReason, _ now: ClockReading, _ effects: inout Effects) {
         precondition(phase == .master, "who steps down was master")
-        effects.observations.append(.steppedDown(election.epoch, reason))
+        effects.observations.append(.steppedDown(candidate.epoch, reason))
         if has(.deposedAnswers) { answerReads(now, by: Electorate(voters: [cluster.id]), &effects) }
         phase = .following
         isServing = false
-        election.giveUp()
+        candidate.giveUp()
         proposer.reset()
         // Those who wait are still in the books of who heard them.
         gathering = Gathering()

@@ -93,7 +93,7 @@ extension TrackerNode {
         let ballot = entry.header.ballot
         acceptor.entryWritten(ballot.index)
         if phase == .master {
-            if ballot.epoch == election.epoch { proposer.okReceived(from: cluster.id, ballot) }
+            if ballot.epoch == candidate.epoch { proposer.okReceived(from: cluster.id, ballot) }
         } else if let following = cluster.following, following.isInstalled, following.epoch == ballot.epoch,
             mayAcknowledge(ballot.epoch), cluster.isBusUp, ballot.index > state.index
         {
@@ -110,7 +110,7 @@ extension TrackerNode {
         guard let entry = log.writeFailed(retryAt: now.monotonic + .seconds(1)) else { return }
         let ballot = entry.header.ballot
         if phase == .master {
-            if ballot.epoch == election.epoch { ownWriteFailed(entry, now, &effects) }
+            if ballot.epoch == candidate.epoch { ownWriteFailed(entry, now, &effects) }
         } else if let following = cluster.following, following.isInstalled, following.epoch == ballot.epoch,
             mayAcknowledge(ballot.epoch), cluster.isBusUp, ballot.index > state.index
         {
@@ -206,7 +206,7 @@ extension TrackerNode {
         if position.chain == Position.anyChain, start < log.tailStart { start = log.tailStart }
         guard isKnown, start >= log.tailStart, position.index <= state.index else {
             // Who has not been welcomed has to say hello first: what it knows may have to be merged.
-            if phase == .master, cluster.neighbours[place].installedIn == election.epoch {
+            if phase == .master, cluster.neighbours[place].installedIn == candidate.epoch {
                 welcome(sender, answering: position, needsTransfer: true, &effects)
             } else if position.index < state.index || !isQuorumMode {
                 // A candidate need not wait for what does not follow its own history, or was cut from this log.
@@ -231,7 +231,7 @@ extension TrackerNode {
     ) {
         if cluster.transfer.source == sender { return transferEntries(entries, now, &effects) }
         let isOfMaster = cluster.following?.life == sender && cluster.following?.isInstalled == true
-        let isRecovering = phase == .candidate && election.phase == .recovering
+        let isRecovering = phase == .candidate && candidate.phase == .recovering
         guard isOfMaster || isRecovering, !cluster.transfer.isFetching else { return }
         let before = state.index
         for bytes in entries {
@@ -242,22 +242,22 @@ extension TrackerNode {
             }
             if keepsVote(against: entry) {
                 guard isRecovering else { return strayed(now, &effects) }
-                election.setAside(sender)
+                candidate.setAside(sender)
                 return recover(now, &effects)
             }
             applyDecided(entry, now, &effects)
         }
         cluster.following?.fetchedAt = nil
         if isRecovering, entries.isEmpty, position.index > state.index,
-            !isQuorumMode || epoch == election.epoch && !has(.cutLogWaitedFor)
+            !isQuorumMode || epoch == candidate.epoch && !has(.cutLogWaitedFor)
         {
-            election.setAside(sender)
+            candidate.setAside(sender)
             return recover(now, &effects)
         }
         // Where nothing fits, it is asked for again with the next tick, not at once.
         if isRecovering, state.index > before {
             // Whose log did not go back so far may have what comes now.
-            if isQuorumMode { election.askAllAgain() }
+            if isQuorumMode { candidate.askAllAgain() }
             return recover(now, &effects)
         }
         if state.index > before, position.index > state.index { fetch(now, &effects) }

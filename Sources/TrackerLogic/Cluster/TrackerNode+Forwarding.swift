@@ -29,14 +29,14 @@ extension TrackerNode {
     }
 
     mutating func takeUpBooked(_ now: ClockReading, _ effects: inout Effects) {
-        while let number = cluster.book.nextUnhanded(election.epoch), let request = cluster.book[number] {
+        while let number = cluster.book.nextUnhanded(candidate.epoch), let request = cluster.book[number] {
             guard gathering.updateCount < configuration.limits.updatesPerEntry else { return }
             if isGroup, request.isGroupsRead, now.monotonic - request.heardAt > policy.detectionTime * 2 {
                 // The last master will have answered it long ago.
                 cluster.book.remove(number)
                 continue
             }
-            cluster.book.hand(number, election.epoch, now: now.monotonic)
+            cluster.book.hand(number, candidate.epoch, now: now.monotonic)
             let life = isGroup ? Tickets.group : self.life
             let name = isGroup ? request.key : number
             take(
@@ -93,8 +93,8 @@ extension TrackerNode {
         _ requests: [ForwardedRequest], floor: UInt64, index: UInt64, _ place: Int, _ epoch: Epoch,
         _ now: ClockReading, _ effects: inout Effects
     ) {
-        guard phase == .master, isServing, epoch == election.epoch,
-            cluster.neighbours[place].installedIn == election.epoch
+        guard phase == .master, isServing, epoch == candidate.epoch,
+            cluster.neighbours[place].installedIn == candidate.epoch
         else { return }
         let sender = cluster.neighbours[place].life
         cluster.neighbours[place].seen.raise(to: floor)

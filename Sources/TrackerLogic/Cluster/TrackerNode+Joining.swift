@@ -73,7 +73,7 @@ extension TrackerNode {
             cluster.neighbours[place].note(hello.position, whileAt: state.index)
             cluster.neighbours[place].isWhole = hello.isWhole
             cluster.neighbours[place].isForgetful = !hello.isWhole
-            if !hello.isWhole { election.forgetAnswer(of: sender.id) }
+            if !hello.isWhole { candidate.forgetAnswer(of: sender.id) }
         }
         if hasOtherMembers(hello) {
             note(sender, differsIn: [.members], now, &effects)
@@ -82,11 +82,11 @@ extension TrackerNode {
         }
         guard phase == .master else { return formCluster(now, &effects) }
         if sender.id == 0 {
-            if !isQuorumMode, epoch > election.epoch { return standAgain(above: epoch, now, &effects) }
+            if !isQuorumMode, epoch > candidate.epoch { return standAgain(above: epoch, now, &effects) }
             guard let id = freeID else { return send(.refused(.clusterFull), to: sender, &effects) }
             return welcome(sender, as: id, answering: hello.position, needsTransfer: false, &effects)
         }
-        guard epoch <= election.epoch else {
+        guard epoch <= candidate.epoch else {
             // It cannot go back to an epoch below what it has promised.
             standAgain(above: epoch, now, &effects)
             return
@@ -105,13 +105,13 @@ extension TrackerNode {
         guard let place = cluster.neighbours.place(of: newcomer.id), cluster.neighbours[place].life == newcomer else {
             return
         }
-        cluster.neighbours[place].confirmedIn = election.epoch
+        cluster.neighbours[place].confirmedIn = candidate.epoch
         let neighbour = cluster.neighbours[place]
         admit(newcomer, neighbour.position, isWhole: neighbour.isWhole, now, &effects)
     }
 
-    /// A voter that has answered this master's election.
-    mutating func welcomeVoter(_ voter: Election.Ballots, _ now: ClockReading, _ effects: inout Effects) {
+    /// A voter that has answered this master's candidate.
+    mutating func welcomeVoter(_ voter: VoterPromise, _ now: ClockReading, _ effects: inout Effects) {
         admit(
             voter.life, voter.answer.position, isWhole: true, leftInOrder: voter.answer.leftInOrder, now, &effects)
     }
@@ -123,7 +123,7 @@ extension TrackerNode {
         guard let place = cluster.neighbours.place(of: sender.id), cluster.neighbours[place].life == sender else {
             return
         }
-        if isQuorumMode, !isWhole, cluster.neighbours[place].confirmedIn != election.epoch {
+        if isQuorumMode, !isWhole, cluster.neighbours[place].confirmedIn != candidate.epoch {
             let age = now.monotonic - cluster.neighbours[place].appearedAt
             guard age >= policy.answerLifetime else { return }
             return cluster.reads.add(newcomer: sender)
@@ -141,7 +141,7 @@ extension TrackerNode {
         let needsTransfer =
             !isWhole && position.index > 0 || isOfOurHistory != true
             || position.index + 1 < log.tailStart
-        cluster.neighbours[place].installedIn = election.epoch
+        cluster.neighbours[place].installedIn = candidate.epoch
         cluster.neighbours[place].isDropped = false
         cluster.neighbours[place].isWhole = isWhole && !needsTransfer
         welcome(sender, answering: position, needsTransfer: needsTransfer, &effects)
@@ -168,7 +168,7 @@ extension TrackerNode {
                     id: id ?? life.id, position: state.position, answered: isQuorumMode ? .start : position,
                     servesFrom: cluster.servesFrom, attempt: proposer.attempt, needsTransfer: needsTransfer,
                     beginsEmpty: isBeginningEmpty, secret: promise.secret, shardCount: promise.shardCount)),
-            to: life, epoch: election.epoch, &effects)
+            to: life, epoch: candidate.epoch, &effects)
     }
 
     // MARK: - Being welcomed
@@ -179,7 +179,7 @@ extension TrackerNode {
         guard epoch >= promise.epoch, epoch.id == sender.id || has(.epochShared) else { return }
         switch phase {
         case .master:
-            guard epoch > election.epoch else { return }
+            guard epoch > candidate.epoch else { return }
             stepDown(.superseded(epoch), now, &effects)
         case .candidate: abandonElection(now)
         case .following: break
@@ -213,8 +213,8 @@ extension TrackerNode {
         cluster.detector.expectMaster(from: now.monotonic)
         if welcome.position.index == state.index { following.attempt = max(following.attempt, welcome.attempt) }
         cluster.following = following
-        cluster.lastMaster = sender.id
-        cluster.couldNotRecover = false
+        candidate.note(master: sender.id)
+        candidate.wasWelcomed()
         cluster.refusal = nil
         cluster.detector.stopSuspecting()
         if acceptor.follow(epoch) { persistPromise(&effects) }
@@ -298,7 +298,7 @@ extension TrackerNode {
             refusalReceived(refusal, message.sender, message.epoch, now, &effects)
         case .keepalive(let keepalive) where keepalive.role == .master && phase == .master:
             // Two that were alone have taken one number, or one was given twice: the lower epoch makes way.
-            guard (election.epoch, promise.incarnation) < (message.epoch, message.sender.incarnation) else { return }
+            guard (candidate.epoch, promise.incarnation) < (message.epoch, message.sender.incarnation) else { return }
             stepDown(.superseded(message.epoch), now, &effects)
             if configuration.id == 0 {
                 cluster.id = 0

@@ -13,7 +13,7 @@ extension TrackerNode {
             electorate.needed = electorate.voters.filter { id in
                 id == cluster.id
                     || cluster.neighbours[id: id].map {
-                        $0.isUp && $0.installedIn == election.epoch && !$0.isDropped
+                        $0.isUp && $0.installedIn == candidate.epoch && !$0.isDropped
                     } == true
             }
         }
@@ -35,7 +35,7 @@ extension TrackerNode {
         if has(.membersBySight) { dropSilentMember() }
         attendToHandover(now, &effects)
         proposeInCluster(now, &effects)
-        if proposer.takeCommit() { broadcast(.commit(at: state.position), epoch: election.epoch, &effects) }
+        if proposer.takeCommit() { broadcast(.commit(at: state.position), epoch: candidate.epoch, &effects) }
         if proposer.asksAgain(now: now.monotonic, pause: retryPause) { sendAgain(now, &effects) }
         attendToReads(now, &effects)
     }
@@ -45,13 +45,13 @@ extension TrackerNode {
     /// In survivor mode the voters are those that it hears, so it always does.
     private mutating func hasQuorum(_ now: ClockReading) -> Bool {
         guard isQuorumMode, !has(.minorityStays) else { return true }
-        let isFollowed = electorate.isQuorum { id in id == cluster.id || cluster.neighbours.follows(id, election.epoch)
+        let isFollowed = electorate.isQuorum { id in id == cluster.id || cluster.neighbours.follows(id, candidate.epoch)
         }
         if isFollowed { cluster.detector.isFollowed(now: now.monotonic) }
         return cluster.detector.wasFollowed(now: now.monotonic)
     }
 
-    /// Whether phase 1 holds for the voters as they are now: they may have changed since the election.
+    /// Whether phase 1 holds for the voters as they are now: they may have changed since the candidate.
     @inline(__always)
     private var hasPhaseOne: Bool { !isQuorumMode || isElected }
 
@@ -61,7 +61,7 @@ extension TrackerNode {
         guard proposer.isIdle, case nil = log.pending, cluster.handover == nil else { return }
         guard hasPhaseOne else {
             if proposer.asksAgain(now: now.monotonic, pause: retryPause) {
-                broadcast(.election, epoch: election.epoch, &effects)
+                broadcast(.election, epoch: candidate.epoch, &effects)
             }
             return
         }
@@ -77,14 +77,14 @@ extension TrackerNode {
     mutating func propose(
         again entry: LoggedEntry, as kind: Proposer.Kind, _ now: ClockReading, _ effects: inout Effects
     ) {
-        let ballot = proposer.propose(kind, election.epoch, index: entry.header.index, now: now.monotonic)
+        let ballot = proposer.propose(kind, candidate.epoch, index: entry.header.index, now: now.monotonic)
         propose(entry.proposed(ballot, isAlone: decidesAlone), now, &effects)
     }
 
     private mutating func propose(_ entry: LoggedEntry, _ now: ClockReading, _ effects: inout Effects) {
         log.accept(entry)
         let decided = has(.commitSentEarly) ? entry.position : state.position
-        broadcast(.prepare(entry: entry.bytes, at: decided), epoch: election.epoch, &effects)
+        broadcast(.prepare(entry: entry.bytes, at: decided), epoch: candidate.epoch, &effects)
         for place in cluster.neighbours.all.indices {
             cluster.neighbours[place].voteAwaitedSince = now.monotonic
             cluster.neighbours[place].voteAskedAt = now.monotonic
@@ -104,18 +104,18 @@ extension TrackerNode {
             if has(.abortOnTimeout) { tellRefused(pending, now, &effects) }
             for place in cluster.neighbours.all.indices {
                 let neighbour = cluster.neighbours[place]
-                guard neighbour.isUp, neighbour.installedIn == election.epoch,
+                guard neighbour.isUp, neighbour.installedIn == candidate.epoch,
                     !proposer.hasVoted(neighbour.life.id), !has(.proposalSentOnce)
                 else { continue }
                 if attendToStraggler(place, now) { continue }
                 cluster.neighbours[place].voteAskedAt = now.monotonic
                 send(
-                    .prepare(entry: pending.bytes, at: state.position), to: neighbour.life, epoch: election.epoch,
+                    .prepare(entry: pending.bytes, at: state.position), to: neighbour.life, epoch: candidate.epoch,
                     &effects)
             }
         }
         if cluster.reads.asksAgain(now: now.monotonic, pause: retryPause) {
-            broadcast(.confirm(round: cluster.reads.round), epoch: election.epoch, &effects)
+            broadcast(.confirm(round: cluster.reads.round), epoch: candidate.epoch, &effects)
         }
     }
 
@@ -145,8 +145,8 @@ extension TrackerNode {
 
     mutating func okReceived(_ ballot: Ballot, _ place: Int, _ now: ClockReading, _ effects: inout Effects) {
         let isAnyTaken = has(.oksOfAnotherEpoch) && proposer.proposed?.index == ballot.index
-        guard phase == .master, ballot.epoch == election.epoch || isAnyTaken,
-            cluster.neighbours[place].installedIn == election.epoch
+        guard phase == .master, ballot.epoch == candidate.epoch || isAnyTaken,
+            cluster.neighbours[place].installedIn == candidate.epoch
         else { return }
         cluster.neighbours[place].voteAwaitedSince = nil
         if let pending = log.pending, pending.header.ballot == ballot {
@@ -164,11 +164,11 @@ extension TrackerNode {
         guard phase == .master else { return }
         switch reason {
         case .staleEpoch:
-            if epoch > election.epoch {
+            if epoch > candidate.epoch {
                 standAgain(above: epoch, now, &effects)
             }
         case .cannotStore:
-            guard ballot.epoch == election.epoch, cluster.neighbours[place].installedIn == election.epoch else {
+            guard ballot.epoch == candidate.epoch, cluster.neighbours[place].installedIn == candidate.epoch else {
                 return
             }
             cluster.neighbours[place].voteAwaitedSince = nil
@@ -226,7 +226,7 @@ extension TrackerNode {
             return
         }
         // Some may have it, or in a group want it anew: an empty entry is decided in its place before anybody is told.
-        let ballot = proposer.propose(.void, election.epoch, index: entry.header.index, now: now.monotonic)
+        let ballot = proposer.propose(.void, candidate.epoch, index: entry.header.index, now: now.monotonic)
         var bytes: [UInt8] = []
         EntryHeader.reserve(in: &bytes)
         tickets.encode(into: &bytes)
@@ -263,12 +263,12 @@ extension TrackerNode {
             guard isDue, proposer.isIdle, log.pending == nil else { return }
             // It takes the role only once it knows all that is decided.
             if proposer.takeCommit() {
-                broadcast(.commit(at: state.position), epoch: election.epoch, &effects)
+                broadcast(.commit(at: state.position), epoch: candidate.epoch, &effects)
             } else if handover.announcedAt != nil {
-                send(.commit(at: state.position), to: handover.to, epoch: election.epoch, &effects)
+                send(.commit(at: state.position), to: handover.to, epoch: candidate.epoch, &effects)
             }
             cluster.handover?.announcedAt = now.monotonic
-            send(.handover, to: handover.to, epoch: election.epoch, &effects)
+            send(.handover, to: handover.to, epoch: candidate.epoch, &effects)
             return
         }
         guard isServing, cluster.merge == nil, cluster.leavesAt == nil, !hasCommands else { return }
@@ -293,7 +293,7 @@ extension TrackerNode {
     }
 
     func mayTakeOver(_ neighbour: Neighbour) -> Bool {
-        neighbour.isUp && neighbour.isWhole && neighbour.installedIn == election.epoch && !neighbour.isDropped
+        neighbour.isUp && neighbour.isWhole && neighbour.installedIn == candidate.epoch && !neighbour.isDropped
             && electorate.includes(neighbour.life.id)
     }
 
@@ -313,7 +313,7 @@ extension TrackerNode {
         guard phase == .master else { return }
         let neighbour = cluster.neighbours[place]
         let isInStep =
-            neighbour.installedIn == election.epoch && epoch == election.epoch && neighbour.isWhole
+            neighbour.installedIn == candidate.epoch && epoch == candidate.epoch && neighbour.isWhole
             && neighbour.position.index + Succession.inStepCount >= state.index
         if !isInStep {
             cluster.neighbours[place].inStepSince = nil

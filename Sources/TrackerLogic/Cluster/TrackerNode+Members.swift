@@ -17,7 +17,7 @@ extension TrackerNode {
         var updates: [Update] = []
         if let added = change.added, !members.contains(added) {
             guard let neighbour = cluster.neighbours[id: added], neighbour.isUp, neighbour.isWhole,
-                neighbour.installedIn == election.epoch
+                neighbour.installedIn == candidate.epoch
             else { return .failure(Impossible("tracker \(added) does not follow, or is not in sync yet")) }
             guard members.count < Neighbours.maxCount else {
                 return .failure(Impossible("there are \(members.count) members already"))
@@ -41,7 +41,7 @@ extension TrackerNode {
     private var inStep: [UInt32] {
         var ids = [cluster.id]
         for neighbour in cluster.neighbours.all
-        where neighbour.isUp && neighbour.isWhole && neighbour.installedIn == election.epoch {
+        where neighbour.isUp && neighbour.isWhole && neighbour.installedIn == candidate.epoch {
             ids.append(neighbour.life.id)
         }
         return ids
@@ -50,7 +50,7 @@ extension TrackerNode {
     /// A master that is a voter no more makes way.
     mutating func stepDownWhenRemoved(_ now: ClockReading, _ effects: inout Effects) {
         guard isQuorumMode, phase == .master, !members.contains(cluster.id) else { return }
-        broadcast(.commit(at: state.position), epoch: election.epoch, &effects)
+        broadcast(.commit(at: state.position), epoch: candidate.epoch, &effects)
         _ = proposer.takeCommit()
         stepDown(.removed, now, &effects)
     }

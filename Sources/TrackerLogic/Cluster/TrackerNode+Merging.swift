@@ -22,7 +22,7 @@ extension TrackerNode {
     /// A lower master is heard: it is to know of this one.
     mutating func proposeMerge(_ place: Int, _ now: ClockReading, _ effects: inout Effects) {
         guard mayAddress(place, now) else { return }
-        send(keepalive, to: cluster.neighbours[place].life, epoch: election.epoch, &effects)
+        send(keepalive, to: cluster.neighbours[place].life, epoch: candidate.epoch, &effects)
     }
 
     /// Whether another master is to be spoken to again: each of the two answers what it hears, and would so for ever.
@@ -53,7 +53,7 @@ extension TrackerNode {
             own.header.previous == state.chain, own.header.updateCount > 0, !has(.voteForgotten)
         else { return false }
         // Of what it has proposed itself, in this life, it knows that it is not decided.
-        guard own.header.epoch != election.epoch else { return false }
+        guard own.header.epoch != candidate.epoch else { return false }
         let ballot = Ballot(epoch: promise.epoch, attempt: 0, index: own.header.index)
         let kept = own.proposed(ballot, isAlone: true)
         state.begin(kept.header, chain: kept.chain)
@@ -77,14 +77,14 @@ extension TrackerNode {
         cluster.merge = MergeWork(
             source: sender, position: position, hasSwarms: hasSwarms, askedAt: now.monotonic,
             beganAt: now.monotonic)
-        send(.fetchChunk(0), to: sender, epoch: election.epoch, &effects)
+        send(.fetchChunk(0), to: sender, epoch: candidate.epoch, &effects)
     }
 
     /// A higher master wants a chunk of this one's state: it hears us, and is followed.
     mutating func makeWay(for sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects) {
         stepDown(.superseded(epoch), now, &effects)
         cluster.following = Following(life: sender, epoch: epoch, since: now.monotonic)
-        cluster.lastMaster = sender.id
+        candidate.note(master: sender.id)
     }
 
     mutating func mergeChunk(
@@ -129,7 +129,7 @@ extension TrackerNode {
         guard merge.isComplete || cluster.merge?.isComplete == true else {
             if let askedAt = merge.askedAt, now.monotonic - askedAt < retryPause { return }
             cluster.merge?.askedAt = now.monotonic
-            return send(.fetchChunk(merge.chunk), to: merge.source, epoch: election.epoch, &effects)
+            return send(.fetchChunk(merge.chunk), to: merge.source, epoch: candidate.epoch, &effects)
         }
         let isIdle = gathering.isEmpty && proposer.isIdle
         guard isIdle || state.index >= cluster.merge?.lastIndex ?? 0 else { return }
@@ -137,7 +137,7 @@ extension TrackerNode {
         if cluster.mergedChains.count >= Neighbours.maxCount { cluster.mergedChains.removeFirst() }
         cluster.mergedChains.append(merge.position.chain)
         cluster.merge = nil
-        cluster.neighbours[place].installedIn = election.epoch
+        cluster.neighbours[place].installedIn = candidate.epoch
         cluster.neighbours[place].isWhole = false
         welcome(merge.source, answering: merge.position, needsTransfer: true, &effects)
     }

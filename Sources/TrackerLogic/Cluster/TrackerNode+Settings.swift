@@ -97,7 +97,7 @@ extension TrackerNode {
         }
         switch phase {
         case .master:
-            if isLeading, message.epoch > election.epoch {
+            if isLeading, message.epoch > candidate.epoch {
                 stepDown(.otherSettings(message.sender.id), now, &effects)
                 beRefused(.otherSettings, now, &effects)
             } else {

@@ -94,7 +94,7 @@ extension TrackerNode {
 
     /// The master, or who was master just now, says that the whole cluster is to stop.
     mutating func stopReceived(_ sender: Life, _ now: ClockReading, _ effects: inout Effects) {
-        guard cluster.leavesAt == nil, cluster.following?.life == sender || cluster.lastMaster == sender.id else {
+        guard cluster.leavesAt == nil, cluster.following?.life == sender || candidate.lastMaster == sender.id else {
             return
         }
         effects.observations.append(.stopsWithCluster(by: sender.id))
@@ -137,7 +137,7 @@ extension TrackerNode {
     mutating func forgetStop() { cluster.lastStop = .forgotten }
 
     /// Begins without swarms where all that have elected this master have left in good order.
-    mutating func beginEmptyWhenAllHadLeft(_ voters: [Election.Ballots]) {
+    mutating func beginEmptyWhenAllHadLeft(_ voters: [VoterPromise]) {
         let hadLeft = has(.emptiedByOne) ? cluster.lastStop.isInOrder : voters.allSatisfy(\.answer.leftInOrder)
         cluster.hasBegunEmpty = hadLeft && !voters.isEmpty && !configuration.keepsSwarms
         guard cluster.hasBegunEmpty else { return forgetStop() }

@@ -25,7 +25,7 @@ extension TrackerNode {
     func voters(knowing known: [UInt32]) -> [UInt32] {
         if isQuorumMode, !has(.quorumOfTheLive) { return members }
         return cluster.neighbours.voters(
-            with: cluster.id, welcomedIn: phase == .master ? election.epoch : nil, knowing: known)
+            with: cluster.id, welcomedIn: phase == .master ? candidate.epoch : nil, knowing: known)
     }
 
     /// The ids that vote in quorum mode.
@@ -64,7 +64,7 @@ extension TrackerNode {
         }
         switch phase {
         case .master:
-            guard epoch > election.epoch else { return }
+            guard epoch > candidate.epoch else { return }
             // In quorum mode a quorum has promised to follow it. In survivor mode it may be deaf: it has to answer.
             if isQuorumMode {
                 stepDown(.superseded(epoch), now, &effects)
@@ -102,7 +102,7 @@ extension TrackerNode {
         if has(.requestsDropped) { _ = cluster.book.removeAll() }
         cluster.following = Following(life: sender, epoch: epoch, since: since)
         cluster.detector.expectMaster(from: now.monotonic)
-        cluster.lastMaster = sender.id
+        candidate.note(master: sender.id)
         sayHello(to: sender, now, &effects)
     }
 
@@ -151,7 +151,7 @@ extension TrackerNode {
             }
         case .candidate:
             // Answers that it heard before it was held up say nothing about now.
-            if isQuorumMode, let due = election.givesUpAt, due <= now.monotonic { abandonElection(now) }
+            if isQuorumMode, let due = candidate.givesUpAt, due <= now.monotonic { abandonElection(now) }
         case .restoring, .draining, .failed, .stopped: break
         }
     }
@@ -228,9 +228,9 @@ extension TrackerNode {
             others.append(Succession.Candidate(id: id, index: index))
         }
         let succession = Succession(
-            own: Succession.Candidate(id: cluster.id, index: state.index), couldNotRecover: cluster.couldNotRecover,
+            own: Succession.Candidate(id: cluster.id, index: state.index), couldNotRecover: candidate.couldNotRecover,
             cutThrough: isQuorumMode && !has(.cutLogWaitedFor) ? log.tailStart - 1 : nil)
-        return succession.rank(among: others, by: policy.election, after: cluster.lastMaster)
+        return succession.rank(among: others, by: policy.election, after: candidate.lastMaster)
     }
 
     func hasSuspected(_ neighbour: Neighbour, _ now: ClockReading) -> Bool {

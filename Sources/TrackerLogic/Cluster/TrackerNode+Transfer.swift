@@ -10,7 +10,7 @@ extension TrackerNode {
     mutating func chunkWanted(
         _ number: UInt32, _ sender: Life, _ now: ClockReading, _ effects: inout Effects
     ) {
-        if phase == .master, let neighbour = cluster.neighbours[id: sender.id], neighbour.epoch > election.epoch {
+        if phase == .master, let neighbour = cluster.neighbours[id: sender.id], neighbour.epoch > candidate.epoch {
             // It answers a probe: whoever is above and hears us is followed.
             makeWay(for: sender, neighbour.epoch, now, &effects)
         }
@@ -172,7 +172,7 @@ extension TrackerNode {
         _ place: Int, _ position: Position, _ digest: UInt64, _ epoch: Epoch, _ now: ClockReading,
         _ effects: inout Effects
     ) {
-        guard phase == .master, epoch == election.epoch else { return }
+        guard phase == .master, epoch == candidate.epoch else { return }
         let newcomer = cluster.neighbours[place].life
         if position == state.position, digest != state.digest {
             cluster.neighbours[place].isWhole = false
@@ -181,7 +181,7 @@ extension TrackerNode {
         cluster.neighbours[place].note(position, whileAt: state.index)
         cluster.neighbours[place].isWhole = true
         cluster.neighbours[place].isForgetful = false
-        cluster.neighbours[place].installedIn = election.epoch
+        cluster.neighbours[place].installedIn = candidate.epoch
     }
 
     /// Two who have applied the same hold the same, or one of them is wrong: the slave fetches all anew.

@@ -19,7 +19,7 @@ package struct Acceptor: Sendable, Equatable {
     /// The highest epoch whose promise is on the disk.
     package private(set) var durableEpoch: Epoch
     /// The candidate whose ELECTION waits for the promise to be durable.
-    package private(set) var candidate: Life?
+    package private(set) var awaitedBy: Life?
     /// The greatest index at which this voter has an entry on its disk that it has accepted.
     package private(set) var votedThrough: UInt64 = 0
     /// The state is whole when entries up to here are applied, and on the disk.
@@ -47,19 +47,19 @@ package struct Acceptor: Sendable, Equatable {
     package func verdict(on epoch: Epoch) -> Verdict {
         if epoch < promise.epoch { return .isStale }
         guard epoch == promise.epoch else { return .isNew }
-        return .isPromised(isDurable: durableEpoch >= epoch && candidate == nil)
+        return .isPromised(isDurable: durableEpoch >= epoch && awaitedBy == nil)
     }
 
     /// Promises a candidate to follow it; the answer waits for the disk.
     package mutating func promise(_ epoch: Epoch, to candidate: Life) {
         promise.epoch = epoch
-        self.candidate = candidate
+        awaitedBy = candidate
     }
 
     /// Stands itself.
     package mutating func stand(for epoch: Epoch) {
         promise.epoch = epoch
-        candidate = nil
+        awaitedBy = nil
     }
 
     /// Follows a master of an epoch.
@@ -75,15 +75,15 @@ package struct Acceptor: Sendable, Equatable {
     package mutating func promiseWritten(_ epoch: Epoch) { durableEpoch = max(durableEpoch, epoch) }
 
     /// A promise could not be written: nobody is told of it.
-    package mutating func promiseNotWritten() { candidate = nil }
+    package mutating func promiseNotWritten() { awaitedBy = nil }
 
     /// Whether all that was promised is on the disk.
     package var isDurable: Bool { durableEpoch >= promise.epoch }
 
     /// Takes the candidate that waits for an answer.
     package mutating func takeCandidate() -> Life? {
-        defer { candidate = nil }
-        return candidate
+        defer { awaitedBy = nil }
+        return awaitedBy
     }
 
     // MARK: - Phase 2

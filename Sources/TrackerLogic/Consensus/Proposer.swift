@@ -59,7 +59,7 @@ package struct Proposer: Sendable, Hashable {
 
     /// Comes into office.
     ///
-    /// - Parameter sentAt: when the voters were last asked for something, in the election.
+    /// - Parameter sentAt: when the voters were last asked for something, in the candidate.
     package mutating func begin(sentAt: Instant) {
         reset()
         self.sentAt = sentAt

@@ -60,8 +60,8 @@ extension TrackerNode {
         switch phase {
         case .restoring: "reads its record back"
         case .following: clusterRole == .slave ? "slave" : "newcomer"
-        case .candidate: "candidate for epoch \(election.epoch): \(electionInWords)"
-        case .master: "master of epoch \(election.epoch)\(isServing ? "" : ", not serving yet")"
+        case .candidate: "candidate for epoch \(candidate.epoch): \(electionInWords)"
+        case .master: "master of epoch \(candidate.epoch)\(isServing ? "" : ", not serving yet")"
         case .draining: "is stopping"
         case .failed: "has lost its disk, and says nothing more"
         case .stopped: "has stopped"
@@ -69,8 +69,8 @@ extension TrackerNode {
     }
 
     private var electionInWords: String {
-        let answers = idWords(election.answeredIDs)
-        return switch election.phase {
+        let answers = idWords(candidate.answeredIDs)
+        return switch candidate.phase {
         case .idle: "does not stand"
         case .promising: "its own promise is not on its disk yet"
         case .asking: "has answers of \(answers), of the voters \(idWords(electorate.voters))"
@@ -123,7 +123,7 @@ extension TrackerNode {
             if other.isDropped { text += ", dropped for not voting" }
             if let at = other.suspectedAt { text += ", missed the master of \(other.suspectedEpoch) at \(when(at))" }
             if phase == .master {
-                text += other.installedIn == election.epoch ? ", welcomed" : ", not welcomed in this epoch"
+                text += other.installedIn == candidate.epoch ? ", welcomed" : ", not welcomed in this epoch"
             }
             account.add("tracker \(other.life.id)", text)
         }
@@ -172,13 +172,13 @@ extension TrackerNode {
         if storageFailure != nil { reasons.append("its writes fail") }
         switch phase {
         case .restoring, .failed, .draining, .stopped: return reasons + [roleInWords]
-        case .candidate: return reasons + ["stands for master in epoch \(election.epoch): \(electionInWords)"]
+        case .candidate: return reasons + ["stands for master in epoch \(candidate.epoch): \(electionInWords)"]
         case .master:
             if isServing { return [] }
             if state.index < cluster.servesFrom {
                 reasons.append("as master it has first to decide entry \(cluster.servesFrom), left by an earlier one")
             }
-            return reasons + ["as master of epoch \(election.epoch) it does not serve yet: \(pendingInWords) under way"]
+            return reasons + ["as master of epoch \(candidate.epoch) it does not serve yet: \(pendingInWords) under way"]
         case .following: break
         }
         if isInService { return [] }

@@ -119,7 +119,7 @@ extension TrackerNode {
             }
         var trackers = cluster.neighbours.all.map { sight(of: $0, master, voters, now) }
         let own = TrackerSight(
-            life: life, role: clusterRole, epoch: max(election.epoch, promise.epoch), silence: .zero,
+            life: life, role: clusterRole, epoch: max(candidate.epoch, promise.epoch), silence: .zero,
             position: state.position, agreement: .same, isWhole: promise.isWhole,
             hasVote: promise.isWhole && voters.contains(cluster.id))
         trackers.insert(own, at: trackers.firstIndex { $0.life.id > cluster.id } ?? trackers.count)

@@ -133,7 +133,7 @@ extension TrackerNode {
     }
 
     private func absorbElection(_ print: inout Fingerprint) {
-        switch election.phase {
+        switch candidate.phase {
         case .idle: print.absorb(0)
         case .promising: print.absorb(1)
         case .asking: print.absorb(2)
@@ -141,16 +141,16 @@ extension TrackerNode {
         case .leading: print.absorb(4)
         }
         // Who does not stand needs to know only above which round to stand: `highestRound`.
-        print.absorb(election.phase == .idle ? .zero : election.epoch)
-        if election.isLeading, electorate.isQuorum(election.answeredIDs) {
+        print.absorb(candidate.phase == .idle ? .zero : candidate.epoch)
+        if candidate.isLeading, electorate.isQuorum(candidate.answeredIDs) {
             // Who else answers makes no difference while the voters stay the same.
             print.absorb(1)
         } else {
-            print.absorb(unordered: election.answers) { print, ballots in
+            print.absorb(unordered: candidate.answers) { print, ballots in
                 print.absorb(ballots.life)
                 print.absorb(ballots.answer.position)
                 print.absorb(ballots.answer.pending)
-                print.absorb(ballots.isAside)
+                print.absorb(ballots.isOutOfReach)
             }
         }
         proposer.absorb(into: &print, voters: cluster.neighbours.all.map(\.life.id) + [cluster.id])
@@ -184,8 +184,8 @@ extension TrackerNode {
         print.absorb(cluster.id)
         print.absorb(cluster.isBusUp)
         print.absorb(cluster.isBlank)
-        print.absorb(max(cluster.highestRound, promise.epoch.round, election.epoch.round))
-        if policy.election == .next { print.absorb(cluster.lastMaster) }
+        print.absorb(candidate.nextRound(above: promise.epoch.round))
+        if policy.election == .next { print.absorb(candidate.lastMaster) }
         switch phase {
         case .master: print.absorb(cluster.servesFrom)
         default:
@@ -194,7 +194,7 @@ extension TrackerNode {
             print.absorb(isInstalled && state.index < cluster.servesFrom ? cluster.servesFrom : 0)
         }
         print.absorb(acceptor.fullFrom) { $0.absorb($1) }
-        print.absorb(acceptor.candidate) { $0.absorb($1) }
+        print.absorb(acceptor.awaitedBy) { $0.absorb($1) }
         cluster.detector.absorb(
             into: &print, now: now, isFollowing: phase == .following, isLeading: phase == .master)
         if phase == .master {
@@ -242,8 +242,8 @@ extension TrackerNode {
             if !isQuorumMode { print.absorb(neighbour.isWhole) }
             // The rest is a master's, and begins anew with each.
             guard phase == .master else { continue }
-            print.absorb(neighbour.installedIn == election.epoch)
-            print.absorb(neighbour.confirmedIn == election.epoch)
+            print.absorb(neighbour.installedIn == candidate.epoch)
+            print.absorb(neighbour.confirmedIn == candidate.epoch)
             print.absorb(neighbour.isForgetful)
             print.absorb(neighbour.isDropped)
             if neighbour.seen != SeenWindow() { absorb(neighbour.seen, &print) }

@@ -46,7 +46,7 @@ extension TrackerNode {
             case .stopped: .stopped
             }
         return NodeStatus(
-            id: cluster.id, role: role, epoch: max(election.epoch, promise.epoch), commitIndex: state.index,
+            id: cluster.id, role: role, epoch: max(candidate.epoch, promise.epoch), commitIndex: state.index,
             lastIndex: log.pending?.header.index ?? proposal?.header.index ?? state.index, digest: state.digest,
             accessMode: state.access.mode, table: state.table.counts, registeredTorrents: state.registry.count,
             interval: intervals.interval(state.told),
@@ -73,7 +73,7 @@ extension TrackerNode {
         var isFenced = !cluster.isBusUp
         if phase == .following, cluster.following?.isInstalled != true { isFenced = true }
         return Inspection(
-            life: life, role: clusterRole, leads: phase == .master ? election.epoch : nil, isServing: isInService,
+            life: life, role: clusterRole, leads: phase == .master ? candidate.epoch : nil, isServing: isInService,
             promised: promise.epoch, position: state.position, digest: state.digest,
             pending: log.pending?.header.ballot ?? cluster.lastRestored?.header.ballot, isWhole: promise.isWhole,
             isFenced: isFenced, isHandingOver: cluster.handover != nil, waitingRequests: cluster.book.count,

@@ -112,7 +112,7 @@ extension TrackerNode {
             acceptor.promiseWritten(epoch)
             if isClustered {
                 promiseKept(epoch, now, &effects)
-            } else if phase == .candidate, election.promiseKept(epoch) {
+            } else if phase == .candidate, candidate.promiseKept(epoch) {
                 becomeMaster(now)
             }
         case .entry where isClustered: entryWritten(now, &effects)
@@ -146,7 +146,7 @@ extension TrackerNode {
             if isClustered {
                 promiseLost(now, &effects)
             } else {
-                election.giveUp()
+                candidate.giveUp()
                 standAgainAt = now.monotonic + .seconds(1)
             }
         case .entry where isClustered: entryNotWritten(now, &effects)

@@ -25,7 +25,7 @@ public struct TrackerNode: Sendable, Equatable {
         case restoring
         /// In a cluster: looks for a master, or follows one. Can transition to: candidate, stopped, failed.
         case following
-        /// Waits for its election. Can transition to: master, following, draining, failed.
+        /// Waits for its candidate. Can transition to: master, following, draining, failed.
         case candidate
         /// Serves. Can transition to: following, draining, stopped, failed.
         case master
@@ -47,7 +47,7 @@ public struct TrackerNode: Sendable, Equatable {
     /// Whether requests are heard: from the moment on when a master has the access rules that it was given.
     var isServing = false
     var acceptor: Acceptor
-    var election = Election()
+    var candidate = Candidate()
     var proposer = Proposer()
     /// The log in memory, which a node alone has no use for.
     var log: EntryLog
@@ -241,14 +241,14 @@ public struct TrackerNode: Sendable, Equatable {
 
     mutating func stand(_ effects: inout Effects) {
         acceptor.stand(for: Epoch(round: promise.epoch.round + 1, id: cluster.id))
-        election.stand(promise.epoch, givesUpAt: nil)
+        candidate.stand(promise.epoch, givesUpAt: nil)
         persist(.promise(promise), .promise(promise.epoch), &effects)
     }
 
     mutating func becomeMaster(_ now: ClockReading) {
         phase = .master
-        election.lead()
-        proposer.begin(sentAt: election.askedAt)
+        candidate.lead()
+        proposer.begin(sentAt: candidate.askedAt)
         clock.start(from: state.time, now: now)
         sweep.start(now: now.monotonic)
         snapshotter.start(now: now.monotonic, hasEntries: state.index > 0)
@@ -261,7 +261,7 @@ public struct TrackerNode: Sendable, Equatable {
         guard !isClustered || state.index >= cluster.servesFrom || has(.forwardedTooEarly) else { return }
         isServing = true
         forgetStop()
-        effects.observations.append(.becameMaster(election.epoch))
+        effects.observations.append(.becameMaster(candidate.epoch))
         // Those who have been waiting for a master are heard at once.
         if isClustered { attendToCluster(now, &effects) }
     }
@@ -314,7 +314,7 @@ public struct TrackerNode: Sendable, Equatable {
             if case .setMembers = update { break }
         }
         guard !gathering.isEmpty else { return nil }
-        let ballot = proposer.propose(.fresh, election.epoch, index: position.index + 1, now: now.monotonic)
+        let ballot = proposer.propose(.fresh, candidate.epoch, index: position.index + 1, now: now.monotonic)
         return gathering.seal(
             ballot, isAlone: decidesAlone, time: has(.wallClockStamps) ? now.wall : clock.read(now),
             previous: position.chain, spare: &spareWaiting)

@@ -23,7 +23,7 @@ struct WaitingRead: Sendable, Hashable {
     var infoHashes: [InfoHash]
 }
 
-struct ReadRounds: Sendable, Hashable {
+struct ReadConfirmation: Sendable, Hashable {
     static let maxCount = 4096
 
     /// Reads for the next round.
@@ -46,7 +46,7 @@ struct ReadRounds: Sendable, Hashable {
 
     /// - Returns: whether there was room.
     mutating func add(_ read: WaitingRead) -> Bool {
-        guard count < ReadRounds.maxCount else { return false }
+        guard count < ReadConfirmation.maxCount else { return false }
         waiting.append(read)
         return true
     }
