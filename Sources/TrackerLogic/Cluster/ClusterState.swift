@@ -3,24 +3,9 @@
 import Primitives
 import Wire
 
-/// The master that a node has heard of last.
-struct Following: Sendable, Hashable {
-    var life: Life
-    var epoch: Epoch
-    /// When the node began to ask for its welcome.
-    var since: Instant
-    /// Whether the node was welcomed in this epoch.
-    var isInstalled = false
-    /// Earlier attempts are void.
-    var attempt: UInt32 = 0
-    /// When the node last asked for entries.
-    var fetchedAt: Instant?
-}
-
 struct ClusterState: Sendable, Equatable {
     /// This tracker's number; 0 until it has one.
     var id: UInt32
-    var isBusUp = false
     var neighbours = Neighbours()
     /// What this tracker was told that all have to be told alike.
     let settings: SettingsPrint
@@ -28,7 +13,6 @@ struct ClusterState: Sendable, Equatable {
     var reports = Reports()
     var book: RequestBook
     var reads = ReadConfirmation()
-    var following: Following?
     var transfer = StateTransfer()
     var merge: MergeWork?
     /// Chains of repositories that were merged already, the latest last.
@@ -36,8 +20,6 @@ struct ClusterState: Sendable, Equatable {
     /// Draws pauses.
     var random: RandomStream
 
-    /// Requests are answered by who has applied entries up to here: what earlier masters decided is known then.
-    var servesFrom: UInt64 = 0
     /// Whether the node had no memory when it started.
     var isBlank: Bool
     /// Whether the master is there, or this master's quorum.

@@ -73,7 +73,7 @@ extension TrackerNode {
     mutating func answeredReceived(
         _ answers: [AnsweredRequest], _ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects
     ) {
-        guard cluster.following?.life == sender, cluster.following?.epoch == epoch else { return }
+        guard office.follows(sender, in: epoch) else { return }
         if isGroup, answers.first?.isSettledKey == true {
             // The master has answered these: nobody else is to.
             for answer in answers {
@@ -199,7 +199,7 @@ extension TrackerNode {
     mutating func confirmReceived(
         _ round: UInt64, _ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects
     ) {
-        guard phase == .following, let following = cluster.following, following.life == sender,
+        guard phase == .following, let following = office.following, following.life == sender,
             following.epoch == epoch, following.isInstalled, promise.epoch == epoch, mayVote
         else { return }
         forgetStop()

@@ -15,7 +15,7 @@ extension TrackerNode {
             return
         }
         // Nothing else empties it while there is no bus.
-        if cluster.book.isFull, !cluster.isBusUp { dropStaleRequests(now, &effects) }
+        if cluster.book.isFull, !office.isBusUp { dropStaleRequests(now, &effects) }
         for number in batch.datagrams.indices {
             let datagram = batch.datagrams[number]
             guard datagram.remote.port != 0 else {
@@ -42,7 +42,7 @@ extension TrackerNode {
             case .connect(let transactionID):
                 kind = .connect
                 waiting.transactionID = transactionID
-                if has(.fencedAnswers), !cluster.isBusUp { return connect(transactionID, waiting, now, &effects) }
+                if has(.fencedAnswers), !office.isBusUp { return connect(transactionID, waiting, now, &effects) }
                 guard !cluster.book.isFullOfConnects else {
                     counters.dropped += 1
                     return
@@ -100,7 +100,7 @@ extension TrackerNode {
 
     /// Books a request over HTTP.
     mutating func book(_ request: ClientRequest, _ now: ClockReading, _ effects: inout Effects) {
-        guard phase == .following || phase == .candidate || phase == .master, cluster.isBusUp, !cluster.book.isFull
+        guard phase == .following || phase == .candidate || phase == .master, office.isBusUp, !cluster.book.isFull
         else {
             effects.answers.append(Answer(id: request.id, content: .failure(.notServing)))
             return

@@ -28,8 +28,8 @@ extension TrackerNode {
     }
 
     mutating func connectBus(_ now: ClockReading, _ effects: inout Effects) {
-        guard isClustered, !cluster.isBusUp else { return }
-        cluster.isBusUp = true
+        guard isClustered, !office.isBusUp else { return }
+        office.busConnected()
         cluster.detector.expectMaster(from: now.monotonic)
         cluster.tickAt = now.monotonic
         cluster.keepaliveAt = now.monotonic
@@ -38,11 +38,10 @@ extension TrackerNode {
     /// Without its bus a node is blind: it answers nobody until it is back and caught up, for else a dead broker would
     /// make every node a master.
     mutating func loseBus(_ now: ClockReading, _ effects: inout Effects) {
-        guard isClustered, cluster.isBusUp else { return }
+        guard isClustered, office.isBusUp else { return }
         if phase == .master { stepDown(.busLost, now, &effects) }
         if phase == .candidate { abandonElection(now) }
-        cluster.isBusUp = false
-        cluster.following = nil
+        office.busLost()
         cluster.transfer.cancel()
         cluster.neighbours.forgetAll()
         cluster.detector.stopSuspecting()
@@ -74,7 +73,7 @@ extension TrackerNode {
         case .master: return .master
         case .candidate: return .candidate
         case .restoring, .following, .draining, .failed, .stopped:
-            guard cluster.following?.isInstalled == true, promise.isWhole, !cluster.transfer.isFetching else {
+            guard office.isInstalled, promise.isWhole, !cluster.transfer.isFetching else {
                 return .newcomer
             }
             return .slave
@@ -84,7 +83,7 @@ extension TrackerNode {
     // MARK: - Hearing
 
     mutating func hear(_ message: ClusterMessage, _ now: ClockReading, _ effects: inout Effects) {
-        guard isClustered, cluster.isBusUp, phase == .following || phase == .candidate || phase == .master else {
+        guard isClustered, office.isBusUp, phase == .following || phase == .candidate || phase == .master else {
             return
         }
         if case .one(let addressee) = message.destination, addressee != life { return }
@@ -125,7 +124,7 @@ extension TrackerNode {
         if has(.lowerMasterStays), phase == .master, message.epoch > candidate.epoch { return }
         if message.destination != .all {
             // It hears this node.
-            if cluster.following?.life == sender { cluster.following?.since = now.monotonic }
+            office.isHeard(by: sender, now: now.monotonic)
             cluster.detector.isAnswered(by: sender)
         }
         dispatch(message, place, now, &effects)
@@ -197,7 +196,7 @@ extension TrackerNode {
                 // It was dropped for its silence, or its welcome was forgotten: it follows, and is heard again.
                 admit(sender, keepalive.position, isWhole: keepalive.isWhole, now, &effects)
             }
-            if cluster.following?.life == sender { masterMadeWay(now) }
+            if office.follows(sender) { masterMadeWay(now) }
             if phase == .master, epoch > candidate.epoch, keepalive.isWhole { voterLost(place, epoch, now, &effects) }
         }
     }
@@ -206,7 +205,7 @@ extension TrackerNode {
 
     /// What is due, and what the step has made possible.
     mutating func attendToCluster(_ now: ClockReading, _ effects: inout Effects) {
-        guard phase == .following || phase == .candidate || phase == .master, cluster.isBusUp else {
+        guard phase == .following || phase == .candidate || phase == .master, office.isBusUp else {
             // Who has left writes nothing behind its last word.
             if phase == .restoring || phase == .following || phase == .candidate || phase == .master {
                 writeLog(now, &effects)
@@ -249,7 +248,7 @@ extension TrackerNode {
         case .following:
             askToJoin(now, &effects)
             continueTransfer(now, &effects)
-            if let following = cluster.following, following.isInstalled {
+            if let following = office.following, following.isInstalled {
                 cluster.book.unhand(sentBefore: now.monotonic + .zero - policy.keepalive, epoch: following.epoch)
             }
         case .master: continueMerge(now, &effects)
@@ -271,7 +270,7 @@ extension TrackerNode {
 
     /// Tells the others how this tracker fares.
     mutating func sayReport(_ report: TrackerReport, _ effects: inout Effects) {
-        guard isClustered, cluster.isBusUp, cluster.id != 0 else { return }
+        guard isClustered, office.isBusUp, cluster.id != 0 else { return }
         guard phase == .following || phase == .candidate || phase == .master else { return }
         broadcast(.report(report), &effects)
     }
@@ -287,7 +286,7 @@ extension TrackerNode {
     var clusterDeadline: Instant? {
         guard isClustered else { return nil }
         var deadline = earliest(log.writesResumeAt, cluster.leavesAt)
-        guard cluster.isBusUp else { return deadline }
+        guard office.isBusUp else { return deadline }
         deadline = earliest(deadline, earliest(cluster.tickAt, cluster.keepaliveAt))
         deadline = earliest(deadline, cluster.neighbours.silenceDeadline(policy.detectionTime))
         switch phase {
@@ -307,8 +306,8 @@ extension TrackerNode {
         if candidate.isLeading { effects.observations.append(.steppedDown(candidate.epoch, .diskBroken)) }
         candidate.giveUp()
         for request in cluster.book.removeAll() { refuse(request.waiting, .storageFailed, now, &effects) }
-        if cluster.isBusUp { broadcast(.leave, &effects) }
-        cluster.following = nil
+        if office.isBusUp { broadcast(.leave, &effects) }
+        office.unfollow()
         cluster.reads.removeAll()
     }
 }

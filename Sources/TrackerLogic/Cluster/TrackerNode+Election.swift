@@ -18,8 +18,7 @@ extension TrackerNode {
         }
         let epoch = Epoch(round: round, id: has(.epochShared) ? 1 : cluster.id)
         cluster.detector.stopSuspecting()
-        cluster.following = nil
-        phase = .candidate
+        office.stand()
         acceptor.stand(for: epoch)
         candidate.stand(epoch, givesUpAt: now.monotonic + policy.detectionTime)
         persist(.promise(promise), .promise(epoch), &effects)
@@ -29,7 +28,7 @@ extension TrackerNode {
 
     /// A promise is on the disk: what depends on it may go out.
     mutating func promiseKept(_ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects) {
-        guard epoch == promise.epoch, cluster.isBusUp else { return }
+        guard epoch == promise.epoch, office.isBusUp else { return }
         if phase == .candidate, candidate.promiseKept(epoch) {
             candidate.answerReceived(
                 life, voterAnswer(log.pending), epoch: epoch)
@@ -58,7 +57,7 @@ extension TrackerNode {
 
     mutating func abandonElection(_ now: ClockReading) {
         candidate.giveUp()
-        phase = .following
+        office.giveUp()
         // A random pause, so that two who stood at once do not do so again.
         let pause = cluster.random.between(.zero, policy.keepalive)
         cluster.detector.expectMaster(by: now.monotonic + policy.keepalive / 2 + pause)
@@ -93,17 +92,17 @@ extension TrackerNode {
             return
         case .isNew: break
         }
-        if !isQuorumMode, isContent(now), cluster.handover?.to != sender, cluster.following?.life != sender { return }
+        if !isQuorumMode, isContent(now), cluster.handover?.to != sender, !office.follows(sender) { return }
         switch phase {
         case .master: stepDown(.superseded(epoch), now, &effects)
         case .candidate: abandonElection(now)
         case .following: break
         case .restoring, .draining, .failed, .stopped: return
         }
-        if !has(.prepareAfterPromise) { cluster.following = nil }
+        if !has(.prepareAfterPromise) { office.unfollow() }
         cluster.transfer.cancel()
         cluster.detector.stopSuspecting()
-        if cluster.following == nil { cluster.detector.expectMaster(from: now.monotonic) }
+        if office.following == nil { cluster.detector.expectMaster(from: now.monotonic) }
         acceptor.promise(epoch, to: sender)
         persist(.promise(promise), .promise(epoch), &effects)
         if has(.answerBeforeDurable) { sendAnswer(to: sender, &effects) }
@@ -112,7 +111,7 @@ extension TrackerNode {
     /// Whether this node is a master, or follows one that it hears.
     private func isContent(_ now: ClockReading) -> Bool {
         if phase == .master { return true }
-        guard cluster.following?.isInstalled == true else { return false }
+        guard office.isInstalled else { return false }
         return !cluster.detector.isSilent(now: now.monotonic)
     }
 
@@ -166,7 +165,7 @@ extension TrackerNode {
         cluster.detector.isFollowed(now: now.monotonic)
         cluster.handover = nil
         cluster.reads.removeAll()
-        cluster.servesFrom = state.index + (inherited == nil ? 0 : 1)
+        office.serve(from: state.index + (inherited == nil ? 0 : 1))
         cluster.neighbours.beginEpoch()
         beginEmptyWhenAllHadLeft(voters)
         broadcast(.coordinator(at: state.position), &effects)
@@ -215,11 +214,9 @@ extension TrackerNode {
     }
 
     mutating func stepDown(_ reason: StepDownReason, _ now: ClockReading, _ effects: inout Effects) {
-        precondition(phase == .master, "who steps down was master")
         effects.observations.append(.steppedDown(candidate.epoch, reason))
         if has(.deposedAnswers) { answerReads(now, by: Electorate(voters: [cluster.id]), &effects) }
-        phase = .following
-        isServing = false
+        office.depose()
         candidate.giveUp()
         proposer.reset()
         // Those who wait are still in the books of who heard them.
@@ -230,8 +227,6 @@ extension TrackerNode {
         cluster.overflow = []
         cluster.handover = nil
         cluster.merge = nil
-        cluster.following = nil
-        cluster.servesFrom = .max
         cluster.detector.expectMaster(from: now.monotonic)
         dropCommands("this tracker is no longer master: ask again", &effects)
         cluster.keepaliveAt = min(cluster.keepaliveAt, now.monotonic)

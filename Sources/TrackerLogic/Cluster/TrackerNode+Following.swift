@@ -16,7 +16,7 @@ extension TrackerNode {
             return send(.error(ballot, .staleEpoch), to: sender, &effects)
         }
         if epoch >= promise.epoch { masterHeard(sender, epoch, position, now, &effects) }
-        guard let following = cluster.following, following.life == sender, following.epoch == epoch,
+        guard let following = office.following, following.life == sender, following.epoch == epoch,
             following.isInstalled, promise.epoch == epoch || has(.prepareAfterPromise), !cluster.transfer.isFetching
         else { return }
         let index = entry.header.index
@@ -47,7 +47,7 @@ extension TrackerNode {
             }
             return
         }
-        cluster.following?.attempt = entry.header.attempt
+        office.raiseAttempt(to: entry.header.attempt)
         if log.pending?.header.ballot == ballot {
             if log.durablePending?.header.ballot == ballot, mayAcknowledge(epoch), !has(.voteSaidOnce) {
                 sendOK(ballot, to: sender, &effects)
@@ -94,8 +94,8 @@ extension TrackerNode {
         acceptor.entryWritten(ballot.index)
         if phase == .master {
             if ballot.epoch == candidate.epoch { proposer.okReceived(from: cluster.id, ballot) }
-        } else if let following = cluster.following, following.isInstalled, following.epoch == ballot.epoch,
-            mayAcknowledge(ballot.epoch), cluster.isBusUp, ballot.index > state.index
+        } else if let following = office.following, following.isInstalled, following.epoch == ballot.epoch,
+            mayAcknowledge(ballot.epoch), office.isBusUp, ballot.index > state.index
         {
             sendOK(ballot, to: following.life, &effects)
         }
@@ -111,11 +111,11 @@ extension TrackerNode {
         let ballot = entry.header.ballot
         if phase == .master {
             if ballot.epoch == candidate.epoch { ownWriteFailed(entry, now, &effects) }
-        } else if let following = cluster.following, following.isInstalled, following.epoch == ballot.epoch,
-            mayAcknowledge(ballot.epoch), cluster.isBusUp, ballot.index > state.index
+        } else if let following = office.following, following.isInstalled, following.epoch == ballot.epoch,
+            mayAcknowledge(ballot.epoch), office.isBusUp, ballot.index > state.index
         {
             // It said that it will not have this one: so it does not take it if it comes again.
-            cluster.following?.attempt = max(following.attempt, ballot.attempt + 1)
+            office.raiseAttempt(to: ballot.attempt + 1)
             send(.error(ballot, .cannotStore), to: following.life, &effects)
         }
     }
@@ -132,7 +132,7 @@ extension TrackerNode {
 
     /// The master has decided all up to a position.
     mutating func learn(_ position: Position, _ now: ClockReading, _ effects: inout Effects) {
-        guard let following = cluster.following, following.isInstalled, !cluster.transfer.isFetching else { return }
+        guard let following = office.following, following.isInstalled, !cluster.transfer.isFetching else { return }
         guard position.index > state.index else {
             if isStrayed(position) || isAhead(of: position) { strayed(now, &effects) }
             return
@@ -159,7 +159,7 @@ extension TrackerNode {
     /// before it; the master has fetched what that one had. So it is behind by one entry at most, unless a disk has
     /// forgotten. Where this node has decided something in the master's own epoch, the word may be an old one.
     private func isAhead(of position: Position) -> Bool {
-        guard isQuorumMode, position.index + 1 < state.index, let epoch = cluster.following?.epoch,
+        guard isQuorumMode, position.index + 1 < state.index, let epoch = office.following?.epoch,
             let last = log.entry(state.index).flatMap({ try? EntryHeader($0) })
         else { return false }
         return last.epoch < epoch
@@ -176,22 +176,21 @@ extension TrackerNode {
 
     /// It says so, and is told what to do: its own history may have to be merged first.
     mutating func strayed(_ now: ClockReading, _ effects: inout Effects) {
-        guard let master = cluster.following?.life else { return }
+        guard let master = office.following?.life else { return }
         if isQuorumMode, promise.isWhole {
             // What it has voted for is of that other history.
             acceptor.forgetVotes()
             return diverged(from: master, now, &effects)
         }
-        cluster.following?.isInstalled = false
-        cluster.following?.since = now.monotonic
+        office.dismissed(now: now.monotonic)
         sayHello(to: master, now, &effects)
     }
 
     /// Asks the master for the entries that are missing, not more often than answers can come.
     mutating func fetch(_ now: ClockReading, _ effects: inout Effects) {
-        guard let following = cluster.following, following.isInstalled, !has(.gapsNotFetched) else { return }
-        if let asked = following.fetchedAt, now.monotonic - asked < retryPause { return }
-        cluster.following?.fetchedAt = now.monotonic
+        guard !has(.gapsNotFetched), office.asksForEntries(now: now.monotonic, pause: retryPause),
+            let following = office.following
+        else { return }
         send(.fetch(after: state.position), to: following.life, &effects)
     }
 
@@ -230,7 +229,7 @@ extension TrackerNode {
         _ effects: inout Effects
     ) {
         if cluster.transfer.source == sender { return transferEntries(entries, now, &effects) }
-        let isOfMaster = cluster.following?.life == sender && cluster.following?.isInstalled == true
+        let isOfMaster = office.follows(sender) && office.isInstalled
         let isRecovering = phase == .candidate && candidate.phase == .recovering
         guard isOfMaster || isRecovering, !cluster.transfer.isFetching else { return }
         let before = state.index
@@ -247,7 +246,7 @@ extension TrackerNode {
             }
             applyDecided(entry, now, &effects)
         }
-        cluster.following?.fetchedAt = nil
+        office.entriesReceived()
         if isRecovering, entries.isEmpty, position.index > state.index,
             !isQuorumMode || epoch == candidate.epoch && !has(.cutLogWaitedFor)
         {
@@ -298,8 +297,7 @@ extension TrackerNode {
         }
         let isHeldUp = has(.newcomerBlocksTrimming) && cluster.neighbours.all.contains { !$0.isWhole }
         log.append(decided: entry.bytes, at: entry.position, isCut: !isHeldUp)
-        // Attempts are counted for one index.
-        cluster.following?.attempt = 0
+        office.entryDecided()
         snapshotter.entryApplied(byteCount: entry.bytes.count, now: now.monotonic)
         becomeWholeWhenDone(now, &effects)
         stepDownWhenRemoved(now, &effects)

@@ -6,15 +6,14 @@ import Wire
 extension TrackerNode {
     // MARK: - Handing on
 
-    /// Whether clients may be answered here: as master, or as a slave that hears its master and has caught up.
+    /// Whether clients may be answered here.
     @inline(__always)
     var isInService: Bool {
-        if phase == .master { return isServing }
-        guard phase == .following, cluster.isBusUp, !cluster.transfer.isFetching, promise.isWhole,
-            let following = cluster.following, following.isInstalled, following.epoch == promise.epoch,
-            !cluster.detector.isSuspecting, state.index >= cluster.servesFrom || has(.forwardedTooEarly)
-        else { return false }
-        return true
+        office.maySpeak(
+            Office.Standing(
+                applied: has(.forwardedTooEarly) ? .max : state.index, promised: promise.epoch,
+                holdsState: promise.isWhole && !cluster.transfer.isFetching,
+                isSuspecting: cluster.detector.isSuspecting))
     }
 
     /// Requests in one message.
@@ -46,7 +45,7 @@ extension TrackerNode {
     }
 
     mutating func sendOnBooked(_ now: ClockReading, _ effects: inout Effects) {
-        guard let following = cluster.following, now.monotonic - cluster.handedOnAt >= policy.handOnPause else {
+        guard let following = office.following, now.monotonic - cluster.handedOnAt >= policy.handOnPause else {
             return
         }
         var requests: [ForwardedRequest] = []
@@ -83,7 +82,7 @@ extension TrackerNode {
     /// In a group it is at the next quarter of a keepalive.
     @inline(__always)
     var handOnDeadline: Instant? {
-        guard !isGroup, !cluster.book.isEmpty, let following = cluster.following,
+        guard !isGroup, !cluster.book.isEmpty, let following = office.following,
             cluster.book.hasUnhanded(following.epoch), isInService
         else { return nil }
         return cluster.handedOnAt + policy.handOnPause

@@ -45,7 +45,7 @@ extension TrackerNode {
     mutating func askToJoin(_ now: ClockReading, _ effects: inout Effects) {
         // A cluster of one has nobody to hear from.
         if policy.members.count == 1 { formCluster(now, &effects) }
-        if let following = cluster.following {
+        if let following = office.following {
             if !following.isInstalled { sayHello(to: following.life, now, &effects) }
         } else if let ignored = cluster.detector.ignoredLife(now: now.monotonic),
             cluster.neighbours[id: ignored.id]?.isUp == true
@@ -55,7 +55,7 @@ extension TrackerNode {
         } else if cluster.id == 0 || isBlank || cluster.refusal != nil {
             broadcast(hello, &effects)
         }
-        if cluster.id == 0, now.monotonic - cluster.detector.silentAt >= policy.detectionTime, cluster.following == nil {
+        if cluster.id == 0, now.monotonic - cluster.detector.silentAt >= policy.detectionTime, office.following == nil {
             // Nobody is there to give it a number; others that wait as well may have taken theirs.
             cluster.id = freeID ?? 1
             effects.observations.append(.idAssigned(cluster.id))
@@ -166,7 +166,7 @@ extension TrackerNode {
             .welcome(
                 Welcome(
                     id: id ?? life.id, position: state.position, answered: isQuorumMode ? .start : position,
-                    servesFrom: cluster.servesFrom, attempt: proposer.attempt, needsTransfer: needsTransfer,
+                    servesFrom: office.servesFrom, attempt: proposer.attempt, needsTransfer: needsTransfer,
                     beginsEmpty: isBeginningEmpty, secret: promise.secret, shardCount: promise.shardCount)),
             to: life, epoch: candidate.epoch, &effects)
     }
@@ -199,27 +199,24 @@ extension TrackerNode {
     ) {
         // What another master was sending is of no use any more, nor is the place at which it would be done.
         if let source = cluster.transfer.source, source != sender { cluster.transfer.cancel() }
-        let known = cluster.following.flatMap { $0.life == sender && $0.epoch == epoch ? $0 : nil }
-        var following = known ?? Following(life: sender, epoch: epoch, since: now.monotonic)
-        let wasInstalled = following.isInstalled
+        let isKnown = office.follows(sender, in: epoch)
+        if !isKnown { office.follow(sender, epoch, since: now.monotonic) }
+        let wasInstalled = office.isInstalled
         if !isQuorumMode, !wasInstalled, welcome.answered != state.position, !cluster.transfer.isFetching {
             // It has decided more on its own since it said hello: the master has to know that.
-            cluster.following = following
-            if known == nil { cluster.detector.expectMaster(from: now.monotonic) }
+            if !isKnown { cluster.detector.expectMaster(from: now.monotonic) }
             return sayHello(to: sender, now, &effects)
         }
-        following.isInstalled = true
+        office.welcomed(attempt: welcome.position.index == state.index ? welcome.attempt : nil)
         noteStop(welcome)
         cluster.detector.expectMaster(from: now.monotonic)
-        if welcome.position.index == state.index { following.attempt = max(following.attempt, welcome.attempt) }
-        cluster.following = following
         candidate.note(master: sender.id)
         candidate.wasWelcomed()
         cluster.refusal = nil
         cluster.detector.stopSuspecting()
         if acceptor.follow(epoch) { persistPromise(&effects) }
         if !wasInstalled {
-            cluster.servesFrom = welcome.servesFrom
+            office.serve(from: welcome.servesFrom)
             effects.observations.append(.follows(master: sender.id, epoch))
             // Commands are for the master.
             dropCommands("another tracker has become master: that one has to be asked", &effects)
@@ -273,17 +270,16 @@ extension TrackerNode {
         _ refusal: JoinRefusal, _ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects
     ) {
         guard phase == .following else { return }
-        if let following = cluster.following, following.isInstalled {
+        if let following = office.following, following.isInstalled {
             // Its own master's word counts: another has this number, and was there first.
             guard following.life == sender, following.epoch == epoch else { return }
-            cluster.following?.isInstalled = false
-            cluster.following?.since = now.monotonic
+            office.dismissed(now: now.monotonic)
             cluster.transfer.cancel()
         }
         if refusal == .idTaken, configuration.id == 0 {
             // It asks for another one before it takes one itself.
             cluster.id = 0
-            if cluster.following == nil { cluster.detector.expectMaster(from: now.monotonic) }
+            if office.following == nil { cluster.detector.expectMaster(from: now.monotonic) }
             return
         }
         beRefused(refusal, now, &effects)
@@ -311,7 +307,7 @@ extension TrackerNode {
             stepDown(.superseded(message.epoch), now, &effects)
             cluster.id = 0
         case .keepalive(let keepalive)
-        where configuration.id == 0 && phase == .following && cluster.following?.isInstalled != true:
+        where configuration.id == 0 && phase == .following && office.following?.isInstalled != true:
             // The other one is part of the cluster, or as good as this one; or it is an old message of this tracker's
             // last life, and then another number does no harm.
             let isOlder = keepalive.role == .slave || keepalive.role == .master

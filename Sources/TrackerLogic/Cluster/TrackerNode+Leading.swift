@@ -302,7 +302,7 @@ extension TrackerNode {
     }
 
     mutating func handoverReceived(_ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects) {
-        guard phase == .following, mayVote, let following = cluster.following, following.life == sender,
+        guard phase == .following, mayVote, let following = office.following, following.life == sender,
             following.epoch == epoch, following.isInstalled, log.pending == nil
         else { return }
         standInCluster(now, &effects)

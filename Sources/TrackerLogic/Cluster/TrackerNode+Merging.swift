@@ -83,7 +83,7 @@ extension TrackerNode {
     /// A higher master wants a chunk of this one's state: it hears us, and is followed.
     mutating func makeWay(for sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects) {
         stepDown(.superseded(epoch), now, &effects)
-        cluster.following = Following(life: sender, epoch: epoch, since: now.monotonic)
+        office.follow(sender, epoch, since: now.monotonic)
         candidate.note(master: sender.id)
     }
 

@@ -103,7 +103,7 @@ extension TrackerNode {
             } else {
                 send(.refused(.otherSettings), to: message.sender, &effects)
             }
-        case .following where isLeading && cluster.following?.isInstalled != true:
+        case .following where isLeading && office.following?.isInstalled != true:
             beRefused(.otherSettings, now, &effects)
         case .following, .candidate, .restoring, .draining, .failed, .stopped: break
         }

@@ -62,12 +62,11 @@ extension TrackerNode {
             guard let id = request.waiting.clientRequest else { continue }
             effects.answers.append(Answer(id: id, content: .failure(.notServing)))
         }
-        if cluster.isBusUp { broadcast(.leave, &effects) }
+        if office.isBusUp { broadcast(.leave, &effects) }
         cluster.leavesAt = nil
         dropCommands("the tracker stopped before it was carried out", &effects)
         guard !configuration.keepsSwarms else { return stop(&effects) }
-        phase = .draining
-        cluster.following = nil
+        office.drain()
         acceptor.promiseNotWritten()
         persist(.promise(acceptor.farewell), .final, &effects)
     }
@@ -94,7 +93,7 @@ extension TrackerNode {
 
     /// The master, or who was master just now, says that the whole cluster is to stop.
     mutating func stopReceived(_ sender: Life, _ now: ClockReading, _ effects: inout Effects) {
-        guard cluster.leavesAt == nil, cluster.following?.life == sender || candidate.lastMaster == sender.id else {
+        guard cluster.leavesAt == nil, office.follows(sender) || candidate.lastMaster == sender.id else {
             return
         }
         effects.observations.append(.stopsWithCluster(by: sender.id))

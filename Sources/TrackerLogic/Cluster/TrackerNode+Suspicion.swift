@@ -78,29 +78,29 @@ extension TrackerNode {
         }
         if let place = cluster.neighbours.place(of: sender.id) { notePosition(position, of: place) }
         follow(sender, epoch, now, &effects)
-        guard cluster.following?.life == sender, cluster.following?.epoch == epoch else { return }
+        guard office.follows(sender, in: epoch) else { return }
         learn(position, now, &effects)
     }
 
     private mutating func follow(_ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects) {
-        if let known = cluster.following, known.life == sender, known.epoch == epoch {
+        if office.follows(sender, in: epoch) {
             cluster.detector.expectMaster(from: now.monotonic)
-            if known.isInstalled { cluster.detector.stopSuspecting() }
+            if office.isInstalled { cluster.detector.stopSuspecting() }
             return
         }
         if cluster.detector.ignores(sender, now: now.monotonic) { return }
         if has(.preferredStandsAtOnce), mayVote, policy.election.prefers(cluster.id, to: sender.id) {
             return standInCluster(now, &effects)
         }
-        if let known = cluster.following, known.isInstalled, !isQuorumMode, known.life != sender,
+        if let known = office.following, known.isInstalled, !isQuorumMode, known.life != sender,
             !cluster.detector.isSilent(now: now.monotonic)
         {
             // Two masters after a partition settle it between them; who follows one goes with it.
             return
         }
-        let since = cluster.following.map { $0.isInstalled ? now.monotonic : $0.since } ?? now.monotonic
+        let since = office.following.map { $0.isInstalled ? now.monotonic : $0.since } ?? now.monotonic
         if has(.requestsDropped) { _ = cluster.book.removeAll() }
-        cluster.following = Following(life: sender, epoch: epoch, since: since)
+        office.follow(sender, epoch, since: since)
         cluster.detector.expectMaster(from: now.monotonic)
         candidate.note(master: sender.id)
         sayHello(to: sender, now, &effects)
@@ -108,7 +108,7 @@ extension TrackerNode {
 
     /// The master says that it is master no more: nobody waits for its silence.
     mutating func masterMadeWay(_ now: ClockReading) {
-        cluster.following = nil
+        office.unfollow()
         cluster.transfer.cancel()
         cluster.detector.expectMaster(from: now.monotonic)
     }
@@ -117,7 +117,7 @@ extension TrackerNode {
         let life = cluster.neighbours[place].life
         cluster.neighbours.markDown(place)
         effects.observations.append(.trackerDown(life.id))
-        guard cluster.following?.life == life else { return }
+        guard office.follows(life) else { return }
         masterMadeWay(now)
         // It said so itself: there is nothing to wait for.
         cluster.detector.expectMaster(by: now.monotonic)
@@ -127,16 +127,16 @@ extension TrackerNode {
 
     /// A master that was heard and never answered is heeded no more for a while.
     mutating func attendToMaster(_ now: ClockReading, _ effects: inout Effects) {
-        guard let following = cluster.following, !following.isInstalled, phase == .following,
+        guard let following = office.following, !following.isInstalled, phase == .following,
             now.monotonic - following.since >= policy.detectionTime * 2
         else { return }
-        cluster.following = nil
+        office.unfollow()
         cluster.detector.ignore(following.life, now: now.monotonic)
     }
 
     /// Before anything else: whether the master, or this master's quorum, was silent for too long.
     mutating func noticeSilence(_ now: ClockReading, _ effects: inout Effects) {
-        guard cluster.isBusUp else { return }
+        guard office.isBusUp else { return }
         if isGroup, let due = cluster.tickAt, now.monotonic - due >= policy.detectionTime {
             // This process was held up. What has piled up in its sockets the others have answered long ago.
             cluster.deafUntil = now.monotonic + retryPause
@@ -159,7 +159,7 @@ extension TrackerNode {
     mutating func attendToSuspicion(_ now: ClockReading, _ effects: inout Effects) {
         guard cluster.detector.isSilent(now: now.monotonic) else { return cluster.detector.stopSuspecting() }
         if cluster.detector.suspect(now: now.monotonic) {
-            if cluster.transfer.isFetching { cluster.following?.isInstalled = false }
+            if cluster.transfer.isFetching { office.welcomeIsVoid() }
             cluster.transfer.cancel()
             effects.observations.append(.suspects(promise.epoch))
         }
@@ -216,7 +216,7 @@ extension TrackerNode {
         #if PLANTED_BUGS
             if has(.rankOfSuspecters) { return rankOfSuspecters(now) }
         #endif
-        let missed = cluster.following?.life.id
+        let missed = office.following?.life.id
         var others: [Succession.Candidate] = []
         for place in cluster.neighbours.all.indices {
             let neighbour = cluster.neighbours[place]

@@ -14,7 +14,7 @@ extension TrackerNode {
             // It answers a probe: whoever is above and hears us is followed.
             makeWay(for: sender, neighbour.epoch, now, &effects)
         }
-        if phase == .following, cluster.following?.isInstalled != true { _ = keepsVote() }
+        if phase == .following, office.following?.isInstalled != true { _ = keepsVote() }
         guard Int(number) < state.chunkCount else {
             // There are no more.
             return send(.chunk(number: number, index: state.index, bytes: []), to: sender, &effects)
@@ -43,7 +43,7 @@ extension TrackerNode {
     mutating func continueTransfer(_ now: ClockReading, _ effects: inout Effects) {
         if !promise.isWhole { becomeWholeWhenDone(now, &effects) }
         guard let source = cluster.transfer.source else { return }
-        guard cluster.following?.life == source else { return cluster.transfer.cancel() }
+        guard office.follows(source) else { return cluster.transfer.cancel() }
         if has(.transferWithoutTail), cluster.transfer.hasAllChunks { return buildState(now, &effects) }
         ask(source, for: cluster.transfer.wanted(now: now.monotonic, retryAfter: policy.keepalive), &effects)
     }
@@ -120,7 +120,7 @@ extension TrackerNode {
             }
         } catch {
             // Something in it was damaged on its way: all anew.
-            cluster.following?.isInstalled = false
+            office.welcomeIsVoid()
             return cluster.transfer.cancel()
         }
         let oldCount = state.chunkCount
@@ -154,7 +154,7 @@ extension TrackerNode {
 
     /// Tells the master that this node holds everything.
     func tellTransferEnded(_ effects: inout Effects) {
-        guard let following = cluster.following, following.isInstalled, cluster.isBusUp else { return }
+        guard let following = office.following, following.isInstalled, office.isBusUp else { return }
         send(.welcomeDone(at: state.position, digest: state.digest), to: following.life, &effects)
         effects.observations.append(.transferEnded(state.position))
     }
@@ -188,8 +188,7 @@ extension TrackerNode {
     mutating func compareDigest(
         _ keepalive: Keepalive, _ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects
     ) {
-        guard let following = cluster.following, following.life == sender, following.epoch == epoch,
-            following.isInstalled, !cluster.transfer.isFetching, promise.isWhole, keepalive.position == state.position,
+        guard office.isInstalled(by: sender, in: epoch), !cluster.transfer.isFetching, promise.isWhole, keepalive.position == state.position,
             keepalive.digest != state.digest
         else { return }
         diverged(from: sender, now, &effects)
@@ -202,8 +201,7 @@ extension TrackerNode {
         effects.observations.append(.diverged(state.position))
         acceptor.loseState()
         persistPromise(&effects)
-        cluster.following?.isInstalled = false
-        cluster.following?.since = now.monotonic
+        office.dismissed(now: now.monotonic)
         sayHello(to: master, now, &effects)
     }
 }

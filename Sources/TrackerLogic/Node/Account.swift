@@ -92,7 +92,7 @@ extension TrackerNode {
     }
 
     private func followingInWords(_ when: (Instant) -> String) -> String {
-        guard let following = cluster.following else { return "nobody" }
+        guard let following = office.following else { return "nobody" }
         return "tracker \(following.life.id), master of epoch \(following.epoch), heard last at "
             + "\(when(cluster.detector.silentAt - policy.detectionTime)); "
             + (following.isInstalled ? "welcomed" : "not welcomed, asks since \(when(following.since))")
@@ -175,14 +175,14 @@ extension TrackerNode {
         case .candidate: return reasons + ["stands for master in epoch \(candidate.epoch): \(electionInWords)"]
         case .master:
             if isServing { return [] }
-            if state.index < cluster.servesFrom {
-                reasons.append("as master it has first to decide entry \(cluster.servesFrom), left by an earlier one")
+            if state.index < office.servesFrom {
+                reasons.append("as master it has first to decide entry \(office.servesFrom), left by an earlier one")
             }
             return reasons + ["as master of epoch \(candidate.epoch) it does not serve yet: \(pendingInWords) under way"]
         case .following: break
         }
         if isInService { return [] }
-        if isClustered, !cluster.isBusUp { return reasons + ["has no bus"] }
+        if isClustered, !office.isBusUp { return reasons + ["has no bus"] }
         if cluster.id == 0 { reasons.append("has no number yet") }
         if let refusal = cluster.refusal { reasons.append("was refused at \(when(cluster.refusedAt)): \(refusal)") }
         if let ignored = cluster.detector.ignored, now < ignored.until {
@@ -190,7 +190,7 @@ extension TrackerNode {
                 "does not heed tracker \(ignored.life.id), which never answered, until \(when(ignored.until))")
         }
         if let since = cluster.detector.suspectingSince { return reasons + [suspicion(since, now, when)] }
-        guard let following = cluster.following else {
+        guard let following = office.following else {
             return reasons + ["follows nobody: misses a master from \(when(cluster.detector.silentAt)) on"]
         }
         if !following.isInstalled {
@@ -199,8 +199,8 @@ extension TrackerNode {
                     + when(following.since))
         }
         if cluster.transfer.isFetching { reasons.append("fetches the whole state \(transferInWords)") }
-        if following.isInstalled, state.index < cluster.servesFrom {
-            reasons.append("lacks entries up to \(cluster.servesFrom): it is at \(state.index)")
+        if following.isInstalled, state.index < office.servesFrom {
+            reasons.append("lacks entries up to \(office.servesFrom): it is at \(state.index)")
         }
         if !promise.isWhole { reasons.append("does not hold the whole state on its disk yet") }
         if following.epoch < promise.epoch {

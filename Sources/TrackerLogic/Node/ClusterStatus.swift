@@ -114,7 +114,7 @@ extension TrackerNode {
             switch phase {
             case .master: cluster.id
             case .following:
-                !cluster.detector.isSuspecting ? cluster.following.flatMap { $0.isInstalled ? $0.life.id : nil } : nil
+                !cluster.detector.isSuspecting ? office.following.flatMap { $0.isInstalled ? $0.life.id : nil } : nil
             case .restoring, .candidate, .draining, .failed, .stopped: nil
             }
         var trackers = cluster.neighbours.all.map { sight(of: $0, master, voters, now) }
@@ -123,8 +123,8 @@ extension TrackerNode {
             position: state.position, agreement: .same, isWhole: promise.isWhole,
             hasVote: promise.isWhole && voters.contains(cluster.id))
         trackers.insert(own, at: trackers.firstIndex { $0.life.id > cluster.id } ?? trackers.count)
-        let isWelcome = phase != .following || cluster.following?.isInstalled == true
-        let isInside = !isClustered || cluster.isBusUp && isWelcome
+        let isWelcome = phase != .following || office.following?.isInstalled == true
+        let isInside = !isClustered || office.isBusUp && isWelcome
         var status = ClusterStatus(
             life: life, mode: configuration.cluster?.mode, epoch: own.epoch, master: master,
             isServing: isClustered ? isInService : isServing, isFenced: !isInside, voters: voters,
@@ -133,7 +133,7 @@ extension TrackerNode {
         status.unlike = cluster.reports.unlike
         status.isFetching = cluster.transfer.isFetching || cluster.transfer.isWriting
         if isQuorumMode {
-            status.isForming = isBlank && !promise.isWhole && cluster.following == nil
+            status.isForming = isBlank && !promise.isWhole && office.following == nil
             status.neverHeard = voters.filter { $0 != cluster.id && !cluster.reports.everHeard.contains($0) }
         }
         return status

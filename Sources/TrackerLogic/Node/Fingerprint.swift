@@ -94,8 +94,7 @@ extension TrackerNode {
     ///
     /// - Parameter now: the node's monotonic clock.
     public func absorb(into print: inout Fingerprint, now: Instant) {
-        print.absorb(phaseNumber)
-        print.absorb(isServing)
+        office.absorb(into: &print, applied: state.index, now: now, retryPause: retryPause)
         print.absorb(promise.epoch)
         print.absorb(promise.incarnation)
         print.absorb(promise.secret.w0)
@@ -112,24 +111,12 @@ extension TrackerNode {
         absorbLog(&print)
         absorbGathering(&print)
         absorbCluster(&print, now)
-        absorbFollowing(&print, now)
+        absorbTransfer(&print)
         absorbNeighbours(&print, now)
         absorbBook(&print, now)
         absorbReads(&print)
         print.absorb(writes.count)
         for write in writes { absorb(write.kind, &print) }
-    }
-
-    private var phaseNumber: UInt64 {
-        switch phase {
-        case .restoring: 0
-        case .following: 1
-        case .candidate: 2
-        case .master: 3
-        case .draining: 4
-        case .failed: 5
-        case .stopped: 6
-        }
     }
 
     private func absorbElection(_ print: inout Fingerprint) {
@@ -182,17 +169,9 @@ extension TrackerNode {
 
     private func absorbCluster(_ print: inout Fingerprint, _ now: Instant) {
         print.absorb(cluster.id)
-        print.absorb(cluster.isBusUp)
         print.absorb(cluster.isBlank)
         print.absorb(candidate.nextRound(above: promise.epoch.round))
         if policy.election == .next { print.absorb(candidate.lastMaster) }
-        switch phase {
-        case .master: print.absorb(cluster.servesFrom)
-        default:
-            // Whoever is not welcomed yet is told anew; whoever has got there serves.
-            let isInstalled = cluster.following?.isInstalled == true
-            print.absorb(isInstalled && state.index < cluster.servesFrom ? cluster.servesFrom : 0)
-        }
         print.absorb(acceptor.fullFrom) { $0.absorb($1) }
         print.absorb(acceptor.awaitedBy) { $0.absorb($1) }
         cluster.detector.absorb(
@@ -217,14 +196,7 @@ extension TrackerNode {
         print.absorb(cluster.merge != nil)
     }
 
-    private func absorbFollowing(_ print: inout Fingerprint, _ now: Instant) {
-        print.absorb(cluster.following) { print, following in
-            print.absorb(following.life)
-            print.absorb(following.epoch)
-            print.absorb(following.isInstalled)
-            print.absorb(following.attempt)
-            print.absorb(following.fetchedAt.map { now - $0 < retryPause } ?? false)
-        }
+    private func absorbTransfer(_ print: inout Fingerprint) {
         print.absorb(cluster.transfer.source) { $0.absorb($1) }
         for chunk in cluster.transfer.chunks { print.absorb(chunk) { $0.absorb($1.bytes) } }
         for bytes in cluster.transfer.tail { print.absorb(bytes) }

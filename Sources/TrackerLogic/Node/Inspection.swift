@@ -70,8 +70,8 @@ extension TrackerNode {
 
     @inline(__always)
     private func inspection(knowing voters: [UInt32]) -> Inspection {
-        var isFenced = !cluster.isBusUp
-        if phase == .following, cluster.following?.isInstalled != true { isFenced = true }
+        var isFenced = !office.isBusUp
+        if phase == .following, office.following?.isInstalled != true { isFenced = true }
         return Inspection(
             life: life, role: clusterRole, leads: phase == .master ? candidate.epoch : nil, isServing: isInService,
             promised: promise.epoch, position: state.position, digest: state.digest,

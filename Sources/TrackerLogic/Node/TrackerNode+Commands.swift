@@ -16,7 +16,7 @@ extension TrackerNode {
         guard phase != .draining, phase != .stopped, phase != .failed else {
             return decline("the tracker is stopping, or has lost its disk", &effects)
         }
-        if let following = cluster.following, following.isInstalled, isClustered {
+        if let following = office.following, following.isInstalled, isClustered {
             return drop("this tracker follows tracker \(following.life.id): that one has to be asked", &effects)
         }
         if case .handOver(let id) = command { return handOver(to: id, now, &effects) }
@@ -162,9 +162,9 @@ extension TrackerNode {
         }
         switch phase {
         case .candidate, .master, .following:
-            phase = .draining
+            office.drain()
         case .restoring:
-            phase = .stopped
+            office.stop()
             effects.observations.append(.drained)
         case .failed:
             // Nobody waits, and nothing more can be written.

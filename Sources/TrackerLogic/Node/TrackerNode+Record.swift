@@ -170,7 +170,7 @@ extension TrackerNode {
     mutating func fail(_ now: ClockReading, _ effects: inout Effects) {
         guard phase != .failed else { return }
         let wasDraining = phase == .draining
-        phase = .failed
+        office.fail()
         storageFailure = .broken
         let waiting = (proposal?.waiting ?? []) + gathering.waiting
         effects.observations.append(.storageFailed(.broken, refused: waiting.count))

@@ -5,9 +5,7 @@
 /// A node alone is a cluster of one. Its announces take the same path as a cluster's: gathered into an entry, written
 /// to the log, voted for (by itself), committed, applied, and only then answered. There is no second path.
 ///
-///     restoring ── started ──► candidate ── own promise durable, elected ──► master ── drain ──► draining ──► stopped
-///                  │               ▲  │                                     │   │
-///     in a cluster └──► following ─┘  └── given up ──► following ◄─ deposed ┘   └─ disk broken ──► failed
+/// Which part it plays, `Office` knows.
 ///
 /// The machines it is made of lie in `Cluster/`; what binds them is in the extensions: `+Cluster` (the door for
 /// messages, and time), `+Suspicion` and `+Election` (who is master), `+Leading` and `+Following` (entries), `+Joining`
@@ -20,32 +18,13 @@ import Primitives
 import Wire
 
 public struct TrackerNode: Sendable, Equatable {
-    enum Phase: Sendable, Hashable {
-        /// Reads its record back. Can transition to: candidate.
-        case restoring
-        /// In a cluster: looks for a master, or follows one. Can transition to: candidate, stopped, failed.
-        case following
-        /// Waits for its candidate. Can transition to: master, following, draining, failed.
-        case candidate
-        /// Serves. Can transition to: following, draining, stopped, failed.
-        case master
-        /// Answers those that wait and takes nothing new. Can transition to: stopped, failed.
-        case draining
-        /// Has lost its disk: what was asked of it may or may not be written. Stays so.
-        case failed
-        /// Stays so.
-        case stopped
-    }
-
     public let configuration: NodeConfiguration
     /// Whether a majority of named members decides; asked several times a step.
     let isQuorumMode: Bool
     public internal(set) var state: ReplicatedState
     public internal(set) var counters = Counters()
 
-    var phase = Phase.restoring
-    /// Whether requests are heard: from the moment on when a master has the access rules that it was given.
-    var isServing = false
+    var office = Office()
     var acceptor: Acceptor
     var candidate = Candidate()
     var proposer = Proposer()
@@ -210,6 +189,13 @@ public struct TrackerNode: Sendable, Equatable {
         return !cluster.transfer.isFetching
     }
 
+    @inline(__always)
+    var phase: Office.Phase { office.phase }
+
+    /// Whether it is a master that has opened its doors.
+    @inline(__always)
+    var isServing: Bool { office.isServing }
+
     /// What this node has sworn.
     @inline(__always)
     var promise: Promise { acceptor.promise }
@@ -227,16 +213,10 @@ public struct TrackerNode: Sendable, Equatable {
     public var hasRoom: Bool { gathering.updateCount <= configuration.limits.updatesPerEntry / 2 }
 
     private mutating func start(_ now: ClockReading, _ effects: inout Effects) {
-        precondition(phase == .restoring, "a node starts once")
+        office.begin(inCluster: isClustered)
         settleLastRestored()
         restoredThrough = []
-        if isClustered {
-            phase = .following
-            startInCluster(now, &effects)
-        } else {
-            phase = .candidate
-            stand(&effects)
-        }
+        if isClustered { startInCluster(now, &effects) } else { stand(&effects) }
     }
 
     mutating func stand(_ effects: inout Effects) {
@@ -246,7 +226,7 @@ public struct TrackerNode: Sendable, Equatable {
     }
 
     mutating func becomeMaster(_ now: ClockReading) {
-        phase = .master
+        office.lead()
         candidate.lead()
         proposer.begin(sentAt: candidate.askedAt)
         clock.start(from: state.time, now: now)
@@ -258,8 +238,8 @@ public struct TrackerNode: Sendable, Equatable {
     /// they forbid could slip in.
     private mutating func beginServing(_ now: ClockReading, _ effects: inout Effects) {
         guard phase == .master, !isServing, !isAccessChanging, !isBeginningEmpty else { return }
-        guard !isClustered || state.index >= cluster.servesFrom || has(.forwardedTooEarly) else { return }
-        isServing = true
+        guard !isClustered || state.index >= office.servesFrom || has(.forwardedTooEarly) else { return }
+        office.openDoors()
         forgetStop()
         effects.observations.append(.becameMaster(candidate.epoch))
         // Those who have been waiting for a master are heard at once.
@@ -362,7 +342,7 @@ public struct TrackerNode: Sendable, Equatable {
     }
 
     mutating func stop(_ effects: inout Effects) {
-        phase = .stopped
+        office.stop()
         effects.observations.append(.drained)
     }
 }
