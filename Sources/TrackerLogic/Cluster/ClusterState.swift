@@ -40,16 +40,8 @@ struct ClusterState: Sendable, Equatable {
     var overflow: [Forwarded] = []
     /// Answers that go to other trackers at the end of the step.
     var outbox: [Outgoing] = []
-    /// Whom the master is making way for, and until when.
-    var handover: Handover?
-    /// When an orderly stop is to be over.
-    var leavesAt: Instant?
-    /// Whether all the others are to stop as well.
-    var stopsAll = false
-    /// How the last life ended.
-    var lastStop = LastStop.forgotten
-    /// Whether this master has emptied the swarms as it came into office.
-    var hasBegunEmpty = false
+    var handover = Handover()
+    var departure = Departure()
     /// Whether it was refused, and has said so.
     var refusal: JoinRefusal?
     var refusedAt = Instant(nanoseconds: 0)
@@ -66,13 +58,6 @@ struct ClusterState: Sendable, Equatable {
     struct Outgoing: Sendable, Hashable {
         var life: Life
         var answer: AnsweredRequest
-    }
-
-    struct Handover: Sendable, Hashable {
-        var to: Life
-        var until: Instant
-        /// When it was last told so.
-        var announcedAt: Instant?
     }
 
     init(_ configuration: NodeConfiguration, isKeyed: Bool, maxRequests: Int, isBlank: Bool, seed: UInt64) {

@@ -202,7 +202,7 @@ extension TrackerNode {
         guard phase == .following, let following = office.following, following.life == sender,
             following.epoch == epoch, following.isInstalled, promise.epoch == epoch, mayVote
         else { return }
-        forgetStop()
+        cluster.departure.forget()
         send(.confirmed(round: round), to: sender, &effects)
     }
 

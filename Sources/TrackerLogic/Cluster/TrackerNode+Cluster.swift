@@ -285,7 +285,7 @@ extension TrackerNode {
     @inline(__always)
     var clusterDeadline: Instant? {
         guard isClustered else { return nil }
-        var deadline = earliest(log.writesResumeAt, cluster.leavesAt)
+        var deadline = earliest(log.writesResumeAt, cluster.departure.leavesAt)
         guard office.isBusUp else { return deadline }
         deadline = earliest(deadline, earliest(cluster.tickAt, cluster.keepaliveAt))
         deadline = earliest(deadline, cluster.neighbours.silenceDeadline(policy.detectionTime))
@@ -293,7 +293,7 @@ extension TrackerNode {
         case .following:
             deadline = earliest(earliest(deadline, handOnDeadline), earliest(cluster.detector.standsAt, cluster.detector.deadline))
         case .candidate: deadline = earliest(deadline, candidate.givesUpAt)
-        case .master: deadline = earliest(deadline, cluster.handover?.until)
+        case .master: deadline = earliest(deadline, cluster.handover.deadline)
         case .restoring, .draining, .failed, .stopped: break
         }
         return deadline

@@ -52,7 +52,7 @@ extension TrackerNode {
 
     private func voterAnswer(_ pending: LoggedEntry?) -> VoterAnswer {
         VoterAnswer(
-            position: state.position, pending: pending?.bytes ?? [], leftInOrder: cluster.lastStop.isInOrder)
+            position: state.position, pending: pending?.bytes ?? [], leftInOrder: cluster.departure.wasInOrder)
     }
 
     mutating func abandonElection(_ now: ClockReading) {
@@ -92,7 +92,7 @@ extension TrackerNode {
             return
         case .isNew: break
         }
-        if !isQuorumMode, isContent(now), cluster.handover?.to != sender, !office.follows(sender) { return }
+        if !isQuorumMode, isContent(now), cluster.handover.heir != sender, !office.follows(sender) { return }
         switch phase {
         case .master: stepDown(.superseded(epoch), now, &effects)
         case .candidate: abandonElection(now)
@@ -163,7 +163,7 @@ extension TrackerNode {
         becomeMaster(now)
         candidate.note(master: cluster.id)
         cluster.detector.isFollowed(now: now.monotonic)
-        cluster.handover = nil
+        cluster.handover.cancel()
         cluster.reads.removeAll()
         office.serve(from: state.index + (inherited == nil ? 0 : 1))
         cluster.neighbours.beginEpoch()
@@ -225,7 +225,7 @@ extension TrackerNode {
         cluster.reads.removeAll()
         cluster.outbox = []
         cluster.overflow = []
-        cluster.handover = nil
+        cluster.handover.cancel()
         cluster.merge = nil
         cluster.detector.expectMaster(from: now.monotonic)
         dropCommands("this tracker is no longer master: ask again", &effects)

@@ -102,7 +102,7 @@ extension TrackerNode {
     }
 
     private mutating func sendOK(_ ballot: Ballot, to master: Life, _ effects: inout Effects) {
-        forgetStop(votingFor: ballot.index)
+        cluster.departure.votes(for: ballot.index)
         send(.ok(ballot), to: master, &effects)
     }
 

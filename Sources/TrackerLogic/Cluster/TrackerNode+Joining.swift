@@ -31,7 +31,7 @@ extension TrackerNode {
         return .hello(
             Hello(
                 position: state.position, isWhole: promise.isWhole, isBlank: isBlank, heard: heard,
-                leftInOrder: cluster.lastStop.isInOrder, settings: cluster.settings))
+                leftInOrder: cluster.departure.wasInOrder, settings: cluster.settings))
     }
 
     /// Whether it remembers nothing: no promise, no entry.
@@ -135,7 +135,7 @@ extension TrackerNode {
             // It has no vote in this history.
             cluster.neighbours[place].installedIn = .zero
             // What a cluster that has stopped in good order knew of swarms went with it, whoever knew most of it.
-            let hasSwarms = !(leftInOrder && cluster.hasBegunEmpty)
+            let hasSwarms = !(leftInOrder && cluster.departure.hasBegunEmpty)
             return beginMerge(sender, position, hasSwarms: hasSwarms, now, &effects)
         }
         let needsTransfer =
@@ -208,7 +208,11 @@ extension TrackerNode {
             return sayHello(to: sender, now, &effects)
         }
         office.welcomed(attempt: welcome.position.index == state.index ? welcome.attempt : nil)
-        noteStop(welcome)
+        if welcome.beginsEmpty {
+            cluster.departure.welcomed(servesFrom: welcome.servesFrom)
+        } else {
+            cluster.departure.forget()
+        }
         cluster.detector.expectMaster(from: now.monotonic)
         candidate.note(master: sender.id)
         candidate.wasWelcomed()

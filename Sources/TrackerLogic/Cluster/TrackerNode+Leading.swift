@@ -58,7 +58,7 @@ extension TrackerNode {
     // MARK: - Proposing
 
     private mutating func proposeInCluster(_ now: ClockReading, _ effects: inout Effects) {
-        guard proposer.isIdle, case nil = log.pending, cluster.handover == nil else { return }
+        guard proposer.isIdle, case nil = log.pending, !cluster.handover.isUnderWay else { return }
         guard hasPhaseOne else {
             if proposer.asksAgain(now: now.monotonic, pause: retryPause) {
                 broadcast(.election, epoch: candidate.epoch, &effects)
@@ -250,31 +250,32 @@ extension TrackerNode {
     /// Makes way for a tracker that the policy prefers, when that has been in step for some keepalives
     /// (rule 6).
     private mutating func attendToHandover(_ now: ClockReading, _ effects: inout Effects) {
-        if let handover = cluster.handover {
-            guard now.monotonic < handover.until else {
-                // It has not taken the role: this node keeps it, and does not offer it again for a while.
-                if let place = cluster.neighbours.place(of: handover.to.id) {
-                    cluster.neighbours[place].inStepSince = now.monotonic
-                }
-                cluster.handover = nil
-                return
+        if let heir = cluster.handover.isRefused(now: now.monotonic) {
+            // It has not taken the role: this node keeps it, and does not offer it again for a while.
+            if let place = cluster.neighbours.place(of: heir.id) {
+                cluster.neighbours[place].inStepSince = now.monotonic
             }
-            let isDue = handover.announcedAt.map { now.monotonic - $0 >= retryPause } ?? true
-            guard isDue, proposer.isIdle, log.pending == nil else { return }
-            // It takes the role only once it knows all that is decided.
-            if proposer.takeCommit() {
-                broadcast(.commit(at: state.position), epoch: candidate.epoch, &effects)
-            } else if handover.announcedAt != nil {
-                send(.commit(at: state.position), to: handover.to, epoch: candidate.epoch, &effects)
-            }
-            cluster.handover?.announcedAt = now.monotonic
-            send(.handover, to: handover.to, epoch: candidate.epoch, &effects)
             return
         }
-        guard isServing, cluster.merge == nil, cluster.leavesAt == nil, !hasCommands else { return }
+        if let heir = cluster.handover.heir { return announceHandover(to: heir, now, &effects) }
+        guard isServing, cluster.merge == nil, !cluster.departure.isLeaving, !hasCommands else { return }
         guard let heir = preferredInStep, let since = heir.inStepSince, now.monotonic - since >= policy.keepalive * 4
         else { return }
         beginHandover(to: heir.life, now)
+    }
+
+    /// Tells the heir to stand, when it knows all that is decided.
+    private mutating func announceHandover(to heir: Life, _ now: ClockReading, _ effects: inout Effects) {
+        guard cluster.handover.isDue(now: now.monotonic, pause: retryPause), proposer.isIdle, log.pending == nil else {
+            return
+        }
+        let wasAnnounced = cluster.handover.announce(now: now.monotonic)
+        if proposer.takeCommit() {
+            broadcast(.commit(at: state.position), epoch: candidate.epoch, &effects)
+        } else if wasAnnounced {
+            send(.commit(at: state.position), to: heir, epoch: candidate.epoch, &effects)
+        }
+        send(.handover, to: heir, epoch: candidate.epoch, &effects)
     }
 
     /// Of those in step whom the policy prefers to this master, the one that it prefers to all.
@@ -298,7 +299,7 @@ extension TrackerNode {
     }
 
     mutating func beginHandover(to life: Life, _ now: ClockReading) {
-        cluster.handover = ClusterState.Handover(to: life, until: now.monotonic + policy.detectionTime)
+        cluster.handover.begin(to: life, until: now.monotonic + policy.detectionTime)
     }
 
     mutating func handoverReceived(_ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects) {

@@ -42,7 +42,7 @@ extension TrackerNode {
     /// what it knows lets the others go on.
     @inline(__always)
     var mayAnswer: Bool {
-        promise.isWhole && cluster.id != 0 && cluster.refusal == nil && cluster.lastStop != .recalling
+        promise.isWhole && cluster.id != 0 && cluster.refusal == nil && !cluster.departure.isRecalling
     }
 
     // MARK: - The master

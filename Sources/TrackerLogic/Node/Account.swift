@@ -156,8 +156,8 @@ extension TrackerNode {
             let purpose = newcomers.isEmpty ? "for reads" : "to let in \(newcomers)"
             waits.append("word that it is master still, \(purpose)")
         }
-        if let handover = cluster.handover {
-            waits.append("tracker \(handover.to.id) to take the role, until \(when(handover.until))")
+        if let heir = cluster.handover.heir, let until = cluster.handover.deadline {
+            waits.append("tracker \(heir.id) to take the role, until \(when(until))")
         }
         if let merge = cluster.merge { waits.append("what tracker \(merge.source.id) knew beside (merge)") }
         if !writes.isEmpty { waits.append("\(writes.count) writes") }

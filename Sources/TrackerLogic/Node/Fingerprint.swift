@@ -99,8 +99,7 @@ extension TrackerNode {
         print.absorb(promise.incarnation)
         print.absorb(promise.secret.w0)
         print.absorb(promise.isWhole)
-        print.absorb(cluster.lastStop != .forgotten)
-        print.absorb(cluster.lastStop.isInOrder)
+        cluster.departure.absorb(into: &print)
         print.absorb(acceptor.durableEpoch)
         print.absorb(state.position)
         print.absorb(state.digest)
@@ -184,14 +183,8 @@ extension TrackerNode {
         print.absorb(cluster.transfer.isWriting)
         print.absorb(acceptor.isConfirming)
         print.absorb(cluster.refusal) { $0.absorb(UInt64($1.rawValue)) }
-        print.absorb(cluster.handover) { print, handover in
-            print.absorb(handover.to)
-            print.absorb(handover.announcedAt != nil)
-        }
+        cluster.handover.absorb(into: &print)
         print.absorb(cluster.outbox.count)
-        print.absorb(cluster.leavesAt != nil)
-        print.absorb(cluster.stopsAll)
-        print.absorb(cluster.hasBegunEmpty)
         print.absorb(cluster.mergedChains.count)
         print.absorb(cluster.merge != nil)
     }

@@ -76,7 +76,7 @@ extension TrackerNode {
             life: life, role: clusterRole, leads: phase == .master ? candidate.epoch : nil, isServing: isInService,
             promised: promise.epoch, position: state.position, digest: state.digest,
             pending: log.pending?.header.ballot ?? cluster.lastRestored?.header.ballot, isWhole: promise.isWhole,
-            isFenced: isFenced, isHandingOver: cluster.handover != nil, waitingRequests: cluster.book.count,
+            isFenced: isFenced, isHandingOver: cluster.handover.isUnderWay, waitingRequests: cluster.book.count,
             tailCount: log.tailCount, tailByteCount: log.tailByteCount, voters: self.voters(knowing: voters))
     }
 

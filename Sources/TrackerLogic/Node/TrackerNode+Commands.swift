@@ -157,7 +157,7 @@ extension TrackerNode {
     mutating func drain(_ now: ClockReading, _ effects: inout Effects) {
         dropCommands("the tracker stopped before it was carried out", &effects)
         if isClustered, phase == .following || phase == .candidate || phase == .master {
-            if cluster.leavesAt == nil { leave(now, &effects) }
+            if !cluster.departure.isLeaving { leave(now, &effects) }
             return
         }
         switch phase {

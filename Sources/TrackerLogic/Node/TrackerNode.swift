@@ -240,7 +240,7 @@ public struct TrackerNode: Sendable, Equatable {
         guard phase == .master, !isServing, !isAccessChanging, !isBeginningEmpty else { return }
         guard !isClustered || state.index >= office.servesFrom || has(.forwardedTooEarly) else { return }
         office.openDoors()
-        forgetStop()
+        cluster.departure.forget()
         effects.observations.append(.becameMaster(candidate.epoch))
         // Those who have been waiting for a master are heard at once.
         if isClustered { attendToCluster(now, &effects) }
