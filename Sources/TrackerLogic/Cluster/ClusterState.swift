@@ -25,9 +25,7 @@ struct ClusterState: Sendable, Equatable {
     /// Whether the master is there, or this master's quorum.
     var detector: FailureDetector
 
-    /// The next quarter of a keepalive.
-    var tickAt: Instant?
-    var keepaliveAt = Instant(nanoseconds: 0)
+    var timers = Timers()
     /// When requests were last handed on.
     var handedOnAt = Instant(nanoseconds: 0)
     /// In a group: requests that were answered without an entry, in this step.

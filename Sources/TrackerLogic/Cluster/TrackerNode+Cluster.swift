@@ -31,8 +31,7 @@ extension TrackerNode {
         guard isClustered, !office.isBusUp else { return }
         office.busConnected()
         cluster.detector.expectMaster(from: now.monotonic)
-        cluster.tickAt = now.monotonic
-        cluster.keepaliveAt = now.monotonic
+        cluster.timers.begin(now: now.monotonic)
     }
 
     /// Without its bus a node is blind: it answers nobody until it is back and caught up, for else a dead broker would
@@ -45,7 +44,7 @@ extension TrackerNode {
         cluster.transfer.cancel()
         cluster.neighbours.forgetAll()
         cluster.detector.stopSuspecting()
-        cluster.tickAt = nil
+        cluster.timers.end()
         effects.observations.append(.fenced)
     }
 
@@ -111,7 +110,7 @@ extension TrackerNode {
             cluster.reports.note(sender.id)
             proposer.forgetVotes(of: sender.id)
             // Others are to know of this one soon.
-            cluster.keepaliveAt = min(cluster.keepaliveAt, now.monotonic)
+            cluster.timers.hurryKeepalive(now: now.monotonic)
         case .taken:
             refuseNamesake(message, &effects)
             return
@@ -216,7 +215,7 @@ extension TrackerNode {
         let gone = cluster.neighbours.markSilent(now: now.monotonic, detectionTime: policy.detectionTime)
         for id in gone { effects.observations.append(.trackerDown(id)) }
         attendToMaster(now, &effects)
-        if let due = cluster.tickAt, due <= now.monotonic { tick(now, &effects) }
+        if cluster.timers.takeRetry(now: now.monotonic, pause: retryPause) { tick(now, &effects) }
         if phase == .following { pumpRequests(now, &effects) }
         switch phase {
         case .master: lead(now, &effects)
@@ -232,7 +231,6 @@ extension TrackerNode {
     }
 
     private mutating func tick(_ now: ClockReading, _ effects: inout Effects) {
-        cluster.tickAt = now.monotonic + retryPause
         if !acceptor.isDurable, !writes.contains(where: \.isPromise), phase == .following {
             // It could not be written when it was made; without, there is no vote.
             persistPromise(&effects)
@@ -276,27 +274,8 @@ extension TrackerNode {
     }
 
     private mutating func sayKeepalive(_ now: ClockReading, _ effects: inout Effects) {
-        guard cluster.keepaliveAt <= now.monotonic else { return }
-        cluster.keepaliveAt = now.monotonic + policy.keepalive
+        guard cluster.timers.takeKeepalive(now: now.monotonic, interval: policy.keepalive) else { return }
         if cluster.id != 0 { broadcast(keepalive, &effects) }
-    }
-
-    /// When a node on a bus wants to be woken.
-    @inline(__always)
-    var clusterDeadline: Instant? {
-        guard isClustered else { return nil }
-        var deadline = earliest(log.writesResumeAt, cluster.departure.leavesAt)
-        guard office.isBusUp else { return deadline }
-        deadline = earliest(deadline, earliest(cluster.tickAt, cluster.keepaliveAt))
-        deadline = earliest(deadline, cluster.neighbours.silenceDeadline(policy.detectionTime))
-        switch phase {
-        case .following:
-            deadline = earliest(earliest(deadline, handOnDeadline), earliest(cluster.detector.standsAt, cluster.detector.deadline))
-        case .candidate: deadline = earliest(deadline, candidate.givesUpAt)
-        case .master: deadline = earliest(deadline, cluster.handover.deadline)
-        case .restoring, .draining, .failed, .stopped: break
-        }
-        return deadline
     }
 
     // MARK: - Failing

@@ -229,6 +229,6 @@ extension TrackerNode {
         cluster.merge = nil
         cluster.detector.expectMaster(from: now.monotonic)
         dropCommands("this tracker is no longer master: ask again", &effects)
-        cluster.keepaliveAt = min(cluster.keepaliveAt, now.monotonic)
+        cluster.timers.hurryKeepalive(now: now.monotonic)
     }
 }

@@ -89,7 +89,7 @@ extension TrackerNode {
             cluster.neighbours[place].voteAwaitedSince = now.monotonic
             cluster.neighbours[place].voteAskedAt = now.monotonic
         }
-        cluster.keepaliveAt = now.monotonic + policy.keepalive
+        cluster.timers.postponeKeepalive(now: now.monotonic, interval: policy.keepalive)
         writeLog(now, &effects)
         if has(.ownVoteBeforeDurable) { proposer.okReceived(from: cluster.id, entry.header.ballot) }
     }

@@ -137,7 +137,7 @@ extension TrackerNode {
     /// Before anything else: whether the master, or this master's quorum, was silent for too long.
     mutating func noticeSilence(_ now: ClockReading, _ effects: inout Effects) {
         guard office.isBusUp else { return }
-        if isGroup, let due = cluster.tickAt, now.monotonic - due >= policy.detectionTime {
+        if isGroup, cluster.timers.lateness(now: now.monotonic) >= policy.detectionTime {
             // This process was held up. What has piled up in its sockets the others have answered long ago.
             cluster.deafUntil = now.monotonic + retryPause
         }

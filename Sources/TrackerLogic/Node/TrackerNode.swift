@@ -162,28 +162,7 @@ public struct TrackerNode: Sendable, Equatable {
     public var nextDeadline: Instant? { deadline }
 
     @inline(__always)
-    var deadline: Instant? {
-        let own: Instant?
-        switch phase {
-        // While an entry is under way, its completion comes first.
-        case .master: own = earliest(earliest(sweep.deadline, snapshotDeadline), commandDeadline)
-        case .candidate: own = standAgainAt
-        case .following: own = snapshotDeadline
-        case .restoring, .draining, .failed, .stopped: return nil
-        }
-        return earliest(own, clusterDeadline)
-    }
-
-    /// A snapshot must not run ahead of the log on the disk.
-    @inline(__always)
-    private var snapshotDeadline: Instant? { maySnapshot ? snapshotter.deadline : nil }
-
-    /// On a bus, commands go on with the next tick.
-    @inline(__always)
-    private var commandDeadline: Instant? { proposer.isIdle && !isClustered ? commandsResumeAt : nil }
-
-    @inline(__always)
-    private var maySnapshot: Bool {
+    var maySnapshot: Bool {
         if !isClustered { return true }
         guard log.durableThrough >= state.index || has(.snapshotAheadOfLog), promise.isWhole else { return false }
         return !cluster.transfer.isFetching
