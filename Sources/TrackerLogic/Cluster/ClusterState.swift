@@ -11,7 +11,7 @@ struct ClusterState: Sendable, Equatable {
     let settings: SettingsPrint
     /// What the others say of themselves.
     var reports = Reports()
-    var book: RequestBook
+    var requests: RequestRouter
     var reads = ReadConfirmation()
     var transfer = StateTransfer()
     var merge: MergeWork?
@@ -26,18 +26,6 @@ struct ClusterState: Sendable, Equatable {
     var detector: FailureDetector
 
     var timers = Timers()
-    /// When requests were last handed on.
-    var handedOnAt = Instant(nanoseconds: 0)
-    /// In a group: requests that were answered without an entry, in this step.
-    var settledKeys: [UInt64] = []
-    /// In a group: the last requests that were settled, so that what a slave hands on late is not answered again.
-    var recentKeys = RecentKeys()
-    /// In a group: until when this tracker does not heed what its sockets hold, for it may be old.
-    var deafUntil = Instant(nanoseconds: 0)
-    /// Requests of other trackers' clients that the next entry is to take up.
-    var overflow: [Forwarded] = []
-    /// Answers that go to other trackers at the end of the step.
-    var outbox: [Outgoing] = []
     var handover = Handover()
     var departure = Departure()
     /// Whether it was refused, and has said so.
@@ -48,21 +36,11 @@ struct ClusterState: Sendable, Equatable {
     /// While reading back: the last entry so far, which may not have been decided.
     var lastRestored: LoggedEntry?
 
-    struct Forwarded: Sendable, Hashable {
-        var life: Life
-        var request: ForwardedRequest
-    }
-
-    struct Outgoing: Sendable, Hashable {
-        var life: Life
-        var answer: AnsweredRequest
-    }
-
     init(_ configuration: NodeConfiguration, isKeyed: Bool, maxRequests: Int, isBlank: Bool, seed: UInt64) {
         id = configuration.id
         settings = SettingsPrint(configuration)
         self.isBlank = isBlank
-        book = RequestBook(isKeyed: isKeyed, maxCount: maxRequests)
+        requests = RequestRouter(isKeyed: isKeyed, maxCount: maxRequests)
         random = RandomStream(seed: seed, stream: 2)
         detector = FailureDetector(detectionTime: configuration.cluster?.detectionTime ?? .zero)
     }

@@ -14,14 +14,14 @@ extension TrackerNode {
     ) {
         if owner == Tickets.group {
             rememberSettled(ticket.number, now)
-            guard let number = cluster.book.find(key: ticket.number),
-                let request = cluster.book.remove(number)
+            guard let number = cluster.requests.book.find(key: ticket.number),
+                let request = cluster.requests.book.remove(number)
             else { return }
             // All hear; the master answers. The entry is its own, or one that it found undecided.
             if phase == .master || request.waiting.clientRequest != nil || has(.twoRepliers) {
                 answer(request.waiting, update, outcome, &effects)
             }
-        } else if owner == life, let request = cluster.book.remove(ticket.number) {
+        } else if owner == life, let request = cluster.requests.book.remove(ticket.number) {
             answer(request.waiting, update, outcome, &effects)
         }
     }
@@ -33,8 +33,8 @@ extension TrackerNode {
         let isGroups = owner == Tickets.group
         if isGroups { rememberSettled(ticket.number, now) }
         guard isGroups || owner == life,
-            let number = isGroups ? cluster.book.find(key: ticket.number) : ticket.number,
-            let request = cluster.book.remove(number)
+            let number = isGroups ? cluster.requests.book.find(key: ticket.number) : ticket.number,
+            let request = cluster.requests.book.remove(number)
         else { return }
         if isGroups, phase != .master, request.waiting.clientRequest == nil { return }
         refuse(request.waiting, .notStored, now, &effects)
@@ -53,7 +53,7 @@ extension TrackerNode {
         _ answer: AnsweredRequest, to owner: Life, _ now: ClockReading, _ effects: inout Effects
     ) {
         if owner == Tickets.group {
-            guard let number = cluster.book.find(key: answer.number) else { return }
+            guard let number = cluster.requests.book.find(key: answer.number) else { return }
             noteSettled(answer.number, now)
             settle(AnsweredRequest(number: number, content: answer.content), now, &effects)
         } else if owner == life {
@@ -66,7 +66,7 @@ extension TrackerNode {
                 case .refusal: cluster.neighbours[place].remember(answer)
                 }
             }
-            cluster.outbox.append(ClusterState.Outgoing(life: owner, answer: answer))
+            cluster.requests.send(answer, to: owner)
         }
     }
 
@@ -78,7 +78,7 @@ extension TrackerNode {
             // The master has answered these: nobody else is to.
             for answer in answers {
                 rememberSettled(answer.number, now)
-                if let number = cluster.book.find(key: answer.number) { cluster.book.remove(number) }
+                if let number = cluster.requests.book.find(key: answer.number) { cluster.requests.book.remove(number) }
             }
             return
         }
@@ -89,33 +89,30 @@ extension TrackerNode {
     /// In a group, the others keep what they heard until they know it answered.
     mutating func noteSettled(_ key: UInt64, _ now: ClockReading) {
         guard isGroup else { return }
-        cluster.settledKeys.append(key)
+        cluster.requests.noteSettled(key)
         rememberSettled(key, now)
     }
 
     private mutating func rememberSettled(_ key: UInt64, _ now: ClockReading) {
-        cluster.recentKeys.insert(key, at: state.index, now: now.monotonic)
+        cluster.requests.remember(key, at: state.index, now: now.monotonic)
     }
 
     /// Sends answers to the trackers whose clients they are for, one message each.
     mutating func sendOutbox(_ effects: inout Effects) {
-        while let first = cluster.outbox.first {
-            let answers = cluster.outbox.filter { $0.life == first.life }.map(\.answer)
-            cluster.outbox.removeAll { $0.life == first.life }
-            send(.answered(answers), to: first.life, epoch: candidate.epoch, &effects)
+        while let (life, answers) = cluster.requests.takeAnswers() {
+            send(.answered(answers), to: life, epoch: candidate.epoch, &effects)
         }
     }
 
     /// Tells the group what was answered without an entry.
     mutating func tellSettled(_ effects: inout Effects) {
-        guard !cluster.settledKeys.isEmpty else { return }
-        let answers = cluster.settledKeys.map { AnsweredRequest(number: $0, content: .counts([])) }
-        cluster.settledKeys.removeAll(keepingCapacity: true)
+        let answers = cluster.requests.takeSettled()
+        guard !answers.isEmpty else { return }
         if phase == .master { broadcast(.answered(answers), epoch: candidate.epoch, &effects) }
     }
 
     mutating func settle(_ answer: AnsweredRequest, _ now: ClockReading, _ effects: inout Effects) {
-        guard let request = cluster.book.remove(answer.number) else { return }
+        guard let request = cluster.requests.book.remove(answer.number) else { return }
         switch answer.content {
         case .refusal(let number):
             guard let refusal = Refusal(rawValue: number) else { return }

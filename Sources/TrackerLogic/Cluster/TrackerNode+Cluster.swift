@@ -22,7 +22,7 @@ extension TrackerNode {
 
     mutating func startInCluster(_ now: ClockReading, _ effects: inout Effects) {
         snapshotter.start(now: now.monotonic, hasEntries: state.index > 0)
-        cluster.recentKeys.insert(state.settled, through: state.index, now: now.monotonic)
+        cluster.requests.recentKeys.insert(state.settled, through: state.index, now: now.monotonic)
         effects.observations.append(.fenced)
         recallStop(&effects)
     }
@@ -247,7 +247,7 @@ extension TrackerNode {
             askToJoin(now, &effects)
             continueTransfer(now, &effects)
             if let following = office.following, following.isInstalled {
-                cluster.book.unhand(sentBefore: now.monotonic + .zero - policy.keepalive, epoch: following.epoch)
+                cluster.requests.book.unhand(sentBefore: now.monotonic + .zero - policy.keepalive, epoch: following.epoch)
             }
         case .master: continueMerge(now, &effects)
         case .candidate, .restoring, .draining, .failed, .stopped: break
@@ -257,7 +257,7 @@ extension TrackerNode {
     /// Forgets requests whose clients have asked again by now.
     mutating func dropStaleRequests(_ now: ClockReading, _ effects: inout Effects) {
         let leading = phase == .master ? candidate.epoch : nil
-        for request in cluster.book.removeStale(now: now.monotonic, leading: leading) {
+        for request in cluster.requests.book.removeStale(now: now.monotonic, leading: leading) {
             // Whoever is no master of a group cannot tell what its master has answered.
             if !isGroup || phase == .master { counters.timedOut += 1 }
             if let id = request.waiting.clientRequest {
@@ -284,7 +284,7 @@ extension TrackerNode {
     mutating func failInCluster(_ now: ClockReading, _ effects: inout Effects) {
         if candidate.isLeading { effects.observations.append(.steppedDown(candidate.epoch, .diskBroken)) }
         candidate.giveUp()
-        for request in cluster.book.removeAll() { refuse(request.waiting, .storageFailed, now, &effects) }
+        for request in cluster.requests.book.removeAll() { refuse(request.waiting, .storageFailed, now, &effects) }
         if office.isBusUp { broadcast(.leave, &effects) }
         office.unfollow()
         cluster.reads.removeAll()

@@ -223,8 +223,7 @@ extension TrackerNode {
         gathering = Gathering()
         backlog = []
         cluster.reads.removeAll()
-        cluster.outbox = []
-        cluster.overflow = []
+        cluster.requests.leaveOffice()
         cluster.handover.cancel()
         cluster.merge = nil
         cluster.detector.expectMaster(from: now.monotonic)

@@ -22,20 +22,20 @@ extension TrackerNode {
     /// Takes up what is booked, as master; sends it on, as slave.
     mutating func pumpRequests(_ now: ClockReading, _ effects: inout Effects) {
         guard isInService else { return }
-        if phase == .master, !cluster.overflow.isEmpty { takeUpOverflow(now, &effects) }
-        guard !cluster.book.isEmpty else { return }
+        if phase == .master, cluster.requests.hasOverflow { takeUpOverflow(now, &effects) }
+        guard !cluster.requests.book.isEmpty else { return }
         if phase == .master { takeUpBooked(now, &effects) } else { sendOnBooked(now, &effects) }
     }
 
     mutating func takeUpBooked(_ now: ClockReading, _ effects: inout Effects) {
-        while let number = cluster.book.nextUnhanded(candidate.epoch), let request = cluster.book[number] {
+        while let number = cluster.requests.book.nextUnhanded(candidate.epoch), let request = cluster.requests.book[number] {
             guard gathering.updateCount < configuration.limits.updatesPerEntry else { return }
             if isGroup, request.isGroupsRead, now.monotonic - request.heardAt > policy.detectionTime * 2 {
                 // The last master will have answered it long ago.
-                cluster.book.remove(number)
+                cluster.requests.book.remove(number)
                 continue
             }
-            cluster.book.hand(number, candidate.epoch, now: now.monotonic)
+            cluster.requests.book.hand(number, candidate.epoch, now: now.monotonic)
             let life = isGroup ? Tickets.group : self.life
             let name = isGroup ? request.key : number
             take(
@@ -45,19 +45,19 @@ extension TrackerNode {
     }
 
     mutating func sendOnBooked(_ now: ClockReading, _ effects: inout Effects) {
-        guard let following = office.following, now.monotonic - cluster.handedOnAt >= policy.handOnPause else {
+        guard let following = office.following, cluster.requests.handsOnAt(pause: policy.handOnPause) <= now.monotonic else {
             return
         }
         var requests: [ForwardedRequest] = []
-        while let number = cluster.book.nextUnhanded(following.epoch), let request = cluster.book[number] {
+        while let number = cluster.requests.book.nextUnhanded(following.epoch), let request = cluster.requests.book[number] {
             if isGroup, now.monotonic - request.heardAt < policy.keepalive, request.waiting.clientRequest == nil {
                 // The master will have heard it too; only what it seems to have missed is sent on.
                 break
             }
-            cluster.book.hand(number, following.epoch, now: now.monotonic)
+            cluster.requests.book.hand(number, following.epoch, now: now.monotonic)
             if isGroup, request.isGroupsRead, !has(.twoConnectors) { continue }
             if !isGroup || has(.twoConnectors), request.kind == .connect {
-                cluster.book.remove(number)
+                cluster.requests.book.remove(number)
                 connect(request.waiting.transactionID, request.waiting, now, &effects)
                 continue
             }
@@ -72,9 +72,9 @@ extension TrackerNode {
             if requests.count == forwardCount { break }
         }
         guard !requests.isEmpty else { return }
-        if policy.handOnPause > .zero { cluster.handedOnAt = now.monotonic }
+        cluster.requests.handedOn(now: now.monotonic, pause: policy.handOnPause)
         let index = isGroup ? state.index : 0
-        send(.forward(requests, floor: cluster.book.floor, index: index), to: following.life, &effects)
+        send(.forward(requests, floor: cluster.requests.book.floor, index: index), to: following.life, &effects)
     }
 
     /// When what waits to be handed on is due.
@@ -82,10 +82,10 @@ extension TrackerNode {
     /// In a group it is at the next quarter of a keepalive.
     @inline(__always)
     var handOnDeadline: Instant? {
-        guard !isGroup, !cluster.book.isEmpty, let following = office.following,
-            cluster.book.hasUnhanded(following.epoch), isInService
+        guard !isGroup, !cluster.requests.book.isEmpty, let following = office.following,
+            cluster.requests.book.hasUnhanded(following.epoch), isInService
         else { return nil }
-        return cluster.handedOnAt + policy.handOnPause
+        return cluster.requests.handsOnAt(pause: policy.handOnPause)
     }
 
     mutating func forwardReceived(
@@ -102,18 +102,18 @@ extension TrackerNode {
                 takeForGroup(request, bytes, from: sender, knowing: index, now, &effects)
                 continue
             }
-            guard cluster.overflow.count < configuration.limits.waitingRequests else { return }
+            guard cluster.requests.hasRoom(configuration.limits.waitingRequests) else { return }
             guard cluster.neighbours[place].seen.insert(request.number) || has(.redeliveredTwice) else {
                 // It is under way, or an old copy; or it was refused, and the answer was lost.
                 if let refusal = cluster.neighbours[place].refused.first(where: { $0.number == request.number }) {
-                    cluster.outbox.append(ClusterState.Outgoing(life: sender, answer: refusal))
+                    cluster.requests.send(refusal, to: sender)
                 }
                 continue
             }
-            if gathering.updateCount < configuration.limits.updatesPerEntry, cluster.overflow.isEmpty {
+            if gathering.updateCount < configuration.limits.updatesPerEntry, !cluster.requests.hasOverflow {
                 take(request, of: sender, booked: nil, now, &effects)
             } else {
-                cluster.overflow.append(ClusterState.Forwarded(life: sender, request: request))
+                cluster.requests.postpone(request, of: sender)
             }
         }
     }
@@ -121,12 +121,13 @@ extension TrackerNode {
     /// Those that the last entry had no room for.
     mutating func takeUpOverflow(_ now: ClockReading, _ effects: inout Effects) {
         var taken = 0
-        while taken < cluster.overflow.count, gathering.updateCount < configuration.limits.updatesPerEntry {
-            let next = cluster.overflow[taken]
+        while gathering.updateCount < configuration.limits.updatesPerEntry,
+            let next = cluster.requests.overflow(at: taken)
+        {
             taken += 1
             take(next.request, of: next.life, booked: nil, now, &effects)
         }
-        cluster.overflow.removeFirst(taken)
+        cluster.requests.removeOverflow(taken)
     }
 
     /// A request of the group that this master has not heard: it is booked as if it had.
@@ -140,18 +141,18 @@ extension TrackerNode {
     ) {
         // Else it may have been settled here, and be forgotten. Its sender hands on again, and will know more then.
         let isPlanted = has(.settledForgotten) || has(.settledByTimeOnly)
-        guard index >= cluster.recentKeys.completeSince || isPlanted else { return }
+        guard index >= cluster.requests.recentKeys.completeSince || isPlanted else { return }
         let key = requestKey(request.source, bytes)
         let memory = isQuorumMode ? RecentKeys.memory : RecentKeys.memoryOfOthers
         let isSettled =
-            cluster.recentKeys.isRecent(key, within: memory, now: now.monotonic)
-            || cluster.recentKeys.isSettled(key, behind: index) && !has(.settledByTimeOnly)
+            cluster.requests.recentKeys.isRecent(key, within: memory, now: now.monotonic)
+            || cluster.requests.recentKeys.isSettled(key, behind: index) && !has(.settledByTimeOnly)
         if isSettled, !has(.settledForgotten) {
             // The sender has missed that.
             let note = AnsweredRequest(number: key, content: .counts([]))
-            return cluster.outbox.append(ClusterState.Outgoing(life: sender, answer: note))
+            return cluster.requests.send(note, to: sender)
         }
-        guard cluster.book.find(key: key) == nil, !cluster.book.isFull,
+        guard cluster.requests.book.find(key: key) == nil, !cluster.requests.book.isFull,
             let parsed = try? TrackerRequest(bytes.span.bytes)
         else { return }
         var waiting = WaitingRequest(
@@ -170,7 +171,7 @@ extension TrackerNode {
             kind = .scrape
             waiting.transactionID = transactionID
         }
-        _ = cluster.book.add(
+        _ = cluster.requests.book.add(
             BookedRequest(
                 waiting: waiting, kind: kind, content: request.content, key: key, heardAt: now.monotonic,
                 handedAt: now.monotonic))
@@ -187,7 +188,7 @@ extension TrackerNode {
             guard let parsed = try? TrackerRequest(bytes.span.bytes) else { return }
             switch parsed {
             case .connect(let transactionID):
-                guard let booked, let known = cluster.book.remove(booked) else { return }
+                guard let booked, let known = cluster.requests.book.remove(booked) else { return }
                 noteSettled(known.key, now)
                 connect(transactionID, known.waiting, now, &effects)
             case .announce(let announce):

@@ -23,14 +23,14 @@ extension TrackerNode {
         var isDone: Bool
         switch phase {
         case .master: isDone = !cluster.handover.isUnderWay && proposer.isIdle && gathering.isEmpty
-        default: isDone = cluster.book.isEmpty && !log.isWriting
+        default: isDone = cluster.requests.book.isEmpty && !log.isWriting
         }
         if cluster.departure.stopsAll, cluster.neighbours.all.contains(where: \.isUp) { isDone = false }
         // Not in the step that answers the last of them.
         guard isDone || due <= now.monotonic, effects.replies.isEmpty else { return }
         if phase == .master { stepDown(.stopping, now, &effects) }
         if phase == .candidate { abandonElection(now) }
-        for request in cluster.book.removeAll() {
+        for request in cluster.requests.book.removeAll() {
             guard let id = request.waiting.clientRequest else { continue }
             effects.answers.append(Answer(id: id, content: .failure(.notServing)))
         }

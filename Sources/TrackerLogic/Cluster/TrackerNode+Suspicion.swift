@@ -99,7 +99,7 @@ extension TrackerNode {
             return
         }
         let since = office.following.map { $0.isInstalled ? now.monotonic : $0.since } ?? now.monotonic
-        if has(.requestsDropped) { _ = cluster.book.removeAll() }
+        if has(.requestsDropped) { _ = cluster.requests.book.removeAll() }
         office.follow(sender, epoch, since: since)
         cluster.detector.expectMaster(from: now.monotonic)
         candidate.note(master: sender.id)
@@ -139,7 +139,7 @@ extension TrackerNode {
         guard office.isBusUp else { return }
         if isGroup, cluster.timers.lateness(now: now.monotonic) >= policy.detectionTime {
             // This process was held up. What has piled up in its sockets the others have answered long ago.
-            cluster.deafUntil = now.monotonic + retryPause
+            cluster.requests.ignoreSockets(until: now.monotonic + retryPause)
         }
         switch phase {
         case .following: attendToSuspicion(now, &effects)

@@ -132,12 +132,12 @@ extension TrackerNode {
     private func addBook(
         to account: inout NodeAccount, _ when: (Instant) -> String, _ client: (SocketAddress) -> String
     ) {
-        guard !cluster.book.isEmpty else { return account.add("book", "no client waits") }
-        var number = cluster.book.floor
-        var left = cluster.book.count
-        while left > 0, number < cluster.book.floor + UInt64(1 << 24) {
+        guard !cluster.requests.book.isEmpty else { return account.add("book", "no client waits") }
+        var number = cluster.requests.book.floor
+        var left = cluster.requests.book.count
+        while left > 0, number < cluster.requests.book.floor + UInt64(1 << 24) {
             defer { number += 1 }
-            guard let request = cluster.book[number] else { continue }
+            guard let request = cluster.requests.book[number] else { continue }
             left -= 1
             let handed =
                 request.handedIn == .zero ? "no master has it" : "handed to the master of epoch \(request.handedIn)"

@@ -184,7 +184,7 @@ extension TrackerNode {
         print.absorb(acceptor.isConfirming)
         print.absorb(cluster.refusal) { $0.absorb(UInt64($1.rawValue)) }
         cluster.handover.absorb(into: &print)
-        print.absorb(cluster.outbox.count)
+        print.absorb(cluster.requests.outboxCount)
         print.absorb(cluster.mergedChains.count)
         print.absorb(cluster.merge != nil)
     }
@@ -228,12 +228,12 @@ extension TrackerNode {
     }
 
     private func absorbBook(_ print: inout Fingerprint, _ now: Instant) {
-        let floor = cluster.book.floor
+        let floor = cluster.requests.book.floor
         var number = floor
-        var left = cluster.book.count
+        var left = cluster.requests.book.count
         print.absorb(floor)
         while left > 0 {
-            if let request = cluster.book[number] {
+            if let request = cluster.requests.book[number] {
                 left -= 1
                 print.absorb(number)
                 print.absorb(request.waiting.clientRequest) { $0.absorb($1) }
@@ -245,8 +245,8 @@ extension TrackerNode {
             number += 1
         }
         // The number that the next request gets.
-        guard number > floor, let last = cluster.book[number - 1], !cluster.book.isFull else { return }
-        var book = cluster.book
+        guard number > floor, let last = cluster.requests.book[number - 1], !cluster.requests.book.isFull else { return }
+        var book = cluster.requests.book
         print.absorb(book.add(last))
     }
 

@@ -50,7 +50,7 @@ extension TrackerNode {
             lastIndex: log.pending?.header.index ?? proposal?.header.index ?? state.index, digest: state.digest,
             accessMode: state.access.mode, table: state.table.counts, registeredTorrents: state.registry.count,
             interval: intervals.interval(state.told),
-            waitingRequests: gathering.waiting.count + (proposal?.waiting.count ?? 0) + cluster.book.count,
+            waitingRequests: gathering.waiting.count + (proposal?.waiting.count ?? 0) + cluster.requests.book.count,
             counters: counters, storageFailure: storageFailure)
     }
 
@@ -76,7 +76,7 @@ extension TrackerNode {
             life: life, role: clusterRole, leads: phase == .master ? candidate.epoch : nil, isServing: isInService,
             promised: promise.epoch, position: state.position, digest: state.digest,
             pending: log.pending?.header.ballot ?? cluster.lastRestored?.header.ballot, isWhole: promise.isWhole,
-            isFenced: isFenced, isHandingOver: cluster.handover.isUnderWay, waitingRequests: cluster.book.count,
+            isFenced: isFenced, isHandingOver: cluster.handover.isUnderWay, waitingRequests: cluster.requests.book.count,
             tailCount: log.tailCount, tailByteCount: log.tailByteCount, voters: self.voters(knowing: voters))
     }
 
