@@ -50,14 +50,14 @@ import Wire
 
         /// Whose turn it is among those that have said that they miss the master, by entries first.
         func rankOfSuspecters(_ now: ClockReading) -> Int {
-            var ids = [cluster.id]
+            var ids = [cluster.admission.id]
             for neighbour in cluster.neighbours.all where neighbour.isUp && hasSuspected(neighbour, now) {
                 ids.append(neighbour.life.id)
             }
             let order = policy.election.order(ids, after: candidate.lastMaster)
-            guard let own = order.firstIndex(of: cluster.id) else { return order.count }
+            guard let own = order.firstIndex(of: cluster.admission.id) else { return order.count }
             var rank = 0
-            for (place, id) in order.enumerated() where id != cluster.id {
+            for (place, id) in order.enumerated() where id != cluster.admission.id {
                 let index = cluster.neighbours[id: id]?.position.index ?? 0
                 if index > state.index || index == state.index && place < own { rank += 1 }
             }
@@ -78,7 +78,7 @@ import Wire
                 return
             }
             let silent = state.members.first { id in
-                id != cluster.id && cluster.neighbours[id: id]?.isUp == false
+                id != cluster.admission.id && cluster.neighbours[id: id]?.isUp == false
             }
             guard let silent else { return }
             gathering.append(.setMembers(state.members.filter { $0 != silent }))

@@ -4,8 +4,7 @@ import Primitives
 import Wire
 
 struct ClusterState: Sendable, Equatable {
-    /// This tracker's number; 0 until it has one.
-    var id: UInt32
+    var admission: Admission
     var neighbours = Neighbours()
     /// What this tracker was told that all have to be told alike.
     let settings: SettingsPrint
@@ -20,26 +19,20 @@ struct ClusterState: Sendable, Equatable {
     /// Draws pauses.
     var random: RandomStream
 
-    /// Whether the node had no memory when it started.
-    var isBlank: Bool
     /// Whether the master is there, or this master's quorum.
     var detector: FailureDetector
 
     var timers = Timers()
     var handover = Handover()
     var departure = Departure()
-    /// Whether it was refused, and has said so.
-    var refusal: JoinRefusal?
-    var refusedAt = Instant(nanoseconds: 0)
 
 
     /// While reading back: the last entry so far, which may not have been decided.
     var lastRestored: LoggedEntry?
 
     init(_ configuration: NodeConfiguration, isKeyed: Bool, maxRequests: Int, isBlank: Bool, seed: UInt64) {
-        id = configuration.id
+        admission = Admission(id: configuration.id, wasBlank: isBlank)
         settings = SettingsPrint(configuration)
-        self.isBlank = isBlank
         requests = RequestRouter(isKeyed: isKeyed, maxCount: maxRequests)
         random = RandomStream(seed: seed, stream: 2)
         detector = FailureDetector(detectionTime: configuration.cluster?.detectionTime ?? .zero)

@@ -173,12 +173,12 @@ extension TrackerNode {
     /// Begins a round of reads and newcomers, and attends to those that are confirmed.
     mutating func attendToReads(_ now: ClockReading, _ effects: inout Effects) {
         if cluster.reads.begin(isServing: isServing, now: now.monotonic) {
-            cluster.reads.confirmed(by: cluster.id, round: cluster.reads.round)
+            cluster.reads.confirmed(by: cluster.admission.id, round: cluster.reads.round)
             broadcast(.confirm(round: cluster.reads.round), epoch: candidate.epoch, &effects)
         }
         guard cluster.reads.isRoundUnderWay else { return }
         for newcomer in cluster.reads.takeNewcomers(electorate) { letIn(newcomer, now, &effects) }
-        answerReads(now, by: hasLease(now) ? Electorate(voters: [cluster.id]) : electorate, &effects)
+        answerReads(now, by: hasLease(now) ? Electorate(voters: [cluster.admission.id]) : electorate, &effects)
     }
 
     /// Answers what a quorum has confirmed.
@@ -210,6 +210,6 @@ extension TrackerNode {
             return
         }
         cluster.reads.confirmed(by: cluster.neighbours[place].life.id, round: round)
-        if has(.confirmedByOne) { answerReads(now, by: Electorate(voters: [cluster.id]), &effects) }
+        if has(.confirmedByOne) { answerReads(now, by: Electorate(voters: [cluster.admission.id]), &effects) }
     }
 }

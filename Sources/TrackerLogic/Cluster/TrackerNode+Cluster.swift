@@ -7,7 +7,7 @@ extension TrackerNode {
     // MARK: - Itself
 
     @inline(__always)
-    var life: Life { Life(id: cluster.id, incarnation: promise.incarnation) }
+    var life: Life { Life(id: cluster.admission.id, incarnation: promise.incarnation) }
 
     @inline(__always)
     var policy: ClusterConfiguration {
@@ -100,7 +100,7 @@ extension TrackerNode {
             if case .hello(let hello) = message.body { helloReceived(hello, sender, message.epoch, now, &effects) }
             return
         }
-        if sender.id == cluster.id { return namesakeHeard(message, now, &effects) }
+        if sender.id == cluster.admission.id { return namesakeHeard(message, now, &effects) }
         let place: Int
         switch cluster.neighbours.heard(sender, now: now.monotonic, detectionTime: policy.detectionTime) {
         case .known(let known): place = known
@@ -238,10 +238,7 @@ extension TrackerNode {
         tellToStop(&effects)
         dropStaleRequests(now, &effects)
         cluster.reports.forgetSilent(since: now.monotonic + .zero - policy.detectionTime * 4)
-        if cluster.refusal != nil, now.monotonic - cluster.refusedAt >= policy.detectionTime * 2 {
-            // Whoever said so is gone, or it was an old message.
-            cluster.refusal = nil
-        }
+        cluster.admission.forgetRefusal(now: now.monotonic, after: policy.detectionTime * 2)
         switch phase {
         case .following:
             askToJoin(now, &effects)
@@ -268,14 +265,14 @@ extension TrackerNode {
 
     /// Tells the others how this tracker fares.
     mutating func sayReport(_ report: TrackerReport, _ effects: inout Effects) {
-        guard isClustered, office.isBusUp, cluster.id != 0 else { return }
+        guard isClustered, office.isBusUp, cluster.admission.id != 0 else { return }
         guard phase == .following || phase == .candidate || phase == .master else { return }
         broadcast(.report(report), &effects)
     }
 
     private mutating func sayKeepalive(_ now: ClockReading, _ effects: inout Effects) {
         guard cluster.timers.takeKeepalive(now: now.monotonic, interval: policy.keepalive) else { return }
-        if cluster.id != 0 { broadcast(keepalive, &effects) }
+        if cluster.admission.id != 0 { broadcast(keepalive, &effects) }
     }
 
     // MARK: - Failing

@@ -10,13 +10,13 @@ extension TrackerNode {
         var round = candidate.nextRound(above: has(.epochFromMemory) ? 0 : promise.epoch.round)
         // Who has no memory may have stood in an earlier life, and who took a number by itself may share it, and there
         // is nobody to ask in survivor mode: the dice see to it that no epoch is used twice.
-        if !isQuorumMode, cluster.isBlank || configuration.id == 0 { round += UInt64(cluster.random.below(1 << 20)) }
+        if !isQuorumMode, cluster.admission.wasBlank || configuration.id == 0 { round += UInt64(cluster.random.below(1 << 20)) }
         guard round <= NumberBounds.round else {
             // What nobody could read, this node could not read back either.
             cluster.detector.stopSuspecting()
             return cluster.detector.expectMaster(from: now.monotonic)
         }
-        let epoch = Epoch(round: round, id: has(.epochShared) ? 1 : cluster.id)
+        let epoch = Epoch(round: round, id: has(.epochShared) ? 1 : cluster.admission.id)
         cluster.detector.stopSuspecting()
         office.stand()
         acceptor.stand(for: epoch)
@@ -161,7 +161,7 @@ extension TrackerNode {
                 behind: state.position, own: log.pending, keepsOwn: !isQuorumMode && !has(.voteForgotten)))
         let voters = candidate.answers
         becomeMaster(now)
-        candidate.note(master: cluster.id)
+        candidate.note(master: cluster.admission.id)
         cluster.detector.isFollowed(now: now.monotonic)
         cluster.handover.cancel()
         cluster.reads.removeAll()
@@ -215,7 +215,7 @@ extension TrackerNode {
 
     mutating func stepDown(_ reason: StepDownReason, _ now: ClockReading, _ effects: inout Effects) {
         effects.observations.append(.steppedDown(candidate.epoch, reason))
-        if has(.deposedAnswers) { answerReads(now, by: Electorate(voters: [cluster.id]), &effects) }
+        if has(.deposedAnswers) { answerReads(now, by: Electorate(voters: [cluster.admission.id]), &effects) }
         office.depose()
         candidate.giveUp()
         proposer.reset()

@@ -79,7 +79,7 @@ extension TrackerNode {
         switch next {
         case .entry(let entry):
             log.beginWrite(entry)
-            if phase == .master { proposer.forgetErrors(of: cluster.id) }
+            if phase == .master { proposer.forgetErrors(of: cluster.admission.id) }
             persist(.append(index: entry.header.index, entry: entry.bytes), .entry(entry.header.ballot), &effects)
         case .everything:
             log.beginWritingEverything()
@@ -93,7 +93,7 @@ extension TrackerNode {
         let ballot = entry.header.ballot
         acceptor.entryWritten(ballot.index)
         if phase == .master {
-            if ballot.epoch == candidate.epoch { proposer.okReceived(from: cluster.id, ballot) }
+            if ballot.epoch == candidate.epoch { proposer.okReceived(from: cluster.admission.id, ballot) }
         } else if let following = office.following, following.isInstalled, following.epoch == ballot.epoch,
             mayAcknowledge(ballot.epoch), office.isBusUp, ballot.index > state.index
         {
@@ -125,7 +125,7 @@ extension TrackerNode {
         guard proposer.proposed == entry.header.ballot else { return }
         // It stays what is voted on.
         log.accept(entry)
-        proposer.errorReceived(from: cluster.id, entry.header.ballot)
+        proposer.errorReceived(from: cluster.admission.id, entry.header.ballot)
     }
 
     // MARK: - Applying

@@ -52,13 +52,13 @@ extension TrackerNode {
         {
             // A master that has never answered is not waited for, but may hear again by now.
             sayHello(to: ignored, now, &effects)
-        } else if cluster.id == 0 || isBlank || cluster.refusal != nil {
+        } else if cluster.admission.id == 0 || isBlank || cluster.admission.refusal != nil {
             broadcast(hello, &effects)
         }
-        if cluster.id == 0, now.monotonic - cluster.detector.silentAt >= policy.detectionTime, office.following == nil {
+        if cluster.admission.id == 0, now.monotonic - cluster.detector.silentAt >= policy.detectionTime, office.following == nil {
             // Nobody is there to give it a number; others that wait as well may have taken theirs.
-            cluster.id = freeID ?? 1
-            effects.observations.append(.idAssigned(cluster.id))
+            cluster.admission.take(number: freeID ?? 1)
+            effects.observations.append(.idAssigned(cluster.admission.id))
         }
     }
 
@@ -96,7 +96,7 @@ extension TrackerNode {
 
     private var freeID: UInt32? {
         (1...UInt32(Neighbours.maxCount + 1)).first {
-            $0 != cluster.id && (cluster.neighbours.place(of: $0) == nil || has(.idGivenTwice)) && !members.contains($0)
+            $0 != cluster.admission.id && (cluster.neighbours.place(of: $0) == nil || has(.idGivenTwice)) && !members.contains($0)
         }
     }
 
@@ -185,9 +185,9 @@ extension TrackerNode {
         case .following: break
         case .restoring, .draining, .failed, .stopped: return
         }
-        if welcome.id != cluster.id {
-            guard configuration.id == 0, cluster.id == 0 else { return }
-            cluster.id = welcome.id
+        if welcome.id != cluster.admission.id {
+            guard configuration.id == 0, cluster.admission.id == 0 else { return }
+            cluster.admission.take(number: welcome.id)
             effects.observations.append(.idAssigned(welcome.id))
             return sayHello(to: sender, now, &effects)
         }
@@ -216,7 +216,7 @@ extension TrackerNode {
         cluster.detector.expectMaster(from: now.monotonic)
         candidate.note(master: sender.id)
         candidate.wasWelcomed()
-        cluster.refusal = nil
+        cluster.admission.welcomed()
         cluster.detector.stopSuspecting()
         if acceptor.follow(epoch) { persistPromise(&effects) }
         if !wasInstalled {
@@ -282,7 +282,7 @@ extension TrackerNode {
         }
         if refusal == .idTaken, configuration.id == 0 {
             // It asks for another one before it takes one itself.
-            cluster.id = 0
+            cluster.admission.giveUpNumber()
             if office.following == nil { cluster.detector.expectMaster(from: now.monotonic) }
             return
         }
@@ -301,7 +301,7 @@ extension TrackerNode {
             guard (candidate.epoch, promise.incarnation) < (message.epoch, message.sender.incarnation) else { return }
             stepDown(.superseded(message.epoch), now, &effects)
             if configuration.id == 0 {
-                cluster.id = 0
+                cluster.admission.giveUpNumber()
             } else {
                 beRefused(.idTaken, now, &effects)
             }
@@ -309,7 +309,7 @@ extension TrackerNode {
         where configuration.id == 0 && phase == .master && keepalive.role == .slave:
             // That one was given the number by a master; this one took it when it was alone.
             stepDown(.superseded(message.epoch), now, &effects)
-            cluster.id = 0
+            cluster.admission.giveUpNumber()
         case .keepalive(let keepalive)
         where configuration.id == 0 && phase == .following && office.following?.isInstalled != true:
             // The other one is part of the cluster, or as good as this one; or it is an old message of this tracker's
@@ -326,9 +326,9 @@ extension TrackerNode {
     /// Gives a blank member its vote when all members are blank and have heard it.
     private mutating func formCluster(_ now: ClockReading, _ effects: inout Effects) {
         guard isQuorumMode, !promise.isWhole, !acceptor.isConfirming, isBlank,
-            policy.members.contains(cluster.id)
+            policy.members.contains(cluster.admission.id)
         else { return }
-        for member in policy.members where member != cluster.id {
+        for member in policy.members where member != cluster.admission.id {
             guard let neighbour = cluster.neighbours[id: member], neighbour.isUp, neighbour.isBlank,
                 neighbour.heardBlank.contains(life)
             else { return }

@@ -11,7 +11,7 @@ extension TrackerNode {
         case .majority: break
         case .allDropped, .allAskedAgain:
             electorate.needed = electorate.voters.filter { id in
-                id == cluster.id
+                id == cluster.admission.id
                     || cluster.neighbours[id: id].map {
                         $0.isUp && $0.installedIn == candidate.epoch && !$0.isDropped
                     } == true
@@ -23,7 +23,7 @@ extension TrackerNode {
     /// Whether this master decides all by itself: in survivor mode, where nobody else is left.
     ///
     /// Its entries say so. It answers as soon as one is on its disk, and after a restart has to know that it may have.
-    var decidesAlone: Bool { isClustered && !isQuorumMode && votingElectorate.voters == [cluster.id] }
+    var decidesAlone: Bool { isClustered && !isQuorumMode && votingElectorate.voters == [cluster.admission.id] }
 
     /// What a master does in every step.
     mutating func lead(_ now: ClockReading, _ effects: inout Effects) {
@@ -45,7 +45,7 @@ extension TrackerNode {
     /// In survivor mode the voters are those that it hears, so it always does.
     private mutating func hasQuorum(_ now: ClockReading) -> Bool {
         guard isQuorumMode, !has(.minorityStays) else { return true }
-        let isFollowed = electorate.isQuorum { id in id == cluster.id || cluster.neighbours.follows(id, candidate.epoch)
+        let isFollowed = electorate.isQuorum { id in id == cluster.admission.id || cluster.neighbours.follows(id, candidate.epoch)
         }
         if isFollowed { cluster.detector.isFollowed(now: now.monotonic) }
         return cluster.detector.wasFollowed(now: now.monotonic)
@@ -91,7 +91,7 @@ extension TrackerNode {
         }
         cluster.timers.postponeKeepalive(now: now.monotonic, interval: policy.keepalive)
         writeLog(now, &effects)
-        if has(.ownVoteBeforeDurable) { proposer.okReceived(from: cluster.id, entry.header.ballot) }
+        if has(.ownVoteBeforeDurable) { proposer.okReceived(from: cluster.admission.id, entry.header.ballot) }
     }
 
     /// Asks those again who have not voted, and those who have not confirmed.
@@ -184,7 +184,7 @@ extension TrackerNode {
 
     private mutating func countVotes(_ now: ClockReading, _ effects: inout Effects) {
         guard !proposer.isIdle else { return }
-        switch proposer.decision(has(.commitBeforeQuorum) ? Electorate(voters: [cluster.id]) : votingElectorate) {
+        switch proposer.decision(has(.commitBeforeQuorum) ? Electorate(voters: [cluster.admission.id]) : votingElectorate) {
         case .open: break
         case .committed:
             guard let entry = log.pending else { preconditionFailure("what is voted on is in the log") }
@@ -284,7 +284,7 @@ extension TrackerNode {
     private var preferredInStep: Neighbour? {
         var best: Int?
         for place in cluster.neighbours.all.indices where cluster.neighbours[place].inStepSince != nil {
-            let rival = best.map { cluster.neighbours[$0].life.id } ?? cluster.id
+            let rival = best.map { cluster.neighbours[$0].life.id } ?? cluster.admission.id
             guard policy.election.prefers(cluster.neighbours[place].life.id, to: rival),
                 mayTakeOver(cluster.neighbours[place])
             else { continue }

@@ -39,7 +39,7 @@ extension TrackerNode {
 
     /// This master, and those that follow it and hold everything.
     private var inStep: [UInt32] {
-        var ids = [cluster.id]
+        var ids = [cluster.admission.id]
         for neighbour in cluster.neighbours.all
         where neighbour.isUp && neighbour.isWhole && neighbour.installedIn == candidate.epoch {
             ids.append(neighbour.life.id)
@@ -49,7 +49,7 @@ extension TrackerNode {
 
     /// A master that is a voter no more makes way.
     mutating func stepDownWhenRemoved(_ now: ClockReading, _ effects: inout Effects) {
-        guard isQuorumMode, phase == .master, !members.contains(cluster.id) else { return }
+        guard isQuorumMode, phase == .master, !members.contains(cluster.admission.id) else { return }
         broadcast(.commit(at: state.position), epoch: candidate.epoch, &effects)
         _ = proposer.takeCommit()
         stepDown(.removed, now, &effects)

@@ -128,8 +128,6 @@ extension TrackerNode {
 
     /// It may not join, for now.
     mutating func beRefused(_ refusal: JoinRefusal, _ now: ClockReading, _ effects: inout Effects) {
-        if cluster.refusal != refusal { effects.observations.append(.joinRefused(refusal)) }
-        cluster.refusal = refusal
-        cluster.refusedAt = now.monotonic
+        if cluster.admission.refused(refusal, now: now.monotonic) { effects.observations.append(.joinRefused(refusal)) }
     }
 }

@@ -11,7 +11,7 @@ extension TrackerNode {
         cluster.departure.leave(by: now.monotonic + policy.detectionTime * 2)
         guard phase == .master, !cluster.departure.stopsAll else { return }
         let order = policy.election.order(
-            cluster.neighbours.all.filter(mayTakeOver).map(\.life.id), after: cluster.id)
+            cluster.neighbours.all.filter(mayTakeOver).map(\.life.id), after: cluster.admission.id)
         if let heir = order.first, let place = cluster.neighbours.place(of: heir) {
             beginHandover(to: cluster.neighbours[place].life, now)
         }
@@ -49,7 +49,7 @@ extension TrackerNode {
     mutating func stopCluster(_ now: ClockReading, _ effects: inout Effects) {
         guard cluster.departure.stopAll() else { return }
         cluster.handover.cancel()
-        effects.observations.append(.stopsWithCluster(by: cluster.id))
+        effects.observations.append(.stopsWithCluster(by: cluster.admission.id))
         leave(now, &effects)
         // The others leave first, each within the time that it has for it.
         cluster.departure.leave(by: now.monotonic + policy.detectionTime * 4)

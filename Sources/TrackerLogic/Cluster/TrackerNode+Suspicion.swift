@@ -25,7 +25,7 @@ extension TrackerNode {
     func voters(knowing known: [UInt32]) -> [UInt32] {
         if isQuorumMode, !has(.quorumOfTheLive) { return members }
         return cluster.neighbours.voters(
-            with: cluster.id, welcomedIn: phase == .master ? candidate.epoch : nil, knowing: known)
+            with: cluster.admission.id, welcomedIn: phase == .master ? candidate.epoch : nil, knowing: known)
     }
 
     /// The ids that vote in quorum mode.
@@ -34,7 +34,7 @@ extension TrackerNode {
 
     /// Whether this node may vote: a member that holds the whole state.
     @inline(__always)
-    var mayVote: Bool { mayAnswer && (!isQuorumMode || members.contains(cluster.id)) }
+    var mayVote: Bool { mayAnswer && (!isQuorumMode || members.contains(cluster.admission.id)) }
 
     /// Whether it may tell a candidate what it has, and that it misses the master.
     ///
@@ -42,7 +42,7 @@ extension TrackerNode {
     /// what it knows lets the others go on.
     @inline(__always)
     var mayAnswer: Bool {
-        promise.isWhole && cluster.id != 0 && cluster.refusal == nil && !cluster.departure.isRecalling
+        promise.isWhole && cluster.admission.id != 0 && cluster.admission.refusal == nil && !cluster.departure.isRecalling
     }
 
     // MARK: - The master
@@ -89,7 +89,7 @@ extension TrackerNode {
             return
         }
         if cluster.detector.ignores(sender, now: now.monotonic) { return }
-        if has(.preferredStandsAtOnce), mayVote, policy.election.prefers(cluster.id, to: sender.id) {
+        if has(.preferredStandsAtOnce), mayVote, policy.election.prefers(cluster.admission.id, to: sender.id) {
             return standInCluster(now, &effects)
         }
         if let known = office.following, known.isInstalled, !isQuorumMode, known.life != sender,
@@ -175,7 +175,7 @@ extension TrackerNode {
 
     /// In survivor mode, the last one left makes do with what it has.
     private mutating func carryOnAlone(_ now: ClockReading, _ effects: inout Effects) {
-        guard !isQuorumMode, !promise.isWhole, !acceptor.isConfirming, !log.isWriting, cluster.id != 0,
+        guard !isQuorumMode, !promise.isWhole, !acceptor.isConfirming, !log.isWriting, cluster.admission.id != 0,
             cluster.detector.isLost(now: now.monotonic),
             !cluster.neighbours.all.contains(where: { $0.isUp && $0.isWhole })
         else { return }
@@ -197,7 +197,7 @@ extension TrackerNode {
     /// Stands when a quorum misses the master and it is this node's turn.
     private mutating func considerStanding(_ now: ClockReading, _ effects: inout Effects) {
         guard mayVote, phase == .following else { return cluster.detector.loseTurn() }
-        var suspecters = [cluster.id]
+        var suspecters = [cluster.admission.id]
         for neighbour in cluster.neighbours.all where neighbour.isUp {
             if hasSuspected(neighbour, now) { suspecters.append(neighbour.life.id) }
         }
@@ -228,7 +228,7 @@ extension TrackerNode {
             others.append(Succession.Candidate(id: id, index: index))
         }
         let succession = Succession(
-            own: Succession.Candidate(id: cluster.id, index: state.index), couldNotRecover: candidate.couldNotRecover,
+            own: Succession.Candidate(id: cluster.admission.id, index: state.index), couldNotRecover: candidate.couldNotRecover,
             cutThrough: isQuorumMode && !has(.cutLogWaitedFor) ? log.tailStart - 1 : nil)
         return succession.rank(among: others, by: policy.election, after: candidate.lastMaster)
     }

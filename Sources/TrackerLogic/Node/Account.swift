@@ -33,7 +33,7 @@ extension TrackerNode {
         account.add("role", roleInWords)
         account.add(
             "number",
-            cluster.id == 0 ? "none yet" : "\(cluster.id), incarnation \(hexadecimal(life.incarnation))")
+            cluster.admission.id == 0 ? "none yet" : "\(cluster.admission.id), incarnation \(hexadecimal(life.incarnation))")
         account.add(
             "promise",
             "epoch \(promise.epoch)\(!acceptor.isDurable ? ", not on its disk yet" : "")"
@@ -109,7 +109,7 @@ extension TrackerNode {
     private var voterWords: String {
         let voters = electorate.voters
         let own =
-            voters.contains(cluster.id) ? mayVote ? ", with its own vote" : ", without its own: it is not whole" : ""
+            voters.contains(cluster.admission.id) ? mayVote ? ", with its own vote" : ", without its own: it is not whole" : ""
         return "\(idWords(voters))\(own)" + (isQuorumMode ? "" : ", as far as it hears them")
     }
 
@@ -183,8 +183,8 @@ extension TrackerNode {
         }
         if isInService { return [] }
         if isClustered, !office.isBusUp { return reasons + ["has no bus"] }
-        if cluster.id == 0 { reasons.append("has no number yet") }
-        if let refusal = cluster.refusal { reasons.append("was refused at \(when(cluster.refusedAt)): \(refusal)") }
+        if cluster.admission.id == 0 { reasons.append("has no number yet") }
+        if let refusal = cluster.admission.refusal { reasons.append("was refused at \(when(cluster.admission.refusedAt)): \(refusal)") }
         if let ignored = cluster.detector.ignored, now < ignored.until {
             reasons.append(
                 "does not heed tracker \(ignored.life.id), which never answered, until \(when(ignored.until))")
@@ -213,7 +213,7 @@ extension TrackerNode {
     private func suspicion(_ since: Instant, _ now: Instant, _ when: (Instant) -> String) -> String {
         let voters = electorate.voters
         let suspecters =
-            [cluster.id]
+            [cluster.admission.id]
             + cluster.neighbours.all.filter { other in
                 other.isUp && other.suspectedAt.map { now - $0 < policy.detectionTime } ?? false
             }.map(\.life.id)

@@ -112,7 +112,7 @@ extension TrackerNode {
         let voters = electorate.voters
         let master: UInt32? =
             switch phase {
-            case .master: cluster.id
+            case .master: cluster.admission.id
             case .following:
                 !cluster.detector.isSuspecting ? office.following.flatMap { $0.isInstalled ? $0.life.id : nil } : nil
             case .restoring, .candidate, .draining, .failed, .stopped: nil
@@ -121,20 +121,20 @@ extension TrackerNode {
         let own = TrackerSight(
             life: life, role: clusterRole, epoch: max(candidate.epoch, promise.epoch), silence: .zero,
             position: state.position, agreement: .same, isWhole: promise.isWhole,
-            hasVote: promise.isWhole && voters.contains(cluster.id))
-        trackers.insert(own, at: trackers.firstIndex { $0.life.id > cluster.id } ?? trackers.count)
+            hasVote: promise.isWhole && voters.contains(cluster.admission.id))
+        trackers.insert(own, at: trackers.firstIndex { $0.life.id > cluster.admission.id } ?? trackers.count)
         let isWelcome = phase != .following || office.following?.isInstalled == true
         let isInside = !isClustered || office.isBusUp && isWelcome
         var status = ClusterStatus(
             life: life, mode: configuration.cluster?.mode, epoch: own.epoch, master: master,
             isServing: isClustered ? isInService : isServing, isFenced: !isInside, voters: voters,
             position: state.position, digest: state.digest, trackers: trackers)
-        status.refusal = cluster.refusal
+        status.refusal = cluster.admission.refusal
         status.unlike = cluster.reports.unlike
         status.isFetching = cluster.transfer.isFetching || cluster.transfer.isWriting
         if isQuorumMode {
             status.isForming = isBlank && !promise.isWhole && office.following == nil
-            status.neverHeard = voters.filter { $0 != cluster.id && !cluster.reports.everHeard.contains($0) }
+            status.neverHeard = voters.filter { $0 != cluster.admission.id && !cluster.reports.everHeard.contains($0) }
         }
         return status
     }

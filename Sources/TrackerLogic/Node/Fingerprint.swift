@@ -139,7 +139,7 @@ extension TrackerNode {
                 print.absorb(ballots.isOutOfReach)
             }
         }
-        proposer.absorb(into: &print, voters: cluster.neighbours.all.map(\.life.id) + [cluster.id])
+        proposer.absorb(into: &print, voters: cluster.neighbours.all.map(\.life.id) + [cluster.admission.id])
     }
 
     private func absorbLog(_ print: inout Fingerprint) {
@@ -167,8 +167,8 @@ extension TrackerNode {
     }
 
     private func absorbCluster(_ print: inout Fingerprint, _ now: Instant) {
-        print.absorb(cluster.id)
-        print.absorb(cluster.isBlank)
+        print.absorb(cluster.admission.id)
+        print.absorb(cluster.admission.wasBlank)
         print.absorb(candidate.nextRound(above: promise.epoch.round))
         if policy.election == .next { print.absorb(candidate.lastMaster) }
         print.absorb(acceptor.fullFrom) { $0.absorb($1) }
@@ -182,7 +182,7 @@ extension TrackerNode {
         print.absorb(acceptor.votedThrough)
         print.absorb(cluster.transfer.isWriting)
         print.absorb(acceptor.isConfirming)
-        print.absorb(cluster.refusal) { $0.absorb(UInt64($1.rawValue)) }
+        print.absorb(cluster.admission.refusal) { $0.absorb(UInt64($1.rawValue)) }
         cluster.handover.absorb(into: &print)
         print.absorb(cluster.requests.outboxCount)
         print.absorb(cluster.mergedChains.count)
@@ -258,7 +258,7 @@ extension TrackerNode {
         }
         print.absorb(cluster.reads.round)
         let others = cluster.neighbours.all.map(\.life.id)
-        for id in others + [cluster.id] {
+        for id in others + [cluster.admission.id] {
             var reads = cluster.reads
             for read in reads.take(Electorate(voters: [id])) {
                 print.absorb(read.life)

@@ -46,7 +46,7 @@ extension TrackerNode {
             case .stopped: .stopped
             }
         return NodeStatus(
-            id: cluster.id, role: role, epoch: max(candidate.epoch, promise.epoch), commitIndex: state.index,
+            id: cluster.admission.id, role: role, epoch: max(candidate.epoch, promise.epoch), commitIndex: state.index,
             lastIndex: log.pending?.header.index ?? proposal?.header.index ?? state.index, digest: state.digest,
             accessMode: state.access.mode, table: state.table.counts, registeredTorrents: state.registry.count,
             interval: intervals.interval(state.told),

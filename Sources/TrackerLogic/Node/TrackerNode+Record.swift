@@ -117,7 +117,7 @@ extension TrackerNode {
             }
         case .entry where isClustered: entryWritten(now, &effects)
         case .entry(let ballot):
-            proposer.okReceived(from: cluster.id, ballot)
+            proposer.okReceived(from: cluster.admission.id, ballot)
             settle(now, &effects)
         case .everything(let index): everythingWritten(through: index, now, &effects)
         case .whole: wholeWritten(now, &effects)
@@ -151,7 +151,7 @@ extension TrackerNode {
             }
         case .entry where isClustered: entryNotWritten(now, &effects)
         case .entry(let ballot):
-            proposer.errorReceived(from: cluster.id, ballot)
+            proposer.errorReceived(from: cluster.admission.id, ballot)
             settle(now, &effects)
         case .everything: everythingNotWritten(now)
         case .whole: wholeNotWritten(now)

@@ -199,7 +199,7 @@ public struct TrackerNode: Sendable, Equatable {
     }
 
     mutating func stand(_ effects: inout Effects) {
-        acceptor.stand(for: Epoch(round: promise.epoch.round + 1, id: cluster.id))
+        acceptor.stand(for: Epoch(round: promise.epoch.round + 1, id: cluster.admission.id))
         candidate.stand(promise.epoch, givesUpAt: nil)
         persist(.promise(promise), .promise(promise.epoch), &effects)
     }
@@ -281,7 +281,7 @@ public struct TrackerNode: Sendable, Equatable {
 
     /// Settles the entry under way on a node alone, by its one vote.
     mutating func settle(_ now: ClockReading, _ effects: inout Effects) {
-        switch proposer.decision(Electorate(voters: [cluster.id])) {
+        switch proposer.decision(Electorate(voters: [cluster.admission.id])) {
         case .open:
             break
         case .committed:
