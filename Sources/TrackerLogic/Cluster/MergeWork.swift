@@ -29,6 +29,8 @@ struct MergeWork: Sendable, Hashable {
     /// The entry with the last of the updates, at the latest.
     var lastIndex: UInt64 = 0
     var updateCount = 0
+    /// Updates among them that were more than honest sides can bring.
+    var leftOutCount = 0
 
     /// An entry was refused, perhaps with some of the updates: what is still unknown here is found once more.
     mutating func beginAnew() {

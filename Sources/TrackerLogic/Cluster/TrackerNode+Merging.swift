@@ -93,8 +93,11 @@ extension TrackerNode {
         guard let merge = cluster.merge, merge.source == sender, merge.chunk == chunk.number, !merge.isComplete else {
             return
         }
-        guard chunk.index == merge.position.index else {
-            // It has gone on deciding: what was taken over is not all that it knows. It says hello again.
+        // What was damaged on its way is asked for again.
+        guard chunk.bytes.isEmpty || chunk.isSound else { return }
+        guard chunk.index == merge.position.index, chunk.bytes.isEmpty || chunk.chain == merge.position.chain else {
+            // It has gone on deciding, or over to another history: what was taken over is not all that it knows, or is
+            // no part of it. It says hello again.
             cluster.merge = nil
             return
         }
@@ -121,6 +124,10 @@ extension TrackerNode {
         while gathering.updateCount < configuration.limits.updatesPerEntry / 2,
             let update = cluster.merge?.updates.popLast()
         {
+            guard hasRoom(toMerge: update) else {
+                cluster.merge?.leftOutCount += 1
+                continue
+            }
             gathering.append(update)
             // It is in the next entry, or the one after that which is under way.
             cluster.merge?.lastIndex = state.index + 2
@@ -133,12 +140,53 @@ extension TrackerNode {
         }
         let isIdle = gathering.isEmpty && replication.isIdle
         guard isIdle || state.index >= cluster.merge?.lastIndex ?? 0 else { return }
-        effects.observations.append(.merged(from: merge.source.id, updates: cluster.merge?.updateCount ?? 0))
+        let leftOut = cluster.merge?.leftOutCount ?? 0
+        effects.observations.append(
+            .merged(
+                from: merge.source.id, updates: (cluster.merge?.updateCount ?? 0) - leftOut, leftOut: leftOut))
         if cluster.mergedChains.count >= Neighbours.maxCount { cluster.mergedChains.removeFirst() }
         cluster.mergedChains.append(merge.position.chain)
         cluster.merge = nil
         cluster.neighbours[place].installedIn = election.epoch
         cluster.neighbours[place].isWhole = false
         welcome(merge.source, answering: merge.position, needsTransfer: true, &effects)
+    }
+
+    /// Whether what a merge brings is within what so many honest sides can have granted.
+    ///
+    /// What was granted is not lost, so a merge passes the bounds of announces: that many full tables become one. No
+    /// side has more than its bounds and what was on its way, and there is a side for each tracker at most. What is
+    /// beyond that a liar has made up. A swarm is bounded for itself, for its shard goes in one message.
+    ///
+    /// The master alone asks, before the update is in the log. What is there all trackers apply without question,
+    /// whatever their own settings say.
+    private func hasRoom(toMerge update: Update) -> Bool {
+        let (limits, table) = (configuration.limits, state.table)
+        let sides = cluster.neighbours.all.count + 1
+        func isFull(_ count: Int, _ limit: Int) -> Bool {
+            count >= (min(limit, 1 << 40) + 2 * limits.updatesPerEntry) * sides
+        }
+        switch update {
+        case .mergePeer(let peer):
+            let (infoHash, address) = (peer.infoHash, peer.address.withoutZone)
+            guard
+                isFull(table.counts.torrents, limits.torrents) && !table.contains(infoHash)
+                    || isFull(table.counts.peers, limits.peers)
+                    || isFull(table.peers(at: address), limits.peersPerAddress) && !isTrusted(address)
+                    || table.counts.peers >= 2 * limits.peersPerSwarm
+                        && table.counts(of: infoHash).peers >= 2 * limits.peersPerSwarm
+            else { return true }
+            // Its latest word takes no room.
+            return table.contains(infoHash, address)
+        case .mergeCompleted(let infoHash, _, _):
+            return !isFull(table.counts.torrents, limits.torrents) || table.contains(infoHash)
+        case .registerTorrent(_, _, let name):
+            return state.registry.count < limits.registeredTorrents && name.count <= Limits.nameBytes
+        // A stop makes room.
+        case .mergeStop: return true
+        case .announceIPv4, .announceIPv6, .expire, .unregisterTorrent, .setAccessMode, .listInfoHash, .unlistInfoHash,
+            .putUser, .removeUser, .setMembers, .setInterval, .emptyShard:
+            preconditionFailure("not an update of a merge")
+        }
     }
 }

@@ -228,7 +228,7 @@ extension TrackerNode {
     }
 
     /// Entries that one may be behind the furthest and still be in step: the others keep far more, to send it.
-    static let inStepCount: UInt64 = 8
+    public static let inStepCount: UInt64 = 8
 
     /// How many are to stand before this node: of those that are left, the policy's order, and last whoever is far
     /// behind.
