@@ -101,7 +101,7 @@ extension SealedRecord {
         case .lostSuffix: if let old { self = old }
         case .stalePart: if let old { takeStale(from: old, &random) }
         case .flippedBit: flip(&random)
-        case .misdirected: misdirect(&random)
+        case .misdirected: misdirect(from: old, &random)
         case .lostPart: lose(&random)
         case .mark:
             // A slot, or both.
@@ -169,7 +169,8 @@ extension SealedRecord {
         }
     }
 
-    private mutating func misdirect(_ random: inout RandomStream) {
+    private mutating func misdirect(from old: SealedRecord?, _ random: inout RandomStream) {
+        if random.oneIn(4) { return misdirectRow(from: old, &random) }
         if random.oneIn(2), chunks.count > 1 {
             let from = random.below(chunks.count)
             let to = (from + 1 + random.below(chunks.count - 1)) % chunks.count
@@ -183,6 +184,31 @@ extension SealedRecord {
             entries[to].seal = entries[from].seal
         } else {
             head = nil
+        }
+    }
+
+    /// The head or the promise has gone to another place: it is as it was before, and what was there is written over.
+    private mutating func misdirectRow(from old: SealedRecord?, _ random: inout RandomStream) {
+        let isHead = random.oneIn(2)
+        // Any bytes will do: it is the seal that says what they are.
+        let bytes = head?.bytes ?? []
+        let seal =
+            isHead
+            ? head.map { RecordSeal.of($0, salt: SealedRecord.salt) } ?? 0
+            : promise.map { RecordSeal.of($0, salt: SealedRecord.salt) } ?? 0
+        if let old { if isHead { head = old.head } else { promise = old.promise } }
+        switch random.below(3) {
+        case 0 where !chunks.isEmpty:
+            let place = random.below(chunks.count)
+            chunks[place].chunk.bytes = bytes
+            chunks[place].seal = seal
+        case 1 where !entries.isEmpty:
+            let place = random.below(entries.count)
+            entries[place].bytes = bytes
+            entries[place].seal = seal
+        default:
+            // Neither is what the other should be.
+            if isHead { promise = nil } else { head = nil }
         }
     }
 

@@ -132,6 +132,101 @@ struct ChanceTests {
         #expect(compared > 3)
     }
 
+    /// A bus that loses, repeats, delays and redelivers, so that each message takes several draws.
+    private func bus(_ count: Int) -> SimulatedBus {
+        var options = BusOptions()
+        (options.lossPerMille, options.repeatPerMille) = (200, 200)
+        (options.stragglerPerMille, options.redeliveredPerMille) = (200, 200)
+        return SimulatedBus(count: count, options: options, seed: 9)
+    }
+
+    @Test func `what one link carries, holds or blocks changes nothing on the others, nor do further trackers`() {
+        let start = Instant(nanoseconds: 0)
+        var (still, busy, larger) = (bus(3), bus(3), bus(5))
+        busy.clog(from: 0, to: 1, until: start + .seconds(5))
+        busy.block(from: 1, to: 2, until: start + .seconds(5))
+        var differs = false
+        for number in 0..<500 {
+            let now = start + .milliseconds(Int64(number))
+            for _ in 0..<(number % 3) { _ = busy.carry(from: 0, to: 1, now: now) }
+            _ = larger.carry(from: 4, to: 3, now: now)
+            for sender in 0..<3 {
+                for receiver in 0..<3 where receiver != sender {
+                    let fate = still.carry(from: sender, to: receiver, now: now)
+                    let fates = [busy, larger].map { bus in
+                        var bus = bus
+                        return bus.carry(from: sender, to: receiver, now: now)
+                    }
+                    _ = busy.carry(from: sender, to: receiver, now: now)
+                    _ = larger.carry(from: sender, to: receiver, now: now)
+                    #expect(isSame(fates[1], fate), "link \(sender) to \(receiver), message \(number)")
+                    if (sender, receiver) == (0, 1) || (sender, receiver) == (1, 2) {
+                        if !isSame(fates[0], fate) { differs = true }
+                    } else {
+                        #expect(isSame(fates[0], fate), "link \(sender) to \(receiver), message \(number)")
+                    }
+                }
+            }
+        }
+        #expect(differs)
+    }
+
+    private func isSame(_ left: SimulatedBus.Fate, _ right: SimulatedBus.Fate) -> Bool {
+        left.first == right.first && left.second == right.second && left.third == right.third
+    }
+
+    /// How long the first message on each link was under way, where all its copies came.
+    private func firstDelays(_ result: ClusterResult) -> [[Int]: Duration] {
+        var letters: [[Int]: (letter: Int, delays: [Duration?])] = [:]
+        for copy in result.messages {
+            let delay = copy.receivedAt.map { $0 - copy.sentAt }
+            let known = letters[[copy.from, copy.to]]
+            if let known, known.letter < copy.letter { continue }
+            let others = known?.letter == copy.letter ? known?.delays ?? [] : []
+            letters[[copy.from, copy.to]] = (copy.letter, others + [delay])
+        }
+        return letters.compactMapValues { $0.delays.contains(nil) ? nil : $0.delays.compactMap { $0 }.min() }
+    }
+
+    /// How long each tracker's disk took for what it was first given.
+    private func firstWrites(_ result: ClusterResult) -> [Int: Duration] {
+        var (given, found): ([Int: Instant], [Int: Duration]) = ([:], [:])
+        let names = result.names.short.indices.map { "\(result.names[$0]) " }
+        for line in result.lines {
+            guard let node = names.firstIndex(where: line.text.hasPrefix) else { continue }
+            if given[node] == nil {
+                if line.text.contains("; writes ") { given[node] = line.time }
+            } else if found[node] == nil, line.text.hasSuffix(", and has not been told yet") {
+                found[node] = line.time - given[node]!
+            }
+        }
+        return found
+    }
+
+    @Test(arguments: profiles)
+    func `trackers that are left out leave the others' links and disks as fast as they were`(_ profile: ClusterProfile) {
+        var (links, disks) = (0, 0)
+        for seed: UInt64 in 0..<20 {
+            var run = ClusterRun(seed: seed, profile: profile, nodes: 5, seconds: 5)
+            guard run.scenario.options.spareCount == 0, run.scenario.options.unnumberedCount == 0 else { continue }
+            (run.faults, run.strikes) = ([], [])
+            let whole = run.scenario.run(recordsTrace: true, recordsHistory: true)
+            run.onlyTrackers = [1, 3, 4]
+            let less = run.scenario.run(recordsTrace: true, recordsHistory: true)
+            let (delays, writes) = (firstDelays(whole), firstWrites(whole))
+            for (link, delay) in firstDelays(less) {
+                guard let before = delays[link] else { continue }
+                #expect(before == delay, "\(run.command): link \(link)")
+                links += 1
+            }
+            for (node, span) in firstWrites(less) {
+                #expect(writes[node] == span, "\(run.command): disk \(node)")
+                disks += 1
+            }
+        }
+        #expect(links > 20 && disks > 10)
+    }
+
     /// What strikes is named by the tracker and the moment, so leaving one out renames no other.
     @Test(arguments: profiles)
     func `a strike that is left out leaves all that came before it`(_ profile: ClusterProfile) {

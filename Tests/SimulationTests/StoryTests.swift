@@ -128,13 +128,15 @@ struct StoryTests {
         #expect(svg.contains("the script: partition {3} | {1, 2}, 4.000 s to 6.500 s"))
     }
 
-    @Test func `who has no bus has a band in the picture`() {
+    @Test func `who has no bus, or is held, has a band in the picture`() {
         // What a seed draws may change; that some seeds show each of it may not.
-        var wanted = ["class=\"band fence\"", " (broker outage): no bus at tracker ", "clock back by "]
+        var wanted = [
+            "class=\"band fence\"", " (broker outage): no bus at tracker ", "clock back by ", "class=\"band pause\"",
+        ]
         for seed: UInt64 in 0..<60 where !wanted.isEmpty {
             let run = ClusterRun(seed: seed, profile: .paxos)
             let kinds = run.scenario.options.faults.kinds
-            guard kinds.contains(.brokerOutage) || kinds.contains(.clockStep) else { continue }
+            guard !Set(kinds).isDisjoint(with: [.brokerOutage, .clockStep, .pause]) else { continue }
             let svg = run.scenario.run(recordsHistory: true).diagram(of: run).svg()
             wanted.removeAll(where: svg.contains)
         }

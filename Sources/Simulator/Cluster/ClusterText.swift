@@ -96,7 +96,9 @@ enum ClusterText {
         case .trackerDown(let id): "takes tracker \(id) for down"
         case .transferBegan(let source): "begins to fetch the whole state from \(source)"
         case .transferEnded(let position): "holds the whole state, at entry \(position.index)"
-        case .merged(let source, let updates): "has merged what \(source) knew: \(Words.counted(updates, "update"))"
+        case .merged(let source, let updates, let leftOut):
+            "has merged what \(source) knew: \(Words.counted(updates, "update"))"
+                + (leftOut > 0 ? ", and has left out \(leftOut)" : "")
         case .aborted(let index, let refused):
             "knows entry \(index) refused by vote" + (refused > 0 ? ", \(Words.counted(refused, "client")) told" : "")
         case .membersChanged(let ids): "has the voters \(ids)"

@@ -13,9 +13,7 @@ struct ClusterState: Sendable, Equatable {
     var requests: RequestRouter
     var reads = ReadConfirmation()
     var transfer = StateTransfer()
-    var merge: MergeWork?
-    /// Chains of repositories that were merged already, the latest last.
-    var mergedChains: [UInt64] = []
+    var merging = Merging()
     /// Draws pauses.
     var random: RandomStream
 

@@ -225,7 +225,7 @@ extension TrackerNode {
         cluster.reads.removeAll()
         cluster.requests.leaveOffice()
         cluster.handover.cancel()
-        cluster.merge = nil
+        cluster.merging.cancel()
         cluster.detector.expectMaster(from: now.monotonic)
         dropCommands("this tracker is no longer master: ask again", &effects)
         cluster.timers.hurryKeepalive(now: now.monotonic)

@@ -130,7 +130,7 @@ extension TrackerNode {
         }
         let isOfOurHistory = isBeginning(position)
         if !isQuorumMode, isWhole, position.index > 0, isOfOurHistory != true,
-            !cluster.mergedChains.contains(position.chain)
+            !cluster.merging.hasMerged(position)
         {
             // It has no vote in this history.
             cluster.neighbours[place].installedIn = .zero

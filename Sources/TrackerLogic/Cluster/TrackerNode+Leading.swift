@@ -215,7 +215,7 @@ extension TrackerNode {
         let tickets = (try? Tickets(entry.bytes, entry.header)) ?? Tickets()
         proposer.refused()
         postponeCommand(now)
-        cluster.merge?.beginAnew()
+        cluster.merging.beginAnew()
         if has(.abortToldEarly) { tellRefused(entry, now, &effects) }
         if consequence == .drop {
             log.dropPending()
@@ -258,7 +258,7 @@ extension TrackerNode {
             return
         }
         if let heir = cluster.handover.heir { return announceHandover(to: heir, now, &effects) }
-        guard isServing, cluster.merge == nil, !cluster.departure.isLeaving, !hasCommands else { return }
+        guard isServing, !cluster.merging.isUnderWay, !cluster.departure.isLeaving, !hasCommands else { return }
         guard let heir = preferredInStep, let since = heir.inStepSince, now.monotonic - since >= policy.keepalive * 4
         else { return }
         beginHandover(to: heir.life, now)

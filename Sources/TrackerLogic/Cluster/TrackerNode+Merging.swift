@@ -69,14 +69,12 @@ extension TrackerNode {
     mutating func beginMerge(
         _ sender: Life, _ position: Position, hasSwarms: Bool, _ now: ClockReading, _ effects: inout Effects
     ) {
-        if cluster.merge != nil {
+        if let source = cluster.merging.source {
             // One after another; the others are told to wait.
-            guard cluster.merge?.source != sender, let place = cluster.neighbours.place(of: sender.id) else { return }
+            guard source != sender, let place = cluster.neighbours.place(of: sender.id) else { return }
             return proposeMerge(place, now, &effects)
         }
-        cluster.merge = MergeWork(
-            source: sender, position: position, hasSwarms: hasSwarms, askedAt: now.monotonic,
-            beganAt: now.monotonic)
+        cluster.merging.begin(sender, position, hasSwarms: hasSwarms, now: now.monotonic)
         send(.fetchChunk(0), to: sender, epoch: candidate.epoch, &effects)
     }
 
@@ -90,55 +88,81 @@ extension TrackerNode {
     mutating func mergeChunk(
         _ chunk: SnapshotChunk, _ sender: Life, _ now: ClockReading, _ effects: inout Effects
     ) {
-        guard let merge = cluster.merge, merge.source == sender, merge.chunk == chunk.number, !merge.isComplete else {
-            return
-        }
-        guard chunk.index == merge.position.index else {
-            // It has gone on deciding: what was taken over is not all that it knows. It says hello again.
-            cluster.merge = nil
-            return
-        }
-        if chunk.bytes.isEmpty {
-            cluster.merge?.isComplete = true
-        } else if let updates = try? planted(merged: state.mergeUpdates(from: chunk), from: chunk) {
-            cluster.merge?.updates = updates.reversed()
-            cluster.merge?.updateCount += updates.count
-            cluster.merge?.chunk += 1
-            cluster.merge?.askedAt = nil
-            if !merge.hasSwarms { cluster.merge?.isComplete = true }
+        switch cluster.merging.chunkReceived(chunk, from: sender) {
+        case .ignored, .cancelled: return
+        case .complete: break
+        case .wanted:
+            if let updates = try? planted(merged: state.mergeUpdates(from: chunk), from: chunk) {
+                cluster.merging.take(updates)
+            }
         }
         continueMerge(now, &effects)
     }
 
     mutating func continueMerge(_ now: ClockReading, _ effects: inout Effects) {
-        guard phase == .master, let merge = cluster.merge else { return }
-        guard let place = cluster.neighbours.place(of: merge.source.id), cluster.neighbours[place].life == merge.source,
+        guard phase == .master, let source = cluster.merging.source else { return }
+        guard let place = cluster.neighbours.place(of: source.id), cluster.neighbours[place].life == source,
             cluster.neighbours[place].isUp
-        else {
-            cluster.merge = nil
-            return
-        }
+        else { return cluster.merging.cancel() }
         while gathering.updateCount < configuration.limits.updatesPerEntry / 2,
-            let update = cluster.merge?.updates.popLast()
+            let update = cluster.merging.nextUpdate()
         {
+            guard hasRoom(toMerge: update) else {
+                cluster.merging.leftOut()
+                continue
+            }
             gathering.append(update)
             // It is in the next entry, or the one after that which is under way.
-            cluster.merge?.lastIndex = state.index + 2
-        }
-        guard cluster.merge?.updates.isEmpty == true else { return }
-        guard merge.isComplete || cluster.merge?.isComplete == true else {
-            if let askedAt = merge.askedAt, now.monotonic - askedAt < retryPause { return }
-            cluster.merge?.askedAt = now.monotonic
-            return send(.fetchChunk(merge.chunk), to: merge.source, epoch: candidate.epoch, &effects)
+            cluster.merging.gathered(by: state.index + 2)
         }
         let isIdle = gathering.isEmpty && proposer.isIdle
-        guard isIdle || state.index >= cluster.merge?.lastIndex ?? 0 else { return }
-        effects.observations.append(.merged(from: merge.source.id, updates: cluster.merge?.updateCount ?? 0))
-        if cluster.mergedChains.count >= Neighbours.maxCount { cluster.mergedChains.removeFirst() }
-        cluster.mergedChains.append(merge.position.chain)
-        cluster.merge = nil
-        cluster.neighbours[place].installedIn = candidate.epoch
-        cluster.neighbours[place].isWhole = false
-        welcome(merge.source, answering: merge.position, needsTransfer: true, &effects)
+        switch cluster.merging.wanted(applied: state.index, isIdle: isIdle, now: now.monotonic, pause: retryPause) {
+        case .nothing: break
+        case .chunk(let number): send(.fetchChunk(number), to: source, epoch: candidate.epoch, &effects)
+        case .done(let outcome):
+            effects.observations.append(
+                .merged(from: source.id, updates: outcome.updates, leftOut: outcome.leftOut))
+            cluster.neighbours[place].installedIn = candidate.epoch
+            cluster.neighbours[place].isWhole = false
+            welcome(source, answering: outcome.position, needsTransfer: true, &effects)
+        }
+    }
+
+    /// Whether what a merge brings is within what so many honest sides can have granted.
+    ///
+    /// What was granted is not lost, so a merge passes the bounds of announces: that many full tables become one. No
+    /// side has more than its bounds and what was on its way, and there is a side for each tracker at most. What is
+    /// beyond that a liar has made up. A swarm is bounded for itself, for its shard goes in one message.
+    ///
+    /// The master alone asks, before the update is in the log. What is there all trackers apply without question,
+    /// whatever their own settings say.
+    private func hasRoom(toMerge update: Update) -> Bool {
+        let (limits, table) = (configuration.limits, state.table)
+        let sides = cluster.neighbours.all.count + 1
+        func isFull(_ count: Int, _ limit: Int) -> Bool {
+            count >= (min(limit, 1 << 40) + 2 * limits.updatesPerEntry) * sides
+        }
+        switch update {
+        case .mergePeer(let peer):
+            let (infoHash, address) = (peer.infoHash, peer.address.withoutZone)
+            guard
+                isFull(table.counts.torrents, limits.torrents) && !table.contains(infoHash)
+                    || isFull(table.counts.peers, limits.peers)
+                    || isFull(table.peers(at: address), limits.peersPerAddress) && !isTrusted(address)
+                    || table.counts.peers >= 2 * limits.peersPerSwarm
+                        && table.counts(of: infoHash).peers >= 2 * limits.peersPerSwarm
+            else { return true }
+            // Its latest word takes no room.
+            return table.contains(infoHash, address)
+        case .mergeCompleted(let infoHash, _, _):
+            return !isFull(table.counts.torrents, limits.torrents) || table.contains(infoHash)
+        case .registerTorrent(_, _, let name):
+            return state.registry.count < limits.registeredTorrents && name.count <= Limits.nameBytes
+        // A stop makes room.
+        case .mergeStop: return true
+        case .announceIPv4, .announceIPv6, .expire, .unregisterTorrent, .setAccessMode, .listInfoHash, .unlistInfoHash,
+            .putUser, .removeUser, .setMembers, .setInterval, .emptyShard:
+            preconditionFailure("not an update of a merge")
+        }
     }
 }

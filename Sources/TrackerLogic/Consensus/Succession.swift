@@ -9,9 +9,9 @@ import Wire
 /// not only those that have said already that they miss the master: the preferred one may be a few milliseconds later
 /// with it. An entry or two that one has applied and another has not yet are no reason to pass it over, for it fetches
 /// them.
-package struct Succession: Sendable, Hashable {
+public struct Succession: Sendable, Hashable {
     /// Entries that one may be behind the furthest and still be in step: the others keep far more, to send it.
-    package static let inStepCount: UInt64 = 8
+    public static let inStepCount: UInt64 = 8
 
     /// One that is left.
     package struct Candidate: Sendable, Hashable {

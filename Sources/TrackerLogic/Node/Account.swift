@@ -159,7 +159,7 @@ extension TrackerNode {
         if let heir = cluster.handover.heir, let until = cluster.handover.deadline {
             waits.append("tracker \(heir.id) to take the role, until \(when(until))")
         }
-        if let merge = cluster.merge { waits.append("what tracker \(merge.source.id) knew beside (merge)") }
+        if let source = cluster.merging.source { waits.append("what tracker \(source.id) knew beside (merge)") }
         if !writes.isEmpty { waits.append("\(writes.count) writes") }
         return waits.isEmpty ? "nothing" : waits.joined(separator: "; ")
     }

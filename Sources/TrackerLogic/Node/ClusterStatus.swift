@@ -67,6 +67,8 @@ public struct TrackerSight: Sendable, Equatable {
     /// What it had applied when it last said so: with a keepalive, a PREPARE, an OK or a COMMIT.
     public var position: Position
     /// Entries that it was behind the tracker that is asked when it last said where it is; 0 where it was ahead.
+    ///
+    /// Of the tracker that is asked itself: entries that it is behind its master, as far as that one has said.
     public var lag: UInt64
     public var agreement: Agreement
     /// Whether it holds the whole state, as far as it says.
@@ -120,7 +122,7 @@ extension TrackerNode {
         var trackers = cluster.neighbours.all.map { sight(of: $0, master, voters, now) }
         let own = TrackerSight(
             life: life, role: clusterRole, epoch: max(candidate.epoch, promise.epoch), silence: .zero,
-            position: state.position, agreement: .same, isWhole: promise.isWhole,
+            position: state.position, lag: ownLag, agreement: .same, isWhole: promise.isWhole,
             hasVote: promise.isWhole && voters.contains(cluster.admission.id))
         trackers.insert(own, at: trackers.firstIndex { $0.life.id > cluster.admission.id } ?? trackers.count)
         let isWelcome = phase != .following || office.following?.isInstalled == true
@@ -137,6 +139,16 @@ extension TrackerNode {
             status.neverHeard = voters.filter { $0 != cluster.admission.id && !cluster.reports.everHeard.contains($0) }
         }
         return status
+    }
+
+    /// Entries that this node is behind the master that it follows, whether it was welcomed there or not yet; 0 where
+    /// it follows nobody.
+    private var ownLag: UInt64 {
+        guard phase != .master, let master = office.following?.life,
+            let neighbour = cluster.neighbours[id: master.id], neighbour.life == master
+        else { return 0 }
+        let index = neighbour.position.index
+        return index > state.index ? index - state.index : 0
     }
 
     private func sight(

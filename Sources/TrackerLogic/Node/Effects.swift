@@ -223,7 +223,9 @@ public enum Observation: Sendable, Equatable {
     case transferBegan(from: UInt32)
     case transferEnded(Position)
     /// The master has taken in what a tracker knew that was on the other side of a partition.
-    case merged(from: UInt32, updates: Int)
+    ///
+    /// `leftOut` of its peers, torrents and counts were more than all sides can have granted together.
+    case merged(from: UInt32, updates: Int, leftOut: Int)
     /// A vote has refused an entry; those who waited are told.
     case aborted(index: UInt64, refused: Int)
     /// The ids that vote, from now on.

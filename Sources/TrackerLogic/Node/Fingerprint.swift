@@ -185,8 +185,7 @@ extension TrackerNode {
         print.absorb(cluster.admission.refusal) { $0.absorb(UInt64($1.rawValue)) }
         cluster.handover.absorb(into: &print)
         print.absorb(cluster.requests.outboxCount)
-        print.absorb(cluster.mergedChains.count)
-        print.absorb(cluster.merge != nil)
+        cluster.merging.absorb(into: &print)
     }
 
     private func absorbTransfer(_ print: inout Fingerprint) {

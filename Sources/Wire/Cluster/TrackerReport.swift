@@ -48,7 +48,7 @@ public struct TrackerReport: Sendable, Hashable {
     /// Bytes of the smallest receive buffer of its UDP sockets, as the kernel grants it, and as it was asked for.
     public var receiveBuffer: UInt32 = 0
     public var wantedReceiveBuffer: UInt32 = 0
-    /// Datagrams of clients that the kernel dropped since the process began.
+    /// Datagrams of clients that the kernel dropped in the last five minutes.
     public var lostDatagrams: UInt64 = 0
 
     /// The sender's wall clock when it sent this, in milliseconds since 1970.

@@ -1,0 +1,48 @@
+// What comes from another history than was asked for is left alone.
+
+import Primitives
+import Testing
+import TrackerLogic
+import Wire
+
+@Suite struct ForeignHistoryTests {
+    /// Two halves of a cluster in survivor mode, each with a master and a peer of its own, that hear each other again.
+    ///
+    /// - Returns: the cluster, with the chunks that go to the higher master held back.
+    private func halves() throws -> Trio {
+        var trio = Trio.serving(.classic)
+        trio.cutOff(1)
+        trio.run(.seconds(8))
+        try trio.announce(.v4(1), at: 3)
+        trio.crash(2)
+        // It is alone now, and master of its own.
+        trio.run(.seconds(8))
+        #expect(trio.masters == [1, 3])
+        return trio
+    }
+
+    @Test func `a chunk of another history than was told is not merged`() throws {
+        var trio = try halves()
+        trio.holdMessages { if case .chunk = $0.body { true } else { false } }
+        trio.mend(1)
+        trio.run(.seconds(2))
+        let chunk = try #require(trio.held.first { if case .chunk = $0.body { true } else { false } })
+        guard case .chunk(let number, let index, let bytes) = chunk.body else { return }
+        let merging = chunk.to
+        // The same place in another history, sealed anew, as by one who has gone over to that.
+        var other = Array(bytes.dropLast(8))
+        for offset in 22..<30 { other[offset] ^= 0x5A }
+        other.append(bigEndian: checksum(other.span.bytes))
+        trio.forget()
+        trio.drop { _ in true }
+        trio.tell(
+            merging, .chunk(number: number, index: index, bytes: other), from: chunk.message.sender,
+            in: chunk.message.epoch)
+        // Nothing of it is taken over, so the next one is not asked for.
+        #expect(trio.said(by: merging) { $0 == .fetchChunk(number + 1) }.isEmpty)
+        trio.releaseMessages()
+        trio.run(.seconds(8))
+        #expect(trio.masters.count == 1)
+        #expect(trio.ids.filter(trio.isAlive).allSatisfy { trio[$0].state.table.contains(.numbered(1), .v4(1)) })
+    }
+}

@@ -1,0 +1,152 @@
+/// How far behind a tracker is, as `tracker status` and the alarm of the metrics tell it: under load, and when a tracker
+/// has really fallen behind.
+
+import Primitives
+import Testing
+import TrackerLogic
+import Wire
+
+/// Three trackers on a bus that delivers in order, one event after another; whoever watches looks after each of them.
+private struct BusyCluster {
+    var nodes: [TrackerNode] = []
+    var now = ClockReading(
+        monotonic: Instant(nanoseconds: 5_000_000_000), wall: WallTime(milliseconds: NodeHarness.wallStart))
+    /// Whether a message from one to another is lost.
+    var loses: (_ from: Int, _ to: Int, ClusterMessage.Body) -> Bool = { _, _, _ in false }
+    /// Whether the views of all are looked at after each event.
+    var isWatched = false
+    /// What was seen then: of each sight that a tracker has of another one or of itself, the largest lag.
+    var largestLag: UInt64 = 0
+    /// By how much anybody was ahead of whoever looked.
+    var largestLead: UInt64 = 0
+    var strangeSights: [TrackerSight] = []
+    var preparedCount = 0
+    private var effects = Effects()
+    private var lastRequest: UInt64 = 0
+
+    init() {
+        for id: UInt32 in 1...3 {
+            var configuration = NodeConfiguration.test
+            configuration.id = id
+            configuration.cluster = ClusterConfiguration(mode: .quorum, members: [1, 2, 3])
+            nodes.append(
+                TrackerNode(
+                    configuration: configuration, incarnation: UInt64(id), secret: NodeHarness.secret, record: nil,
+                    seed: UInt64(id)))
+        }
+        for node in nodes.indices {
+            step(node, .started)
+            step(node, .busConnected)
+        }
+        run(.seconds(8))
+    }
+
+    mutating func step(_ node: Int, _ event: Event) {
+        var queue = [(node, event)]
+        var next = 0
+        while next < queue.count {
+            let (node, event) = queue[next]
+            next += 1
+            nodes[node].step(event, now: now, into: &effects)
+            for persist in effects.persists { queue.append((node, .persisted(persist.token))) }
+            for message in effects.messages {
+                if case .prepare = message.body { preparedCount += 1 }
+                for other in nodes.indices where other != node && !loses(node, other, message.body) {
+                    queue.append((other, .messageReceived(message)))
+                }
+            }
+            effects.removeAll()
+            if isWatched { watch() }
+        }
+    }
+
+    private mutating func watch() {
+        for place in nodes.indices {
+            let status = status(place)
+            for sight in status.trackers {
+                largestLag = max(largestLag, sight.lag)
+                let own = status.position.index
+                if sight.position.index > own { largestLead = max(largestLead, sight.position.index - own) }
+                let isPlain = sight.agreement == .same || sight.agreement == .ahead
+                if !isPlain || !sight.isWhole { strangeSights.append(sight) }
+            }
+        }
+    }
+
+    mutating func run(_ span: Duration) {
+        let end = now.monotonic + span
+        while now.monotonic < end {
+            pass(.milliseconds(50))
+            for node in nodes.indices { step(node, .deadlineReached) }
+        }
+    }
+
+    mutating func pass(_ span: Duration) {
+        now.monotonic = now.monotonic + span
+        now.wall.milliseconds += span.wholeMilliseconds
+    }
+
+    /// A further peer announces to a tracker over HTTP.
+    mutating func announce(to node: Int) {
+        lastRequest += 1
+        let peer = SocketAddress.v4(Int(lastRequest))
+        let announce = Announce(
+            infoHash: .numbered(Int(lastRequest % 7)), peerID: .of(peer), left: 1, event: .started, numWant: 0,
+            port: peer.port)
+        step(node, .requestReceived(ClientRequest(id: lastRequest, source: peer, content: .announce(announce))))
+    }
+
+    func status(_ node: Int) -> ClusterStatus { nodes[node].clusterStatus(now: now.monotonic) }
+
+    func sight(of id: UInt32, at node: Int) -> TrackerSight? { status(node).trackers.first { $0.life.id == id } }
+}
+
+@Suite struct LagTests {
+    @Test func `under load nobody sees another one lag, though keepalives are seldom`() {
+        var cluster = BusyCluster()
+        #expect((0..<3).map { cluster.status($0).master } == [3, 3, 3])
+        let before = cluster.status(2).position.index
+        cluster.isWatched = true
+        // A keepalive is a second; this is a fifth of one, or none of a tracker falls into it.
+        for number in 0..<1000 {
+            cluster.announce(to: number % 3)
+            cluster.pass(.microseconds(200))
+        }
+        let decided = cluster.status(2).position.index - before
+        #expect(decided == 1000 && cluster.preparedCount >= 1000)
+        // Entries are on their way at any time, one or two of them.
+        #expect(cluster.largestLag <= 2)
+        #expect(cluster.largestLead <= 2)
+        #expect(cluster.strangeSights.count == 0)
+        #expect(Succession.inStepCount >= 2)
+    }
+
+    @Test func `who really falls behind says so of itself, and the others say it, until it has caught up`() throws {
+        var cluster = BusyCluster()
+        // Tracker 1 hears nothing but keepalives; what it asks for does not come.
+        cluster.loses = { _, to, body in
+            if case .keepalive = body { return false }
+            return to == 0
+        }
+        for _ in 0..<40 { cluster.announce(to: 1) }
+        // Until a keepalive has said where the master is, it cannot know.
+        cluster.run(.milliseconds(1_100))
+        let decided = cluster.status(2).position.index
+        let own = try #require(cluster.sight(of: 1, at: 0))
+        #expect(own.lag == 40 && own.position.index == decided - 40)
+        let master = try #require(cluster.sight(of: 3, at: 0))
+        #expect(master.lag == 0 && master.agreement == .ahead && master.position.index == decided)
+        for node in 1...2 {
+            let seen = try #require(cluster.sight(of: 1, at: node))
+            #expect(seen.lag == 40 && seen.agreement == .same)
+            let itself = try #require(cluster.sight(of: UInt32(node + 1), at: node))
+            #expect(itself.lag == 0)
+        }
+        cluster.loses = { _, _, _ in false }
+        cluster.run(.milliseconds(2_100))
+        for node in 0..<3 {
+            #expect(cluster.status(node).trackers.map(\.lag) == [0, 0, 0])
+            #expect(cluster.status(node).trackers.allSatisfy { $0.agreement == .same })
+        }
+    }
+}
