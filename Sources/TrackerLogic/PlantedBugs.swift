@@ -37,7 +37,7 @@ import Wire
         /// Whether scrapes are answered without a question.
         func hasLease(_ now: ClockReading) -> Bool {
             has(.scrapeUnconfirmed)
-                || has(.leaseByHearing) && cluster.detector.wasFollowed(now: now.monotonic)
+                || has(.leaseByHearing) && detector.wasFollowed(now: now.monotonic)
         }
 
         /// Tells those who wait for an entry that it is not stored.
@@ -50,15 +50,15 @@ import Wire
 
         /// Whose turn it is among those that have said that they miss the master, by entries first.
         func rankOfSuspecters(_ now: ClockReading) -> Int {
-            var ids = [cluster.admission.id]
-            for neighbour in cluster.neighbours.all where neighbour.isUp && hasSuspected(neighbour, now) {
+            var ids = [admission.id]
+            for neighbour in neighbours.all where neighbour.isUp && hasSuspected(neighbour, now) {
                 ids.append(neighbour.life.id)
             }
             let order = policy.election.order(ids, after: candidate.lastMaster)
-            guard let own = order.firstIndex(of: cluster.admission.id) else { return order.count }
+            guard let own = order.firstIndex(of: admission.id) else { return order.count }
             var rank = 0
-            for (place, id) in order.enumerated() where id != cluster.admission.id {
-                let index = cluster.neighbours[id: id]?.position.index ?? 0
+            for (place, id) in order.enumerated() where id != admission.id {
+                let index = neighbours[id: id]?.position.index ?? 0
                 if index > state.index || index == state.index && place < own { rank += 1 }
             }
             return rank
@@ -78,7 +78,7 @@ import Wire
                 return
             }
             let silent = state.members.first { id in
-                id != cluster.admission.id && cluster.neighbours[id: id]?.isUp == false
+                id != admission.id && neighbours[id: id]?.isUp == false
             }
             guard let silent else { return }
             gathering.append(.setMembers(state.members.filter { $0 != silent }))

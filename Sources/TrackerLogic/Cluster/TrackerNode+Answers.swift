@@ -14,14 +14,14 @@ extension TrackerNode {
     ) {
         if owner == Tickets.group {
             rememberSettled(ticket.number, now)
-            guard let number = cluster.requests.book.find(key: ticket.number),
-                let request = cluster.requests.book.remove(number)
+            guard let number = router.book.find(key: ticket.number),
+                let request = router.book.remove(number)
             else { return }
             // All hear; the master answers. The entry is its own, or one that it found undecided.
             if phase == .master || request.waiting.clientRequest != nil || has(.twoRepliers) {
                 answer(request.waiting, update, outcome, &effects)
             }
-        } else if owner == life, let request = cluster.requests.book.remove(ticket.number) {
+        } else if owner == life, let request = router.book.remove(ticket.number) {
             answer(request.waiting, update, outcome, &effects)
         }
     }
@@ -33,8 +33,8 @@ extension TrackerNode {
         let isGroups = owner == Tickets.group
         if isGroups { rememberSettled(ticket.number, now) }
         guard isGroups || owner == life,
-            let number = isGroups ? cluster.requests.book.find(key: ticket.number) : ticket.number,
-            let request = cluster.requests.book.remove(number)
+            let number = isGroups ? router.book.find(key: ticket.number) : ticket.number,
+            let request = router.book.remove(number)
         else { return }
         if isGroups, phase != .master, request.waiting.clientRequest == nil { return }
         refuse(request.waiting, .notStored, now, &effects)
@@ -53,20 +53,20 @@ extension TrackerNode {
         _ answer: AnsweredRequest, to owner: Life, _ now: ClockReading, _ effects: inout Effects
     ) {
         if owner == Tickets.group {
-            guard let number = cluster.requests.book.find(key: answer.number) else { return }
+            guard let number = router.book.find(key: answer.number) else { return }
             noteSettled(answer.number, now)
             settle(AnsweredRequest(number: number, content: answer.content), now, &effects)
         } else if owner == life {
             settle(answer, now, &effects)
         } else {
-            if let place = cluster.neighbours.place(of: owner.id), cluster.neighbours[place].life == owner {
+            if let place = neighbours.place(of: owner.id), neighbours[place].life == owner {
                 switch answer.content {
                 // If this is lost, the read comes again.
-                case .counts: cluster.neighbours[place].seen.remove(answer.number)
-                case .refusal: cluster.neighbours[place].remember(answer)
+                case .counts: neighbours[place].seen.remove(answer.number)
+                case .refusal: neighbours[place].remember(answer)
                 }
             }
-            cluster.requests.send(answer, to: owner)
+            router.send(answer, to: owner)
         }
     }
 
@@ -78,7 +78,7 @@ extension TrackerNode {
             // The master has answered these: nobody else is to.
             for answer in answers {
                 rememberSettled(answer.number, now)
-                if let number = cluster.requests.book.find(key: answer.number) { cluster.requests.book.remove(number) }
+                if let number = router.book.find(key: answer.number) { router.book.remove(number) }
             }
             return
         }
@@ -89,30 +89,30 @@ extension TrackerNode {
     /// In a group, the others keep what they heard until they know it answered.
     mutating func noteSettled(_ key: UInt64, _ now: ClockReading) {
         guard isGroup else { return }
-        cluster.requests.noteSettled(key)
+        router.noteSettled(key)
         rememberSettled(key, now)
     }
 
     private mutating func rememberSettled(_ key: UInt64, _ now: ClockReading) {
-        cluster.requests.remember(key, at: state.index, now: now.monotonic)
+        router.remember(key, at: state.index, now: now.monotonic)
     }
 
     /// Sends answers to the trackers whose clients they are for, one message each.
     mutating func sendOutbox(_ effects: inout Effects) {
-        while let (life, answers) = cluster.requests.takeAnswers() {
+        while let (life, answers) = router.takeAnswers() {
             send(.answered(answers), to: life, epoch: candidate.epoch, &effects)
         }
     }
 
     /// Tells the group what was answered without an entry.
     mutating func tellSettled(_ effects: inout Effects) {
-        let answers = cluster.requests.takeSettled()
+        let answers = router.takeSettled()
         guard !answers.isEmpty else { return }
         if phase == .master { broadcast(.answered(answers), epoch: candidate.epoch, &effects) }
     }
 
     mutating func settle(_ answer: AnsweredRequest, _ now: ClockReading, _ effects: inout Effects) {
-        guard let request = cluster.requests.book.remove(answer.number) else { return }
+        guard let request = router.book.remove(answer.number) else { return }
         switch answer.content {
         case .refusal(let number):
             guard let refusal = Refusal(rawValue: number) else { return }
@@ -164,26 +164,26 @@ extension TrackerNode {
     mutating func read(
         _ infoHashes: [InfoHash], _ number: UInt64, _ life: Life, _ now: ClockReading, _ effects: inout Effects
     ) {
-        guard !cluster.reads.contains(life, number) else { return }
-        if !cluster.reads.add(WaitingRead(life: life, number: number, infoHashes: infoHashes)) {
+        guard !reads.contains(life, number) else { return }
+        if !reads.add(WaitingRead(life: life, number: number, infoHashes: infoHashes)) {
             refuse(number: number, of: life, .busy, now, &effects)
         }
     }
 
     /// Begins a round of reads and newcomers, and attends to those that are confirmed.
     mutating func attendToReads(_ now: ClockReading, _ effects: inout Effects) {
-        if cluster.reads.begin(isServing: isServing, now: now.monotonic) {
-            cluster.reads.confirmed(by: cluster.admission.id, round: cluster.reads.round)
-            broadcast(.confirm(round: cluster.reads.round), epoch: candidate.epoch, &effects)
+        if reads.begin(isServing: isServing, now: now.monotonic) {
+            reads.confirmed(by: admission.id, round: reads.round)
+            broadcast(.confirm(round: reads.round), epoch: candidate.epoch, &effects)
         }
-        guard cluster.reads.isRoundUnderWay else { return }
-        for newcomer in cluster.reads.takeNewcomers(electorate) { letIn(newcomer, now, &effects) }
-        answerReads(now, by: hasLease(now) ? Electorate(voters: [cluster.admission.id]) : electorate, &effects)
+        guard reads.isRoundUnderWay else { return }
+        for newcomer in reads.takeNewcomers(electorate) { letIn(newcomer, now, &effects) }
+        answerReads(now, by: hasLease(now) ? Electorate(voters: [admission.id]) : electorate, &effects)
     }
 
     /// Answers what a quorum has confirmed.
     mutating func answerReads(_ now: ClockReading, by electorate: Electorate, _ effects: inout Effects) {
-        for read in cluster.reads.take(electorate) {
+        for read in reads.take(electorate) {
             let counts = read.infoHashes.map { infoHash in
                 let counts = state.table.counts(of: infoHash)
                 return ScrapeCounts(
@@ -199,17 +199,17 @@ extension TrackerNode {
         guard phase == .following, let following = office.following, following.life == sender,
             following.epoch == epoch, following.isInstalled, promise.epoch == epoch, mayVote
         else { return }
-        cluster.departure.forget()
+        departure.forget()
         send(.confirmed(round: round), to: sender, &effects)
     }
 
     mutating func confirmedReceived(
         _ round: UInt64, _ place: Int, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects
     ) {
-        guard phase == .master, epoch == candidate.epoch, cluster.neighbours[place].installedIn == candidate.epoch else {
+        guard phase == .master, epoch == candidate.epoch, neighbours[place].installedIn == candidate.epoch else {
             return
         }
-        cluster.reads.confirmed(by: cluster.neighbours[place].life.id, round: round)
-        if has(.confirmedByOne) { answerReads(now, by: Electorate(voters: [cluster.admission.id]), &effects) }
+        reads.confirmed(by: neighbours[place].life.id, round: round)
+        if has(.confirmedByOne) { answerReads(now, by: Electorate(voters: [admission.id]), &effects) }
     }
 }

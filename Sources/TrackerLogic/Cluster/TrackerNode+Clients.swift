@@ -10,19 +10,19 @@ extension TrackerNode {
     ///
     /// Without a bus, too: it may be back before they have lost patience.
     mutating func book(_ batch: DatagramBatch, _ now: ClockReading, _ effects: inout Effects) {
-        guard phase == .following || phase == .candidate || phase == .master, cluster.requests.heedsSockets(now: now.monotonic) else {
+        guard phase == .following || phase == .candidate || phase == .master, router.heedsSockets(now: now.monotonic) else {
             counters.ignored += UInt64(batch.datagrams.count)
             return
         }
         // Nothing else empties it while there is no bus.
-        if cluster.requests.book.isFull, !office.isBusUp { dropStaleRequests(now, &effects) }
+        if router.book.isFull, !office.isBusUp { dropStaleRequests(now, &effects) }
         for number in batch.datagrams.indices {
             let datagram = batch.datagrams[number]
             guard datagram.remote.port != 0 else {
                 counters.ignored += 1
                 continue
             }
-            guard !cluster.requests.book.isFull else {
+            guard !router.book.isFull else {
                 counters.dropped += 1
                 continue
             }
@@ -43,7 +43,7 @@ extension TrackerNode {
                 kind = .connect
                 waiting.transactionID = transactionID
                 if has(.fencedAnswers), !office.isBusUp { return connect(transactionID, waiting, now, &effects) }
-                guard !cluster.requests.book.isFullOfConnects else {
+                guard !router.book.isFullOfConnects else {
                     counters.dropped += 1
                     return
                 }
@@ -68,11 +68,11 @@ extension TrackerNode {
         let key = isGroup ? requestKey(datagram.remote, bytes) : 0
         // A copy of what waits already, or of what was settled just now.
         if isGroup {
-            guard cluster.requests.book.find(key: key) == nil, !cluster.requests.recentKeys.isRecent(key, now: now.monotonic) else {
+            guard router.book.find(key: key) == nil, !router.recentKeys.isRecent(key, now: now.monotonic) else {
                 return
             }
         }
-        _ = cluster.requests.book.add(
+        _ = router.book.add(
             BookedRequest(
                 waiting: waiting, kind: kind, content: .datagram(bytes), key: key, heardAt: now.monotonic,
                 handedAt: now.monotonic))
@@ -100,7 +100,7 @@ extension TrackerNode {
 
     /// Books a request over HTTP.
     mutating func book(_ request: ClientRequest, _ now: ClockReading, _ effects: inout Effects) {
-        guard phase == .following || phase == .candidate || phase == .master, office.isBusUp, !cluster.requests.book.isFull
+        guard phase == .following || phase == .candidate || phase == .master, office.isBusUp, !router.book.isFull
         else {
             effects.answers.append(Answer(id: request.id, content: .failure(.notServing)))
             return
@@ -125,7 +125,7 @@ extension TrackerNode {
         }
         // In a group, nobody else has heard it.
         let key = isGroup ? mixed(request.id ^ mixed(promise.incarnation)) : 0
-        _ = cluster.requests.book.add(
+        _ = router.book.add(
             BookedRequest(
                 waiting: waiting, kind: kind, content: content, key: key, heardAt: now.monotonic,
                 handedAt: now.monotonic))

@@ -7,7 +7,7 @@ extension TrackerNode {
     // MARK: - Itself
 
     @inline(__always)
-    var life: Life { Life(id: cluster.admission.id, incarnation: promise.incarnation) }
+    var life: Life { Life(id: admission.id, incarnation: promise.incarnation) }
 
     @inline(__always)
     var policy: ClusterConfiguration {
@@ -22,7 +22,7 @@ extension TrackerNode {
 
     mutating func startInCluster(_ now: ClockReading, _ effects: inout Effects) {
         snapshotter.start(now: now.monotonic, hasEntries: state.index > 0)
-        cluster.requests.recentKeys.insert(state.settled, through: state.index, now: now.monotonic)
+        router.recentKeys.insert(state.settled, through: state.index, now: now.monotonic)
         effects.observations.append(.fenced)
         recallStop(&effects)
     }
@@ -30,8 +30,8 @@ extension TrackerNode {
     mutating func connectBus(_ now: ClockReading, _ effects: inout Effects) {
         guard isClustered, !office.isBusUp else { return }
         office.busConnected()
-        cluster.detector.expectMaster(from: now.monotonic)
-        cluster.timers.begin(now: now.monotonic)
+        detector.expectMaster(from: now.monotonic)
+        timers.begin(now: now.monotonic)
     }
 
     /// Without its bus a node is blind: it answers nobody until it is back and caught up, for else a dead broker would
@@ -41,10 +41,10 @@ extension TrackerNode {
         if phase == .master { stepDown(.busLost, now, &effects) }
         if phase == .candidate { abandonElection(now) }
         office.busLost()
-        cluster.transfer.cancel()
-        cluster.neighbours.forgetAll()
-        cluster.detector.stopSuspecting()
-        cluster.timers.end()
+        transfer.cancel()
+        neighbours.forgetAll()
+        detector.stopSuspecting()
+        timers.end()
         effects.observations.append(.fenced)
     }
 
@@ -63,7 +63,7 @@ extension TrackerNode {
         .keepalive(
             Keepalive(
                 role: clusterRole, position: state.position, digest: state.digest,
-                isWhole: promise.isWhole && !cluster.transfer.isFetching, settings: cluster.settings))
+                isWhole: promise.isWhole && !transfer.isFetching, settings: self.settings))
     }
 
     @inline(__always)
@@ -72,7 +72,7 @@ extension TrackerNode {
         case .master: return .master
         case .candidate: return .candidate
         case .restoring, .following, .draining, .failed, .stopped:
-            guard office.isInstalled, promise.isWhole, !cluster.transfer.isFetching else {
+            guard office.isInstalled, promise.isWhole, !transfer.isFetching else {
                 return .newcomer
             }
             return .slave
@@ -100,17 +100,17 @@ extension TrackerNode {
             if case .hello(let hello) = message.body { helloReceived(hello, sender, message.epoch, now, &effects) }
             return
         }
-        if sender.id == cluster.admission.id { return namesakeHeard(message, now, &effects) }
+        if sender.id == admission.id { return namesakeHeard(message, now, &effects) }
         let place: Int
-        switch cluster.neighbours.heard(sender, now: now.monotonic, detectionTime: policy.detectionTime) {
+        switch neighbours.heard(sender, now: now.monotonic, detectionTime: policy.detectionTime) {
         case .known(let known): place = known
         case .appeared(let appeared):
             place = appeared
             effects.observations.append(.trackerUp(sender.id))
-            cluster.reports.note(sender.id)
+            reports.note(sender.id)
             proposer.forgetVotes(of: sender.id)
             // Others are to know of this one soon.
-            cluster.timers.hurryKeepalive(now: now.monotonic)
+            timers.hurryKeepalive(now: now.monotonic)
         case .taken:
             refuseNamesake(message, &effects)
             return
@@ -119,12 +119,12 @@ extension TrackerNode {
             return
         }
         candidate.note(message.epoch.round)
-        cluster.neighbours[place].epoch = message.epoch
+        neighbours[place].epoch = message.epoch
         if has(.lowerMasterStays), phase == .master, message.epoch > candidate.epoch { return }
         if message.destination != .all {
             // It hears this node.
             office.isHeard(by: sender, now: now.monotonic)
-            cluster.detector.isAnswered(by: sender)
+            detector.isAnswered(by: sender)
         }
         dispatch(message, place, now, &effects)
     }
@@ -172,7 +172,7 @@ extension TrackerNode {
         case .handover: handoverReceived(sender, epoch, now, &effects)
         case .leave: leaveReceived(place, now, &effects)
         case .stop: stopReceived(sender, now, &effects)
-        case .report(let report): cluster.reports.take(report, of: sender, now)
+        case .report(let report): reports.take(report, of: sender, now)
         // Of the runtime's, which has seen to it.
         case .order, .ordered: break
         }
@@ -181,17 +181,17 @@ extension TrackerNode {
     private mutating func keepaliveReceived(
         _ keepalive: Keepalive, _ place: Int, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects
     ) {
-        cluster.neighbours[place].role = keepalive.role
-        cluster.neighbours[place].note(keepalive.position, whileAt: state.index)
-        cluster.neighbours[place].isWhole = keepalive.isWhole
-        if keepalive.isWhole { cluster.neighbours[place].isForgetful = false }
-        let sender = cluster.neighbours[place].life
+        neighbours[place].role = keepalive.role
+        neighbours[place].note(keepalive.position, whileAt: state.index)
+        neighbours[place].isWhole = keepalive.isWhole
+        if keepalive.isWhole { neighbours[place].isForgetful = false }
+        let sender = neighbours[place].life
         if keepalive.role == .master {
             masterHeard(sender, epoch, keepalive.position, now, &effects)
             compareDigest(keepalive, sender, epoch, now, &effects)
         } else {
             noteStep(of: place, epoch, now)
-            if phase == .master, epoch == candidate.epoch, cluster.neighbours[place].installedIn != epoch {
+            if phase == .master, epoch == candidate.epoch, neighbours[place].installedIn != epoch {
                 // It was dropped for its silence, or its welcome was forgotten: it follows, and is heard again.
                 admit(sender, keepalive.position, isWhole: keepalive.isWhole, now, &effects)
             }
@@ -212,10 +212,10 @@ extension TrackerNode {
             leaveWhenDone(now, &effects)
             return
         }
-        let gone = cluster.neighbours.markSilent(now: now.monotonic, detectionTime: policy.detectionTime)
+        let gone = neighbours.markSilent(now: now.monotonic, detectionTime: policy.detectionTime)
         for id in gone { effects.observations.append(.trackerDown(id)) }
         attendToMaster(now, &effects)
-        if cluster.timers.takeRetry(now: now.monotonic, pause: retryPause) { tick(now, &effects) }
+        if timers.takeRetry(now: now.monotonic, pause: retryPause) { tick(now, &effects) }
         if phase == .following { pumpRequests(now, &effects) }
         switch phase {
         case .master: lead(now, &effects)
@@ -231,20 +231,20 @@ extension TrackerNode {
     }
 
     private mutating func tick(_ now: ClockReading, _ effects: inout Effects) {
-        if !acceptor.isDurable, !writes.contains(where: \.isPromise), phase == .following {
+        if !acceptor.isDurable, !writes.hasPromise, phase == .following {
             // It could not be written when it was made; without, there is no vote.
             persistPromise(&effects)
         }
         tellToStop(&effects)
         dropStaleRequests(now, &effects)
-        cluster.reports.forgetSilent(since: now.monotonic + .zero - policy.detectionTime * 4)
-        cluster.admission.forgetRefusal(now: now.monotonic, after: policy.detectionTime * 2)
+        reports.forgetSilent(since: now.monotonic + .zero - policy.detectionTime * 4)
+        admission.forgetRefusal(now: now.monotonic, after: policy.detectionTime * 2)
         switch phase {
         case .following:
             askToJoin(now, &effects)
             continueTransfer(now, &effects)
             if let following = office.following, following.isInstalled {
-                cluster.requests.book.unhand(sentBefore: now.monotonic + .zero - policy.keepalive, epoch: following.epoch)
+                router.book.unhand(sentBefore: now.monotonic + .zero - policy.keepalive, epoch: following.epoch)
             }
         case .master: continueMerge(now, &effects)
         case .candidate, .restoring, .draining, .failed, .stopped: break
@@ -254,7 +254,7 @@ extension TrackerNode {
     /// Forgets requests whose clients have asked again by now.
     mutating func dropStaleRequests(_ now: ClockReading, _ effects: inout Effects) {
         let leading = phase == .master ? candidate.epoch : nil
-        for request in cluster.requests.book.removeStale(now: now.monotonic, leading: leading) {
+        for request in router.book.removeStale(now: now.monotonic, leading: leading) {
             // Whoever is no master of a group cannot tell what its master has answered.
             if !isGroup || phase == .master { counters.timedOut += 1 }
             if let id = request.waiting.clientRequest {
@@ -265,14 +265,14 @@ extension TrackerNode {
 
     /// Tells the others how this tracker fares.
     mutating func sayReport(_ report: TrackerReport, _ effects: inout Effects) {
-        guard isClustered, office.isBusUp, cluster.admission.id != 0 else { return }
+        guard isClustered, office.isBusUp, admission.id != 0 else { return }
         guard phase == .following || phase == .candidate || phase == .master else { return }
         broadcast(.report(report), &effects)
     }
 
     private mutating func sayKeepalive(_ now: ClockReading, _ effects: inout Effects) {
-        guard cluster.timers.takeKeepalive(now: now.monotonic, interval: policy.keepalive) else { return }
-        if cluster.admission.id != 0 { broadcast(keepalive, &effects) }
+        guard timers.takeKeepalive(now: now.monotonic, interval: policy.keepalive) else { return }
+        if admission.id != 0 { broadcast(keepalive, &effects) }
     }
 
     // MARK: - Failing
@@ -281,9 +281,9 @@ extension TrackerNode {
     mutating func failInCluster(_ now: ClockReading, _ effects: inout Effects) {
         if candidate.isLeading { effects.observations.append(.steppedDown(candidate.epoch, .diskBroken)) }
         candidate.giveUp()
-        for request in cluster.requests.book.removeAll() { refuse(request.waiting, .storageFailed, now, &effects) }
+        for request in router.book.removeAll() { refuse(request.waiting, .storageFailed, now, &effects) }
         if office.isBusUp { broadcast(.leave, &effects) }
         office.unfollow()
-        cluster.reads.removeAll()
+        reads.removeAll()
     }
 }

@@ -10,14 +10,14 @@ extension TrackerNode {
         var round = candidate.nextRound(above: has(.epochFromMemory) ? 0 : promise.epoch.round)
         // Who has no memory may have stood in an earlier life, and who took a number by itself may share it, and there
         // is nobody to ask in survivor mode: the dice see to it that no epoch is used twice.
-        if !isQuorumMode, cluster.admission.wasBlank || configuration.id == 0 { round += UInt64(cluster.random.below(1 << 20)) }
+        if !isQuorumMode, admission.wasBlank || configuration.id == 0 { round += UInt64(pauses.below(1 << 20)) }
         guard round <= NumberBounds.round else {
             // What nobody could read, this node could not read back either.
-            cluster.detector.stopSuspecting()
-            return cluster.detector.expectMaster(from: now.monotonic)
+            detector.stopSuspecting()
+            return detector.expectMaster(from: now.monotonic)
         }
-        let epoch = Epoch(round: round, id: has(.epochShared) ? 1 : cluster.admission.id)
-        cluster.detector.stopSuspecting()
+        let epoch = Epoch(round: round, id: has(.epochShared) ? 1 : admission.id)
+        detector.stopSuspecting()
         office.stand()
         acceptor.stand(for: epoch)
         candidate.stand(epoch, givesUpAt: now.monotonic + policy.detectionTime)
@@ -52,15 +52,15 @@ extension TrackerNode {
 
     private func voterAnswer(_ pending: LoggedEntry?) -> VoterAnswer {
         VoterAnswer(
-            position: state.position, pending: pending?.bytes ?? [], leftInOrder: cluster.departure.wasInOrder)
+            position: state.position, pending: pending?.bytes ?? [], leftInOrder: departure.wasInOrder)
     }
 
     mutating func abandonElection(_ now: ClockReading) {
         candidate.giveUp()
         office.giveUp()
         // A random pause, so that two who stood at once do not do so again.
-        let pause = cluster.random.between(.zero, policy.keepalive)
-        cluster.detector.expectMaster(by: now.monotonic + policy.keepalive / 2 + pause)
+        let pause = pauses.between(.zero, policy.keepalive)
+        detector.expectMaster(by: now.monotonic + policy.keepalive / 2 + pause)
     }
 
     mutating func attendToElection(_ now: ClockReading, _ effects: inout Effects) {
@@ -92,7 +92,7 @@ extension TrackerNode {
             return
         case .isNew: break
         }
-        if !isQuorumMode, isContent(now), cluster.handover.heir != sender, !office.follows(sender) { return }
+        if !isQuorumMode, isContent(now), handover.heir != sender, !office.follows(sender) { return }
         switch phase {
         case .master: stepDown(.superseded(epoch), now, &effects)
         case .candidate: abandonElection(now)
@@ -100,9 +100,9 @@ extension TrackerNode {
         case .restoring, .draining, .failed, .stopped: return
         }
         if !has(.prepareAfterPromise) { office.unfollow() }
-        cluster.transfer.cancel()
-        cluster.detector.stopSuspecting()
-        if office.following == nil { cluster.detector.expectMaster(from: now.monotonic) }
+        transfer.cancel()
+        detector.stopSuspecting()
+        if office.following == nil { detector.expectMaster(from: now.monotonic) }
         acceptor.promise(epoch, to: sender)
         persist(.promise(promise), .promise(epoch), &effects)
         if has(.answerBeforeDurable) { sendAnswer(to: sender, &effects) }
@@ -112,7 +112,7 @@ extension TrackerNode {
     private func isContent(_ now: ClockReading) -> Bool {
         if phase == .master { return true }
         guard office.isInstalled else { return false }
-        return !cluster.detector.isSilent(now: now.monotonic)
+        return !detector.isSilent(now: now.monotonic)
     }
 
     mutating func answerReceived(
@@ -161,12 +161,12 @@ extension TrackerNode {
                 behind: state.position, own: log.pending, keepsOwn: !isQuorumMode && !has(.voteForgotten)))
         let voters = candidate.answers
         becomeMaster(now)
-        candidate.note(master: cluster.admission.id)
-        cluster.detector.isFollowed(now: now.monotonic)
-        cluster.handover.cancel()
-        cluster.reads.removeAll()
+        candidate.note(master: admission.id)
+        detector.isFollowed(now: now.monotonic)
+        handover.cancel()
+        reads.removeAll()
         office.serve(from: state.index + (inherited == nil ? 0 : 1))
-        cluster.neighbours.beginEpoch()
+        neighbours.beginEpoch()
         beginEmptyWhenAllHadLeft(voters)
         broadcast(.coordinator(at: state.position), &effects)
         for voter in voters where voter.life != life { welcomeVoter(voter, now, &effects) }
@@ -185,7 +185,7 @@ extension TrackerNode {
 
     /// A voter has promised more than this master has, and will not hear it again.
     mutating func voterLost(_ place: Int, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects) {
-        guard isQuorumMode, cluster.neighbours[place].role == .slave, !has(.candidateOutbid) else {
+        guard isQuorumMode, neighbours[place].role == .slave, !has(.candidateOutbid) else {
             return standAgain(above: epoch, now, &effects)
         }
         // Somebody leads that epoch whom this master may not hear, nor be heard by: they would outbid each other by
@@ -209,25 +209,25 @@ extension TrackerNode {
     /// It is not to be outbid, for it would do the same, and so on: it gets the votes or gives up, and of two masters
     /// one makes way for the other.
     private func isClaimed(_ epoch: Epoch) -> Bool {
-        guard let other = cluster.neighbours[id: epoch.id], other.isUp else { return false }
+        guard let other = neighbours[id: epoch.id], other.isUp else { return false }
         return other.role == .candidate || other.role == .master
     }
 
     mutating func stepDown(_ reason: StepDownReason, _ now: ClockReading, _ effects: inout Effects) {
         effects.observations.append(.steppedDown(candidate.epoch, reason))
-        if has(.deposedAnswers) { answerReads(now, by: Electorate(voters: [cluster.admission.id]), &effects) }
+        if has(.deposedAnswers) { answerReads(now, by: Electorate(voters: [admission.id]), &effects) }
         office.depose()
         candidate.giveUp()
         proposer.reset()
         // Those who wait are still in the books of who heard them.
         gathering = Gathering()
         backlog = []
-        cluster.reads.removeAll()
-        cluster.requests.leaveOffice()
-        cluster.handover.cancel()
-        cluster.merging.cancel()
-        cluster.detector.expectMaster(from: now.monotonic)
+        reads.removeAll()
+        router.leaveOffice()
+        handover.cancel()
+        merging.cancel()
+        detector.expectMaster(from: now.monotonic)
         dropCommands("this tracker is no longer master: ask again", &effects)
-        cluster.timers.hurryKeepalive(now: now.monotonic)
+        timers.hurryKeepalive(now: now.monotonic)
     }
 }

@@ -17,7 +17,7 @@ extension TrackerNode {
         }
         if epoch >= promise.epoch { masterHeard(sender, epoch, position, now, &effects) }
         guard let following = office.following, following.life == sender, following.epoch == epoch,
-            following.isInstalled, promise.epoch == epoch || has(.prepareAfterPromise), !cluster.transfer.isFetching
+            following.isInstalled, promise.epoch == epoch || has(.prepareAfterPromise), !transfer.isFetching
         else { return }
         let index = entry.header.index
         if index <= state.index {
@@ -73,13 +73,13 @@ extension TrackerNode {
     /// Writes the next entry that the disk lacks.
     mutating func writeLog(_ now: ClockReading, _ effects: inout Effects) {
         log.resume(now: now.monotonic)
-        guard log.mayWrite, !cluster.transfer.isFetching, !cluster.transfer.isWriting, let next = log.nextWrite else {
+        guard log.mayWrite, !transfer.isFetching, !transfer.isWriting, let next = log.nextWrite else {
             return
         }
         switch next {
         case .entry(let entry):
             log.beginWrite(entry)
-            if phase == .master { proposer.forgetErrors(of: cluster.admission.id) }
+            if phase == .master { proposer.forgetErrors(of: admission.id) }
             persist(.append(index: entry.header.index, entry: entry.bytes), .entry(entry.header.ballot), &effects)
         case .everything:
             log.beginWritingEverything()
@@ -93,7 +93,7 @@ extension TrackerNode {
         let ballot = entry.header.ballot
         acceptor.entryWritten(ballot.index)
         if phase == .master {
-            if ballot.epoch == candidate.epoch { proposer.okReceived(from: cluster.admission.id, ballot) }
+            if ballot.epoch == candidate.epoch { proposer.okReceived(from: admission.id, ballot) }
         } else if let following = office.following, following.isInstalled, following.epoch == ballot.epoch,
             mayAcknowledge(ballot.epoch), office.isBusUp, ballot.index > state.index
         {
@@ -102,7 +102,7 @@ extension TrackerNode {
     }
 
     private mutating func sendOK(_ ballot: Ballot, to master: Life, _ effects: inout Effects) {
-        cluster.departure.votes(for: ballot.index)
+        departure.votes(for: ballot.index)
         send(.ok(ballot), to: master, &effects)
     }
 
@@ -125,14 +125,14 @@ extension TrackerNode {
         guard proposer.proposed == entry.header.ballot else { return }
         // It stays what is voted on.
         log.accept(entry)
-        proposer.errorReceived(from: cluster.admission.id, entry.header.ballot)
+        proposer.errorReceived(from: admission.id, entry.header.ballot)
     }
 
     // MARK: - Applying
 
     /// The master has decided all up to a position.
     mutating func learn(_ position: Position, _ now: ClockReading, _ effects: inout Effects) {
-        guard let following = office.following, following.isInstalled, !cluster.transfer.isFetching else { return }
+        guard let following = office.following, following.isInstalled, !transfer.isFetching else { return }
         guard position.index > state.index else {
             if isStrayed(position) || isAhead(of: position) { strayed(now, &effects) }
             return
@@ -198,14 +198,14 @@ extension TrackerNode {
     private var entriesByteCount: Int { 256 << 10 }
 
     mutating func fetchReceived(_ position: Position, _ place: Int, _ effects: inout Effects) {
-        let sender = cluster.neighbours[place].life
+        let sender = neighbours[place].life
         // A transfer asks for what follows its chunks, whatever the history before.
         let isKnown = position.chain == Position.anyChain || log.contains(position, applied: state.position) == true
         var start = position.index + 1
         if position.chain == Position.anyChain, start < log.tailStart { start = log.tailStart }
         guard isKnown, start >= log.tailStart, position.index <= state.index else {
             // Who has not been welcomed has to say hello first: what it knows may have to be merged.
-            if phase == .master, cluster.neighbours[place].installedIn == candidate.epoch {
+            if phase == .master, neighbours[place].installedIn == candidate.epoch {
                 welcome(sender, answering: position, needsTransfer: true, &effects)
             } else if position.index < state.index || !isQuorumMode {
                 // A candidate need not wait for what does not follow its own history, or was cut from this log.
@@ -228,10 +228,10 @@ extension TrackerNode {
         _ entries: [[UInt8]], _ sender: Life, _ epoch: Epoch, _ position: Position, _ now: ClockReading,
         _ effects: inout Effects
     ) {
-        if cluster.transfer.source == sender { return transferEntries(entries, now, &effects) }
+        if transfer.source == sender { return transferEntries(entries, now, &effects) }
         let isOfMaster = office.follows(sender) && office.isInstalled
         let isRecovering = phase == .candidate && candidate.phase == .recovering
-        guard isOfMaster || isRecovering, !cluster.transfer.isFetching else { return }
+        guard isOfMaster || isRecovering, !transfer.isFetching else { return }
         let before = state.index
         for bytes in entries {
             guard let entry = try? LoggedEntry(bytes), entry.header.index == state.index + 1 else { continue }
@@ -295,7 +295,7 @@ extension TrackerNode {
                 settleRefused(ticket, of: tickets.life(of: ticket), now, &effects)
             }
         }
-        let isHeldUp = has(.newcomerBlocksTrimming) && cluster.neighbours.all.contains { !$0.isWhole }
+        let isHeldUp = has(.newcomerBlocksTrimming) && neighbours.all.contains { !$0.isWhole }
         log.append(decided: entry.bytes, at: entry.position, isCut: !isHeldUp)
         office.entryDecided()
         snapshotter.entryApplied(byteCount: entry.bytes.count, now: now.monotonic)

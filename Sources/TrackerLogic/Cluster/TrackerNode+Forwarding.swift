@@ -12,8 +12,8 @@ extension TrackerNode {
         office.maySpeak(
             Office.Standing(
                 applied: has(.forwardedTooEarly) ? .max : state.index, promised: promise.epoch,
-                holdsState: promise.isWhole && !cluster.transfer.isFetching,
-                isSuspecting: cluster.detector.isSuspecting))
+                holdsState: promise.isWhole && !transfer.isFetching,
+                isSuspecting: detector.isSuspecting))
     }
 
     /// Requests in one message.
@@ -22,20 +22,20 @@ extension TrackerNode {
     /// Takes up what is booked, as master; sends it on, as slave.
     mutating func pumpRequests(_ now: ClockReading, _ effects: inout Effects) {
         guard isInService else { return }
-        if phase == .master, cluster.requests.hasOverflow { takeUpOverflow(now, &effects) }
-        guard !cluster.requests.book.isEmpty else { return }
+        if phase == .master, router.hasOverflow { takeUpOverflow(now, &effects) }
+        guard !router.book.isEmpty else { return }
         if phase == .master { takeUpBooked(now, &effects) } else { sendOnBooked(now, &effects) }
     }
 
     mutating func takeUpBooked(_ now: ClockReading, _ effects: inout Effects) {
-        while let number = cluster.requests.book.nextUnhanded(candidate.epoch), let request = cluster.requests.book[number] {
+        while let number = router.book.nextUnhanded(candidate.epoch), let request = router.book[number] {
             guard gathering.updateCount < configuration.limits.updatesPerEntry else { return }
             if isGroup, request.isGroupsRead, now.monotonic - request.heardAt > policy.detectionTime * 2 {
                 // The last master will have answered it long ago.
-                cluster.requests.book.remove(number)
+                router.book.remove(number)
                 continue
             }
-            cluster.requests.book.hand(number, candidate.epoch, now: now.monotonic)
+            router.book.hand(number, candidate.epoch, now: now.monotonic)
             let life = isGroup ? Tickets.group : self.life
             let name = isGroup ? request.key : number
             take(
@@ -45,19 +45,19 @@ extension TrackerNode {
     }
 
     mutating func sendOnBooked(_ now: ClockReading, _ effects: inout Effects) {
-        guard let following = office.following, cluster.requests.handsOnAt(pause: policy.handOnPause) <= now.monotonic else {
+        guard let following = office.following, router.handsOnAt(pause: policy.handOnPause) <= now.monotonic else {
             return
         }
         var requests: [ForwardedRequest] = []
-        while let number = cluster.requests.book.nextUnhanded(following.epoch), let request = cluster.requests.book[number] {
+        while let number = router.book.nextUnhanded(following.epoch), let request = router.book[number] {
             if isGroup, now.monotonic - request.heardAt < policy.keepalive, request.waiting.clientRequest == nil {
                 // The master will have heard it too; only what it seems to have missed is sent on.
                 break
             }
-            cluster.requests.book.hand(number, following.epoch, now: now.monotonic)
+            router.book.hand(number, following.epoch, now: now.monotonic)
             if isGroup, request.isGroupsRead, !has(.twoConnectors) { continue }
             if !isGroup || has(.twoConnectors), request.kind == .connect {
-                cluster.requests.book.remove(number)
+                router.book.remove(number)
                 connect(request.waiting.transactionID, request.waiting, now, &effects)
                 continue
             }
@@ -72,9 +72,9 @@ extension TrackerNode {
             if requests.count == forwardCount { break }
         }
         guard !requests.isEmpty else { return }
-        cluster.requests.handedOn(now: now.monotonic, pause: policy.handOnPause)
+        router.handedOn(now: now.monotonic, pause: policy.handOnPause)
         let index = isGroup ? state.index : 0
-        send(.forward(requests, floor: cluster.requests.book.floor, index: index), to: following.life, &effects)
+        send(.forward(requests, floor: router.book.floor, index: index), to: following.life, &effects)
     }
 
     /// When what waits to be handed on is due.
@@ -82,10 +82,10 @@ extension TrackerNode {
     /// In a group it is at the next quarter of a keepalive.
     @inline(__always)
     var handOnDeadline: Instant? {
-        guard !isGroup, !cluster.requests.book.isEmpty, let following = office.following,
-            cluster.requests.book.hasUnhanded(following.epoch), isInService
+        guard !isGroup, !router.book.isEmpty, let following = office.following,
+            router.book.hasUnhanded(following.epoch), isInService
         else { return nil }
-        return cluster.requests.handsOnAt(pause: policy.handOnPause)
+        return router.handsOnAt(pause: policy.handOnPause)
     }
 
     mutating func forwardReceived(
@@ -93,27 +93,27 @@ extension TrackerNode {
         _ now: ClockReading, _ effects: inout Effects
     ) {
         guard phase == .master, isServing, epoch == candidate.epoch,
-            cluster.neighbours[place].installedIn == candidate.epoch
+            neighbours[place].installedIn == candidate.epoch
         else { return }
-        let sender = cluster.neighbours[place].life
-        cluster.neighbours[place].seen.raise(to: floor)
+        let sender = neighbours[place].life
+        neighbours[place].seen.raise(to: floor)
         for request in requests {
             if isGroup, case .datagram(let bytes) = request.content {
                 takeForGroup(request, bytes, from: sender, knowing: index, now, &effects)
                 continue
             }
-            guard cluster.requests.hasRoom(configuration.limits.waitingRequests) else { return }
-            guard cluster.neighbours[place].seen.insert(request.number) || has(.redeliveredTwice) else {
+            guard router.hasRoom(configuration.limits.waitingRequests) else { return }
+            guard neighbours[place].seen.insert(request.number) || has(.redeliveredTwice) else {
                 // It is under way, or an old copy; or it was refused, and the answer was lost.
-                if let refusal = cluster.neighbours[place].refused.first(where: { $0.number == request.number }) {
-                    cluster.requests.send(refusal, to: sender)
+                if let refusal = neighbours[place].refused.first(where: { $0.number == request.number }) {
+                    router.send(refusal, to: sender)
                 }
                 continue
             }
-            if gathering.updateCount < configuration.limits.updatesPerEntry, !cluster.requests.hasOverflow {
+            if gathering.updateCount < configuration.limits.updatesPerEntry, !router.hasOverflow {
                 take(request, of: sender, booked: nil, now, &effects)
             } else {
-                cluster.requests.postpone(request, of: sender)
+                router.postpone(request, of: sender)
             }
         }
     }
@@ -122,12 +122,12 @@ extension TrackerNode {
     mutating func takeUpOverflow(_ now: ClockReading, _ effects: inout Effects) {
         var taken = 0
         while gathering.updateCount < configuration.limits.updatesPerEntry,
-            let next = cluster.requests.overflow(at: taken)
+            let next = router.overflow(at: taken)
         {
             taken += 1
             take(next.request, of: next.life, booked: nil, now, &effects)
         }
-        cluster.requests.removeOverflow(taken)
+        router.removeOverflow(taken)
     }
 
     /// A request of the group that this master has not heard: it is booked as if it had.
@@ -141,18 +141,18 @@ extension TrackerNode {
     ) {
         // Else it may have been settled here, and be forgotten. Its sender hands on again, and will know more then.
         let isPlanted = has(.settledForgotten) || has(.settledByTimeOnly)
-        guard index >= cluster.requests.recentKeys.completeSince || isPlanted else { return }
+        guard index >= router.recentKeys.completeSince || isPlanted else { return }
         let key = requestKey(request.source, bytes)
         let memory = isQuorumMode ? RecentKeys.memory : RecentKeys.memoryOfOthers
         let isSettled =
-            cluster.requests.recentKeys.isRecent(key, within: memory, now: now.monotonic)
-            || cluster.requests.recentKeys.isSettled(key, behind: index) && !has(.settledByTimeOnly)
+            router.recentKeys.isRecent(key, within: memory, now: now.monotonic)
+            || router.recentKeys.isSettled(key, behind: index) && !has(.settledByTimeOnly)
         if isSettled, !has(.settledForgotten) {
             // The sender has missed that.
             let note = AnsweredRequest(number: key, content: .counts([]))
-            return cluster.requests.send(note, to: sender)
+            return router.send(note, to: sender)
         }
-        guard cluster.requests.book.find(key: key) == nil, !cluster.requests.book.isFull,
+        guard router.book.find(key: key) == nil, !router.book.isFull,
             let parsed = try? TrackerRequest(bytes.span.bytes)
         else { return }
         var waiting = WaitingRequest(
@@ -171,7 +171,7 @@ extension TrackerNode {
             kind = .scrape
             waiting.transactionID = transactionID
         }
-        _ = cluster.requests.book.add(
+        _ = router.book.add(
             BookedRequest(
                 waiting: waiting, kind: kind, content: request.content, key: key, heardAt: now.monotonic,
                 handedAt: now.monotonic))
@@ -188,7 +188,7 @@ extension TrackerNode {
             guard let parsed = try? TrackerRequest(bytes.span.bytes) else { return }
             switch parsed {
             case .connect(let transactionID):
-                guard let booked, let known = cluster.requests.book.remove(booked) else { return }
+                guard let booked, let known = router.book.remove(booked) else { return }
                 noteSettled(known.key, now)
                 connect(transactionID, known.waiting, now, &effects)
             case .announce(let announce):
@@ -259,9 +259,9 @@ extension TrackerNode {
                     left: announce.left, event: announce.event, endpoint: endpoint),
                 life: life, number: number)
         }
-        if !hasRoom, let place = cluster.neighbours.place(of: life.id) {
+        if !hasRoom, let place = neighbours.place(of: life.id) {
             // It comes again.
-            cluster.neighbours[place].seen.remove(number)
+            neighbours[place].seen.remove(number)
         }
     }
 }

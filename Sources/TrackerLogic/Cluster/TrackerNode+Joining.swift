@@ -24,14 +24,14 @@ extension TrackerNode {
         let isBlank = self.isBlank
         var heard: [Life] = []
         if isBlank {
-            for neighbour in cluster.neighbours.all where neighbour.isUp && neighbour.isBlank {
+            for neighbour in neighbours.all where neighbour.isUp && neighbour.isBlank {
                 heard.append(neighbour.life)
             }
         }
         return .hello(
             Hello(
                 position: state.position, isWhole: promise.isWhole, isBlank: isBlank, heard: heard,
-                leftInOrder: cluster.departure.wasInOrder, settings: cluster.settings))
+                leftInOrder: departure.wasInOrder, settings: self.settings))
     }
 
     /// Whether it remembers nothing: no promise, no entry.
@@ -47,18 +47,18 @@ extension TrackerNode {
         if policy.members.count == 1 { formCluster(now, &effects) }
         if let following = office.following {
             if !following.isInstalled { sayHello(to: following.life, now, &effects) }
-        } else if let ignored = cluster.detector.ignoredLife(now: now.monotonic),
-            cluster.neighbours[id: ignored.id]?.isUp == true
+        } else if let ignored = detector.ignoredLife(now: now.monotonic),
+            neighbours[id: ignored.id]?.isUp == true
         {
             // A master that has never answered is not waited for, but may hear again by now.
             sayHello(to: ignored, now, &effects)
-        } else if cluster.admission.id == 0 || isBlank || cluster.admission.refusal != nil {
+        } else if admission.id == 0 || isBlank || admission.refusal != nil {
             broadcast(hello, &effects)
         }
-        if cluster.admission.id == 0, now.monotonic - cluster.detector.silentAt >= policy.detectionTime, office.following == nil {
+        if admission.id == 0, now.monotonic - detector.silentAt >= policy.detectionTime, office.following == nil {
             // Nobody is there to give it a number; others that wait as well may have taken theirs.
-            cluster.admission.take(number: freeID ?? 1)
-            effects.observations.append(.idAssigned(cluster.admission.id))
+            admission.take(number: freeID ?? 1)
+            effects.observations.append(.idAssigned(admission.id))
         }
     }
 
@@ -67,12 +67,12 @@ extension TrackerNode {
     mutating func helloReceived(
         _ hello: Hello, _ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects
     ) {
-        if let place = cluster.neighbours.place(of: sender.id), cluster.neighbours[place].life == sender {
-            cluster.neighbours[place].isBlank = hello.isBlank && hello.settings.members == cluster.settings.members
-            cluster.neighbours[place].heardBlank = hello.heard
-            cluster.neighbours[place].note(hello.position, whileAt: state.index)
-            cluster.neighbours[place].isWhole = hello.isWhole
-            cluster.neighbours[place].isForgetful = !hello.isWhole
+        if let place = neighbours.place(of: sender.id), neighbours[place].life == sender {
+            neighbours[place].isBlank = hello.isBlank && hello.settings.members == self.settings.members
+            neighbours[place].heardBlank = hello.heard
+            neighbours[place].note(hello.position, whileAt: state.index)
+            neighbours[place].isWhole = hello.isWhole
+            neighbours[place].isForgetful = !hello.isWhole
             if !hello.isWhole { candidate.forgetAnswer(of: sender.id) }
         }
         if hasOtherMembers(hello) {
@@ -96,17 +96,17 @@ extension TrackerNode {
 
     private var freeID: UInt32? {
         (1...UInt32(Neighbours.maxCount + 1)).first {
-            $0 != cluster.admission.id && (cluster.neighbours.place(of: $0) == nil || has(.idGivenTwice)) && !members.contains($0)
+            $0 != admission.id && (neighbours.place(of: $0) == nil || has(.idGivenTwice)) && !members.contains($0)
         }
     }
 
     /// A quorum without a newcomer has said, after its hello, that it follows this master.
     mutating func letIn(_ newcomer: Life, _ now: ClockReading, _ effects: inout Effects) {
-        guard let place = cluster.neighbours.place(of: newcomer.id), cluster.neighbours[place].life == newcomer else {
+        guard let place = neighbours.place(of: newcomer.id), neighbours[place].life == newcomer else {
             return
         }
-        cluster.neighbours[place].confirmedIn = candidate.epoch
-        let neighbour = cluster.neighbours[place]
+        neighbours[place].confirmedIn = candidate.epoch
+        let neighbour = neighbours[place]
         admit(newcomer, neighbour.position, isWhole: neighbour.isWhole, now, &effects)
     }
 
@@ -120,30 +120,30 @@ extension TrackerNode {
         _ sender: Life, _ position: Position, isWhole: Bool, leftInOrder: Bool = false, _ now: ClockReading,
         _ effects: inout Effects
     ) {
-        guard let place = cluster.neighbours.place(of: sender.id), cluster.neighbours[place].life == sender else {
+        guard let place = neighbours.place(of: sender.id), neighbours[place].life == sender else {
             return
         }
-        if isQuorumMode, !isWhole, cluster.neighbours[place].confirmedIn != candidate.epoch {
-            let age = now.monotonic - cluster.neighbours[place].appearedAt
+        if isQuorumMode, !isWhole, neighbours[place].confirmedIn != candidate.epoch {
+            let age = now.monotonic - neighbours[place].appearedAt
             guard age >= policy.answerLifetime else { return }
-            return cluster.reads.add(newcomer: sender)
+            return reads.add(newcomer: sender)
         }
         let isOfOurHistory = isBeginning(position)
         if !isQuorumMode, isWhole, position.index > 0, isOfOurHistory != true,
-            !cluster.merging.hasMerged(position)
+            !merging.hasMerged(position)
         {
             // It has no vote in this history.
-            cluster.neighbours[place].installedIn = .zero
+            neighbours[place].installedIn = .zero
             // What a cluster that has stopped in good order knew of swarms went with it, whoever knew most of it.
-            let hasSwarms = !(leftInOrder && cluster.departure.hasBegunEmpty)
+            let hasSwarms = !(leftInOrder && departure.hasBegunEmpty)
             return beginMerge(sender, position, hasSwarms: hasSwarms, now, &effects)
         }
         let needsTransfer =
             !isWhole && position.index > 0 || isOfOurHistory != true
             || position.index + 1 < log.tailStart
-        cluster.neighbours[place].installedIn = candidate.epoch
-        cluster.neighbours[place].isDropped = false
-        cluster.neighbours[place].isWhole = isWhole && !needsTransfer
+        neighbours[place].installedIn = candidate.epoch
+        neighbours[place].isDropped = false
+        neighbours[place].isWhole = isWhole && !needsTransfer
         welcome(sender, answering: position, needsTransfer: needsTransfer, &effects)
     }
 
@@ -185,9 +185,9 @@ extension TrackerNode {
         case .following: break
         case .restoring, .draining, .failed, .stopped: return
         }
-        if welcome.id != cluster.admission.id {
-            guard configuration.id == 0, cluster.admission.id == 0 else { return }
-            cluster.admission.take(number: welcome.id)
+        if welcome.id != admission.id {
+            guard configuration.id == 0, admission.id == 0 else { return }
+            admission.take(number: welcome.id)
             effects.observations.append(.idAssigned(welcome.id))
             return sayHello(to: sender, now, &effects)
         }
@@ -198,26 +198,26 @@ extension TrackerNode {
         _ welcome: Welcome, _ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects
     ) {
         // What another master was sending is of no use any more, nor is the place at which it would be done.
-        if let source = cluster.transfer.source, source != sender { cluster.transfer.cancel() }
+        if let source = transfer.source, source != sender { transfer.cancel() }
         let isKnown = office.follows(sender, in: epoch)
         if !isKnown { office.follow(sender, epoch, since: now.monotonic) }
         let wasInstalled = office.isInstalled
-        if !isQuorumMode, !wasInstalled, welcome.answered != state.position, !cluster.transfer.isFetching {
+        if !isQuorumMode, !wasInstalled, welcome.answered != state.position, !transfer.isFetching {
             // It has decided more on its own since it said hello: the master has to know that.
-            if !isKnown { cluster.detector.expectMaster(from: now.monotonic) }
+            if !isKnown { detector.expectMaster(from: now.monotonic) }
             return sayHello(to: sender, now, &effects)
         }
         office.welcomed(attempt: welcome.position.index == state.index ? welcome.attempt : nil)
         if welcome.beginsEmpty {
-            cluster.departure.welcomed(servesFrom: welcome.servesFrom)
+            departure.welcomed(servesFrom: welcome.servesFrom)
         } else {
-            cluster.departure.forget()
+            departure.forget()
         }
-        cluster.detector.expectMaster(from: now.monotonic)
+        detector.expectMaster(from: now.monotonic)
         candidate.note(master: sender.id)
         candidate.wasWelcomed()
-        cluster.admission.welcomed()
-        cluster.detector.stopSuspecting()
+        admission.welcomed()
+        detector.stopSuspecting()
         if acceptor.follow(epoch) { persistPromise(&effects) }
         if !wasInstalled {
             office.serve(from: welcome.servesFrom)
@@ -228,7 +228,7 @@ extension TrackerNode {
         let isOtherTable = welcome.secret != promise.secret || welcome.shardCount != promise.shardCount
         if isOtherTable, state.index == 0 { adopt(welcome.secret, shardCount: welcome.shardCount, &effects) }
         let isNeeded = welcome.needsTransfer || (isOtherTable && state.index > 0)
-        if isNeeded, !cluster.transfer.isFetching {
+        if isNeeded, !transfer.isFetching {
             // An old copy of this message may come when all is long done. In survivor mode a place in the master's
             // history says nothing about another one's.
             let isPast = isQuorumMode && welcome.position.index < state.index
@@ -241,7 +241,7 @@ extension TrackerNode {
             if isOtherTable || !isQuorumMode { acceptor.loseState() }
             return beginTransfer(welcome, sender, now, &effects)
         }
-        guard !cluster.transfer.isFetching else { return }
+        guard !transfer.isFetching else { return }
         if !promise.isWhole {
             acceptor.expectState(through: wholeFrom(welcome))
             becomeWholeWhenDone(now, &effects)
@@ -278,12 +278,12 @@ extension TrackerNode {
             // Its own master's word counts: another has this number, and was there first.
             guard following.life == sender, following.epoch == epoch else { return }
             office.dismissed(now: now.monotonic)
-            cluster.transfer.cancel()
+            transfer.cancel()
         }
         if refusal == .idTaken, configuration.id == 0 {
             // It asks for another one before it takes one itself.
-            cluster.admission.giveUpNumber()
-            if office.following == nil { cluster.detector.expectMaster(from: now.monotonic) }
+            admission.giveUpNumber()
+            if office.following == nil { detector.expectMaster(from: now.monotonic) }
             return
         }
         beRefused(refusal, now, &effects)
@@ -301,7 +301,7 @@ extension TrackerNode {
             guard (candidate.epoch, promise.incarnation) < (message.epoch, message.sender.incarnation) else { return }
             stepDown(.superseded(message.epoch), now, &effects)
             if configuration.id == 0 {
-                cluster.admission.giveUpNumber()
+                admission.giveUpNumber()
             } else {
                 beRefused(.idTaken, now, &effects)
             }
@@ -309,7 +309,7 @@ extension TrackerNode {
         where configuration.id == 0 && phase == .master && keepalive.role == .slave:
             // That one was given the number by a master; this one took it when it was alone.
             stepDown(.superseded(message.epoch), now, &effects)
-            cluster.admission.giveUpNumber()
+            admission.giveUpNumber()
         case .keepalive(let keepalive)
         where configuration.id == 0 && phase == .following && office.following?.isInstalled != true:
             // The other one is part of the cluster, or as good as this one; or it is an old message of this tracker's
@@ -326,10 +326,10 @@ extension TrackerNode {
     /// Gives a blank member its vote when all members are blank and have heard it.
     private mutating func formCluster(_ now: ClockReading, _ effects: inout Effects) {
         guard isQuorumMode, !promise.isWhole, !acceptor.isConfirming, isBlank,
-            policy.members.contains(cluster.admission.id)
+            policy.members.contains(admission.id)
         else { return }
-        for member in policy.members where member != cluster.admission.id {
-            guard let neighbour = cluster.neighbours[id: member], neighbour.isUp, neighbour.isBlank,
+        for member in policy.members where member != admission.id {
+            guard let neighbour = neighbours[id: member], neighbour.isUp, neighbour.isBlank,
                 neighbour.heardBlank.contains(life)
             else { return }
         }
@@ -345,7 +345,7 @@ extension TrackerNode {
     }
 
     mutating func becomeWholeWhenDone(_ now: ClockReading, _ effects: inout Effects) {
-        guard !promise.isWhole, !acceptor.isConfirming, !cluster.transfer.isWriting, !cluster.transfer.isFetching,
+        guard !promise.isWhole, !acceptor.isConfirming, !transfer.isWriting, !transfer.isFetching,
             acceptor.holdsState(applied: state.index, durable: log.durableThrough)
                 || has(.wholeTooEarly) && acceptor.fullFrom != nil
         else { return }

@@ -11,8 +11,8 @@ extension TrackerNode {
         case .majority: break
         case .allDropped, .allAskedAgain:
             electorate.needed = electorate.voters.filter { id in
-                id == cluster.admission.id
-                    || cluster.neighbours[id: id].map {
+                id == admission.id
+                    || neighbours[id: id].map {
                         $0.isUp && $0.installedIn == candidate.epoch && !$0.isDropped
                     } == true
             }
@@ -23,7 +23,7 @@ extension TrackerNode {
     /// Whether this master decides all by itself: in survivor mode, where nobody else is left.
     ///
     /// Its entries say so. It answers as soon as one is on its disk, and after a restart has to know that it may have.
-    var decidesAlone: Bool { isClustered && !isQuorumMode && votingElectorate.voters == [cluster.admission.id] }
+    var decidesAlone: Bool { isClustered && !isQuorumMode && votingElectorate.voters == [admission.id] }
 
     /// What a master does in every step.
     mutating func lead(_ now: ClockReading, _ effects: inout Effects) {
@@ -45,10 +45,10 @@ extension TrackerNode {
     /// In survivor mode the voters are those that it hears, so it always does.
     private mutating func hasQuorum(_ now: ClockReading) -> Bool {
         guard isQuorumMode, !has(.minorityStays) else { return true }
-        let isFollowed = electorate.isQuorum { id in id == cluster.admission.id || cluster.neighbours.follows(id, candidate.epoch)
+        let isFollowed = electorate.isQuorum { id in id == admission.id || neighbours.follows(id, candidate.epoch)
         }
-        if isFollowed { cluster.detector.isFollowed(now: now.monotonic) }
-        return cluster.detector.wasFollowed(now: now.monotonic)
+        if isFollowed { detector.isFollowed(now: now.monotonic) }
+        return detector.wasFollowed(now: now.monotonic)
     }
 
     /// Whether phase 1 holds for the voters as they are now: they may have changed since the candidate.
@@ -58,7 +58,7 @@ extension TrackerNode {
     // MARK: - Proposing
 
     private mutating func proposeInCluster(_ now: ClockReading, _ effects: inout Effects) {
-        guard proposer.isIdle, case nil = log.pending, !cluster.handover.isUnderWay else { return }
+        guard proposer.isIdle, case nil = log.pending, !handover.isUnderWay else { return }
         guard hasPhaseOne else {
             if proposer.asksAgain(now: now.monotonic, pause: retryPause) {
                 broadcast(.election, epoch: candidate.epoch, &effects)
@@ -85,13 +85,13 @@ extension TrackerNode {
         log.accept(entry)
         let decided = has(.commitSentEarly) ? entry.position : state.position
         broadcast(.prepare(entry: entry.bytes, at: decided), epoch: candidate.epoch, &effects)
-        for place in cluster.neighbours.all.indices {
-            cluster.neighbours[place].voteAwaitedSince = now.monotonic
-            cluster.neighbours[place].voteAskedAt = now.monotonic
+        for place in neighbours.all.indices {
+            neighbours[place].voteAwaitedSince = now.monotonic
+            neighbours[place].voteAskedAt = now.monotonic
         }
-        cluster.timers.postponeKeepalive(now: now.monotonic, interval: policy.keepalive)
+        timers.postponeKeepalive(now: now.monotonic, interval: policy.keepalive)
         writeLog(now, &effects)
-        if has(.ownVoteBeforeDurable) { proposer.okReceived(from: cluster.admission.id, entry.header.ballot) }
+        if has(.ownVoteBeforeDurable) { proposer.okReceived(from: admission.id, entry.header.ballot) }
     }
 
     /// Asks those again who have not voted, and those who have not confirmed.
@@ -102,20 +102,20 @@ extension TrackerNode {
                 return tryAgain(pending, now, &effects)
             }
             if has(.abortOnTimeout) { tellRefused(pending, now, &effects) }
-            for place in cluster.neighbours.all.indices {
-                let neighbour = cluster.neighbours[place]
+            for place in neighbours.all.indices {
+                let neighbour = neighbours[place]
                 guard neighbour.isUp, neighbour.installedIn == candidate.epoch,
                     !proposer.hasVoted(neighbour.life.id), !has(.proposalSentOnce)
                 else { continue }
                 if attendToStraggler(place, now) { continue }
-                cluster.neighbours[place].voteAskedAt = now.monotonic
+                neighbours[place].voteAskedAt = now.monotonic
                 send(
                     .prepare(entry: pending.bytes, at: state.position), to: neighbour.life, epoch: candidate.epoch,
                     &effects)
             }
         }
-        if cluster.reads.asksAgain(now: now.monotonic, pause: retryPause) {
-            broadcast(.confirm(round: cluster.reads.round), epoch: candidate.epoch, &effects)
+        if reads.asksAgain(now: now.monotonic, pause: retryPause) {
+            broadcast(.confirm(round: reads.round), epoch: candidate.epoch, &effects)
         }
     }
 
@@ -123,21 +123,21 @@ extension TrackerNode {
     ///
     /// - Returns: whether it is not to be asked now.
     private mutating func attendToStraggler(_ place: Int, _ now: ClockReading) -> Bool {
-        guard let since = cluster.neighbours[place].voteAwaitedSince else { return false }
+        guard let since = neighbours[place].voteAwaitedSince else { return false }
         let waited = now.monotonic - since
         switch policy.vote {
         case .majority: return false
         case .allDropped(let after):
             if waited >= after {
-                cluster.neighbours[place].isDropped = true
-                cluster.neighbours[place].installedIn = .zero
+                neighbours[place].isDropped = true
+                neighbours[place].installedIn = .zero
                 return true
             }
             return false
         case .allAskedAgain(let every):
             // The first seconds are for messages that were lost; then at the policy's pace.
             guard waited >= policy.detectionTime else { return false }
-            return now.monotonic - cluster.neighbours[place].voteAskedAt < every
+            return now.monotonic - neighbours[place].voteAskedAt < every
         }
     }
 
@@ -146,15 +146,15 @@ extension TrackerNode {
     mutating func okReceived(_ ballot: Ballot, _ place: Int, _ now: ClockReading, _ effects: inout Effects) {
         let isAnyTaken = has(.oksOfAnotherEpoch) && proposer.proposed?.index == ballot.index
         guard phase == .master, ballot.epoch == candidate.epoch || isAnyTaken,
-            cluster.neighbours[place].installedIn == candidate.epoch
+            neighbours[place].installedIn == candidate.epoch
         else { return }
-        cluster.neighbours[place].voteAwaitedSince = nil
+        neighbours[place].voteAwaitedSince = nil
         if let pending = log.pending, pending.header.ballot == ballot {
             // Whoever accepts an entry has applied all before it.
             notePosition(Position(index: ballot.index - 1, chain: pending.header.previous), of: place)
         }
         let counted = isAnyTaken ? proposer.proposed ?? ballot : ballot
-        proposer.okReceived(from: cluster.neighbours[place].life.id, counted)
+        proposer.okReceived(from: neighbours[place].life.id, counted)
     }
 
     mutating func errorReceived(
@@ -168,23 +168,23 @@ extension TrackerNode {
                 standAgain(above: epoch, now, &effects)
             }
         case .cannotStore:
-            guard ballot.epoch == candidate.epoch, cluster.neighbours[place].installedIn == candidate.epoch else {
+            guard ballot.epoch == candidate.epoch, neighbours[place].installedIn == candidate.epoch else {
                 return
             }
-            cluster.neighbours[place].voteAwaitedSince = nil
-            proposer.errorReceived(from: cluster.neighbours[place].life.id, ballot)
+            neighbours[place].voteAwaitedSince = nil
+            proposer.errorReceived(from: neighbours[place].life.id, ballot)
         }
     }
 
     /// Notes how far another tracker is, by whatever it says; an old message takes nothing back.
     mutating func notePosition(_ position: Position, of place: Int) {
-        guard position.index >= cluster.neighbours[place].position.index else { return }
-        cluster.neighbours[place].note(position, whileAt: state.index)
+        guard position.index >= neighbours[place].position.index else { return }
+        neighbours[place].note(position, whileAt: state.index)
     }
 
     private mutating func countVotes(_ now: ClockReading, _ effects: inout Effects) {
         guard !proposer.isIdle else { return }
-        switch proposer.decision(has(.commitBeforeQuorum) ? Electorate(voters: [cluster.admission.id]) : votingElectorate) {
+        switch proposer.decision(has(.commitBeforeQuorum) ? Electorate(voters: [admission.id]) : votingElectorate) {
         case .open: break
         case .committed:
             guard let entry = log.pending else { preconditionFailure("what is voted on is in the log") }
@@ -215,7 +215,7 @@ extension TrackerNode {
         let tickets = (try? Tickets(entry.bytes, entry.header)) ?? Tickets()
         proposer.refused()
         postponeCommand(now)
-        cluster.merging.beginAnew()
+        merging.beginAnew()
         if has(.abortToldEarly) { tellRefused(entry, now, &effects) }
         if consequence == .drop {
             log.dropPending()
@@ -250,15 +250,15 @@ extension TrackerNode {
     /// Makes way for a tracker that the policy prefers, when that has been in step for some keepalives
     /// (rule 6).
     private mutating func attendToHandover(_ now: ClockReading, _ effects: inout Effects) {
-        if let heir = cluster.handover.isRefused(now: now.monotonic) {
+        if let heir = handover.isRefused(now: now.monotonic) {
             // It has not taken the role: this node keeps it, and does not offer it again for a while.
-            if let place = cluster.neighbours.place(of: heir.id) {
-                cluster.neighbours[place].inStepSince = now.monotonic
+            if let place = neighbours.place(of: heir.id) {
+                neighbours[place].inStepSince = now.monotonic
             }
             return
         }
-        if let heir = cluster.handover.heir { return announceHandover(to: heir, now, &effects) }
-        guard isServing, !cluster.merging.isUnderWay, !cluster.departure.isLeaving, !hasCommands else { return }
+        if let heir = handover.heir { return announceHandover(to: heir, now, &effects) }
+        guard isServing, !merging.isUnderWay, !departure.isLeaving, !hasCommands else { return }
         guard let heir = preferredInStep, let since = heir.inStepSince, now.monotonic - since >= policy.keepalive * 4
         else { return }
         beginHandover(to: heir.life, now)
@@ -266,10 +266,10 @@ extension TrackerNode {
 
     /// Tells the heir to stand, when it knows all that is decided.
     private mutating func announceHandover(to heir: Life, _ now: ClockReading, _ effects: inout Effects) {
-        guard cluster.handover.isDue(now: now.monotonic, pause: retryPause), proposer.isIdle, log.pending == nil else {
+        guard handover.isDue(now: now.monotonic, pause: retryPause), proposer.isIdle, log.pending == nil else {
             return
         }
-        let wasAnnounced = cluster.handover.announce(now: now.monotonic)
+        let wasAnnounced = handover.announce(now: now.monotonic)
         if proposer.takeCommit() {
             broadcast(.commit(at: state.position), epoch: candidate.epoch, &effects)
         } else if wasAnnounced {
@@ -283,14 +283,14 @@ extension TrackerNode {
     /// Where several come back together, the role is not handed from one to the next: it waits for that one.
     private var preferredInStep: Neighbour? {
         var best: Int?
-        for place in cluster.neighbours.all.indices where cluster.neighbours[place].inStepSince != nil {
-            let rival = best.map { cluster.neighbours[$0].life.id } ?? cluster.admission.id
-            guard policy.election.prefers(cluster.neighbours[place].life.id, to: rival),
-                mayTakeOver(cluster.neighbours[place])
+        for place in neighbours.all.indices where neighbours[place].inStepSince != nil {
+            let rival = best.map { neighbours[$0].life.id } ?? admission.id
+            guard policy.election.prefers(neighbours[place].life.id, to: rival),
+                mayTakeOver(neighbours[place])
             else { continue }
             best = place
         }
-        return best.map { cluster.neighbours[$0] }
+        return best.map { neighbours[$0] }
     }
 
     func mayTakeOver(_ neighbour: Neighbour) -> Bool {
@@ -299,7 +299,7 @@ extension TrackerNode {
     }
 
     mutating func beginHandover(to life: Life, _ now: ClockReading) {
-        cluster.handover.begin(to: life, until: now.monotonic + policy.detectionTime)
+        handover.begin(to: life, until: now.monotonic + policy.detectionTime)
     }
 
     mutating func handoverReceived(_ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects) {
@@ -312,14 +312,14 @@ extension TrackerNode {
     /// Notes whether a slave is in step with this master.
     mutating func noteStep(of place: Int, _ epoch: Epoch, _ now: ClockReading) {
         guard phase == .master else { return }
-        let neighbour = cluster.neighbours[place]
+        let neighbour = neighbours[place]
         let isInStep =
             neighbour.installedIn == candidate.epoch && epoch == candidate.epoch && neighbour.isWhole
             && neighbour.position.index + Succession.inStepCount >= state.index
         if !isInStep {
-            cluster.neighbours[place].inStepSince = nil
+            neighbours[place].inStepSince = nil
         } else if neighbour.inStepSince == nil {
-            cluster.neighbours[place].inStepSince = now.monotonic
+            neighbours[place].inStepSince = now.monotonic
         }
     }
 }

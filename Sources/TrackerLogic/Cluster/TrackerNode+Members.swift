@@ -16,7 +16,7 @@ extension TrackerNode {
         var members = self.members
         var updates: [Update] = []
         if let added = change.added, !members.contains(added) {
-            guard let neighbour = cluster.neighbours[id: added], neighbour.isUp, neighbour.isWhole,
+            guard let neighbour = neighbours[id: added], neighbour.isUp, neighbour.isWhole,
                 neighbour.installedIn == candidate.epoch
             else { return .failure(Impossible("tracker \(added) does not follow, or is not in sync yet")) }
             guard members.count < Neighbours.maxCount else {
@@ -39,8 +39,8 @@ extension TrackerNode {
 
     /// This master, and those that follow it and hold everything.
     private var inStep: [UInt32] {
-        var ids = [cluster.admission.id]
-        for neighbour in cluster.neighbours.all
+        var ids = [admission.id]
+        for neighbour in neighbours.all
         where neighbour.isUp && neighbour.isWhole && neighbour.installedIn == candidate.epoch {
             ids.append(neighbour.life.id)
         }
@@ -49,7 +49,7 @@ extension TrackerNode {
 
     /// A master that is a voter no more makes way.
     mutating func stepDownWhenRemoved(_ now: ClockReading, _ effects: inout Effects) {
-        guard isQuorumMode, phase == .master, !members.contains(cluster.admission.id) else { return }
+        guard isQuorumMode, phase == .master, !members.contains(admission.id) else { return }
         broadcast(.commit(at: state.position), epoch: candidate.epoch, &effects)
         _ = proposer.takeCommit()
         stepDown(.removed, now, &effects)

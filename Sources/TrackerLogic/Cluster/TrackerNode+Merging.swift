@@ -16,19 +16,19 @@ extension TrackerNode {
     /// A higher master is heard: it is asked whether it hears us.
     mutating func probe(_ place: Int, _ now: ClockReading, _ effects: inout Effects) {
         guard mayAddress(place, now) else { return }
-        sayHello(to: cluster.neighbours[place].life, now, &effects)
+        sayHello(to: neighbours[place].life, now, &effects)
     }
 
     /// A lower master is heard: it is to know of this one.
     mutating func proposeMerge(_ place: Int, _ now: ClockReading, _ effects: inout Effects) {
         guard mayAddress(place, now) else { return }
-        send(keepalive, to: cluster.neighbours[place].life, epoch: candidate.epoch, &effects)
+        send(keepalive, to: neighbours[place].life, epoch: candidate.epoch, &effects)
     }
 
     /// Whether another master is to be spoken to again: each of the two answers what it hears, and would so for ever.
     private mutating func mayAddress(_ place: Int, _ now: ClockReading) -> Bool {
-        if let at = cluster.neighbours[place].addressedAt, now.monotonic - at < retryPause { return false }
-        cluster.neighbours[place].addressedAt = now.monotonic
+        if let at = neighbours[place].addressedAt, now.monotonic - at < retryPause { return false }
+        neighbours[place].addressedAt = now.monotonic
         return true
     }
 
@@ -69,12 +69,12 @@ extension TrackerNode {
     mutating func beginMerge(
         _ sender: Life, _ position: Position, hasSwarms: Bool, _ now: ClockReading, _ effects: inout Effects
     ) {
-        if let source = cluster.merging.source {
+        if let source = merging.source {
             // One after another; the others are told to wait.
-            guard source != sender, let place = cluster.neighbours.place(of: sender.id) else { return }
+            guard source != sender, let place = neighbours.place(of: sender.id) else { return }
             return proposeMerge(place, now, &effects)
         }
-        cluster.merging.begin(sender, position, hasSwarms: hasSwarms, now: now.monotonic)
+        merging.begin(sender, position, hasSwarms: hasSwarms, now: now.monotonic)
         send(.fetchChunk(0), to: sender, epoch: candidate.epoch, &effects)
     }
 
@@ -88,42 +88,42 @@ extension TrackerNode {
     mutating func mergeChunk(
         _ chunk: SnapshotChunk, _ sender: Life, _ now: ClockReading, _ effects: inout Effects
     ) {
-        switch cluster.merging.chunkReceived(chunk, from: sender) {
+        switch merging.chunkReceived(chunk, from: sender) {
         case .ignored, .cancelled: return
         case .complete: break
         case .wanted:
             if let updates = try? planted(merged: state.mergeUpdates(from: chunk), from: chunk) {
-                cluster.merging.take(updates)
+                merging.take(updates)
             }
         }
         continueMerge(now, &effects)
     }
 
     mutating func continueMerge(_ now: ClockReading, _ effects: inout Effects) {
-        guard phase == .master, let source = cluster.merging.source else { return }
-        guard let place = cluster.neighbours.place(of: source.id), cluster.neighbours[place].life == source,
-            cluster.neighbours[place].isUp
-        else { return cluster.merging.cancel() }
+        guard phase == .master, let source = merging.source else { return }
+        guard let place = neighbours.place(of: source.id), neighbours[place].life == source,
+            neighbours[place].isUp
+        else { return merging.cancel() }
         while gathering.updateCount < configuration.limits.updatesPerEntry / 2,
-            let update = cluster.merging.nextUpdate()
+            let update = merging.nextUpdate()
         {
             guard hasRoom(toMerge: update) else {
-                cluster.merging.leftOut()
+                merging.leftOut()
                 continue
             }
             gathering.append(update)
             // It is in the next entry, or the one after that which is under way.
-            cluster.merging.gathered(by: state.index + 2)
+            merging.gathered(by: state.index + 2)
         }
         let isIdle = gathering.isEmpty && proposer.isIdle
-        switch cluster.merging.wanted(applied: state.index, isIdle: isIdle, now: now.monotonic, pause: retryPause) {
+        switch merging.wanted(applied: state.index, isIdle: isIdle, now: now.monotonic, pause: retryPause) {
         case .nothing: break
         case .chunk(let number): send(.fetchChunk(number), to: source, epoch: candidate.epoch, &effects)
         case .done(let outcome):
             effects.observations.append(
                 .merged(from: source.id, updates: outcome.updates, leftOut: outcome.leftOut))
-            cluster.neighbours[place].installedIn = candidate.epoch
-            cluster.neighbours[place].isWhole = false
+            neighbours[place].installedIn = candidate.epoch
+            neighbours[place].isWhole = false
             welcome(source, answering: outcome.position, needsTransfer: true, &effects)
         }
     }
@@ -138,7 +138,7 @@ extension TrackerNode {
     /// whatever their own settings say.
     private func hasRoom(toMerge update: Update) -> Bool {
         let (limits, table) = (configuration.limits, state.table)
-        let sides = cluster.neighbours.all.count + 1
+        let sides = neighbours.all.count + 1
         func isFull(_ count: Int, _ limit: Int) -> Bool {
             count >= (min(limit, 1 << 40) + 2 * limits.updatesPerEntry) * sides
         }

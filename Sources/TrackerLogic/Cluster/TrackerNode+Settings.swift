@@ -74,7 +74,7 @@ extension TrackerNode {
         case .hello(let hello): return compare(hello.settings, message, isLeading: false, now, &effects)
         // Who refuses this one is of another kind, and says so.
         case .refused(.otherSettings): return false
-        default: return !cluster.reports.unlike.isEmpty && cluster.reports.isShutOut(message.sender)
+        default: return !reports.unlike.isEmpty && reports.isShutOut(message.sender)
         }
     }
 
@@ -82,18 +82,18 @@ extension TrackerNode {
         _ settings: SettingsPrint, _ message: ClusterMessage, isLeading: Bool, _ now: ClockReading,
         _ effects: inout Effects
     ) -> Bool {
-        if settings == cluster.settings, cluster.reports.unlike.isEmpty { return false }
-        var differing = settings.differences(from: cluster.settings)
+        if settings == self.settings, reports.unlike.isEmpty { return false }
+        var differing = settings.differences(from: self.settings)
         // Only a tracker without memory goes by them (`helloReceived`).
         differing.removeAll { $0 == .members }
         // Where only they differ, a HELLO decides whether that matters.
-        if differing.isEmpty, settings.members != cluster.settings.members { return false }
+        if differing.isEmpty, settings.members != self.settings.members { return false }
         let isNews = note(message.sender, differsIn: differing, now, &effects)
         guard differing.contains(where: \.isBinding) else { return false }
-        if isNews, let place = cluster.neighbours.place(of: message.sender.id),
-            cluster.neighbours[place].life == message.sender, cluster.neighbours[place].isUp
+        if isNews, let place = neighbours.place(of: message.sender.id),
+            neighbours[place].life == message.sender, neighbours[place].isUp
         {
-            cluster.neighbours.markDown(place)
+            neighbours.markDown(place)
         }
         switch phase {
         case .master:
@@ -115,19 +115,19 @@ extension TrackerNode {
     mutating func note(
         _ life: Life, differsIn settings: [SharedSetting], _ now: ClockReading, _ effects: inout Effects
     ) -> Bool {
-        guard cluster.reports.note(life, differsIn: settings, now: now.monotonic) else { return false }
+        guard reports.note(life, differsIn: settings, now: now.monotonic) else { return false }
         effects.observations.append(.settingsDiffer(tracker: life.id, settings))
         return true
     }
 
     /// Whether a tracker without memory was told of other members than this one, or the log, has.
     func hasOtherMembers(_ hello: Hello) -> Bool {
-        guard isQuorumMode, hello.isBlank, hello.settings.members != cluster.settings.members else { return false }
+        guard isQuorumMode, hello.isBlank, hello.settings.members != self.settings.members else { return false }
         return hello.settings.members != SettingsPrint.fingerprint(ofMembers: members)
     }
 
     /// It may not join, for now.
     mutating func beRefused(_ refusal: JoinRefusal, _ now: ClockReading, _ effects: inout Effects) {
-        if cluster.admission.refused(refusal, now: now.monotonic) { effects.observations.append(.joinRefused(refusal)) }
+        if admission.refused(refusal, now: now.monotonic) { effects.observations.append(.joinRefused(refusal)) }
     }
 }

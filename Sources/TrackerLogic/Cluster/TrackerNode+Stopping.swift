@@ -8,34 +8,34 @@ extension TrackerNode {
 
     /// An orderly stop: a master hands its role over, a slave waits for what it has sent on.
     mutating func leave(_ now: ClockReading, _ effects: inout Effects) {
-        cluster.departure.leave(by: now.monotonic + policy.detectionTime * 2)
-        guard phase == .master, !cluster.departure.stopsAll else { return }
+        departure.leave(by: now.monotonic + policy.detectionTime * 2)
+        guard phase == .master, !departure.stopsAll else { return }
         let order = policy.election.order(
-            cluster.neighbours.all.filter(mayTakeOver).map(\.life.id), after: cluster.admission.id)
-        if let heir = order.first, let place = cluster.neighbours.place(of: heir) {
-            beginHandover(to: cluster.neighbours[place].life, now)
+            neighbours.all.filter(mayTakeOver).map(\.life.id), after: admission.id)
+        if let heir = order.first, let place = neighbours.place(of: heir) {
+            beginHandover(to: neighbours[place].life, now)
         }
     }
 
     /// Ends the stop when nobody waits, or it has taken too long.
     mutating func leaveWhenDone(_ now: ClockReading, _ effects: inout Effects) {
-        guard let due = cluster.departure.leavesAt, office.takesPart else { return }
+        guard let due = departure.leavesAt, office.takesPart else { return }
         var isDone: Bool
         switch phase {
-        case .master: isDone = !cluster.handover.isUnderWay && proposer.isIdle && gathering.isEmpty
-        default: isDone = cluster.requests.book.isEmpty && !log.isWriting
+        case .master: isDone = !handover.isUnderWay && proposer.isIdle && gathering.isEmpty
+        default: isDone = router.book.isEmpty && !log.isWriting
         }
-        if cluster.departure.stopsAll, cluster.neighbours.all.contains(where: \.isUp) { isDone = false }
+        if departure.stopsAll, neighbours.all.contains(where: \.isUp) { isDone = false }
         // Not in the step that answers the last of them.
         guard isDone || due <= now.monotonic, effects.replies.isEmpty else { return }
         if phase == .master { stepDown(.stopping, now, &effects) }
         if phase == .candidate { abandonElection(now) }
-        for request in cluster.requests.book.removeAll() {
+        for request in router.book.removeAll() {
             guard let id = request.waiting.clientRequest else { continue }
             effects.answers.append(Answer(id: id, content: .failure(.notServing)))
         }
         if office.isBusUp { broadcast(.leave, &effects) }
-        cluster.departure.left()
+        departure.left()
         dropCommands("the tracker stopped before it was carried out", &effects)
         guard !configuration.keepsSwarms else { return stop(&effects) }
         office.drain()
@@ -47,24 +47,24 @@ extension TrackerNode {
 
     /// The operator wants the whole cluster to stop.
     mutating func stopCluster(_ now: ClockReading, _ effects: inout Effects) {
-        guard cluster.departure.stopAll() else { return }
-        cluster.handover.cancel()
-        effects.observations.append(.stopsWithCluster(by: cluster.admission.id))
+        guard departure.stopAll() else { return }
+        handover.cancel()
+        effects.observations.append(.stopsWithCluster(by: admission.id))
         leave(now, &effects)
         // The others leave first, each within the time that it has for it.
-        cluster.departure.leave(by: now.monotonic + policy.detectionTime * 4)
+        departure.leave(by: now.monotonic + policy.detectionTime * 4)
         tellToStop(&effects)
     }
 
     /// Tells those that are still there, as some may not have heard it.
     mutating func tellToStop(_ effects: inout Effects) {
-        guard cluster.departure.stopsAll else { return }
-        for neighbour in cluster.neighbours.all where neighbour.isUp { send(.stop, to: neighbour.life, &effects) }
+        guard departure.stopsAll else { return }
+        for neighbour in neighbours.all where neighbour.isUp { send(.stop, to: neighbour.life, &effects) }
     }
 
     /// The master, or who was master just now, says that the whole cluster is to stop.
     mutating func stopReceived(_ sender: Life, _ now: ClockReading, _ effects: inout Effects) {
-        guard !cluster.departure.isLeaving, office.follows(sender) || candidate.lastMaster == sender.id else {
+        guard !departure.isLeaving, office.follows(sender) || candidate.lastMaster == sender.id else {
             return
         }
         effects.observations.append(.stopsWithCluster(by: sender.id))
@@ -76,7 +76,7 @@ extension TrackerNode {
     /// Takes back the note of the last life, if there is one.
     mutating func recallStop(_ effects: inout Effects) {
         guard promise.leftInOrder else { return }
-        cluster.departure.recall()
+        departure.recall()
         if has(.stopNoteKept) { return stopRecalled() }
         acceptor.recallStop()
         persist(.promise(promise), .stopRecalled, &effects)
@@ -84,25 +84,25 @@ extension TrackerNode {
 
     mutating func stopRecalled() {
         // A master that goes on may have let it in meanwhile.
-        guard cluster.departure.isRecalling || has(.recallOutlivesWelcome) else { return }
-        guard !configuration.keepsSwarms else { return cluster.departure.forget() }
-        cluster.departure.recalled(through: max(state.index, log.pending?.header.index ?? 0))
+        guard departure.isRecalling || has(.recallOutlivesWelcome) else { return }
+        guard !configuration.keepsSwarms else { return departure.forget() }
+        departure.recalled(through: max(state.index, log.pending?.header.index ?? 0))
     }
 
-    mutating func stopNotRecalled() { cluster.departure.forget() }
+    mutating func stopNotRecalled() { departure.forget() }
 
     /// Begins without swarms where all that have elected this master have left in good order.
     mutating func beginEmptyWhenAllHadLeft(_ voters: [VoterPromise]) {
-        let hadLeft = has(.emptiedByOne) ? cluster.departure.wasInOrder : voters.allSatisfy(\.answer.leftInOrder)
+        let hadLeft = has(.emptiedByOne) ? departure.wasInOrder : voters.allSatisfy(\.answer.leftInOrder)
         let beginsEmpty = hadLeft && !voters.isEmpty && !configuration.keepsSwarms
-        cluster.departure.begin(empty: beginsEmpty)
-        guard beginsEmpty else { return cluster.departure.forget() }
+        departure.begin(empty: beginsEmpty)
+        guard beginsEmpty else { return departure.forget() }
         commands.insert(.emptySwarms, at: 0)
     }
 
     /// A shard is emptied: by this master's own doing, or by an entry that the one before it had left.
     mutating func noteEmptied(_ effects: inout Effects) {
-        guard phase == .master, !isBeginningEmpty, cluster.departure.noteEmptied() else { return }
+        guard phase == .master, !isBeginningEmpty, departure.noteEmptied() else { return }
         effects.observations.append(.swarmsEmptied)
     }
 

@@ -24,8 +24,8 @@ extension TrackerNode {
     @inline(__always)
     func voters(knowing known: [UInt32]) -> [UInt32] {
         if isQuorumMode, !has(.quorumOfTheLive) { return members }
-        return cluster.neighbours.voters(
-            with: cluster.admission.id, welcomedIn: phase == .master ? candidate.epoch : nil, knowing: known)
+        return neighbours.voters(
+            with: admission.id, welcomedIn: phase == .master ? candidate.epoch : nil, knowing: known)
     }
 
     /// The ids that vote in quorum mode.
@@ -34,7 +34,7 @@ extension TrackerNode {
 
     /// Whether this node may vote: a member that holds the whole state.
     @inline(__always)
-    var mayVote: Bool { mayAnswer && (!isQuorumMode || members.contains(cluster.admission.id)) }
+    var mayVote: Bool { mayAnswer && (!isQuorumMode || members.contains(admission.id)) }
 
     /// Whether it may tell a candidate what it has, and that it misses the master.
     ///
@@ -42,7 +42,7 @@ extension TrackerNode {
     /// what it knows lets the others go on.
     @inline(__always)
     var mayAnswer: Bool {
-        promise.isWhole && cluster.admission.id != 0 && cluster.admission.refusal == nil && !cluster.departure.isRecalling
+        promise.isWhole && admission.id != 0 && admission.refusal == nil && !departure.isRecalling
     }
 
     // MARK: - The master
@@ -57,7 +57,7 @@ extension TrackerNode {
         }
         if epoch < promise.epoch {
             // It is master no more, or of another part of what was one cluster: it is to hear of us.
-            if phase == .master, let place = cluster.neighbours.place(of: sender.id) {
+            if phase == .master, let place = neighbours.place(of: sender.id) {
                 return proposeMerge(place, now, &effects)
             }
             return send(keepalive, to: sender, &effects)
@@ -68,7 +68,7 @@ extension TrackerNode {
             // In quorum mode a quorum has promised to follow it. In survivor mode it may be deaf: it has to answer.
             if isQuorumMode {
                 stepDown(.superseded(epoch), now, &effects)
-            } else if let place = cluster.neighbours.place(of: sender.id) {
+            } else if let place = neighbours.place(of: sender.id) {
                 return probe(place, now, &effects)
             }
         case .candidate:
@@ -76,7 +76,7 @@ extension TrackerNode {
         case .following: break
         case .restoring, .draining, .failed, .stopped: return
         }
-        if let place = cluster.neighbours.place(of: sender.id) { notePosition(position, of: place) }
+        if let place = neighbours.place(of: sender.id) { notePosition(position, of: place) }
         follow(sender, epoch, now, &effects)
         guard office.follows(sender, in: epoch) else { return }
         learn(position, now, &effects)
@@ -84,24 +84,24 @@ extension TrackerNode {
 
     private mutating func follow(_ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects) {
         if office.follows(sender, in: epoch) {
-            cluster.detector.expectMaster(from: now.monotonic)
-            if office.isInstalled { cluster.detector.stopSuspecting() }
+            detector.expectMaster(from: now.monotonic)
+            if office.isInstalled { detector.stopSuspecting() }
             return
         }
-        if cluster.detector.ignores(sender, now: now.monotonic) { return }
-        if has(.preferredStandsAtOnce), mayVote, policy.election.prefers(cluster.admission.id, to: sender.id) {
+        if detector.ignores(sender, now: now.monotonic) { return }
+        if has(.preferredStandsAtOnce), mayVote, policy.election.prefers(admission.id, to: sender.id) {
             return standInCluster(now, &effects)
         }
         if let known = office.following, known.isInstalled, !isQuorumMode, known.life != sender,
-            !cluster.detector.isSilent(now: now.monotonic)
+            !detector.isSilent(now: now.monotonic)
         {
             // Two masters after a partition settle it between them; who follows one goes with it.
             return
         }
         let since = office.following.map { $0.isInstalled ? now.monotonic : $0.since } ?? now.monotonic
-        if has(.requestsDropped) { _ = cluster.requests.book.removeAll() }
+        if has(.requestsDropped) { _ = router.book.removeAll() }
         office.follow(sender, epoch, since: since)
-        cluster.detector.expectMaster(from: now.monotonic)
+        detector.expectMaster(from: now.monotonic)
         candidate.note(master: sender.id)
         sayHello(to: sender, now, &effects)
     }
@@ -109,18 +109,18 @@ extension TrackerNode {
     /// The master says that it is master no more: nobody waits for its silence.
     mutating func masterMadeWay(_ now: ClockReading) {
         office.unfollow()
-        cluster.transfer.cancel()
-        cluster.detector.expectMaster(from: now.monotonic)
+        transfer.cancel()
+        detector.expectMaster(from: now.monotonic)
     }
 
     mutating func leaveReceived(_ place: Int, _ now: ClockReading, _ effects: inout Effects) {
-        let life = cluster.neighbours[place].life
-        cluster.neighbours.markDown(place)
+        let life = neighbours[place].life
+        neighbours.markDown(place)
         effects.observations.append(.trackerDown(life.id))
         guard office.follows(life) else { return }
         masterMadeWay(now)
         // It said so itself: there is nothing to wait for.
-        cluster.detector.expectMaster(by: now.monotonic)
+        detector.expectMaster(by: now.monotonic)
     }
 
     // MARK: - Suspicion
@@ -131,20 +131,20 @@ extension TrackerNode {
             now.monotonic - following.since >= policy.detectionTime * 2
         else { return }
         office.unfollow()
-        cluster.detector.ignore(following.life, now: now.monotonic)
+        detector.ignore(following.life, now: now.monotonic)
     }
 
     /// Before anything else: whether the master, or this master's quorum, was silent for too long.
     mutating func noticeSilence(_ now: ClockReading, _ effects: inout Effects) {
         guard office.isBusUp else { return }
-        if isGroup, cluster.timers.lateness(now: now.monotonic) >= policy.detectionTime {
+        if isGroup, timers.lateness(now: now.monotonic) >= policy.detectionTime {
             // This process was held up. What has piled up in its sockets the others have answered long ago.
-            cluster.requests.ignoreSockets(until: now.monotonic + retryPause)
+            router.ignoreSockets(until: now.monotonic + retryPause)
         }
         switch phase {
         case .following: attendToSuspicion(now, &effects)
         case .master:
-            if isQuorumMode, !cluster.detector.wasFollowed(now: now.monotonic), electorate.voters.count > 1,
+            if isQuorumMode, !detector.wasFollowed(now: now.monotonic), electorate.voters.count > 1,
                 !has(.minorityStays)
             {
                 stepDown(.quorumLost, now, &effects)
@@ -157,17 +157,17 @@ extension TrackerNode {
     }
 
     mutating func attendToSuspicion(_ now: ClockReading, _ effects: inout Effects) {
-        guard cluster.detector.isSilent(now: now.monotonic) else { return cluster.detector.stopSuspecting() }
-        if cluster.detector.suspect(now: now.monotonic) {
-            if cluster.transfer.isFetching { office.welcomeIsVoid() }
-            cluster.transfer.cancel()
+        guard detector.isSilent(now: now.monotonic) else { return detector.stopSuspecting() }
+        if detector.suspect(now: now.monotonic) {
+            if transfer.isFetching { office.welcomeIsVoid() }
+            transfer.cancel()
             effects.observations.append(.suspects(promise.epoch))
         }
         guard mayAnswer else {
-            cluster.detector.loseTurn()
+            detector.loseTurn()
             return carryOnAlone(now, &effects)
         }
-        if cluster.detector.saysSo(now: now.monotonic, pause: policy.keepalive / 2) {
+        if detector.saysSo(now: now.monotonic, pause: policy.keepalive / 2) {
             broadcast(.suspect(at: state.position), &effects)
         }
         considerStanding(now, &effects)
@@ -175,9 +175,9 @@ extension TrackerNode {
 
     /// In survivor mode, the last one left makes do with what it has.
     private mutating func carryOnAlone(_ now: ClockReading, _ effects: inout Effects) {
-        guard !isQuorumMode, !promise.isWhole, !acceptor.isConfirming, !log.isWriting, cluster.admission.id != 0,
-            cluster.detector.isLost(now: now.monotonic),
-            !cluster.neighbours.all.contains(where: { $0.isUp && $0.isWhole })
+        guard !isQuorumMode, !promise.isWhole, !acceptor.isConfirming, !log.isWriting, admission.id != 0,
+            detector.isLost(now: now.monotonic),
+            !neighbours.all.contains(where: { $0.isUp && $0.isWhole })
         else { return }
         becomeWhole(now, &effects)
     }
@@ -185,30 +185,30 @@ extension TrackerNode {
     mutating func suspectReceived(
         _ position: Position, _ place: Int, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects
     ) {
-        cluster.neighbours[place].suspectedAt = now.monotonic
-        cluster.neighbours[place].suspectedEpoch = epoch
-        cluster.neighbours[place].note(position, whileAt: state.index)
-        cluster.neighbours[place].isWhole = true
+        neighbours[place].suspectedAt = now.monotonic
+        neighbours[place].suspectedEpoch = epoch
+        neighbours[place].note(position, whileAt: state.index)
+        neighbours[place].isWhole = true
         // Who knows of a higher epoch says so.
-        if promise.epoch > epoch { send(keepalive, to: cluster.neighbours[place].life, &effects) }
-        if phase == .following, cluster.detector.isSuspecting { considerStanding(now, &effects) }
+        if promise.epoch > epoch { send(keepalive, to: neighbours[place].life, &effects) }
+        if phase == .following, detector.isSuspecting { considerStanding(now, &effects) }
     }
 
     /// Stands when a quorum misses the master and it is this node's turn.
     private mutating func considerStanding(_ now: ClockReading, _ effects: inout Effects) {
-        guard mayVote, phase == .following else { return cluster.detector.loseTurn() }
-        var suspecters = [cluster.admission.id]
-        for neighbour in cluster.neighbours.all where neighbour.isUp {
+        guard mayVote, phase == .following else { return detector.loseTurn() }
+        var suspecters = [admission.id]
+        for neighbour in neighbours.all where neighbour.isUp {
             if hasSuspected(neighbour, now) { suspecters.append(neighbour.life.id) }
         }
-        guard electorate.isQuorum(suspecters) || has(.noPreVote) else { return cluster.detector.loseTurn() }
+        guard electorate.isQuorum(suspecters) || has(.noPreVote) else { return detector.loseTurn() }
         var pause = Duration.zero
-        if cluster.detector.standsAt == nil {
+        if detector.standsAt == nil {
             let rank = rank(now)
             pause = policy.keepalive / 2 * rank
-            if rank > 0 { pause = pause + cluster.random.between(.zero, policy.keepalive / 4) }
+            if rank > 0 { pause = pause + pauses.between(.zero, policy.keepalive / 4) }
         }
-        if cluster.detector.takeTurn(now: now.monotonic, after: pause) { standInCluster(now, &effects) }
+        if detector.takeTurn(now: now.monotonic, after: pause) { standInCluster(now, &effects) }
     }
 
     /// How many of those that are left are to stand before this node.
@@ -218,8 +218,8 @@ extension TrackerNode {
         #endif
         let missed = office.following?.life.id
         var others: [Succession.Candidate] = []
-        for place in cluster.neighbours.all.indices {
-            let neighbour = cluster.neighbours[place]
+        for place in neighbours.all.indices {
+            let neighbour = neighbours[place]
             let id = neighbour.life.id
             guard neighbour.isUp, neighbour.isWhole, id != missed, !isQuorumMode || members.contains(id) else {
                 continue
@@ -228,7 +228,7 @@ extension TrackerNode {
             others.append(Succession.Candidate(id: id, index: index))
         }
         let succession = Succession(
-            own: Succession.Candidate(id: cluster.admission.id, index: state.index), couldNotRecover: candidate.couldNotRecover,
+            own: Succession.Candidate(id: admission.id, index: state.index), couldNotRecover: candidate.couldNotRecover,
             cutThrough: isQuorumMode && !has(.cutLogWaitedFor) ? log.tailStart - 1 : nil)
         return succession.rank(among: others, by: policy.election, after: candidate.lastMaster)
     }

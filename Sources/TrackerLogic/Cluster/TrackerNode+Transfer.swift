@@ -10,7 +10,7 @@ extension TrackerNode {
     mutating func chunkWanted(
         _ number: UInt32, _ sender: Life, _ now: ClockReading, _ effects: inout Effects
     ) {
-        if phase == .master, let neighbour = cluster.neighbours[id: sender.id], neighbour.epoch > candidate.epoch {
+        if phase == .master, let neighbour = neighbours[id: sender.id], neighbour.epoch > candidate.epoch {
             // It answers a probe: whoever is above and hears us is followed.
             makeWay(for: sender, neighbour.epoch, now, &effects)
         }
@@ -35,17 +35,17 @@ extension TrackerNode {
             persistPromise(&effects)
         }
         acceptor.expectState(through: wholeFrom(welcome))
-        cluster.transfer.begin(from: sender, chunkCount: Int(welcome.shardCount) + 1)
+        transfer.begin(from: sender, chunkCount: Int(welcome.shardCount) + 1)
         effects.observations.append(.transferBegan(from: sender.id))
         continueTransfer(now, &effects)
     }
 
     mutating func continueTransfer(_ now: ClockReading, _ effects: inout Effects) {
         if !promise.isWhole { becomeWholeWhenDone(now, &effects) }
-        guard let source = cluster.transfer.source else { return }
-        guard office.follows(source) else { return cluster.transfer.cancel() }
-        if has(.transferWithoutTail), cluster.transfer.hasAllChunks { return buildState(now, &effects) }
-        ask(source, for: cluster.transfer.wanted(now: now.monotonic, retryAfter: policy.keepalive), &effects)
+        guard let source = transfer.source else { return }
+        guard office.follows(source) else { return transfer.cancel() }
+        if has(.transferWithoutTail), transfer.hasAllChunks { return buildState(now, &effects) }
+        ask(source, for: transfer.wanted(now: now.monotonic, retryAfter: policy.keepalive), &effects)
     }
 
     private func ask(_ source: Life, for wish: StateTransfer.Wish, _ effects: inout Effects) {
@@ -58,7 +58,7 @@ extension TrackerNode {
 
     /// What this node has heard may be decided in entries that it will never see.
     private mutating func forgetRequests(_ effects: inout Effects) {
-        for request in cluster.requests.book.removeAll() {
+        for request in router.book.removeAll() {
             guard let id = request.waiting.clientRequest else { continue }
             effects.answers.append(Answer(id: id, content: .failure(.notServing)))
         }
@@ -79,33 +79,33 @@ extension TrackerNode {
         _ chunk: SnapshotChunk, _ sender: Life, _ now: ClockReading, _ effects: inout Effects
     ) {
         if phase == .master { return mergeChunk(chunk, sender, now, &effects) }
-        if cluster.transfer.chunkReceived(chunk, from: sender) { continueTransfer(now, &effects) }
+        if transfer.chunkReceived(chunk, from: sender) { continueTransfer(now, &effects) }
     }
 
     /// The log behind the chunks.
     mutating func transferEntries(_ entries: [[UInt8]], _ now: ClockReading, _ effects: inout Effects) {
-        guard let source = cluster.transfer.source else { return }
-        switch cluster.transfer.entriesReceived(entries, toReach: acceptor.fullFrom ?? 0) {
+        guard let source = transfer.source else { return }
+        switch transfer.entriesReceived(entries, toReach: acceptor.fullFrom ?? 0) {
         case .nothing: break
         case .isCut: continueTransfer(now, &effects)
-        case .wantsMore: ask(source, for: cluster.transfer.wantedTail, &effects)
+        case .wantsMore: ask(source, for: transfer.wantedTail, &effects)
         case .isComplete: buildState(now, &effects)
         }
     }
 
     /// Everything is here: one state out of chunks of several indices and the log behind them.
     private mutating func buildState(_ now: ClockReading, _ effects: inout Effects) {
-        let transfer = cluster.transfer
+        let fetched = transfer
         var fresh = emptyState
         var tail: [LoggedEntry] = []
         do {
-            guard transfer.isOfOneHistory || has(.transferMixed) || has(.transferWithoutTail) else {
+            guard fetched.isOfOneHistory || has(.transferMixed) || has(.transferWithoutTail) else {
                 throw EntryDamaged()
             }
-            for case let chunk? in transfer.chunks {
+            for case let chunk? in fetched.chunks {
                 try fresh.restore(has(.transferMixed) && chunk.number == 1 && state.index > 0 ? state.chunk(1) : chunk)
             }
-            for bytes in transfer.tail {
+            for bytes in fetched.tail {
                 let entry = try LoggedEntry(bytes)
                 tail.append(entry)
                 fresh.begin(entry.header, chain: entry.chain)
@@ -113,24 +113,24 @@ extension TrackerNode {
                 var cursor = UpdateCursor(entry.header)
                 while let update = try cursor.next(bytes) {
                     let chunk = fresh.chunk(of: update)
-                    guard chunk < transfer.chunks.count else { throw EntryDamaged() }
-                    let isNew = entry.header.index > transfer.heldThrough(chunk)
+                    guard chunk < fetched.chunks.count else { throw EntryDamaged() }
+                    let isNew = entry.header.index > fetched.heldThrough(chunk)
                     if isNew || has(.chunkAppliedTwice) { fresh.apply(update) }
                 }
             }
         } catch {
             // Something in it was damaged on its way: all anew.
             office.welcomeIsVoid()
-            return cluster.transfer.cancel()
+            return transfer.cancel()
         }
         let oldCount = state.chunkCount
         state = fresh
-        cluster.requests.recentKeys.insert(state.settled, through: state.index, now: now.monotonic)
+        router.recentKeys.insert(state.settled, through: state.index, now: now.monotonic)
         deriveKeys()
         if oldCount != state.chunkCount { sweep = ExpirySweep(shardCount: promise.shardCount) }
-        log.reset(to: Position(index: transfer.completeThrough, chain: 0))
+        log.reset(to: Position(index: fetched.completeThrough, chain: 0))
         for entry in tail { log.append(decided: entry.bytes, at: entry.position) }
-        cluster.transfer.taken()
+        transfer.taken()
         // In a group, the master has heard the same all the while.
         if isGroup { forgetRequests(&effects) }
         snapshotter.restart(now: now.monotonic)
@@ -147,8 +147,8 @@ extension TrackerNode {
 
     mutating func everythingWritten(through index: UInt64, _ now: ClockReading, _ effects: inout Effects) {
         guard log.wroteEverything(through: index) else { return }
-        if cluster.transfer.isWriting, promise.isWhole { tellTransferEnded(&effects) }
-        cluster.transfer.writeEnded()
+        if transfer.isWriting, promise.isWhole { tellTransferEnded(&effects) }
+        transfer.writeEnded()
         becomeWholeWhenDone(now, &effects)
     }
 
@@ -161,7 +161,7 @@ extension TrackerNode {
 
     mutating func everythingNotWritten(_ now: ClockReading) {
         guard log.everythingNotWritten(retryAt: now.monotonic + .seconds(1)) else { return }
-        cluster.transfer.writeEnded()
+        transfer.writeEnded()
         for number in 0..<state.chunkCount { state.markChanged(chunk: number) }
     }
 
@@ -173,22 +173,22 @@ extension TrackerNode {
         _ effects: inout Effects
     ) {
         guard phase == .master, epoch == candidate.epoch else { return }
-        let newcomer = cluster.neighbours[place].life
+        let newcomer = neighbours[place].life
         if position == state.position, digest != state.digest {
-            cluster.neighbours[place].isWhole = false
+            neighbours[place].isWhole = false
             return welcome(newcomer, answering: position, needsTransfer: true, &effects)
         }
-        cluster.neighbours[place].note(position, whileAt: state.index)
-        cluster.neighbours[place].isWhole = true
-        cluster.neighbours[place].isForgetful = false
-        cluster.neighbours[place].installedIn = candidate.epoch
+        neighbours[place].note(position, whileAt: state.index)
+        neighbours[place].isWhole = true
+        neighbours[place].isForgetful = false
+        neighbours[place].installedIn = candidate.epoch
     }
 
     /// Two who have applied the same hold the same, or one of them is wrong: the slave fetches all anew.
     mutating func compareDigest(
         _ keepalive: Keepalive, _ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects
     ) {
-        guard office.isInstalled(by: sender, in: epoch), !cluster.transfer.isFetching, promise.isWhole, keepalive.position == state.position,
+        guard office.isInstalled(by: sender, in: epoch), !transfer.isFetching, promise.isWhole, keepalive.position == state.position,
             keepalive.digest != state.digest
         else { return }
         diverged(from: sender, now, &effects)
@@ -197,7 +197,7 @@ extension TrackerNode {
     /// What this node holds is not what its master does: it has neither a vote nor answers until it has fetched all
     /// anew, and its operator is told.
     mutating func diverged(from master: Life, _ now: ClockReading, _ effects: inout Effects) {
-        guard promise.isWhole, !cluster.transfer.isFetching else { return }
+        guard promise.isWhole, !transfer.isFetching else { return }
         effects.observations.append(.diverged(state.position))
         acceptor.loseState()
         persistPromise(&effects)

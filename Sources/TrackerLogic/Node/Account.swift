@@ -33,7 +33,7 @@ extension TrackerNode {
         account.add("role", roleInWords)
         account.add(
             "number",
-            cluster.admission.id == 0 ? "none yet" : "\(cluster.admission.id), incarnation \(hexadecimal(life.incarnation))")
+            admission.id == 0 ? "none yet" : "\(admission.id), incarnation \(hexadecimal(life.incarnation))")
         account.add(
             "promise",
             "epoch \(promise.epoch)\(!acceptor.isDurable ? ", not on its disk yet" : "")"
@@ -85,7 +85,7 @@ extension TrackerNode {
                 + "\(idWords(proposer.supporters)), of the voters \(idWords(electorate.voters))"
                 + (proposer.hasErrors ? "; some could not store it" : "")
         }
-        if let pending = log.pending ?? cluster.lastRestored {
+        if let pending = log.pending ?? restoredEntry {
             return "entry \(pending.header.index) of epoch \(pending.header.epoch), not known to be decided"
         }
         return "nothing"
@@ -94,29 +94,29 @@ extension TrackerNode {
     private func followingInWords(_ when: (Instant) -> String) -> String {
         guard let following = office.following else { return "nobody" }
         return "tracker \(following.life.id), master of epoch \(following.epoch), heard last at "
-            + "\(when(cluster.detector.silentAt - policy.detectionTime)); "
+            + "\(when(detector.silentAt - policy.detectionTime)); "
             + (following.isInstalled ? "welcomed" : "not welcomed, asks since \(when(following.since))")
     }
 
     private var transferInWords: String {
-        guard let source = cluster.transfer.source else {
-            return cluster.transfer.isWriting ? "done, on its way to the disk" : "none"
+        guard let source = transfer.source else {
+            return transfer.isWriting ? "done, on its way to the disk" : "none"
         }
-        let held = cluster.transfer.chunks.count { $0 != nil }
-        return "from tracker \(source.id): \(held) of \(cluster.transfer.chunks.count) chunks"
+        let held = transfer.chunks.count { $0 != nil }
+        return "from tracker \(source.id): \(held) of \(transfer.chunks.count) chunks"
     }
 
     private var voterWords: String {
         let voters = electorate.voters
         let own =
-            voters.contains(cluster.admission.id) ? mayVote ? ", with its own vote" : ", without its own: it is not whole" : ""
+            voters.contains(admission.id) ? mayVote ? ", with its own vote" : ", without its own: it is not whole" : ""
         return "\(idWords(voters))\(own)" + (isQuorumMode ? "" : ", as far as it hears them")
     }
 
     private func addNeighbours(to account: inout NodeAccount, _ now: Instant, _ when: (Instant) -> String) {
-        if cluster.neighbours.all.isEmpty { account.add("neighbours", "none heard") }
-        for place in cluster.neighbours.all.indices {
-            let other = cluster.neighbours.all[place]
+        if neighbours.all.isEmpty { account.add("neighbours", "none heard") }
+        for place in neighbours.all.indices {
+            let other = neighbours.all[place]
             var text = "\(other.isUp ? "\(other.role)" : "down"), epoch \(other.epoch), entry \(other.position.index)"
             text += ", heard last at \(when(other.heardAt))"
             if !other.isWhole { text += ", not whole" }
@@ -132,12 +132,12 @@ extension TrackerNode {
     private func addBook(
         to account: inout NodeAccount, _ when: (Instant) -> String, _ client: (SocketAddress) -> String
     ) {
-        guard !cluster.requests.book.isEmpty else { return account.add("book", "no client waits") }
-        var number = cluster.requests.book.floor
-        var left = cluster.requests.book.count
-        while left > 0, number < cluster.requests.book.floor + UInt64(1 << 24) {
+        guard !router.book.isEmpty else { return account.add("book", "no client waits") }
+        var number = router.book.floor
+        var left = router.book.count
+        while left > 0, number < router.book.floor + UInt64(1 << 24) {
             defer { number += 1 }
-            guard let request = cluster.requests.book[number] else { continue }
+            guard let request = router.book[number] else { continue }
             left -= 1
             let handed =
                 request.handedIn == .zero ? "no master has it" : "handed to the master of epoch \(request.handedIn)"
@@ -151,15 +151,15 @@ extension TrackerNode {
     private func waitsInWords(_ when: (Instant) -> String) -> String {
         var waits: [String] = []
         if proposer.proposed != nil { waits.append("votes on its entry") }
-        if cluster.reads.isRoundUnderWay {
-            let newcomers = cluster.reads.waitingNewcomers.map { "tracker \($0.id)" }.joined(separator: ", ")
+        if reads.isRoundUnderWay {
+            let newcomers = reads.waitingNewcomers.map { "tracker \($0.id)" }.joined(separator: ", ")
             let purpose = newcomers.isEmpty ? "for reads" : "to let in \(newcomers)"
             waits.append("word that it is master still, \(purpose)")
         }
-        if let heir = cluster.handover.heir, let until = cluster.handover.deadline {
+        if let heir = handover.heir, let until = handover.deadline {
             waits.append("tracker \(heir.id) to take the role, until \(when(until))")
         }
-        if let source = cluster.merging.source { waits.append("what tracker \(source.id) knew beside (merge)") }
+        if let source = merging.source { waits.append("what tracker \(source.id) knew beside (merge)") }
         if !writes.isEmpty { waits.append("\(writes.count) writes") }
         return waits.isEmpty ? "nothing" : waits.joined(separator: "; ")
     }
@@ -169,7 +169,7 @@ extension TrackerNode {
     /// Why it does not serve.
     private func obstacles(_ now: Instant, _ when: (Instant) -> String) -> [String] {
         var reasons: [String] = []
-        if storageFailure != nil { reasons.append("its writes fail") }
+        if writes.failure != nil { reasons.append("its writes fail") }
         switch phase {
         case .restoring, .failed, .draining, .stopped: return reasons + [roleInWords]
         case .candidate: return reasons + ["stands for master in epoch \(candidate.epoch): \(electionInWords)"]
@@ -183,22 +183,22 @@ extension TrackerNode {
         }
         if isInService { return [] }
         if isClustered, !office.isBusUp { return reasons + ["has no bus"] }
-        if cluster.admission.id == 0 { reasons.append("has no number yet") }
-        if let refusal = cluster.admission.refusal { reasons.append("was refused at \(when(cluster.admission.refusedAt)): \(refusal)") }
-        if let ignored = cluster.detector.ignored, now < ignored.until {
+        if admission.id == 0 { reasons.append("has no number yet") }
+        if let refusal = admission.refusal { reasons.append("was refused at \(when(admission.refusedAt)): \(refusal)") }
+        if let ignored = detector.ignored, now < ignored.until {
             reasons.append(
                 "does not heed tracker \(ignored.life.id), which never answered, until \(when(ignored.until))")
         }
-        if let since = cluster.detector.suspectingSince { return reasons + [suspicion(since, now, when)] }
+        if let since = detector.suspectingSince { return reasons + [suspicion(since, now, when)] }
         guard let following = office.following else {
-            return reasons + ["follows nobody: misses a master from \(when(cluster.detector.silentAt)) on"]
+            return reasons + ["follows nobody: misses a master from \(when(detector.silentAt)) on"]
         }
         if !following.isInstalled {
             reasons.append(
                 "asks tracker \(following.life.id), master of epoch \(following.epoch), for its welcome since "
                     + when(following.since))
         }
-        if cluster.transfer.isFetching { reasons.append("fetches the whole state \(transferInWords)") }
+        if transfer.isFetching { reasons.append("fetches the whole state \(transferInWords)") }
         if following.isInstalled, state.index < office.servesFrom {
             reasons.append("lacks entries up to \(office.servesFrom): it is at \(state.index)")
         }
@@ -213,8 +213,8 @@ extension TrackerNode {
     private func suspicion(_ since: Instant, _ now: Instant, _ when: (Instant) -> String) -> String {
         let voters = electorate.voters
         let suspecters =
-            [cluster.admission.id]
-            + cluster.neighbours.all.filter { other in
+            [admission.id]
+            + neighbours.all.filter { other in
                 other.isUp && other.suspectedAt.map { now - $0 < policy.detectionTime } ?? false
             }.map(\.life.id)
         let missing = voters.filter { suspecters.contains($0) }
@@ -224,7 +224,7 @@ extension TrackerNode {
             return "\(what), no quorum: \(missing.count) of \(voters.count) voters miss the master "
                 + "(\(idWords(missing)), not \(idWords(voters.filter { !missing.contains($0) })))"
         }
-        return "\(what); \(cluster.detector.standsAt.map { "stands at \(when($0))" } ?? "it is about to stand")"
+        return "\(what); \(detector.standsAt.map { "stands at \(when($0))" } ?? "it is about to stand")"
     }
 
     private func idWords(_ ids: [UInt32]) -> String {

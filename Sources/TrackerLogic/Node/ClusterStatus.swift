@@ -114,29 +114,29 @@ extension TrackerNode {
         let voters = electorate.voters
         let master: UInt32? =
             switch phase {
-            case .master: cluster.admission.id
+            case .master: admission.id
             case .following:
-                !cluster.detector.isSuspecting ? office.following.flatMap { $0.isInstalled ? $0.life.id : nil } : nil
+                !detector.isSuspecting ? office.following.flatMap { $0.isInstalled ? $0.life.id : nil } : nil
             case .restoring, .candidate, .draining, .failed, .stopped: nil
             }
-        var trackers = cluster.neighbours.all.map { sight(of: $0, master, voters, now) }
+        var trackers = neighbours.all.map { sight(of: $0, master, voters, now) }
         let own = TrackerSight(
             life: life, role: clusterRole, epoch: max(candidate.epoch, promise.epoch), silence: .zero,
             position: state.position, lag: ownLag, agreement: .same, isWhole: promise.isWhole,
-            hasVote: promise.isWhole && voters.contains(cluster.admission.id))
-        trackers.insert(own, at: trackers.firstIndex { $0.life.id > cluster.admission.id } ?? trackers.count)
+            hasVote: promise.isWhole && voters.contains(admission.id))
+        trackers.insert(own, at: trackers.firstIndex { $0.life.id > admission.id } ?? trackers.count)
         let isWelcome = phase != .following || office.following?.isInstalled == true
         let isInside = !isClustered || office.isBusUp && isWelcome
         var status = ClusterStatus(
             life: life, mode: configuration.cluster?.mode, epoch: own.epoch, master: master,
             isServing: isClustered ? isInService : isServing, isFenced: !isInside, voters: voters,
             position: state.position, digest: state.digest, trackers: trackers)
-        status.refusal = cluster.admission.refusal
-        status.unlike = cluster.reports.unlike
-        status.isFetching = cluster.transfer.isFetching || cluster.transfer.isWriting
+        status.refusal = admission.refusal
+        status.unlike = reports.unlike
+        status.isFetching = transfer.isFetching || transfer.isWriting
         if isQuorumMode {
             status.isForming = isBlank && !promise.isWhole && office.following == nil
-            status.neverHeard = voters.filter { $0 != cluster.admission.id && !cluster.reports.everHeard.contains($0) }
+            status.neverHeard = voters.filter { $0 != admission.id && !reports.everHeard.contains($0) }
         }
         return status
     }
@@ -145,7 +145,7 @@ extension TrackerNode {
     /// it follows nobody.
     private var ownLag: UInt64 {
         guard phase != .master, let master = office.following?.life,
-            let neighbour = cluster.neighbours[id: master.id], neighbour.life == master
+            let neighbour = neighbours[id: master.id], neighbour.life == master
         else { return 0 }
         let index = neighbour.position.index
         return index > state.index ? index - state.index : 0
@@ -171,7 +171,7 @@ extension TrackerNode {
             life: neighbour.life, role: neighbour.isUp ? role : nil, epoch: neighbour.epoch,
             silence: max(now - neighbour.heardAt, .zero), position: position, lag: neighbour.lag, agreement: agreement,
             isWhole: neighbour.isWhole, hasVote: voters.contains(neighbour.life.id))
-        sight.report = cluster.reports.report(of: neighbour.life)
+        sight.report = reports.report(of: neighbour.life)
         return sight
     }
 }

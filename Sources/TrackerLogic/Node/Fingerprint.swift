@@ -99,11 +99,11 @@ extension TrackerNode {
         print.absorb(promise.incarnation)
         print.absorb(promise.secret.w0)
         print.absorb(promise.isWhole)
-        cluster.departure.absorb(into: &print)
+        departure.absorb(into: &print)
         print.absorb(acceptor.durableEpoch)
         print.absorb(state.position)
         print.absorb(state.digest)
-        print.absorb(storageFailure != nil)
+        print.absorb(writes.failure != nil)
         print.absorb(commands.count)
         print.absorb(backlog.count)
         absorbElection(&print)
@@ -115,7 +115,7 @@ extension TrackerNode {
         absorbBook(&print, now)
         absorbReads(&print)
         print.absorb(writes.count)
-        for write in writes { absorb(write.kind, &print) }
+        for kind in writes.kinds { absorb(kind, &print) }
     }
 
     private func absorbElection(_ print: inout Fingerprint) {
@@ -139,7 +139,7 @@ extension TrackerNode {
                 print.absorb(ballots.isOutOfReach)
             }
         }
-        proposer.absorb(into: &print, voters: cluster.neighbours.all.map(\.life.id) + [cluster.admission.id])
+        proposer.absorb(into: &print, voters: neighbours.all.map(\.life.id) + [admission.id])
     }
 
     private func absorbLog(_ print: inout Fingerprint) {
@@ -167,35 +167,35 @@ extension TrackerNode {
     }
 
     private func absorbCluster(_ print: inout Fingerprint, _ now: Instant) {
-        print.absorb(cluster.admission.id)
-        print.absorb(cluster.admission.wasBlank)
+        print.absorb(admission.id)
+        print.absorb(admission.wasBlank)
         print.absorb(candidate.nextRound(above: promise.epoch.round))
         if policy.election == .next { print.absorb(candidate.lastMaster) }
         print.absorb(acceptor.fullFrom) { $0.absorb($1) }
         print.absorb(acceptor.awaitedBy) { $0.absorb($1) }
-        cluster.detector.absorb(
+        detector.absorb(
             into: &print, now: now, isFollowing: phase == .following, isLeading: phase == .master)
         if phase == .master {
             proposer.absorbPauses(into: &print, now: now, retryPause: retryPause, keepalive: policy.keepalive)
-            print.absorb(cluster.reads.isDue(now: now, pause: retryPause))
+            print.absorb(reads.isDue(now: now, pause: retryPause))
         }
         print.absorb(acceptor.votedThrough)
-        print.absorb(cluster.transfer.isWriting)
+        print.absorb(transfer.isWriting)
         print.absorb(acceptor.isConfirming)
-        print.absorb(cluster.admission.refusal) { $0.absorb(UInt64($1.rawValue)) }
-        cluster.handover.absorb(into: &print)
-        print.absorb(cluster.requests.outboxCount)
-        cluster.merging.absorb(into: &print)
+        print.absorb(admission.refusal) { $0.absorb(UInt64($1.rawValue)) }
+        handover.absorb(into: &print)
+        print.absorb(router.outboxCount)
+        merging.absorb(into: &print)
     }
 
     private func absorbTransfer(_ print: inout Fingerprint) {
-        print.absorb(cluster.transfer.source) { $0.absorb($1) }
-        for chunk in cluster.transfer.chunks { print.absorb(chunk) { $0.absorb($1.bytes) } }
-        for bytes in cluster.transfer.tail { print.absorb(bytes) }
+        print.absorb(transfer.source) { $0.absorb($1) }
+        for chunk in transfer.chunks { print.absorb(chunk) { $0.absorb($1.bytes) } }
+        for bytes in transfer.tail { print.absorb(bytes) }
     }
 
     private func absorbNeighbours(_ print: inout Fingerprint, _ now: Instant) {
-        for neighbour in cluster.neighbours.all {
+        for neighbour in neighbours.all {
             print.absorb(neighbour.life)
             print.absorb(neighbour.isUp)
             print.absorb(neighbour.suspectedAt.map { now - $0 < policy.detectionTime } ?? false)
@@ -213,8 +213,8 @@ extension TrackerNode {
             if neighbour.seen != SeenWindow() { absorb(neighbour.seen, &print) }
         }
         guard phase == .master else { return }
-        print.absorb(UInt64(cluster.neighbours.displaced.count))
-        for life in cluster.neighbours.displaced {
+        print.absorb(UInt64(neighbours.displaced.count))
+        for life in neighbours.displaced {
             print.absorb(life.life)
             absorb(life.seen, &print)
         }
@@ -227,12 +227,12 @@ extension TrackerNode {
     }
 
     private func absorbBook(_ print: inout Fingerprint, _ now: Instant) {
-        let floor = cluster.requests.book.floor
+        let floor = router.book.floor
         var number = floor
-        var left = cluster.requests.book.count
+        var left = router.book.count
         print.absorb(floor)
         while left > 0 {
-            if let request = cluster.requests.book[number] {
+            if let request = router.book[number] {
                 left -= 1
                 print.absorb(number)
                 print.absorb(request.waiting.clientRequest) { $0.absorb($1) }
@@ -244,21 +244,21 @@ extension TrackerNode {
             number += 1
         }
         // The number that the next request gets.
-        guard number > floor, let last = cluster.requests.book[number - 1], !cluster.requests.book.isFull else { return }
-        var book = cluster.requests.book
+        guard number > floor, let last = router.book[number - 1], !router.book.isFull else { return }
+        var book = router.book
         print.absorb(book.add(last))
     }
 
     private func absorbReads(_ print: inout Fingerprint) {
-        print.absorb(cluster.reads.count)
-        print.absorb(unordered: cluster.reads.waitingNewcomers) { $0.absorb($1) }
-        guard cluster.reads.isRoundUnderWay || cluster.reads.count > 0 else {
-            return print.absorb(cluster.reads.round)
+        print.absorb(reads.count)
+        print.absorb(unordered: reads.waitingNewcomers) { $0.absorb($1) }
+        guard reads.isRoundUnderWay || reads.count > 0 else {
+            return print.absorb(reads.round)
         }
-        print.absorb(cluster.reads.round)
-        let others = cluster.neighbours.all.map(\.life.id)
-        for id in others + [cluster.admission.id] {
-            var reads = cluster.reads
+        print.absorb(reads.round)
+        let others = neighbours.all.map(\.life.id)
+        for id in others + [admission.id] {
+            var reads = self.reads
             for read in reads.take(Electorate(voters: [id])) {
                 print.absorb(read.life)
                 print.absorb(read.number)
@@ -268,7 +268,7 @@ extension TrackerNode {
         }
     }
 
-    private func absorb(_ kind: Write.Kind, _ print: inout Fingerprint) {
+    private func absorb(_ kind: WriteQueue.Kind, _ print: inout Fingerprint) {
         switch kind {
         case .promise(let epoch):
             print.absorb(1)

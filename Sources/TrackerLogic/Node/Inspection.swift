@@ -46,12 +46,12 @@ extension TrackerNode {
             case .stopped: .stopped
             }
         return NodeStatus(
-            id: cluster.admission.id, role: role, epoch: max(candidate.epoch, promise.epoch), commitIndex: state.index,
+            id: admission.id, role: role, epoch: max(candidate.epoch, promise.epoch), commitIndex: state.index,
             lastIndex: log.pending?.header.index ?? proposal?.header.index ?? state.index, digest: state.digest,
             accessMode: state.access.mode, table: state.table.counts, registeredTorrents: state.registry.count,
             interval: intervals.interval(state.told),
-            waitingRequests: gathering.waiting.count + (proposal?.waiting.count ?? 0) + cluster.requests.book.count,
-            counters: counters, storageFailure: storageFailure)
+            waitingRequests: gathering.waiting.count + (proposal?.waiting.count ?? 0) + router.book.count,
+            counters: counters, storageFailure: writes.failure)
     }
 
     /// For checkers: where the node stands now.
@@ -75,8 +75,8 @@ extension TrackerNode {
         return Inspection(
             life: life, role: clusterRole, leads: phase == .master ? candidate.epoch : nil, isServing: isInService,
             promised: promise.epoch, position: state.position, digest: state.digest,
-            pending: log.pending?.header.ballot ?? cluster.lastRestored?.header.ballot, isWhole: promise.isWhole,
-            isFenced: isFenced, isHandingOver: cluster.handover.isUnderWay, waitingRequests: cluster.requests.book.count,
+            pending: log.pending?.header.ballot ?? restoredEntry?.header.ballot, isWhole: promise.isWhole,
+            isFenced: isFenced, isHandingOver: handover.isUnderWay, waitingRequests: router.book.count,
             tailCount: log.tailCount, tailByteCount: log.tailByteCount, voters: self.voters(knowing: voters))
     }
 

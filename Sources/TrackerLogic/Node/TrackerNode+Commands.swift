@@ -79,7 +79,7 @@ extension TrackerNode {
     }
 
     private mutating func handOver(to id: UInt32, _ now: ClockReading, _ effects: inout Effects) {
-        guard isClustered, phase == .master, let neighbour = cluster.neighbours[id: id], mayTakeOver(neighbour) else {
+        guard isClustered, phase == .master, let neighbour = neighbours[id: id], mayTakeOver(neighbour) else {
             return decline("tracker \(id) cannot take over: it is no voter, or not in sync", &effects)
         }
         beginHandover(to: neighbour.life, now)
@@ -157,7 +157,7 @@ extension TrackerNode {
     mutating func drain(_ now: ClockReading, _ effects: inout Effects) {
         dropCommands("the tracker stopped before it was carried out", &effects)
         if isClustered, phase == .following || phase == .candidate || phase == .master {
-            if !cluster.departure.isLeaving { leave(now, &effects) }
+            if !departure.isLeaving { leave(now, &effects) }
             return
         }
         switch phase {

@@ -8,7 +8,7 @@ extension TrackerNode {
         guard let due = sweep.deadline, due <= now.monotonic else { return }
         let time = clock.read(now).seconds
         var updates: [Update] = []
-        if backlog.isEmpty, storageFailure == nil {
+        if backlog.isEmpty, writes.failure == nil {
             let interval = intervals.change(of: state.told, peers: state.table.counts.peers)
             if let interval, proposer.isIdle || interval != intervalUnderWay {
                 updates.append(.setInterval(interval))

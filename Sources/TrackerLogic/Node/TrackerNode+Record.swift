@@ -31,8 +31,8 @@ extension TrackerNode {
         let entry = LoggedEntry(sealed: bytes, header)
         // A node alone has decided what it has, and says now whether it can be read.
         guard isClustered else { return try apply(restored: entry) }
-        if let last = cluster.lastRestored { try apply(restored: last) }
-        cluster.lastRestored = entry
+        if let last = restoredEntry { try apply(restored: last) }
+        restoredEntry = entry
     }
 
     /// What was read back, as the writes that begin a new record with it: the operator takes it for the whole state.
@@ -43,7 +43,7 @@ extension TrackerNode {
         let chunks = (0..<state.chunkCount).map { state.chunk($0) }
         var changes: [Persist.Change] = [.promise(whole), .replaceAll(chunks: chunks)]
         // The last entry may have been decided, or not.
-        if let last = cluster.lastRestored, last.header.index > state.index {
+        if let last = restoredEntry, last.header.index > state.index {
             changes.append(.append(index: last.header.index, entry: last.bytes))
         }
         return changes
@@ -70,8 +70,8 @@ extension TrackerNode {
     /// A node alone decides it by having it; in a cluster its fate is unknown, unless the snapshot holds it, or its
     /// master was the only voter.
     mutating func settleLastRestored() {
-        guard let last = cluster.lastRestored else { return log.restored(through: state.index) }
-        cluster.lastRestored = nil
+        guard let last = restoredEntry else { return log.restored(through: state.index) }
+        restoredEntry = nil
         acceptor.restoreVote(last.header.index)
         let isDecided = last.header.isAlone && !has(.loneDecisionForgotten)
         if isClustered, !isDecided, last.header.index > state.index {
@@ -89,22 +89,13 @@ extension TrackerNode {
 
     // MARK: - Writes
 
-    mutating func persist(_ change: Persist.Change, _ kind: Write.Kind, _ effects: inout Effects) {
-        lastToken += 1
-        let token = PersistToken(lastToken)
-        writes.append(Write(token: token, kind: kind))
-        effects.persists.append(Persist(token: token, change: change))
-    }
-
-    mutating func takeWrite(_ token: PersistToken) -> Write.Kind {
-        precondition(!writes.isEmpty && writes[0].token == token, "writes complete in the order they were asked for")
-        return writes.removeFirst().kind
+    mutating func persist(_ change: Persist.Change, _ kind: WriteQueue.Kind, _ effects: inout Effects) {
+        effects.persists.append(Persist(token: writes.append(kind), change: change))
     }
 
     mutating func persisted(_ token: PersistToken, _ now: ClockReading, _ effects: inout Effects) {
-        let kind = takeWrite(token)
-        if storageFailure != nil {
-            storageFailure = nil
+        let kind = writes.take(token)
+        if writes.succeeded() {
             effects.observations.append(isClustered ? .voteRecovered : .storageRecovered)
         }
         switch kind {
@@ -117,7 +108,7 @@ extension TrackerNode {
             }
         case .entry where isClustered: entryWritten(now, &effects)
         case .entry(let ballot):
-            proposer.okReceived(from: cluster.admission.id, ballot)
+            proposer.okReceived(from: admission.id, ballot)
             settle(now, &effects)
         case .everything(let index): everythingWritten(through: index, now, &effects)
         case .whole: wholeWritten(now, &effects)
@@ -131,15 +122,14 @@ extension TrackerNode {
     mutating func persistFailed(
         _ token: PersistToken, _ failure: StorageFailure, _ now: ClockReading, _ effects: inout Effects
     ) {
-        let kind = takeWrite(token)
+        let kind = writes.take(token)
         if failure == .broken { return fail(now, &effects) }
-        if storageFailure == nil {
+        if writes.failed(failure) {
             let refused = if case .entry = kind { proposal?.waiting.count ?? 0 } else { 0 }
             // In a cluster the others may store what this one cannot; where too few can, that is told by itself.
             effects.observations.append(
                 isClustered ? .voteFailed(failure) : .storageFailed(failure, refused: refused))
         }
-        storageFailure = failure
         switch kind {
         case .promise:
             // Without its promise it may not vote: it tries again, in an epoch that it has not named yet.
@@ -151,7 +141,7 @@ extension TrackerNode {
             }
         case .entry where isClustered: entryNotWritten(now, &effects)
         case .entry(let ballot):
-            proposer.errorReceived(from: cluster.admission.id, ballot)
+            proposer.errorReceived(from: admission.id, ballot)
             settle(now, &effects)
         case .everything: everythingNotWritten(now)
         case .whole: wholeNotWritten(now)
@@ -171,7 +161,7 @@ extension TrackerNode {
         guard phase != .failed else { return }
         let wasDraining = phase == .draining
         office.fail()
-        storageFailure = .broken
+        _ = writes.failed(.broken)
         let waiting = (proposal?.waiting ?? []) + gathering.waiting
         effects.observations.append(.storageFailed(.broken, refused: waiting.count))
         for request in waiting { refuse(request, .storageFailed, now, &effects) }

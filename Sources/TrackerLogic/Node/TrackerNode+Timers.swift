@@ -21,15 +21,15 @@ extension TrackerNode {
     private func due(_ timer: Timer) -> Instant? {
         switch timer {
         case .write: isClustered ? log.writesResumeAt : nil
-        case .departure: isClustered ? cluster.departure.leavesAt : nil
-        case .retry: isOnBus ? cluster.timers.retryAt : nil
-        case .keepalive: isOnBus ? cluster.timers.keepaliveAt : nil
-        case .silence: isOnBus ? cluster.neighbours.silenceDeadline(policy.detectionTime) : nil
-        case .masterSilence: isOnBus && phase == .following ? cluster.detector.deadline : nil
-        case .turn: isOnBus && phase == .following ? cluster.detector.standsAt : nil
+        case .departure: isClustered ? departure.leavesAt : nil
+        case .retry: isOnBus ? timers.retryAt : nil
+        case .keepalive: isOnBus ? timers.keepaliveAt : nil
+        case .silence: isOnBus ? neighbours.silenceDeadline(policy.detectionTime) : nil
+        case .masterSilence: isOnBus && phase == .following ? detector.deadline : nil
+        case .turn: isOnBus && phase == .following ? detector.standsAt : nil
         case .handOn: isOnBus && phase == .following ? handOnDeadline : nil
         case .election: isOnBus && phase == .candidate ? candidate.givesUpAt : nil
-        case .handover: isOnBus && phase == .master ? cluster.handover.deadline : nil
+        case .handover: isOnBus && phase == .master ? handover.deadline : nil
         case .promise: phase == .candidate ? standAgainAt : nil
         case .sweep: phase == .master ? sweep.deadline : nil
         // A snapshot must not run ahead of the log on the disk.

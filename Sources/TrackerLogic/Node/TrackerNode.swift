@@ -7,8 +7,8 @@
 ///
 /// Which part it plays, `Office` knows.
 ///
-/// The machines it is made of lie in `Cluster/`; what binds them is in the extensions: `+Cluster` (the door for
-/// messages, and time), `+Suspicion` and `+Election` (who is master), `+Leading` and `+Following` (entries), `+Joining`
+/// The machines that decide lie in `Consensus/`, each with its rules, its state and its events; they know nothing of
+/// announces. What binds them is in the extensions of `Cluster/`: `+Cluster` (the door for messages, and time), `+Suspicion` and `+Election` (who is master), `+Leading` and `+Following` (entries), `+Joining`
 /// and `+Transfer` (newcomers), `+Merging` (after a partition), `+Members`, and `+Clients` (whose requests are whose).
 ///
 /// Invariants: a reply to an announce belongs to an update that is durable and applied; one entry is under way at a
@@ -19,22 +19,42 @@ import Wire
 
 public struct TrackerNode: Sendable, Equatable {
     public let configuration: NodeConfiguration
+    /// What this tracker was told that all have to be told alike.
+    let settings: SettingsPrint
     /// Whether a majority of named members decides; asked several times a step.
     let isQuorumMode: Bool
-    public internal(set) var state: ReplicatedState
-    public internal(set) var counters = Counters()
 
+    // What is agreed on, and the log of it.
+    public internal(set) var state: ReplicatedState
+    /// The log in memory, which a node alone has no use for.
+    var log: EntryLog
+    var writes = WriteQueue()
+    var snapshotter: Snapshotter
+
+    // Consensus: a machine a rule.
     var office = Office()
     var acceptor: Acceptor
     var candidate = Candidate()
+    var detector: FailureDetector
     var proposer = Proposer()
-    /// The log in memory, which a node alone has no use for.
-    var log: EntryLog
+    var reads = ReadConfirmation()
+    var admission: Admission
+    var transfer = StateTransfer()
+    var merging = Merging()
+    var handover = Handover()
+    var departure = Departure()
+    var timers = Timers()
+    var neighbours = Neighbours()
+    /// What the others say of themselves.
+    var reports = Reports()
+    /// Draws pauses.
+    var pauses: RandomStream
+
+    // What clients and operators ask for.
+    var router: RequestRouter
     var gathering = Gathering()
     /// The entry under way, on a tracker that is alone.
     var proposal: Proposal?
-    /// What it takes to act with others.
-    var cluster: ClusterState
     /// Room for waiting requests, to be used again.
     var spareWaiting: [WaitingRequest] = []
     /// Commands that wait for their turn, the next one first.
@@ -47,45 +67,27 @@ public struct TrackerNode: Sendable, Equatable {
     var commandsResumeAt: Instant?
     var connectionIDs: ConnectionIDs
     var errorLimiter: ErrorLimiter
+
+    // Time, and chance.
+    var clock = ClusterClock()
+    var sweep: ExpirySweep
     var intervals: IntervalPolicy
     /// The interval in an entry that this master proposes, which clients are told as soon as it is decided.
     var intervalUnderWay: UInt32 = 0
-    var snapshotter: Snapshotter
-    var clock = ClusterClock()
-    var sweep: ExpirySweep
+    /// Draws peers, and the spread of intervals.
     var random: RandomStream
-
-    /// Writes under way, oldest first.
-    var writes: [Write] = []
-    var lastToken: UInt64 = 0
-    var storageFailure: StorageFailure?
     /// When to stand again after a promise could not be written.
     var standAgainAt: Instant?
-    /// While reading back: for each chunk, the last entry that it holds.
+
+    // While the record is read back.
+    /// For each chunk, the last entry that it holds.
     var restoredThrough: [UInt64]
-    /// While reading back: the last entry of the log so far.
+    /// The last entry of the log so far.
     var lastRestored: UInt64?
+    /// In a cluster, that entry: it may not have been decided.
+    var restoredEntry: LoggedEntry?
 
-    struct Write: Sendable, Hashable {
-        var token: PersistToken
-        var kind: Kind
-
-        var isPromise: Bool { if case .promise = kind { true } else { false } }
-
-        enum Kind: Sendable, Hashable {
-            case promise(Epoch)
-            case entry(Ballot)
-            /// All of the state, where the disk had fallen behind or a newcomer has it at last.
-            case everything(index: UInt64)
-            /// The mark that the record holds the whole state.
-            case whole
-            case chunk(Int)
-            case trim
-            case final
-            /// That the last life had left in good order is taken back.
-            case stopRecalled
-        }
-    }
+    public internal(set) var counters = Counters()
 
     /// - Parameters:
     ///   - incarnation: random, drawn anew for each life.
@@ -108,10 +110,13 @@ public struct TrackerNode: Sendable, Equatable {
         state = ReplicatedState(
             secret: secret, shardCount: shardCount, keepsMergeData: configuration.cluster?.mode == .survivor)
         log = EntryLog(maxTailCount: configuration.tailCount)
-        cluster = ClusterState(
-            configuration, isKeyed: configuration.cluster?.entry == .group,
-            maxRequests: configuration.has(.unboundedBook) ? .max : configuration.limits.waitingRequests,
-            isBlank: record == nil, seed: seed ^ incarnation)
+        settings = SettingsPrint(configuration)
+        admission = Admission(id: configuration.id, wasBlank: record == nil)
+        detector = FailureDetector(detectionTime: configuration.cluster?.detectionTime ?? .zero)
+        router = RequestRouter(
+            isKeyed: configuration.cluster?.entry == .group,
+            maxCount: configuration.has(.unboundedBook) ? .max : configuration.limits.waitingRequests)
+        pauses = RandomStream(seed: seed ^ incarnation, stream: 2)
         connectionIDs = ConnectionIDs(
             secret: configuration.has(.connectionIDOfOne) ? ClusterSecret(0, 0, 0, incarnation) : secret)
         errorLimiter = ErrorLimiter(secret: secret, perSecond: configuration.limits.errorsPerSecond)
@@ -165,7 +170,7 @@ public struct TrackerNode: Sendable, Equatable {
     var maySnapshot: Bool {
         if !isClustered { return true }
         guard log.durableThrough >= state.index || has(.snapshotAheadOfLog), promise.isWhole else { return false }
-        return !cluster.transfer.isFetching
+        return !transfer.isFetching
     }
 
     @inline(__always)
@@ -199,7 +204,7 @@ public struct TrackerNode: Sendable, Equatable {
     }
 
     mutating func stand(_ effects: inout Effects) {
-        acceptor.stand(for: Epoch(round: promise.epoch.round + 1, id: cluster.admission.id))
+        acceptor.stand(for: Epoch(round: promise.epoch.round + 1, id: admission.id))
         candidate.stand(promise.epoch, givesUpAt: nil)
         persist(.promise(promise), .promise(promise.epoch), &effects)
     }
@@ -219,7 +224,7 @@ public struct TrackerNode: Sendable, Equatable {
         guard phase == .master, !isServing, !isAccessChanging, !isBeginningEmpty else { return }
         guard !isClustered || state.index >= office.servesFrom || has(.forwardedTooEarly) else { return }
         office.openDoors()
-        cluster.departure.forget()
+        departure.forget()
         effects.observations.append(.becameMaster(candidate.epoch))
         // Those who have been waiting for a master are heard at once.
         if isClustered { attendToCluster(now, &effects) }
@@ -281,7 +286,7 @@ public struct TrackerNode: Sendable, Equatable {
 
     /// Settles the entry under way on a node alone, by its one vote.
     mutating func settle(_ now: ClockReading, _ effects: inout Effects) {
-        switch proposer.decision(Electorate(voters: [cluster.admission.id])) {
+        switch proposer.decision(Electorate(voters: [admission.id])) {
         case .open:
             break
         case .committed:

@@ -1,0 +1,67 @@
+// Writes that a node has asked for, and what each of them is.
+
+import Primitives
+import Wire
+
+/// The writes under way, oldest first: they complete in the order in which they were asked for.
+struct WriteQueue: Sendable, Hashable {
+    enum Kind: Sendable, Hashable {
+        case promise(Epoch)
+        case entry(Ballot)
+        /// All of the state, where the disk had fallen behind or a newcomer has it at last.
+        case everything(index: UInt64)
+        /// The mark that the record holds the whole state.
+        case whole
+        case chunk(Int)
+        case trim
+        case final
+        /// That the last life had left in good order is taken back.
+        case stopRecalled
+    }
+
+    private struct Write: Sendable, Hashable {
+        var token: PersistToken
+        var kind: Kind
+    }
+
+    private var writes: [Write] = []
+    private var lastToken: UInt64 = 0
+    /// Why the last write was not made; nil where it was.
+    private(set) var failure: StorageFailure?
+
+    var isEmpty: Bool { writes.isEmpty }
+    var count: Int { writes.count }
+    var kinds: [Kind] { writes.map { $0.kind } }
+
+    /// Whether a promise is on its way to the disk.
+    var hasPromise: Bool { writes.contains { if case .promise = $0.kind { true } else { false } } }
+
+    /// - Returns: the token by which its completion is told.
+    mutating func append(_ kind: Kind) -> PersistToken {
+        lastToken += 1
+        let token = PersistToken(lastToken)
+        writes.append(Write(token: token, kind: kind))
+        return token
+    }
+
+    mutating func take(_ token: PersistToken) -> Kind {
+        precondition(!writes.isEmpty && writes[0].token == token, "writes complete in the order they were asked for")
+        return writes.removeFirst().kind
+    }
+
+    /// A write was made.
+    ///
+    /// - Returns: whether the one before it was not.
+    mutating func succeeded() -> Bool {
+        defer { failure = nil }
+        return failure != nil
+    }
+
+    /// A write was not made.
+    ///
+    /// - Returns: whether the one before it was.
+    mutating func failed(_ failure: StorageFailure) -> Bool {
+        defer { self.failure = failure }
+        return self.failure == nil
+    }
+}
