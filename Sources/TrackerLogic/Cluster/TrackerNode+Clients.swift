@@ -10,7 +10,8 @@ extension TrackerNode {
     ///
     /// Without a bus, too: it may be back before they have lost patience.
     mutating func book(_ batch: DatagramBatch, _ now: ClockReading, _ effects: inout Effects) {
-        guard phase == .following || phase == .candidate || phase == .master, router.heedsSockets(now: now.monotonic) else {
+        guard phase == .following || phase == .candidate || phase == .master, router.heedsSockets(now: now.monotonic)
+        else {
             counters.ignored += UInt64(batch.datagrams.count)
             return
         }

@@ -27,27 +27,6 @@ extension TrackerNode {
         recallStop(&effects)
     }
 
-    mutating func connectBus(_ now: ClockReading, _ effects: inout Effects) {
-        guard isClustered, !office.isBusUp else { return }
-        office.busConnected()
-        detector.expectMaster(from: now.monotonic)
-        timers.begin(now: now.monotonic)
-    }
-
-    /// Without its bus a node is blind: it answers nobody until it is back and caught up, for else a dead broker would
-    /// make every node a master.
-    mutating func loseBus(_ now: ClockReading, _ effects: inout Effects) {
-        guard isClustered, office.isBusUp else { return }
-        if phase == .master { stepDown(.busLost, now, &effects) }
-        if phase == .candidate { abandonElection(now) }
-        office.busLost()
-        transfer.cancel()
-        neighbours.forgetAll()
-        detector.stopSuspecting()
-        timers.end()
-        effects.observations.append(.fenced)
-    }
-
     func send(_ body: ClusterMessage.Body, to life: Life, epoch: Epoch? = nil, _ effects: inout Effects) {
         effects.messages.append(
             ClusterMessage(sender: self.life, destination: .one(life), epoch: epoch ?? promise.epoch, body: body))
@@ -275,15 +254,4 @@ extension TrackerNode {
         if admission.id != 0 { broadcast(keepalive, &effects) }
     }
 
-    // MARK: - Failing
-
-    /// The disk is broken: nobody hears of this node again.
-    mutating func failInCluster(_ now: ClockReading, _ effects: inout Effects) {
-        if candidate.isLeading { effects.observations.append(.steppedDown(candidate.epoch, .diskBroken)) }
-        candidate.giveUp()
-        for request in router.book.removeAll() { refuse(request.waiting, .storageFailed, now, &effects) }
-        if office.isBusUp { broadcast(.leave, &effects) }
-        office.unfollow()
-        reads.removeAll()
-    }
 }

@@ -6,26 +6,6 @@ import Wire
 extension TrackerNode {
     // MARK: - Standing
 
-    mutating func standInCluster(_ now: ClockReading, _ effects: inout Effects) {
-        var round = candidate.nextRound(above: has(.epochFromMemory) ? 0 : promise.epoch.round)
-        // Who has no memory may have stood in an earlier life, and who took a number by itself may share it, and there
-        // is nobody to ask in survivor mode: the dice see to it that no epoch is used twice.
-        if !isQuorumMode, admission.wasBlank || configuration.id == 0 { round += UInt64(pauses.below(1 << 20)) }
-        guard round <= NumberBounds.round else {
-            // What nobody could read, this node could not read back either.
-            detector.stopSuspecting()
-            return detector.expectMaster(from: now.monotonic)
-        }
-        let epoch = Epoch(round: round, id: has(.epochShared) ? 1 : admission.id)
-        detector.stopSuspecting()
-        office.stand()
-        acceptor.stand(for: epoch)
-        candidate.stand(epoch, givesUpAt: now.monotonic + policy.detectionTime)
-        persist(.promise(promise), .promise(epoch), &effects)
-        if has(.electionBeforeDurable) { broadcast(.election, &effects) }
-        effects.observations.append(.stands(epoch))
-    }
-
     /// A promise is on the disk: what depends on it may go out.
     mutating func promiseKept(_ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects) {
         guard epoch == promise.epoch, office.isBusUp else { return }
@@ -53,14 +33,6 @@ extension TrackerNode {
     private func voterAnswer(_ pending: LoggedEntry?) -> VoterAnswer {
         VoterAnswer(
             position: state.position, pending: pending?.bytes ?? [], leftInOrder: departure.wasInOrder)
-    }
-
-    mutating func abandonElection(_ now: ClockReading) {
-        candidate.giveUp()
-        office.giveUp()
-        // A random pause, so that two who stood at once do not do so again.
-        let pause = pauses.between(.zero, policy.keepalive)
-        detector.expectMaster(by: now.monotonic + policy.keepalive / 2 + pause)
     }
 
     mutating func attendToElection(_ now: ClockReading, _ effects: inout Effects) {
@@ -155,32 +127,6 @@ extension TrackerNode {
         takeOffice(now, &effects)
     }
 
-    private mutating func takeOffice(_ now: ClockReading, _ effects: inout Effects) {
-        let inherited = planted(
-            inherited: candidate.inherited(
-                behind: state.position, own: log.pending, keepsOwn: !isQuorumMode && !has(.voteForgotten)))
-        let voters = candidate.answers
-        becomeMaster(now)
-        candidate.note(master: admission.id)
-        detector.isFollowed(now: now.monotonic)
-        handover.cancel()
-        reads.removeAll()
-        office.serve(from: state.index + (inherited == nil ? 0 : 1))
-        neighbours.beginEpoch()
-        beginEmptyWhenAllHadLeft(voters)
-        broadcast(.coordinator(at: state.position), &effects)
-        for voter in voters where voter.life != life { welcomeVoter(voter, now, &effects) }
-        if isQuorumMode, state.members.isEmpty {
-            gathering.append(.setMembers(policy.members))
-        }
-        intervalUnderWay = 0
-        if let inherited {
-            intervalUnderWay = inherited.interval ?? 0
-            clock.start(from: max(state.time, inherited.header.time), now: now)
-            propose(again: inherited, as: .inherited, now, &effects)
-        }
-    }
-
     // MARK: - Leaving office
 
     /// A voter has promised more than this master has, and will not hear it again.
@@ -213,21 +159,4 @@ extension TrackerNode {
         return other.role == .candidate || other.role == .master
     }
 
-    mutating func stepDown(_ reason: StepDownReason, _ now: ClockReading, _ effects: inout Effects) {
-        effects.observations.append(.steppedDown(candidate.epoch, reason))
-        if has(.deposedAnswers) { answerReads(now, by: Electorate(voters: [admission.id]), &effects) }
-        office.depose()
-        candidate.giveUp()
-        proposer.reset()
-        // Those who wait are still in the books of who heard them.
-        gathering = Gathering()
-        backlog = []
-        reads.removeAll()
-        router.leaveOffice()
-        handover.cancel()
-        merging.cancel()
-        detector.expectMaster(from: now.monotonic)
-        dropCommands("this tracker is no longer master: ask again", &effects)
-        timers.hurryKeepalive(now: now.monotonic)
-    }
 }

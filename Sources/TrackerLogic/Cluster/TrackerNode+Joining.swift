@@ -194,61 +194,6 @@ extension TrackerNode {
         install(welcome, sender, epoch, now, &effects)
     }
 
-    private mutating func install(
-        _ welcome: Welcome, _ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects
-    ) {
-        // What another master was sending is of no use any more, nor is the place at which it would be done.
-        if let source = transfer.source, source != sender { transfer.cancel() }
-        let isKnown = office.follows(sender, in: epoch)
-        if !isKnown { office.follow(sender, epoch, since: now.monotonic) }
-        let wasInstalled = office.isInstalled
-        if !isQuorumMode, !wasInstalled, welcome.answered != state.position, !transfer.isFetching {
-            // It has decided more on its own since it said hello: the master has to know that.
-            if !isKnown { detector.expectMaster(from: now.monotonic) }
-            return sayHello(to: sender, now, &effects)
-        }
-        office.welcomed(attempt: welcome.position.index == state.index ? welcome.attempt : nil)
-        if welcome.beginsEmpty {
-            departure.welcomed(servesFrom: welcome.servesFrom)
-        } else {
-            departure.forget()
-        }
-        detector.expectMaster(from: now.monotonic)
-        candidate.note(master: sender.id)
-        candidate.wasWelcomed()
-        admission.welcomed()
-        detector.stopSuspecting()
-        if acceptor.follow(epoch) { persistPromise(&effects) }
-        if !wasInstalled {
-            office.serve(from: welcome.servesFrom)
-            effects.observations.append(.follows(master: sender.id, epoch))
-            // Commands are for the master.
-            dropCommands("another tracker has become master: that one has to be asked", &effects)
-        }
-        let isOtherTable = welcome.secret != promise.secret || welcome.shardCount != promise.shardCount
-        if isOtherTable, state.index == 0 { adopt(welcome.secret, shardCount: welcome.shardCount, &effects) }
-        let isNeeded = welcome.needsTransfer || (isOtherTable && state.index > 0)
-        if isNeeded, !transfer.isFetching {
-            // An old copy of this message may come when all is long done. In survivor mode a place in the master's
-            // history says nothing about another one's.
-            let isPast = isQuorumMode && welcome.position.index < state.index
-            if promise.isWhole, wasInstalled,
-                isPast || log.contains(welcome.position, applied: state.position) == true
-            {
-                return
-            }
-            // Its own table would be of no use under another secret, nor its vote in another history.
-            if isOtherTable || !isQuorumMode { acceptor.loseState() }
-            return beginTransfer(welcome, sender, now, &effects)
-        }
-        guard !transfer.isFetching else { return }
-        if !promise.isWhole {
-            acceptor.expectState(through: wholeFrom(welcome))
-            becomeWholeWhenDone(now, &effects)
-        }
-        learn(welcome.position, now, &effects)
-    }
-
     /// Takes the cluster's secret: the keys of connection ids and of the swarm table derive from it.
     mutating func adopt(_ secret: ClusterSecret, shardCount: UInt32, _ effects: inout Effects) {
         acceptor.adopt(secret, shardCount: shardCount)

@@ -78,13 +78,6 @@ extension TrackerNode {
         send(.fetchChunk(0), to: sender, epoch: candidate.epoch, &effects)
     }
 
-    /// A higher master wants a chunk of this one's state: it hears us, and is followed.
-    mutating func makeWay(for sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects) {
-        stepDown(.superseded(epoch), now, &effects)
-        office.follow(sender, epoch, since: now.monotonic)
-        candidate.note(master: sender.id)
-    }
-
     mutating func mergeChunk(
         _ chunk: SnapshotChunk, _ sender: Life, _ now: ClockReading, _ effects: inout Effects
     ) {

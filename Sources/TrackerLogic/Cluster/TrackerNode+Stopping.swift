@@ -17,32 +17,6 @@ extension TrackerNode {
         }
     }
 
-    /// Ends the stop when nobody waits, or it has taken too long.
-    mutating func leaveWhenDone(_ now: ClockReading, _ effects: inout Effects) {
-        guard let due = departure.leavesAt, office.takesPart else { return }
-        var isDone: Bool
-        switch phase {
-        case .master: isDone = !handover.isUnderWay && proposer.isIdle && gathering.isEmpty
-        default: isDone = router.book.isEmpty && !log.isWriting
-        }
-        if departure.stopsAll, neighbours.all.contains(where: \.isUp) { isDone = false }
-        // Not in the step that answers the last of them.
-        guard isDone || due <= now.monotonic, effects.replies.isEmpty else { return }
-        if phase == .master { stepDown(.stopping, now, &effects) }
-        if phase == .candidate { abandonElection(now) }
-        for request in router.book.removeAll() {
-            guard let id = request.waiting.clientRequest else { continue }
-            effects.answers.append(Answer(id: id, content: .failure(.notServing)))
-        }
-        if office.isBusUp { broadcast(.leave, &effects) }
-        departure.left()
-        dropCommands("the tracker stopped before it was carried out", &effects)
-        guard !configuration.keepsSwarms else { return stop(&effects) }
-        office.drain()
-        acceptor.promiseNotWritten()
-        persist(.promise(acceptor.farewell), .final, &effects)
-    }
-
     // MARK: - The whole cluster
 
     /// The operator wants the whole cluster to stop.

@@ -106,13 +106,6 @@ extension TrackerNode {
         sayHello(to: sender, now, &effects)
     }
 
-    /// The master says that it is master no more: nobody waits for its silence.
-    mutating func masterMadeWay(_ now: ClockReading) {
-        office.unfollow()
-        transfer.cancel()
-        detector.expectMaster(from: now.monotonic)
-    }
-
     mutating func leaveReceived(_ place: Int, _ now: ClockReading, _ effects: inout Effects) {
         let life = neighbours[place].life
         neighbours.markDown(place)

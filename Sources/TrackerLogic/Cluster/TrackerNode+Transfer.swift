@@ -188,20 +188,11 @@ extension TrackerNode {
     mutating func compareDigest(
         _ keepalive: Keepalive, _ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects
     ) {
-        guard office.isInstalled(by: sender, in: epoch), !transfer.isFetching, promise.isWhole, keepalive.position == state.position,
+        guard office.isInstalled(by: sender, in: epoch), !transfer.isFetching, promise.isWhole,
+            keepalive.position == state.position,
             keepalive.digest != state.digest
         else { return }
         diverged(from: sender, now, &effects)
     }
 
-    /// What this node holds is not what its master does: it has neither a vote nor answers until it has fetched all
-    /// anew, and its operator is told.
-    mutating func diverged(from master: Life, _ now: ClockReading, _ effects: inout Effects) {
-        guard promise.isWhole, !transfer.isFetching else { return }
-        effects.observations.append(.diverged(state.position))
-        acceptor.loseState()
-        persistPromise(&effects)
-        office.dismissed(now: now.monotonic)
-        sayHello(to: master, now, &effects)
-    }
 }

@@ -178,7 +178,7 @@ package struct Candidate: Sendable, Hashable {
     ///   - own: what this node itself has accepted.
     ///   - keepsOwn: whether that comes first where another may have been decided as well (survivor mode): then each
     ///     is kept by who has it, and they are merged.
-    func inherited(behind position: Position, own: LoggedEntry?, keepsOwn: Bool) -> LoggedEntry? {
+    package func inherited(behind position: Position, own: LoggedEntry?, keepsOwn: Bool) -> LoggedEntry? {
         // In survivor mode, an answer may come from another history.
         func follows(_ entry: LoggedEntry) -> Bool {
             entry.header.index == position.index + 1 && entry.header.previous == position.chain

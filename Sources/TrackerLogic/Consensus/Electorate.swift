@@ -44,7 +44,7 @@ extension ClusterConfiguration.Election {
     /// The order in which trackers stand for master, the preferred one first.
     ///
     /// - Parameter last: the id of the last master; 0 where there was none.
-    func order(_ ids: [UInt32], after last: UInt32) -> [UInt32] {
+    package func order(_ ids: [UInt32], after last: UInt32) -> [UInt32] {
         switch self {
         case .highest: ids.sorted(by: >)
         case .lowest: ids.sorted()
@@ -53,7 +53,7 @@ extension ClusterConfiguration.Election {
     }
 
     /// Whether a tracker is to have the role rather than the one that has it now.
-    func prefers(_ id: UInt32, to master: UInt32) -> Bool {
+    package func prefers(_ id: UInt32, to master: UInt32) -> Bool {
         switch self {
         case .highest: id > master
         case .lowest: id < master

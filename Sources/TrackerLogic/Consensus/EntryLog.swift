@@ -12,21 +12,21 @@ import Primitives
 import Wire
 
 /// An entry with what is known of it.
-struct LoggedEntry: Sendable, Hashable {
-    var header: EntryHeader
-    var bytes: [UInt8]
+package struct LoggedEntry: Sendable, Hashable {
+    package var header: EntryHeader
+    package var bytes: [UInt8]
     /// What the history with it comes to.
-    var chain: UInt64
+    package var chain: UInt64
 
-    var position: Position { Position(index: header.index, chain: chain) }
+    package var position: Position { Position(index: header.index, chain: chain) }
 
-    init(_ bytes: [UInt8]) throws(EntryDamaged) {
+    package init(_ bytes: [UInt8]) throws(EntryDamaged) {
         header = try EntryHeader(bytes)
         self.bytes = bytes
         chain = EntryHeader.chain(bytes)
     }
 
-    init(sealed bytes: [UInt8], _ header: EntryHeader) {
+    package init(sealed bytes: [UInt8], _ header: EntryHeader) {
         self.header = header
         self.bytes = bytes
         chain = EntryHeader.chain(bytes)
@@ -34,7 +34,7 @@ struct LoggedEntry: Sendable, Hashable {
 
     /// Whether this one and another at its place may both have been decided, in survivor mode: they are neither the
     /// same value, nor of one master, nor is the other what was decided to make this one void.
-    func rivals(_ other: LoggedEntry) -> Bool {
+    package func rivals(_ other: LoggedEntry) -> Bool {
         guard chain != other.chain, header.index == other.header.index, header.epoch != other.header.epoch,
             header.updateCount > 0
         else { return false }
@@ -43,7 +43,7 @@ struct LoggedEntry: Sendable, Hashable {
     }
 
     /// The interval that it sets last, in seconds; nil where it sets none.
-    var interval: UInt32? {
+    package var interval: UInt32? {
         var last: UInt32?
         var cursor = UpdateCursor(header)
         while let update = try? cursor.next(bytes) { if case .setInterval(let seconds) = update { last = seconds } }
@@ -51,7 +51,7 @@ struct LoggedEntry: Sendable, Hashable {
     }
 
     /// The same value, proposed by another ballot.
-    func proposed(_ ballot: Ballot, isAlone: Bool) -> LoggedEntry {
+    package func proposed(_ ballot: Ballot, isAlone: Bool) -> LoggedEntry {
         var entry = self
         EntryHeader.restamp(&entry.bytes, epoch: ballot.epoch, attempt: ballot.attempt, isAlone: isAlone)
         entry.header.epoch = ballot.epoch
@@ -61,22 +61,22 @@ struct LoggedEntry: Sendable, Hashable {
     }
 }
 
-struct EntryLog: Sendable, Hashable {
+package struct EntryLog: Sendable, Hashable {
     /// Bytes of entries that are kept for those who lag behind; who lags further fetches the state.
-    static let maxTailByteCount = 16 << 20
+    package static let maxTailByteCount = 16 << 20
 
     private let maxTailCount: Int
     private var tail: [[UInt8]] = []
     /// The index of the first entry of the tail.
-    private(set) var tailStart: UInt64 = 1
-    private(set) var tailByteCount = 0
+    package private(set) var tailStart: UInt64 = 1
+    package private(set) var tailByteCount = 0
     /// Accepted, and not known to be decided.
-    private(set) var pending: LoggedEntry?
+    package private(set) var pending: LoggedEntry?
     /// What of that is on the disk: the same, or what it takes the place of.
-    private(set) var durablePending: LoggedEntry?
+    package private(set) var durablePending: LoggedEntry?
     /// The last entry that is on the disk; 0 while all of another state is to be written, for what the record holds
     /// until then is of another history.
-    private(set) var durableThrough: UInt64 = 0
+    package private(set) var durableThrough: UInt64 = 0
     /// The entry whose write is under way.
     private var writing: LoggedEntry?
     /// Whether the entry's write was begun before all was begun anew: its outcome says nothing any more.
@@ -86,32 +86,32 @@ struct EntryLog: Sendable, Hashable {
     /// Whether the record on the disk is of no use, and all of the state has to be written.
     private var needsEverything = false
     /// When to go on after a failed write.
-    private(set) var writesResumeAt: Instant?
+    package private(set) var writesResumeAt: Instant?
 
     /// - Parameter maxTailCount: entries that are kept for those who lag behind.
-    init(maxTailCount: Int) { self.maxTailCount = maxTailCount }
+    package init(maxTailCount: Int) { self.maxTailCount = maxTailCount }
 
-    var tailCount: Int { tail.count }
+    package var tailCount: Int { tail.count }
     /// Whether a write is under way, of an entry or of everything.
     @inline(__always)
-    var isWriting: Bool { if case nil = writing { wholeWrites > 0 } else { true } }
+    package var isWriting: Bool { if case nil = writing { wholeWrites > 0 } else { true } }
     /// The last entry of the tail, or the one before its first.
-    var tailEnd: UInt64 { tailStart + UInt64(tail.count) - 1 }
+    package var tailEnd: UInt64 { tailStart + UInt64(tail.count) - 1 }
 
-    func entry(_ index: UInt64) -> [UInt8]? {
+    package func entry(_ index: UInt64) -> [UInt8]? {
         guard index >= tailStart, index <= tailEnd else { return nil }
         return tail[Int(index - tailStart)]
     }
 
     /// What the history up to an index comes to, where that can still be told.
-    func chain(at index: UInt64, applied: Position) -> UInt64? {
+    package func chain(at index: UInt64, applied: Position) -> UInt64? {
         if index == applied.index { return applied.chain }
         guard let next = entry(index + 1) else { return nil }
         return next.span.bytes.u64(at: 32)
     }
 
     /// Whether a history is a beginning of this one; nil where that can no longer be told.
-    func contains(_ position: Position, applied: Position) -> Bool? {
+    package func contains(_ position: Position, applied: Position) -> Bool? {
         if position.index == 0 { return true }
         return chain(at: position.index, applied: applied).map { $0 == position.chain }
     }
@@ -119,7 +119,7 @@ struct EntryLog: Sendable, Hashable {
     // MARK: - Changing
 
     /// Begins anew behind a state of which the disk has nothing yet.
-    mutating func reset(to position: Position) {
+    package mutating func reset(to position: Position) {
         tail = []
         tailByteCount = 0
         tailStart = position.index + 1
@@ -129,27 +129,27 @@ struct EntryLog: Sendable, Hashable {
         isWriteVoid = writing != nil
     }
 
-    mutating func accept(_ entry: LoggedEntry) { pending = entry }
+    package mutating func accept(_ entry: LoggedEntry) { pending = entry }
 
     /// As it was read back.
-    mutating func restorePending(_ entry: LoggedEntry) {
+    package mutating func restorePending(_ entry: LoggedEntry) {
         pending = entry
         durablePending = entry
         durableThrough = entry.header.index
     }
 
-    mutating func restored(through index: UInt64) {
+    package mutating func restored(through index: UInt64) {
         if tail.isEmpty { tailStart = index + 1 }
         durableThrough = index
     }
 
     /// What was accepted is in no log, for certain.
-    mutating func dropPending() { pending = durablePending }
+    package mutating func dropPending() { pending = durablePending }
 
     /// An entry was decided and applied.
     ///
     /// - Parameter isCut: whether old entries may go.
-    mutating func append(decided bytes: [UInt8], at position: Position, isCut: Bool = true) {
+    package mutating func append(decided bytes: [UInt8], at position: Position, isCut: Bool = true) {
         if tail.isEmpty { tailStart = position.index }
         tail.append(bytes)
         tailByteCount += bytes.count
@@ -180,27 +180,27 @@ struct EntryLog: Sendable, Hashable {
     // MARK: - The disk
 
     /// What to write next.
-    enum NextWrite: Sendable, Hashable {
+    package enum NextWrite: Sendable, Hashable {
         case entry(LoggedEntry)
         /// The disk is so far behind that the entries are no longer here: all of the state has to be written.
         case everything
     }
 
     /// Whether the pause after a failed write is over.
-    mutating func resume(now: Instant) {
+    package mutating func resume(now: Instant) {
         if let due = writesResumeAt, due <= now { writesResumeAt = nil }
     }
 
     /// Whether there may be something for the disk, and none is under way; most steps find that there is not.
     @inline(__always)
-    var mayWrite: Bool {
+    package var mayWrite: Bool {
         guard !isWriting, writesResumeAt == nil else { return false }
         if case nil = pending { return needsEverything || durableThrough < tailEnd }
         return true
     }
 
     /// The next entry for the disk, where none is under way.
-    var nextWrite: NextWrite? {
+    package var nextWrite: NextWrite? {
         guard mayWrite else { return nil }
         if needsEverything { return .everything }
         if let pending, pending.header.index <= durableThrough + 1, durablePending?.header != pending.header {
@@ -211,14 +211,14 @@ struct EntryLog: Sendable, Hashable {
         return .entry(next)
     }
 
-    mutating func beginWrite(_ entry: LoggedEntry) {
+    package mutating func beginWrite(_ entry: LoggedEntry) {
         writing = entry
         isWriteVoid = false
         writesResumeAt = nil
     }
 
     /// - Parameter index: what counts as durable though it is not: a planted mistake.
-    mutating func beginWritingEverything(claiming index: UInt64? = nil) {
+    package mutating func beginWritingEverything(claiming index: UInt64? = nil) {
         if let index { durableThrough = max(durableThrough, index) }
         wholeWrites += 1
         needsEverything = false
@@ -228,7 +228,7 @@ struct EntryLog: Sendable, Hashable {
     /// The write under way is durable.
     ///
     /// - Returns: the entry; nil where it is of no interest any more.
-    mutating func writeSucceeded() -> LoggedEntry? {
+    package mutating func writeSucceeded() -> LoggedEntry? {
         guard let entry = writing else {
             preconditionFailure("an entry is told durable while one is being written")
         }
@@ -252,7 +252,7 @@ struct EntryLog: Sendable, Hashable {
     /// The write under way was not made, for certain.
     ///
     /// - Parameter retryAt: when to try again.
-    mutating func writeFailed(retryAt: Instant) -> LoggedEntry? {
+    package mutating func writeFailed(retryAt: Instant) -> LoggedEntry? {
         let entry = writing
         writing = nil
         guard !isWriteVoid else { return nil }
@@ -262,7 +262,7 @@ struct EntryLog: Sendable, Hashable {
     }
 
     /// - Returns: false where it is of no interest any more: all is being written anew.
-    mutating func everythingNotWritten(retryAt: Instant) -> Bool {
+    package mutating func everythingNotWritten(retryAt: Instant) -> Bool {
         wholeWrites -= 1
         guard wholeWrites == 0 else { return false }
         needsEverything = true
@@ -271,7 +271,7 @@ struct EntryLog: Sendable, Hashable {
     }
 
     /// - Returns: false where it is of no interest any more: all is being written anew, perhaps of an earlier index.
-    mutating func wroteEverything(through index: UInt64) -> Bool {
+    package mutating func wroteEverything(through index: UInt64) -> Bool {
         wholeWrites -= 1
         guard wholeWrites == 0 else { return false }
         durableThrough = max(index, durableThrough)

@@ -15,16 +15,22 @@
 import Primitives
 import Wire
 
-struct WaitingRead: Sendable, Hashable {
+package struct WaitingRead: Sendable, Hashable {
     /// Whose client asks.
-    var life: Life
+    package var life: Life
     /// The request's number there.
-    var number: UInt64
-    var infoHashes: [InfoHash]
+    package var number: UInt64
+    package var infoHashes: [InfoHash]
+
+    package init(life: Life, number: UInt64, infoHashes: [InfoHash]) {
+        self.life = life
+        self.number = number
+        self.infoHashes = infoHashes
+    }
 }
 
-struct ReadConfirmation: Sendable, Hashable {
-    static let maxCount = 4096
+package struct ReadConfirmation: Sendable, Hashable {
+    package static let maxCount = 4096
 
     /// Reads for the next round.
     private var waiting: [WaitingRead] = []
@@ -34,18 +40,20 @@ struct ReadConfirmation: Sendable, Hashable {
     private var newcomers: [Life] = []
     private var askedNewcomers: [Life] = []
     private var confirmedBy: [UInt32] = []
-    private(set) var round: UInt64 = 0
+    package private(set) var round: UInt64 = 0
     /// When the others were last asked; apart from the proposal's, so that a steady stream of reads does not delay the
     /// resending of a PREPARE.
     private var sentAt = Instant(nanoseconds: 0)
 
-    var count: Int { waiting.count + asked.count }
+    package init() {}
+
+    package var count: Int { waiting.count + asked.count }
     /// Lives without memory that wait to be let in.
-    var waitingNewcomers: [Life] { askedNewcomers + newcomers }
-    var isRoundUnderWay: Bool { !asked.isEmpty || !askedNewcomers.isEmpty }
+    package var waitingNewcomers: [Life] { askedNewcomers + newcomers }
+    package var isRoundUnderWay: Bool { !asked.isEmpty || !askedNewcomers.isEmpty }
 
     /// - Returns: whether there was room.
-    mutating func add(_ read: WaitingRead) -> Bool {
+    package mutating func add(_ read: WaitingRead) -> Bool {
         guard count < ReadConfirmation.maxCount else { return false }
         waiting.append(read)
         return true
@@ -54,13 +62,13 @@ struct ReadConfirmation: Sendable, Hashable {
     /// A life without memory has said hello.
     ///
     /// A round that is under way for it began after that.
-    mutating func add(newcomer life: Life) {
+    package mutating func add(newcomer life: Life) {
         guard !askedNewcomers.contains(life) else { return }
         newcomers.removeAll { $0.id == life.id }
         newcomers.append(life)
     }
 
-    func contains(_ life: Life, _ number: UInt64) -> Bool {
+    package func contains(_ life: Life, _ number: UInt64) -> Bool {
         waiting.contains { $0.number == number && $0.life == life }
             || asked.contains { $0.number == number && $0.life == life }
     }
@@ -69,7 +77,7 @@ struct ReadConfirmation: Sendable, Hashable {
     ///
     /// - Parameter isServing: whether reads may be answered yet.
     /// - Returns: whether to ask the others.
-    mutating func begin(isServing: Bool, now: Instant) -> Bool {
+    package mutating func begin(isServing: Bool, now: Instant) -> Bool {
         guard !isRoundUnderWay, isServing && !waiting.isEmpty || !newcomers.isEmpty else { return false }
         if isServing { swap(&asked, &waiting) }
         swap(&askedNewcomers, &newcomers)
@@ -80,23 +88,23 @@ struct ReadConfirmation: Sendable, Hashable {
     }
 
     /// Whether the others are to be asked again.
-    func isDue(now: Instant, pause: Duration) -> Bool { isRoundUnderWay && now - sentAt >= pause }
+    package func isDue(now: Instant, pause: Duration) -> Bool { isRoundUnderWay && now - sentAt >= pause }
 
     /// Whether the others are to be asked again; they are, then.
-    mutating func asksAgain(now: Instant, pause: Duration) -> Bool {
+    package mutating func asksAgain(now: Instant, pause: Duration) -> Bool {
         guard isDue(now: now, pause: pause) else { return false }
         sentAt = now
         return true
     }
 
     /// A voter follows still.
-    mutating func confirmed(by id: UInt32, round: UInt64) {
+    package mutating func confirmed(by id: UInt32, round: UInt64) {
         guard round == self.round, isRoundUnderWay, !confirmedBy.contains(id) else { return }
         confirmedBy.append(id)
     }
 
     /// The reads that may be answered now, where a quorum has confirmed.
-    mutating func take(_ electorate: Electorate) -> [WaitingRead] {
+    package mutating func take(_ electorate: Electorate) -> [WaitingRead] {
         guard !asked.isEmpty, electorate.isQuorum(confirmedBy) else { return [] }
         defer { asked = [] }
         return asked
@@ -104,14 +112,14 @@ struct ReadConfirmation: Sendable, Hashable {
 
     /// The newcomers that may be let in now, where a quorum has confirmed that they are not of; the others of the round
     /// ask again.
-    mutating func takeNewcomers(_ electorate: Electorate) -> [Life] {
+    package mutating func takeNewcomers(_ electorate: Electorate) -> [Life] {
         guard !askedNewcomers.isEmpty, electorate.isQuorum(confirmedBy) else { return [] }
         defer { askedNewcomers = [] }
         return askedNewcomers.filter { life in electorate.isQuorum(confirmedBy.filter { $0 != life.id }) }
     }
 
     /// The master is none any more: those who asked are heard by the next.
-    mutating func removeAll() {
+    package mutating func removeAll() {
         waiting = []
         asked = []
         newcomers = []

@@ -9,17 +9,19 @@ import Wire
 /// its sender may have been alone for long, but only once in a while, and by one jump at most. So whoever tells ever
 /// greater rounds needs decades to come to the last one (`NumberBounds.round`), and what a cluster has been led to by
 /// others is believed in the end.
-struct RoundHorizon: Sendable, Hashable {
+package struct RoundHorizon: Sendable, Hashable {
     /// Rounds up to here, and a jump, are not far-fetched.
     private var plausible: UInt64 = 0
     private var jumpedAt: Instant?
+
+    package init() {}
 
     /// Whether a round is believed.
     ///
     /// - Parameters:
     ///   - known: the highest round promised or heard so far.
     ///   - pause: between two jumps.
-    mutating func admits(_ round: UInt64, known: UInt64, now: Instant, pause: Duration) -> Bool {
+    package mutating func admits(_ round: UInt64, known: UInt64, now: Instant, pause: Duration) -> Bool {
         let known = max(known, plausible)
         if round <= known + NumberBounds.roundStep { return true }
         if let jumpedAt, now - jumpedAt < pause { return false }

@@ -29,7 +29,9 @@ public struct Succession: Sendable, Hashable {
     private let own: Candidate
     /// Whether it was elected since it last heard a master, and nobody could send what it lacks: others go first.
     private let couldNotRecover: Bool
-    /// The last entry that was cut from its log; whoever lacks that, it cannot help. Nil in survivor mode.
+    /// The last entry that was cut from its log; nil in survivor mode.
+    ///
+    /// Whoever lacks that entry, this tracker cannot help.
     private let cutThrough: UInt64?
 
     package init(own: Candidate, couldNotRecover: Bool, cutThrough: UInt64?) {

@@ -178,7 +178,9 @@ extension TrackerNode {
             if state.index < office.servesFrom {
                 reasons.append("as master it has first to decide entry \(office.servesFrom), left by an earlier one")
             }
-            return reasons + ["as master of epoch \(candidate.epoch) it does not serve yet: \(pendingInWords) under way"]
+            return reasons + [
+                "as master of epoch \(candidate.epoch) it does not serve yet: \(pendingInWords) under way"
+            ]
         case .following: break
         }
         if isInService { return [] }

@@ -1,0 +1,230 @@
+// The few moments at which several machines change together.
+//
+// Everywhere else an event goes to one machine, and what that says is carried out. Here is what a change of the part that a
+// tracker plays means for all of them: a machine that is new has to be thought of in this file, and in no other.
+
+import Primitives
+import Wire
+
+extension TrackerNode {
+    // MARK: - The bus
+
+    mutating func connectBus(_ now: ClockReading, _ effects: inout Effects) {
+        guard isClustered, !office.isBusUp else { return }
+        office.busConnected()
+        detector.expectMaster(from: now.monotonic)
+        timers.begin(now: now.monotonic)
+    }
+
+    /// Without its bus a node is blind: it answers nobody until it is back and caught up, for else a dead broker would
+    /// make every node a master.
+    mutating func loseBus(_ now: ClockReading, _ effects: inout Effects) {
+        guard isClustered, office.isBusUp else { return }
+        if phase == .master { stepDown(.busLost, now, &effects) }
+        if phase == .candidate { abandonElection(now) }
+        office.busLost()
+        transfer.cancel()
+        neighbours.forgetAll()
+        detector.stopSuspecting()
+        timers.end()
+        effects.observations.append(.fenced)
+    }
+
+    // MARK: - Standing
+
+    mutating func standInCluster(_ now: ClockReading, _ effects: inout Effects) {
+        var round = candidate.nextRound(above: has(.epochFromMemory) ? 0 : promise.epoch.round)
+        // Who has no memory may have stood in an earlier life, and who took a number by itself may share it, and there
+        // is nobody to ask in survivor mode: the dice see to it that no epoch is used twice.
+        if !isQuorumMode, admission.wasBlank || configuration.id == 0 { round += UInt64(pauses.below(1 << 20)) }
+        guard round <= NumberBounds.round else {
+            // What nobody could read, this node could not read back either.
+            detector.stopSuspecting()
+            return detector.expectMaster(from: now.monotonic)
+        }
+        let epoch = Epoch(round: round, id: has(.epochShared) ? 1 : admission.id)
+        detector.stopSuspecting()
+        office.stand()
+        acceptor.stand(for: epoch)
+        candidate.stand(epoch, givesUpAt: now.monotonic + policy.detectionTime)
+        persist(.promise(promise), .promise(epoch), &effects)
+        if has(.electionBeforeDurable) { broadcast(.election, &effects) }
+        effects.observations.append(.stands(epoch))
+    }
+
+    mutating func abandonElection(_ now: ClockReading) {
+        candidate.giveUp()
+        office.giveUp()
+        // A random pause, so that two who stood at once do not do so again.
+        let pause = pauses.between(.zero, policy.keepalive)
+        detector.expectMaster(by: now.monotonic + policy.keepalive / 2 + pause)
+    }
+
+    // MARK: - Coming into office
+
+    mutating func takeOffice(_ now: ClockReading, _ effects: inout Effects) {
+        let inherited = planted(
+            inherited: candidate.inherited(
+                behind: state.position, own: log.pending, keepsOwn: !isQuorumMode && !has(.voteForgotten)))
+        let voters = candidate.answers
+        becomeMaster(now)
+        candidate.note(master: admission.id)
+        detector.isFollowed(now: now.monotonic)
+        handover.cancel()
+        reads.removeAll()
+        office.serve(from: state.index + (inherited == nil ? 0 : 1))
+        neighbours.beginEpoch()
+        beginEmptyWhenAllHadLeft(voters)
+        broadcast(.coordinator(at: state.position), &effects)
+        for voter in voters where voter.life != life { welcomeVoter(voter, now, &effects) }
+        if isQuorumMode, state.members.isEmpty {
+            gathering.append(.setMembers(policy.members))
+        }
+        intervalUnderWay = 0
+        if let inherited {
+            intervalUnderWay = inherited.interval ?? 0
+            clock.start(from: max(state.time, inherited.header.time), now: now)
+            propose(again: inherited, as: .inherited, now, &effects)
+        }
+    }
+
+    // MARK: - Leaving it
+
+    mutating func stepDown(_ reason: StepDownReason, _ now: ClockReading, _ effects: inout Effects) {
+        effects.observations.append(.steppedDown(candidate.epoch, reason))
+        if has(.deposedAnswers) { answerReads(now, by: Electorate(voters: [admission.id]), &effects) }
+        office.depose()
+        candidate.giveUp()
+        proposer.reset()
+        // Those who wait are still in the books of who heard them.
+        gathering = Gathering()
+        backlog = []
+        reads.removeAll()
+        router.leaveOffice()
+        handover.cancel()
+        merging.cancel()
+        detector.expectMaster(from: now.monotonic)
+        dropCommands("this tracker is no longer master: ask again", &effects)
+        timers.hurryKeepalive(now: now.monotonic)
+    }
+
+    /// A higher master wants a chunk of this one's state: it hears us, and is followed.
+    mutating func makeWay(for sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects) {
+        stepDown(.superseded(epoch), now, &effects)
+        office.follow(sender, epoch, since: now.monotonic)
+        candidate.note(master: sender.id)
+    }
+
+    /// The disk is broken: nobody hears of this node again.
+    mutating func failInCluster(_ now: ClockReading, _ effects: inout Effects) {
+        if candidate.isLeading { effects.observations.append(.steppedDown(candidate.epoch, .diskBroken)) }
+        candidate.giveUp()
+        for request in router.book.removeAll() { refuse(request.waiting, .storageFailed, now, &effects) }
+        if office.isBusUp { broadcast(.leave, &effects) }
+        office.unfollow()
+        reads.removeAll()
+    }
+
+    // MARK: - Following
+
+    /// The master says that it is master no more: nobody waits for its silence.
+    mutating func masterMadeWay(_ now: ClockReading) {
+        office.unfollow()
+        transfer.cancel()
+        detector.expectMaster(from: now.monotonic)
+    }
+
+    mutating func install(
+        _ welcome: Welcome, _ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects
+    ) {
+        // What another master was sending is of no use any more, nor is the place at which it would be done.
+        if let source = transfer.source, source != sender { transfer.cancel() }
+        let isKnown = office.follows(sender, in: epoch)
+        if !isKnown { office.follow(sender, epoch, since: now.monotonic) }
+        let wasInstalled = office.isInstalled
+        if !isQuorumMode, !wasInstalled, welcome.answered != state.position, !transfer.isFetching {
+            // It has decided more on its own since it said hello: the master has to know that.
+            if !isKnown { detector.expectMaster(from: now.monotonic) }
+            return sayHello(to: sender, now, &effects)
+        }
+        office.welcomed(attempt: welcome.position.index == state.index ? welcome.attempt : nil)
+        if welcome.beginsEmpty {
+            departure.welcomed(servesFrom: welcome.servesFrom)
+        } else {
+            departure.forget()
+        }
+        detector.expectMaster(from: now.monotonic)
+        candidate.note(master: sender.id)
+        candidate.wasWelcomed()
+        admission.welcomed()
+        detector.stopSuspecting()
+        if acceptor.follow(epoch) { persistPromise(&effects) }
+        if !wasInstalled {
+            office.serve(from: welcome.servesFrom)
+            effects.observations.append(.follows(master: sender.id, epoch))
+            // Commands are for the master.
+            dropCommands("another tracker has become master: that one has to be asked", &effects)
+        }
+        let isOtherTable = welcome.secret != promise.secret || welcome.shardCount != promise.shardCount
+        if isOtherTable, state.index == 0 { adopt(welcome.secret, shardCount: welcome.shardCount, &effects) }
+        let isNeeded = welcome.needsTransfer || (isOtherTable && state.index > 0)
+        if isNeeded, !transfer.isFetching {
+            // An old copy of this message may come when all is long done. In survivor mode a place in the master's
+            // history says nothing about another one's.
+            let isPast = isQuorumMode && welcome.position.index < state.index
+            if promise.isWhole, wasInstalled,
+                isPast || log.contains(welcome.position, applied: state.position) == true
+            {
+                return
+            }
+            // Its own table would be of no use under another secret, nor its vote in another history.
+            if isOtherTable || !isQuorumMode { acceptor.loseState() }
+            return beginTransfer(welcome, sender, now, &effects)
+        }
+        guard !transfer.isFetching else { return }
+        if !promise.isWhole {
+            acceptor.expectState(through: wholeFrom(welcome))
+            becomeWholeWhenDone(now, &effects)
+        }
+        learn(welcome.position, now, &effects)
+    }
+
+    /// What this node holds is not what its master does: it has neither a vote nor answers until it has fetched all
+    /// anew, and its operator is told.
+    mutating func diverged(from master: Life, _ now: ClockReading, _ effects: inout Effects) {
+        guard promise.isWhole, !transfer.isFetching else { return }
+        effects.observations.append(.diverged(state.position))
+        acceptor.loseState()
+        persistPromise(&effects)
+        office.dismissed(now: now.monotonic)
+        sayHello(to: master, now, &effects)
+    }
+
+    // MARK: - Stopping
+
+    /// Ends the stop when nobody waits, or it has taken too long.
+    mutating func leaveWhenDone(_ now: ClockReading, _ effects: inout Effects) {
+        guard let due = departure.leavesAt, office.takesPart else { return }
+        var isDone: Bool
+        switch phase {
+        case .master: isDone = !handover.isUnderWay && proposer.isIdle && gathering.isEmpty
+        default: isDone = router.book.isEmpty && !log.isWriting
+        }
+        if departure.stopsAll, neighbours.all.contains(where: \.isUp) { isDone = false }
+        // Not in the step that answers the last of them.
+        guard isDone || due <= now.monotonic, effects.replies.isEmpty else { return }
+        if phase == .master { stepDown(.stopping, now, &effects) }
+        if phase == .candidate { abandonElection(now) }
+        for request in router.book.removeAll() {
+            guard let id = request.waiting.clientRequest else { continue }
+            effects.answers.append(Answer(id: id, content: .failure(.notServing)))
+        }
+        if office.isBusUp { broadcast(.leave, &effects) }
+        departure.left()
+        dropCommands("the tracker stopped before it was carried out", &effects)
+        guard !configuration.keepsSwarms else { return stop(&effects) }
+        office.drain()
+        acceptor.promiseNotWritten()
+        persist(.promise(acceptor.farewell), .final, &effects)
+    }
+}
