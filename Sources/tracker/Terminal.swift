@@ -6,7 +6,6 @@ import Primitives
 struct Terminal {
     enum Style: String {
         case bold = "1"
-        case dim = "2"
         case red = "31"
         case green = "32"
         case yellow = "33"

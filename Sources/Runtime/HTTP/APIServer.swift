@@ -35,9 +35,6 @@ public struct APIServer: Sendable {
         }
     }
 
-    /// Where the console listens unless told otherwise.
-    public static let defaultAddress = SocketAddress(ipv4: 0x7F00_0001, port: 6970)
-
     private let status: any StatusProvider
     let cluster: any ClusterProvider
     private let torrents: (any TorrentProvider)?

@@ -43,6 +43,4 @@ struct ReplyCursor {
         defer { nextAnswer += 1 }
         return effects.answers[nextAnswer]
     }
-
-    var hasAnswers: Bool { nextAnswer < effects.answers.count }
 }

@@ -65,7 +65,6 @@ public struct Explorer {
     public var states: Int { visited.count }
     /// States but for the letters under way.
     public var kernels: Int { visited.kernelCount }
-    public var letterSets: Int { space.sets.count }
     /// States of single nodes, and steps that were computed.
     public var localStates: Int { space.states.count }
     public var localSteps: Int { space.steps.count }

@@ -1,7 +1,7 @@
 // The few moments at which several machines change together.
 //
-// Everywhere else an event goes to one machine, and what that says is carried out. Here is what a change of the part that a
-// tracker plays means for all of them: a machine that is new has to be thought of in this file, and in no other.
+// Everywhere else an event goes to one machine, and what that says is carried out. Here is what a change of the part
+// that a tracker plays means for all of them: a machine that is new has to be thought of in this file, and in no other.
 
 import Primitives
 import Wire

@@ -5,8 +5,8 @@ import Wire
 
 /// A master's merging of another tracker's history into its own.
 ///
-///     none ── begin ──► a chunk is asked for ── it comes ──► its updates queue ──► they go into the log, a few with each
-///      ▲                   ▲                                                       entry ──► next chunk
+///     none ── begin ──► a chunk is asked for ── it comes ──► its updates queue ──► they go into the log, a few with
+///      ▲                   ▲                                                       each entry ──► next chunk
 ///      │                   └──────────── an entry was refused: all anew ◄───────────────────────┤
 ///      └──── all decided: the other fetches the state; or it is gone, or has gone on deciding ◄─┘
 ///
@@ -70,8 +70,8 @@ package struct Merging: Sendable, Equatable {
     package enum Reception: Sendable, Equatable {
         /// It is not the one that is awaited, or was damaged on its way.
         case ignored
-        /// Its sender has gone on deciding, or over to another history: what was taken over is not all that it knows, or
-        /// is no part of it. It says HELLO again.
+        /// Its sender has gone on deciding, or over to another history: what was taken over is not all that it knows,
+        /// or is no part of it. It says HELLO again.
         case cancelled
         /// There are no more.
         case complete

@@ -1,22 +1,20 @@
-/// One tracker: the state machine behind every port.
-///
-///     datagrams ─► requests ─► gathering ─► proposal ─► disk (and other trackers) ─► commit ─► apply ─► replies
-///
-/// A node alone is a cluster of one. Its announces take the same path as a cluster's: gathered into an entry, written
-/// to the log, voted for (by itself), committed, applied, and only then answered. There is no second path.
-///
-/// Which part it plays, `Office` knows.
-///
-/// The machines that decide lie in `Consensus/`, each with its rules, its state and its events; they know nothing of
-/// announces. What binds them is in the extensions of `Cluster/`: `+Cluster` (the door for messages, and time), `+Suspicion` and `+Election` (who is master), `+Leading` and `+Following` (entries), `+Joining`
-/// and `+Transfer` (newcomers), `+Merging` (after a partition), `+Members`, and `+Clients` (whose requests are whose).
-///
-/// Invariants: a reply to an announce belongs to an update that is durable and applied; one entry is under way at a
-/// time; effects depend on nothing that is not durable; all queues are bounded (docs/bounds.md).
+// One tracker: the state machine behind every port.
 
 import Primitives
 import Wire
 
+/// A tracker: a step for each event, and the effects that it wants.
+///
+///     datagrams ─► requests ─► gathering ─► proposal ─► disk (and other trackers) ─► commit ─► apply ─► replies
+///
+/// The machines that decide lie in `Consensus/`, each with its rules, its state and its events; they know nothing of
+/// announces. What binds them is in the extensions of `Cluster/`: `+Cluster` (the door for messages, and time),
+/// `+Suspicion` and `+Election` (who is master), `+Leading` and `+Following` (entries), `+Joining` and `+Transfer`
+/// (newcomers), `+Merging` (after a partition), `+Members`, and `+Clients` (whose requests are whose). `+Office` has the
+/// few moments at which several machines change together, `+Timers` the table of when it wants to be woken.
+///
+/// Invariants: a reply to an announce belongs to an update that is durable and applied; one entry is under way at a
+/// time; effects depend on nothing that is not durable; all queues are bounded (docs/bounds.md).
 public struct TrackerNode: Sendable, Equatable {
     public let configuration: NodeConfiguration
     /// What this tracker was told that all have to be told alike.

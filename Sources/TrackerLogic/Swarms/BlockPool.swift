@@ -60,10 +60,5 @@ struct BlockPool<Record: Sendable>: Sendable {
     /// Whether a good part of the pool lies free, so that compacting is worth its copy.
     var isSparse: Bool { freeRecords > 64 && freeRecords > records.count / 8 }
 
-    /// Whether the next block of this class would make the array grow.
-    func mustGrow(for sizeClass: Int) -> Bool {
-        free[sizeClass].isEmpty && records.count + BlockPool.capacity(sizeClass) > records.capacity
-    }
-
     var byteCount: Int { records.capacity * MemoryLayout<Record>.stride }
 }
