@@ -24,7 +24,9 @@ enum ClusterTable {
                 "\(Figures.counted(count, "message")) of trackers of another version; they are not heard, and the log "
                     + "names them")
         }
-        facts.add("clients", cluster.isServing ? "are answered" : "get no answer now")
+        // Where too few disks have room, the tracker serves scrapes, and refuses what people want of it.
+        let isSilent = !cluster.isServing || cluster.findings?.contains(where: \.isSilence) == true
+        facts.add("clients", isSilent ? "get no answer now" : "are answered")
         for (number, finding) in (cluster.findings ?? []).enumerated() {
             facts.add(number == 0 ? (finding.isSilence ? "because" : "mind") : "", finding.text)
         }
@@ -38,20 +40,9 @@ enum ClusterTable {
             table.add(
                 "\(tracker.id)", tracker.role, "\(tracker.epoch.round).\(tracker.epoch.id)",
                 tracker.isThis ? "this one" : "\(Figures.decimal(tracker.silentSeconds, 1)) s ago",
-                Figures.grouped(tracker.commitIndex), Figures.grouped(tracker.lag), agreement(tracker),
+                Figures.grouped(tracker.commitIndex), Figures.grouped(tracker.lag), cluster.step(of: tracker).rawValue,
                 tracker.hasVote ? "yes" : "no", tracker.report?.host ?? "", tracker.report?.clients ?? "")
         }
         return table.text { Terminal.output.styled($0, .bold) }
-    }
-
-    private static func agreement(_ tracker: ClusterView.Tracker) -> String {
-        switch tracker.agreement {
-        case _ where !tracker.isWhole: "fetches"
-        // Under load, an entry or two are on their way at any time.
-        case "same": tracker.lag <= 8 ? "yes" : "behind"
-        case "ahead": "ahead"
-        case "different": "no"
-        default: "far behind"
-        }
     }
 }

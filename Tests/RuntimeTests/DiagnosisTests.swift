@@ -9,7 +9,7 @@ import Wire
 @Suite("Diagnosis")
 struct DiagnosisTests {
     /// Tracker 1 of three.
-    private struct Case {
+    struct Case {
         var node = MetricsNodeTests.status(role: .slave)
         var cluster = ClusterStatus(
             life: Life(id: 1, incarnation: 1), mode: .quorum, epoch: .zero, master: nil, isServing: false,
@@ -83,6 +83,10 @@ struct DiagnosisTests {
         var fetching = Case()
         (fetching.cluster.isFetching, fetching.cluster.master) = (true, 3)
         #expect(fetching.reasons == ["fetches the whole state from tracker 3"])
+        // A master is heard, which waits until what the newcomer said in an earlier life counts no more.
+        var newcomer = Case()
+        newcomer.cluster.trackers[2].role = .master
+        #expect(newcomer.reasons == ["waits until tracker 3, the master, lets it in"])
     }
 
     @Test("other members and other settings name the tracker")
@@ -120,13 +124,50 @@ struct DiagnosisTests {
         #expect(alone.reasons == ["the disk failed, and nobody can say what is on it"])
     }
 
+    @Test("another cluster's name is why, where nobody else is heard, and else is only told")
+    func otherCluster() {
+        let refusal = BusRefusal(sender: "10.0.0.7", reason: .otherCluster, count: 1, silentSeconds: 1)
+        var stray = Case(up: [1])
+        stray.bus.refusals = [refusal]
+        #expect(
+            stray.reasons == [
+                "another cluster name (1 message refused from 10.0.0.7)",
+                "no majority (1 of 3): trackers 2 and 3 are not heard",
+            ])
+        // Two clusters may share a network, and each of them be well.
+        var well = Case()
+        (well.cluster.isServing, well.cluster.master, well.bus.refusals) = (true, 3, [refusal])
+        #expect(well.reasons == [])
+        #expect(well.warnings == ["another cluster name (1 message refused from 10.0.0.7)"])
+        // A broker tells no addresses.
+        well.bus.refusals[0].sender = "bus session 3f"
+        #expect(well.warnings == ["another cluster name (1 message refused from bus session 3f)"])
+    }
+
+    @Test("at the start it is said what is awaited")
+    func awaited() {
+        var cluster = Case().cluster
+        #expect(Diagnosis.awaited(cluster) == "the bus, and for a master, which takes 2 of trackers 1, 2 and 3")
+        cluster.isForming = true
+        let first = "the bus, and for a master that lets it in; a new cluster begins when"
+        #expect(Diagnosis.awaited(cluster) == "\(first) trackers 2 and 3 are there, too")
+        cluster.voters = [1, 2]
+        #expect(Diagnosis.awaited(cluster) == "\(first) tracker 2 is there, too")
+        cluster.voters = [1]
+        #expect(Diagnosis.awaited(cluster) == "the bus")
+        cluster.mode = .survivor
+        #expect(Diagnosis.awaited(cluster) == "the bus, and for the master if there is one")
+    }
+
     @Test("what the kernel drops is told, and is no cause of silence")
     func drops() {
         var all = Case()
         all.cluster.isServing = true
         let found = Diagnosis.findings(all.node, all.cluster, bus: all.bus, tally: all.tally, lostDatagrams: 3)
         #expect(
-            found.map(\.text) == ["the kernel dropped 3 datagrams of clients: the receive buffer was full"])
+            found.map(\.text) == [
+                "the kernel dropped 3 datagrams of clients in the last five minutes: the receive buffer was full"
+            ])
         #expect(found.allSatisfy { !$0.isSilence })
     }
 

@@ -11,6 +11,7 @@ import subprocess
 import unittest
 import urllib.error
 
+import brokers
 import cluster
 from namespaces import wait_until
 from world import PORT, tracker_program
@@ -159,6 +160,18 @@ class Diagnosis(unittest.TestCase):
             self.assertEqual(code, 1, text)
             self.assertIn("another key", text)
 
+    def test_another_cluster_name(self):
+        with Wrong() as trackers:
+            first, second, third = trackers.members
+            first.start()
+            second.start()
+            third.start("--cluster-name", "another")
+            place = third.host.ipv4
+            self.wait_for_reason(third, "another cluster name (")
+            wait_until(lambda: any(f"refused from {place}" in reason for reason in self.reasons(first)), 30,
+                       lambda: f"{place} in {self.reasons(first)}")
+            self.check_all_say(first, "another cluster name (", public="another cluster name")
+
     def test_other_timings(self):
         with Wrong(mode="survivor") as trackers:
             first, second, third = trackers.members
@@ -177,6 +190,21 @@ class Diagnosis(unittest.TestCase):
             self.assertTrue(first.cluster_view()["isServing"])
 
     # Something is missing
+
+    def test_the_bus_is_lost(self):
+        with cluster.Cluster(brokers.RabbitMQ, flags=["--http", f"0.0.0.0:{HTTP}"]) as trackers:
+            broker, = trackers.brokers
+            broker.kill()
+            first, _, master = trackers.members
+            self.check_all_say(first, "the bus is lost (", public="the bus is lost")
+            self.check_all_say(master, "the bus is lost (", public="the bus is lost")
+            # Who runs the cluster is told which broker, clients are not.
+            self.assertIn(broker.host.ipv4, " ".join(self.reasons(first)))
+            self.assertNotIn(broker.host.ipv4, self.announce_over_http(first))
+            # At their start they waited for each other, and said so; nothing was lost then.
+            started = first.log.split("the bus works")[0]
+            self.assertIn("clients get no answer yet: this tracker waits for the bus, and for a master", started)
+            self.assertNotIn("until the bus works", started)
 
     def test_no_majority(self):
         with cluster.Cluster("multicast", flags=["--http", f"0.0.0.0:{HTTP}"]) as trackers:

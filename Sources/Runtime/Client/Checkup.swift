@@ -121,7 +121,10 @@ public struct Checkup: Sendable, Equatable {
                     + "\(report.wantedReceiveBufferBytes >> 10); raise net.core.rmem_max, or let it have CAP_NET_ADMIN")
         }
         if !patient.wasAsked, report.lostDatagrams > 0 {
-            complain(patient.id, "the kernel dropped \(report.lostDatagrams) datagrams: its receive buffer was full")
+            complain(
+                patient.id,
+                "the kernel dropped \(report.lostDatagrams) datagrams in the last five minutes: its receive buffer was "
+                    + "full")
         }
         if report.maxFiles > 0, report.openFiles * 5 > report.maxFiles * 4 {
             complain(patient.id, "it has \(report.openFiles) files open of \(report.maxFiles); raise LimitNOFILE")

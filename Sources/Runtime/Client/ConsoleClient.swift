@@ -98,7 +98,8 @@ public struct ClusterView: Sendable, Hashable, Decodable {
         public var epoch: StatusReport.Epoch
         public var silentSeconds: Double
         public var commitIndex: UInt64
-        /// Entries that it lags behind the one that was asked.
+        /// Entries that it was behind the one that was asked when it last said where it is, never negative; of that one
+        /// itself, entries that it is behind its master.
         public var lag: Int64
         /// `same`, `ahead`, `different` or `unknown`.
         public var agreement: String
@@ -160,6 +161,7 @@ public struct TrackerSelfReport: Sendable, Hashable, Codable {
     public var maxFiles: Int
     public var receiveBufferBytes: Int
     public var wantedReceiveBufferBytes: Int
+    /// In the last five minutes.
     public var lostDatagrams: UInt64
     /// By how much its clock is ahead of that of the tracker that tells this.
     public var clockDifferenceSeconds: Double

@@ -153,6 +153,8 @@ struct ClusterDocument: Encodable {
         var silentSeconds: Double
         var commitIndex: UInt64
         /// Entries that it was behind the one that is asked when it last said where it is; 0 where it was ahead.
+        ///
+        /// Of the one that is asked: entries that it is behind its master.
         var lag: Int64
         var agreement: String
         var isWhole: Bool

@@ -105,10 +105,12 @@ public struct APIServer: Sendable {
         }
         // A slave that misses its master is one still, and yet answers nobody.
         let report = await clusterReport()
-        let isHealthy = report?.status.isServing == true && answersClients(status.role)
+        // Nor is one well whose announces nobody can store, though it answers scrapes. Whoever asks needs no token, so
+        // no addresses.
+        let problem = report.flatMap { Diagnosis.problem($0.findings) }
+        let isHealthy = report?.status.isServing == true && answersClients(status.role) && problem == nil
         if isHealthy { return .text("\(status.role.rawValue)\n") }
-        // Whoever asks needs no token, so no addresses.
-        let reason = report?.findings.first { $0.isSilence }.map { "\($0.words)\n" } ?? ""
+        let reason = problem.map { "\($0)\n" } ?? ""
         return .text("\(status.role.rawValue)\n\(reason)", status: .serviceUnavailable)
     }
 

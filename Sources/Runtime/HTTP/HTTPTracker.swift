@@ -20,7 +20,7 @@ public protocol RequestHandler: Sendable {
         _ content: ClientRequest.Content, source: Primitives.SocketAddress, passkey: [UInt8]
     ) async throws -> Answer.Content
 
-    /// Why nobody is answered, in words for clients; nil where that is not so.
+    /// Why nobody is answered, or nothing stored, in words for clients (`Diagnosis.problem`); nil where that is not so.
     var problem: String? { get }
 }
 
@@ -166,6 +166,10 @@ public struct HTTPTracker: TrackerResponder {
         switch outcome {
         case .finished(.failure(.notServing)):
             failure = silence("\(Refusal.notServing.text)")
+        case .finished(.failure(.notStored)):
+            // Whose disk is full is for operators to mend: clients and status say the same of it.
+            tally.count(route, .refused)
+            return .bencoded(silence("\(Refusal.notStored.text)").encoded())
         case .finished(.failure(let refusal)):
             tally.count(route, .refused)
             return .bencoded(HTTPFailure(refusal).encoded())
@@ -187,7 +191,9 @@ public struct HTTPTracker: TrackerResponder {
         return .bencoded(failure.encoded())
     }
 
-    /// Nobody could answer: why, where that is known, else these words.
+    /// Nobody could answer, or store what was asked: why, where that is known, else these words.
+    ///
+    /// It is known from the next look at the node on, which is at most a keepalive away.
     private func silence(_ words: String) -> HTTPFailure {
         let reason = handler.problem.map { "tracker cannot answer now: \($0); try again later" }
         return HTTPFailure(reason ?? words, retry: Self.retry)

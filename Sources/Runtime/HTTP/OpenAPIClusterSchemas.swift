@@ -144,11 +144,13 @@ extension OpenAPIDocument {
                 commitIndex:
                   type: integer
                   format: int64
-                  description: What it had applied by its last keepalive.
+                  description: What it had applied when it last said so.
                 lag:
                   type: integer
                   format: int64
-                  description: Entries that it lags behind the one that tells this; negative where it is ahead.
+                  description: >-
+                    Entries that it was behind the one that tells this when it last said where it is; 0 where it was ahead. Of
+                    the one that tells this: entries that it is behind its master.
                 agreement:
                   type: string
                   enum: [same, ahead, different, unknown]
@@ -230,7 +232,7 @@ extension OpenAPIDocument {
                 lostDatagrams:
                   type: integer
                   format: int64
-                  description: Datagrams of clients that the kernel dropped.
+                  description: Datagrams of clients that the kernel dropped in the last five minutes.
                 clockDifferenceSeconds:
                   type: number
                   description: By how much its clock is ahead; the way over the bus makes it seem a little behind.

@@ -12,8 +12,10 @@ public struct NodeFigures: Sendable, Equatable {
     public var writes = LatencyTally()
     public var roundTrips = LatencyTally()
     public var datagrams = DatagramCounters()
-    /// Datagrams that came while a socket's buffer was full.
+    /// Datagrams that came while a socket's buffer was full, since the process began.
     public var lostByKernel: UInt64 = 0
+    /// Of these, the ones of the last five minutes (`RecentGrowth`).
+    public var lostLately: UInt64 = 0
     /// Bytes of the smallest receive buffer; 0 without UDP.
     public var receiveBuffer = 0
     public var wantedReceiveBuffer = 0

@@ -49,7 +49,7 @@ public struct Finding: Sendable, Equatable {
 public enum Diagnosis {
     /// All that is wrong, the cause of silence first.
     ///
-    /// - Parameter lostDatagrams: that the kernel dropped.
+    /// - Parameter lostDatagrams: that the kernel dropped in the last five minutes.
     public static func findings(
         _ node: NodeStatus, _ cluster: ClusterStatus, bus: BusStatus?, tally: BusTally, lostDatagrams: UInt64 = 0
     ) -> [Finding] {
@@ -79,6 +79,26 @@ public enum Diagnosis {
         if isSilent { silence(node, cluster, mode, into: &found) }
         disks(node, cluster, into: &found)
         return found + drops(lostDatagrams)
+    }
+
+    /// Why nobody is answered, as anybody may hear it, without addresses: what `/healthz` and HTTP clients are told.
+    ///
+    /// Nil where clients are answered.
+    public static func problem(_ findings: [Finding]) -> String? { findings.first { $0.isSilence }?.words }
+
+    // MARK: - At the start
+
+    /// What a tracker of a cluster waits for when its process has begun, before it answers anybody.
+    public static func awaited(_ cluster: ClusterStatus) -> String {
+        let others = cluster.voters.filter { $0 != cluster.life.id }
+        if cluster.mode != .quorum { return "the bus, and for the master if there is one" }
+        if others.isEmpty { return "the bus" }
+        if cluster.isForming {
+            return "the bus, and for a master that lets it in; a new cluster begins when \(named(others)) "
+                + (others.count == 1 ? "is" : "are") + " there, too"
+        }
+        let needed = cluster.voters.count / 2 + 1
+        return "the bus, and for a master, which takes \(needed) of \(named(cluster.voters))"
     }
 
     // MARK: - The bus
@@ -163,6 +183,8 @@ public enum Diagnosis {
             add(.election, "the new master has still to learn what was decided before")
         } else if let master = cluster.master {
             add(.fetchesState, "follows tracker \(master), and has still to catch up")
+        } else if let heard = cluster.trackers.first(where: { $0.role == .master && $0.life != cluster.life }) {
+            add(.fetchesState, "waits until tracker \(heard.life.id), the master, lets it in")
         } else {
             add(.election, "there is no master: an election is under way")
         }
@@ -195,7 +217,9 @@ public enum Diagnosis {
 
     private static func drops(_ count: UInt64) -> [Finding] {
         guard count > 0 else { return [] }
-        let words = "the kernel dropped \(counted(count, "datagram")) of clients: the receive buffer was full"
+        let words =
+            "the kernel dropped \(counted(count, "datagram")) of clients in the last five minutes: the receive buffer "
+            + "was full"
         return [Finding(.kernelDrops, isSilence: false, words)]
     }
 

@@ -40,7 +40,7 @@ final class FigureBoard: Sendable {
     var report: TrackerReport { state.withLock { $0.report } }
 
     /// Why nobody is answered, as it was at the last look, for clients: without other people's addresses.
-    var problem: String? { state.withLock { $0.findings.first { $0.isSilence }?.words } }
+    var problem: String? { state.withLock { Diagnosis.problem($0.findings) } }
 
     func publish(_ figures: NodeFigures) { state.withLock { $0.figures = figures } }
 
@@ -80,7 +80,7 @@ final class FigureBoard: Sendable {
             state.report.roundTrips = figures.roundTrips.latency
             state.report.receiveBuffer = UInt32(clamping: figures.receiveBuffer)
             state.report.wantedReceiveBuffer = UInt32(clamping: figures.wantedReceiveBuffer)
-            state.report.lostDatagrams = min(figures.lostByKernel, TrackerReport.Limits.total)
+            state.report.lostDatagrams = min(figures.lostLately, TrackerReport.Limits.total)
             return state.report
         }
     }

@@ -23,6 +23,7 @@ package struct LoopTally {
     private var turnedAt: Instant?
     private var countedThen: (announces: UInt64, at: Instant)?
     private(set) var announceRate: UInt32 = 0
+    private var drops = RecentGrowth()
     private var echoes: [(life: Life, stamp: UInt64, at: Instant)] = []
 
     package init() {}
@@ -117,9 +118,11 @@ package struct LoopTally {
         figures.roundTrips.turn()
     }
 
-    mutating func look(at sockets: DatagramSockets) {
+    package mutating func look(at sockets: DatagramSockets, now: Instant) {
         figures.datagrams = sockets.counters
         figures.lostByKernel = sockets.lostByKernel
+        drops.note(figures.lostByKernel, at: now)
+        figures.lostLately = drops.growth
         figures.receiveBuffer = sockets.sockets.map(\.receiveBufferByteCount).min() ?? 0
         figures.wantedReceiveBuffer = sockets.sockets.isEmpty ? 0 : DatagramSocket.Options().receiveBufferByteCount
     }

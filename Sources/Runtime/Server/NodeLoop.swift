@@ -53,7 +53,7 @@ final class NodeLoop {
     private var encoded: [UInt8] = []
     private var isDone = false
     private var tally = LoopTally()
-    private var examineAt = Instant(nanoseconds: .min)
+    private var examineAt = Instant(nanoseconds: 0)
     private let period: Duration
     private let incarnation: UInt64
     /// Whether clients are answered before other trackers hear of it.
@@ -103,10 +103,10 @@ final class NodeLoop {
         max(min(node.nextDeadline ?? examineAt, examineAt) - Clock.monotonic(), .zero)
     }
 
-    /// Looks once a keepalive at how this tracker fares.
+    /// Looks at how this tracker fares: once a keepalive, and when its disk fails or works again.
     private func examine(_ now: Instant) {
         examineAt = now + period
-        tally.look(at: sockets)
+        tally.look(at: sockets, now: now)
         let status = node.status
         tally.turn(announces: status.counters.announces, at: now)
         let view = node.clusterStatus(now: now)
@@ -180,11 +180,13 @@ final class NodeLoop {
             for observation in effects.observations {
                 switch observation {
                 case .drained, .storageFailed(.broken, _): isDone = true
+                // Clients who are refused for it, and the other trackers, are to know why at once.
+                case .storageFailed, .storageRecovered, .voteFailed, .voteRecovered:
+                    examineAt = Instant(nanoseconds: 0)
                 case .becameMaster, .steppedDown, .follows, .suspects, .stands, .fenced, .joinRefused, .idAssigned,
                     .trackerUp, .trackerDown, .transferBegan, .transferEnded, .merged, .aborted, .membersChanged,
-                    .diverged, .storageFailed, .storageRecovered, .voteFailed, .voteRecovered, .settingsDiffer,
-                    .accessChanged, .registryChanged, .commandRefused, .commandDropped, .stopsWithCluster,
-                    .swarmsEmptied:
+                    .diverged, .settingsDiffer, .accessChanged, .registryChanged, .commandRefused, .commandDropped,
+                    .stopsWithCluster, .swarmsEmptied:
                     break
                 }
             }

@@ -49,6 +49,8 @@ final class NodeService: Service, Sendable {
     private let store: Store
     private let directory: String
     private let logger: Logger
+    /// What this tracker waits for at its start, until that is told.
+    private let awaited: Mutex<String?>
     /// What the thread takes with it when it starts.
     private let parts: Mutex<Parts?>
 
@@ -83,6 +85,7 @@ final class NodeService: Service, Sendable {
         }
         hooks = HookRunner(cluster.hooks, logger: logger)
         chronicle = ClusterChronicle(id: life.id)
+        awaited = Mutex(cluster.bus == nil ? nil : Diagnosis.awaited(node.clusterStatus(now: Clock.monotonic())))
         parts = Mutex(Parts(node: node, sockets: sockets, poller: poller))
         self.store = store
         self.directory = directory
@@ -165,7 +168,7 @@ final class NodeService: Service, Sendable {
         _ status: NodeStatus, _ view: ClusterStatus, _ figures: NodeFigures, announceRate: UInt32
     ) -> TrackerReport? {
         let findings = Diagnosis.findings(
-            status, view, bus: bus?.status, tally: busTally, lostDatagrams: figures.lostByKernel)
+            status, view, bus: bus?.status, tally: busTally, lostDatagrams: figures.lostLately)
         switch silence.withLock({ $0.look(findings) }) {
         case .silent(let finding): logger.warning("clients get no answer: \(finding.text)")
         case .over: logger.notice("clients are answered again")
@@ -193,6 +196,10 @@ final class NodeService: Service, Sendable {
     }
 
     private func log(_ observation: Observation) {
+        if case .fenced = observation, let first = awaited.withLock({ $0.take() }) {
+            // It has just started: nothing is lost yet, and nothing wrong.
+            return logger.notice("clients get no answer yet: this tracker waits for \(first)")
+        }
         let line = ObservationLine(observation, directory: directory)
         logger.log(level: line.level, "\(line.message)", metadata: line.metadata)
     }
@@ -215,7 +222,7 @@ extension NodeService: ClusterProvider {
         report.figures = board.figures
         report.own = board.report
         report.findings = Diagnosis.findings(
-            node, status, bus: bus, tally: tally, lostDatagrams: report.figures.lostByKernel)
+            node, status, bus: bus, tally: tally, lostDatagrams: report.figures.lostLately)
         return report
     }
 

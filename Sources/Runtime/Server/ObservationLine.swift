@@ -26,6 +26,7 @@ extension Observation {
         case .voteFailed: .warning
         case .suspects(.zero): .notice
         case .fenced, .steppedDown, .suspects, .trackerDown: .warning
+        case .merged(_, _, let leftOut) where leftOut > 0: .warning
         case .becameMaster, .follows, .stands, .idAssigned, .trackerUp, .transferBegan, .transferEnded, .merged,
             .membersChanged, .storageRecovered, .voteRecovered, .accessChanged, .registryChanged,
             .stopsWithCluster, .swarmsEmptied:
@@ -42,7 +43,7 @@ extension Observation {
         case .suspects(.zero): "no master is there yet"
         case .suspects: "the master is not heard any more"
         case .stands: "standing for master"
-        // The bus itself has told the reason.
+        // The bus itself has told the reason; at the start `NodeService` has other words.
         case .fenced: "clients get no answer until the bus works and this tracker has caught up"
         case .joinRefused(let refusal): "this tracker may not join: \(refusal.words)"
         case .settingsDiffer(_, [.members]):
@@ -57,7 +58,10 @@ extension Observation {
         case .trackerDown: "another tracker has left, or is not heard any more"
         case .transferBegan: "fetching the whole state from another tracker"
         case .transferEnded: "the whole state is here"
-        case .merged: "what the other side of a partition knew is taken in"
+        case .merged(_, _, leftOut: 0): "what the other side of a partition knew is taken in"
+        case .merged:
+            "what the other side of a partition knew is taken in, but for what no tracker can have granted within its "
+                + "limits: are they the same on all? Else a member lies, or its disk does"
         case .aborted: "announces are refused: too few trackers can store them"
         case .membersChanged: "the members that vote are set"
         case .diverged:
@@ -92,7 +96,8 @@ extension Observation {
             ["tracker": "\(id)"]
         case .voteFailed: ["data": "\(directory)"]
         case .transferEnded(let position), .diverged(let position): ["index": "\(position.index)"]
-        case .merged(let id, let updates): ["tracker": "\(id)", "updates": "\(updates)"]
+        case .merged(let id, let updates, let leftOut):
+            ["tracker": "\(id)", "updates": "\(updates)", "left-out": "\(leftOut)"]
         case .aborted(let index, let refused): ["index": "\(index)", "refused": "\(refused)"]
         case .membersChanged(let members): ["members": "\(members.map(String.init).joined(separator: ","))"]
         case .storageFailed(_, let refused): ["waiting": "\(refused)", "data": "\(directory)"]

@@ -36,8 +36,16 @@ final class OrderDesk: Sendable {
     /// Longer than a change of members takes that comes to pass at all, and a handover that fails.
     static let patience = Swift.Duration.seconds(15)
 
+    private struct UnderWay {
+        var number: UInt64
+        var order: ClusterOrder
+        var waiter: CheckedContinuation<OrderOutcome, Never>
+        /// Ends when it is carried out: a refusal takes no time, and those who ask may ask again at once.
+        var timer: Task<Void, Never>?
+    }
+
     private struct State {
-        var underWay: (number: UInt64, order: ClusterOrder, waiter: CheckedContinuation<OrderOutcome, Never>)?
+        var underWay: UnderWay?
         var lastNumber: UInt64 = 0
         var isClosed = false
     }
@@ -57,15 +65,21 @@ final class OrderDesk: Sendable {
             let begun = state.withLock { state -> UInt64? in
                 guard state.underWay == nil, !state.isClosed else { return nil }
                 state.lastNumber += 1
-                state.underWay = (state.lastNumber, order, waiter)
+                state.underWay = UnderWay(number: state.lastNumber, order: order, waiter: waiter)
                 return state.lastNumber
             }
             guard let begun else { return waiter.resume(returning: isClosed ? .stopped : .busy) }
             guard mailbox.put({ $0.commands.append(order.command) }) else { return end(.stopped, of: begun) }
-            Task.detached { [self] in
-                try? await Task.sleep(for: patience)
+            let timer = Task.detached { [self] in
+                guard (try? await Task.sleep(for: patience)) != nil else { return }
                 end(.late, of: begun)
             }
+            let isOver = state.withLock { state in
+                guard state.underWay?.number == begun else { return true }
+                state.underWay?.timer = timer
+                return false
+            }
+            if isOver { timer.cancel() }
         }
     }
 
@@ -93,21 +107,22 @@ final class OrderDesk: Sendable {
     }
 
     private func end(_ outcome: OrderOutcome, of number: UInt64) {
-        let waiter = state.withLock { state -> CheckedContinuation<OrderOutcome, Never>? in
+        let underWay = state.withLock { state -> UnderWay? in
             guard let underWay = state.underWay, underWay.number == number else { return nil }
             state.underWay = nil
-            return underWay.waiter
+            return underWay
         }
-        waiter?.resume(returning: outcome)
+        underWay?.timer?.cancel()
+        underWay?.waiter.resume(returning: outcome)
     }
 
     /// The node has stopped: whoever still waits hears so.
     func close() {
-        let waiter = state.withLock { state -> CheckedContinuation<OrderOutcome, Never>? in
+        let underWay = state.withLock { state -> UnderWay? in
             state.isClosed = true
-            defer { state.underWay = nil }
-            return state.underWay?.waiter
+            return state.underWay.take()
         }
-        waiter?.resume(returning: .stopped)
+        underWay?.timer?.cancel()
+        underWay?.waiter.resume(returning: .stopped)
     }
 }

@@ -2,10 +2,16 @@
 
 import Datagrams
 import Primitives
+import Synchronization
 import TrackerLogic
 import Wire
 
 final class OrderOffice: Sendable {
+    /// Orders of others that are looked at at a time; who hands one on does so again when it hears nothing.
+    private static let maxComing = 64
+
+    /// How many there are.
+    private let coming = Mutex(0)
     private let mailbox: NodeMailbox
     private let desk: OrderDesk
     /// Nil for a tracker that is alone.
@@ -28,17 +34,32 @@ final class OrderOffice: Sendable {
         return await carryOutHere(order, view)
     }
 
-    /// Takes a message about orders, from the bus.
+    /// Takes a message about orders, from the bus; others are not for it.
     func received(_ message: ClusterMessage) {
         guard let relay else { return }
-        Task.detached { [self] in
-            guard let own = await mailbox.ask({ $0.clusterStatus(now: Clock.monotonic()).life }) else { return }
-            relay.received(message, own: own) { [self] order in
-                guard let view = await mailbox.ask({ $0.clusterStatus(now: Clock.monotonic()) }) else {
-                    return .stopped
-                }
-                return await carryOutHere(order, view)
+        switch message.body {
+        case .ordered(let number, let outcome): relay.settle(number, outcome)
+        case .order(let number, let order):
+            let hasRoom = coming.withLock { count in
+                guard count < OrderOffice.maxComing else { return false }
+                count += 1
+                return true
             }
+            guard hasRoom else { return }
+            Task.detached { [self] in
+                defer { coming.withLock { $0 -= 1 } }
+                guard let own = await mailbox.ask({ $0.clusterStatus(now: Clock.monotonic()).life }) else { return }
+                relay.received(number, order, of: message.sender, own: own) { [self] order in
+                    guard let view = await mailbox.ask({ $0.clusterStatus(now: Clock.monotonic()) }) else {
+                        return .stopped
+                    }
+                    return await carryOutHere(order, view)
+                }
+            }
+        case .keepalive, .suspect, .election, .answer, .coordinator, .prepare, .ok, .error, .commit, .confirm,
+            .confirmed, .fetch, .entries, .hello, .welcome, .refused, .fetchChunk, .chunk, .welcomeDone, .forward,
+            .answered, .handover, .leave, .stop, .report:
+            break
         }
     }
 

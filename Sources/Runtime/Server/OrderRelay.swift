@@ -3,52 +3,55 @@
 ///
 ///     asked here ─► ORDER to the master, again each second ─► carried out there, once ─► ORDERED ─► told here
 ///
+/// ORDERED may be lost, too: then the next ORDER is answered by what is remembered (`OrderMemory`).
+///
 /// Over the bus, for there each tracker reaches the master already: the consoles may listen on loopback, or want tokens
 /// that are not the asker's to send to another host. Whoever is on the bus has the cluster's key, and could make itself
 /// master: no new power is given. The logic has no part in it; an order becomes a command where it is carried out.
 
+import Datagrams
 import Logging
 import Primitives
 import Synchronization
 import TrackerLogic
 import Wire
 
-final class OrderRelay: Sendable {
-    /// Between two times that an order is sent.
-    static let pause = Swift.Duration.seconds(1)
-    /// A little more than the master takes for an order that comes to nothing.
-    static let patience = Swift.Duration.seconds(17)
-    /// Orders that are remembered, so that one that is sent twice is carried out once.
-    private static let maxRemembered = 64
+package final class OrderRelay: Sendable {
+    package struct Patience: Sendable {
+        /// Between two times that an order is sent.
+        package var pause = Swift.Duration.seconds(1)
+        /// A little more than the master takes for an order that comes to nothing.
+        package var most = Swift.Duration.seconds(17)
+
+        package init() {}
+    }
+
     /// Orders of this tracker's API that wait for the master.
     private static let maxWaiting = 16
-
-    private struct Key: Hashable {
-        var incarnation: UInt64
-        var number: UInt64
-    }
 
     private struct State {
         var lastNumber: UInt64 = 0
         var waiting: [UInt64: CheckedContinuation<OrderOutcome, Never>] = [:]
-        /// What came of orders of others, the latest last; nil while they are carried out.
-        var remembered: [(key: Key, outcome: OrderOutcome?)] = []
+        /// Of orders of others.
+        var memory = OrderMemory()
         var isClosed = false
     }
 
     private let state = Mutex(State())
     private let bus: any Bus
     private let logger: Logger
+    private let patience: Patience
 
-    init(bus: any Bus, logger: Logger) {
+    package init(bus: any Bus, logger: Logger, patience: Patience = Patience()) {
         self.bus = bus
         self.logger = logger
+        self.patience = patience
     }
 
     // MARK: - Asking
 
     /// Hands an order to the master, and waits for what comes of it.
-    func ask(_ master: Life, for order: ClusterOrder, as own: Life) async -> OrderOutcome {
+    package func ask(_ master: Life, for order: ClusterOrder, as own: Life) async -> OrderOutcome {
         await withCheckedContinuation { waiter in
             let number = state.withLock { state -> UInt64? in
                 guard !state.isClosed, state.waiting.count < OrderRelay.maxWaiting else { return nil }
@@ -58,56 +61,45 @@ final class OrderRelay: Sendable {
             }
             guard let number else { return waiter.resume(returning: .busy) }
             Task.detached { [self] in
-                let end = ContinuousClock.now.advanced(by: OrderRelay.patience)
+                let end = ContinuousClock.now.advanced(by: patience.most)
                 while ContinuousClock.now < end, state.withLock({ $0.waiting[number] != nil }) {
                     send(.order(number: number, order), from: own, to: master)
-                    try? await Task.sleep(for: OrderRelay.pause)
+                    try? await Task.sleep(for: patience.pause)
                 }
                 settle(number, .late)
             }
         }
     }
 
-    private func settle(_ number: UInt64, _ outcome: OrderOutcome) {
+    /// The master has said what came of an order; or nobody has, and it is late.
+    ///
+    /// Of an order for which nobody waits any more it says nothing.
+    package func settle(_ number: UInt64, _ outcome: OrderOutcome) {
         state.withLock { $0.waiting.removeValue(forKey: number) }?.resume(returning: outcome)
     }
 
     // MARK: - Being asked
 
-    /// Takes what a message says of orders.
+    /// Takes an order that another tracker hands on: has it carried out, unless it was, and says what came of it.
     ///
-    /// - Parameter carryOut: has this tracker do it, and waits.
-    func received(
-        _ message: ClusterMessage, own: Life, carryOut: @escaping @Sendable (ClusterOrder) async -> OrderOutcome
+    /// - Parameters:
+    ///   - own: this tracker.
+    ///   - carryOut: has this tracker do it, and waits.
+    package func received(
+        _ number: UInt64, _ order: ClusterOrder, of sender: Life, own: Life,
+        carryOut: @escaping @Sendable (ClusterOrder) async -> OrderOutcome
     ) {
-        switch message.body {
-        case .ordered(let number, let outcome): settle(number, outcome)
-        case .order(let number, let order):
-            let key = Key(incarnation: message.sender.incarnation, number: number)
-            let known = state.withLock { state -> OrderOutcome?? in
-                if let old = state.remembered.first(where: { $0.key == key }) { return .some(old.outcome) }
-                if state.remembered.count >= OrderRelay.maxRemembered { state.remembered.removeFirst() }
-                state.remembered.append((key, nil))
-                return nil
+        let now = Clock.monotonic()
+        switch state.withLock({ $0.memory.came(number, of: sender.incarnation, at: now) }) {
+        case .isPassedOver, .isUnderWay: break
+        case .isSettled(let outcome): send(.ordered(number: number, outcome), from: own, to: sender)
+        case .isNew:
+            logger.notice("tracker \(sender.id) hands on an operator's order: \(order.words)")
+            Task.detached { [self] in
+                let outcome = await carryOut(order)
+                state.withLock { $0.memory.settled(number, of: sender.incarnation, outcome) }
+                send(.ordered(number: number, outcome), from: own, to: sender)
             }
-            switch known {
-            case .some(.some(let outcome)): send(.ordered(number: number, outcome), from: own, to: message.sender)
-            case .some(.none): break
-            case .none:
-                logger.notice("tracker \(message.sender.id) hands on an operator's order: \(order.words)")
-                Task.detached { [self] in
-                    let outcome = await carryOut(order)
-                    state.withLock { state in
-                        guard let place = state.remembered.firstIndex(where: { $0.key == key }) else { return }
-                        state.remembered[place].outcome = outcome
-                    }
-                    send(.ordered(number: number, outcome), from: own, to: message.sender)
-                }
-            }
-        case .keepalive, .suspect, .election, .answer, .coordinator, .prepare, .ok, .error, .commit, .confirm,
-            .confirmed, .fetch, .entries, .hello, .welcome, .refused, .fetchChunk, .chunk, .welcomeDone, .forward,
-            .answered, .handover, .leave, .stop, .report:
-            break
         }
     }
 
@@ -118,7 +110,7 @@ final class OrderRelay: Sendable {
     }
 
     /// The node has stopped: whoever still waits hears so.
-    func close() {
+    package func close() {
         let waiting = state.withLock { state in
             state.isClosed = true
             defer { state.waiting = [:] }
