@@ -24,7 +24,7 @@ struct ClusterStepTests {
 
     @Test("eight entries either way are in sync, as the election counts it; more are not")
     func eitherWay() throws {
-        #expect(TrackerNode.inStepCount == 8)
+        #expect(Succession.inStepCount == 8)
         for distance in 0...8 {
             #expect(try view(2, commitIndex: 1000 - distance, lag: distance) == .inStep)
             #expect(try view(3, role: "master", commitIndex: 1000 + distance, lag: 0, agreement: "ahead") == .inStep)

@@ -27,13 +27,13 @@ extension ClusterView {
     /// - Parameter tracker: one of `trackers`.
     public func step(of tracker: Tracker) -> Step {
         guard tracker.isWhole else { return .fetches }
-        let isNear = tracker.lag <= Int64(TrackerNode.inStepCount)
+        let isNear = tracker.lag <= Int64(Succession.inStepCount)
         if tracker.isThis, master == 0, mode != "alone" { return .noMaster }
         switch tracker.agreement {
         case "same": return isNear ? .inStep : .behind
         case "ahead":
             let lead = tracker.commitIndex > commitIndex ? tracker.commitIndex - commitIndex : 0
-            return lead <= TrackerNode.inStepCount ? .inStep : .ahead
+            return lead <= Succession.inStepCount ? .inStep : .ahead
         case "different": return .apart
         // Who is there was near when it last said where it is, though that is cut from the log by now.
         default: return isNear && tracker.role != "down" ? .inStep : .farBehind
