@@ -204,7 +204,7 @@ struct ChanceTests {
     }
 
     @Test(arguments: profiles)
-    func `trackers that are left out leave the others' links and disks as fast as they were`(_ profile: ClusterProfile) {
+    func `trackers that are left out leave the links and disks of others as they were`(_ profile: ClusterProfile) {
         var (links, disks) = (0, 0)
         for seed: UInt64 in 0..<20 {
             var run = ClusterRun(seed: seed, profile: profile, nodes: 5, seconds: 5)

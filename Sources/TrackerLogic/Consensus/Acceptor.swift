@@ -107,9 +107,12 @@ package struct Acceptor: Sendable, Equatable {
     }
 
     /// It does not hold the whole state, or not that of its cluster.
+    ///
+    /// What it was once told of when it would be whole is void, too: a master has to tell it anew.
     package mutating func loseState() {
         promise.isWhole = false
         isConfirming = false
+        fullFrom = nil
     }
 
     /// Takes the cluster's secret: the keys of connection ids and of the swarm table derive from it.

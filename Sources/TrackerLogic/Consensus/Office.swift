@@ -107,9 +107,9 @@ package struct Office: Sendable, Hashable {
 
     package mutating func giveUp() { phase = .following }
 
-    /// - Parameter index: up to which all has to be applied before anybody is answered.
     package mutating func lead() { phase = .master }
 
+    /// - Parameter index: up to which all has to be applied before anybody is answered.
     package mutating func serve(from index: UInt64) { servesFrom = index }
 
     /// Opens the doors of a new master.

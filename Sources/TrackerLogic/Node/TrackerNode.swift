@@ -10,8 +10,8 @@ import Wire
 /// The machines that decide lie in `Consensus/`, each with its rules, its state and its events; they know nothing of
 /// announces. What binds them is in the extensions of `Cluster/`: `+Cluster` (the door for messages, and time),
 /// `+Suspicion` and `+Election` (who is master), `+Leading` and `+Following` (entries), `+Joining` and `+Transfer`
-/// (newcomers), `+Merging` (after a partition), `+Members`, and `+Clients` (whose requests are whose). `+Office` has the
-/// few moments at which several machines change together, `+Timers` the table of when it wants to be woken.
+/// (newcomers), `+Merging` (after a partition), `+Members`, and `+Clients` (whose requests are whose). `+Office` has
+/// the few moments at which several machines change together, `+Timers` the table of when it wants to be woken.
 ///
 /// Invariants: a reply to an announce belongs to an update that is durable and applied; one entry is under way at a
 /// time; effects depend on nothing that is not durable; all queues are bounded (docs/bounds.md).

@@ -230,6 +230,29 @@ struct VoteRulesTests {
 
     // MARK: - Rule 20: damage is said
 
+    /// It had once been told up to where to fetch, and has that: but that was of a history that it has given up since.
+    @Test(arguments: [false, true])
+    func `rule 9: who has found itself in another history is whole again only when it has fetched anew`(
+        hasFetchedBefore: Bool
+    ) throws {
+        var trio = Trio.serving { _, configuration in configuration.tailCount = 4 }
+        if hasFetchedBefore {
+            trio.cutOff(1)
+            for number in 10..<40 { try trio.announce(.v4(number), at: 3, torrent: number % 5) }
+            trio.mend(1)
+            trio.run(.seconds(10))
+            #expect(trio.observed(by: 1).contains { if case .transferEnded = $0 { true } else { false } })
+        }
+        #expect(trio[1].inspection.position == trio[3].inspection.position)
+        let position = trio[1].inspection.position
+        trio.holdMessages { $0.to == 1 || $0.from == 1 }
+        trio.tell(
+            1, .commit(at: Position(index: position.index, chain: position.chain ^ 1)), from: 3, in: trio.epoch(3))
+        #expect(!trio[1].inspection.isWhole)
+        trio.run(.seconds(1))
+        #expect(!trio[1].inspection.isWhole, "whole again, with nothing fetched")
+    }
+
     @Test func `rule 20: a slave whose history is another says so, and answers nobody until it is whole again`() throws
     {
         var trio = Trio.serving()

@@ -24,7 +24,7 @@ extension LoggedEntry {
     /// - Parameter waiting: numbers of the requests that wait for its first update.
     static func made(
         _ index: UInt64, after previous: UInt64 = 0, _ epoch: Epoch = Epoch(1, by: 1), attempt: UInt32 = 0,
-        _ updates: [Update] = [.setInterval(60)], waiting: [UInt64] = []
+        updates: [Update] = [.setInterval(60)], waiting: [UInt64] = []
     ) -> LoggedEntry {
         var bytes: [UInt8] = []
         EntryHeader.reserve(in: &bytes)

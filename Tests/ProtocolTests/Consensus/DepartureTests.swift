@@ -43,9 +43,9 @@ import Wire
     }
 
     @Test mutating func `that all are to stop is news once`() {
-        #expect(departure.stopAll())
+        #expect(departure.stopAll() == true)
         #expect(departure.stopsAll)
-        #expect(!departure.stopAll())
+        #expect(departure.stopAll() == false)
         #expect(departure.stopsAll)
         #expect(!departure.isLeaving, "when is for its node to say")
     }
@@ -63,13 +63,14 @@ import Wire
         #expect(departure.wasInOrder)
     }
 
-    @Test(arguments: [
-        (.forgotten, 9, .forgotten),
-        (.recalling, 9, .recalling),
-        (.inOrder(lastIndex: 8), 7, .inOrder(lastIndex: 8)),
-        (.inOrder(lastIndex: 8), 8, .inOrder(lastIndex: 8)),
-        (.inOrder(lastIndex: 8), 9, .forgotten),
-    ] as [(Departure.LastStop, UInt64, Departure.LastStop)])
+    @Test(
+        arguments: [
+            (.forgotten, 9, .forgotten),
+            (.recalling, 9, .recalling),
+            (.inOrder(lastIndex: 8), 7, .inOrder(lastIndex: 8)),
+            (.inOrder(lastIndex: 8), 8, .inOrder(lastIndex: 8)),
+            (.inOrder(lastIndex: 8), 9, .forgotten),
+        ] as [(Departure.LastStop, UInt64, Departure.LastStop)])
     func `a vote for what the last life has not left makes its end of no account`(
         _ before: Departure.LastStop, _ index: UInt64, _ after: Departure.LastStop
     ) {
@@ -78,13 +79,14 @@ import Wire
         #expect(departure.lastStop == after)
     }
 
-    @Test(arguments: [
-        (.forgotten, 9, .forgotten),
-        (.recalling, 9, .recalling),
-        (.inOrder(lastIndex: 8), 7, .inOrder(lastIndex: 8)),
-        (.inOrder(lastIndex: 8), 8, .inOrder(lastIndex: 8)),
-        (.inOrder(lastIndex: 8), 9, .inOrder(lastIndex: 9)),
-    ] as [(Departure.LastStop, UInt64, Departure.LastStop)])
+    @Test(
+        arguments: [
+            (.forgotten, 9, .forgotten),
+            (.recalling, 9, .recalling),
+            (.inOrder(lastIndex: 8), 7, .inOrder(lastIndex: 8)),
+            (.inOrder(lastIndex: 8), 8, .inOrder(lastIndex: 8)),
+            (.inOrder(lastIndex: 8), 9, .inOrder(lastIndex: 9)),
+        ] as [(Departure.LastStop, UInt64, Departure.LastStop)])
     func `a master that empties the swarms may first decide what others had left`(
         _ before: Departure.LastStop, _ index: UInt64, _ after: Departure.LastStop
     ) {
@@ -115,13 +117,13 @@ import Wire
     @Test mutating func `that the swarms were emptied is news once in an office`() {
         departure.begin(empty: false)
         #expect(!departure.hasBegunEmpty)
-        #expect(departure.noteEmptied())
+        #expect(departure.noteEmptied() == true)
         #expect(departure.hasBegunEmpty)
-        #expect(!departure.noteEmptied())
+        #expect(departure.noteEmptied() == false)
         departure.begin(empty: false)
-        #expect(departure.noteEmptied(), "the next office begins anew")
+        #expect(departure.noteEmptied() == true, "the next office begins anew")
         departure.begin(empty: true)
         #expect(departure.hasBegunEmpty)
-        #expect(!departure.noteEmptied(), "this master has emptied them itself")
+        #expect(departure.noteEmptied() == false, "this master has emptied them itself")
     }
 }

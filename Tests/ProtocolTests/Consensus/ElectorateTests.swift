@@ -106,25 +106,27 @@ import TrackerLogic
 
     typealias Election = ClusterConfiguration.Election
 
-    @Test(arguments: [
-        (.highest, 0, [4, 3, 2, 1]),
-        (.highest, 3, [4, 3, 2, 1]),
-        (.lowest, 3, [1, 2, 3, 4]),
-        (.next, 0, [1, 2, 3, 4]),
-        (.next, 1, [2, 3, 4, 1]),
-        (.next, 3, [4, 1, 2, 3]),
-        (.next, 4, [1, 2, 3, 4]),
-        (.next, 9, [1, 2, 3, 4]),
-    ] as [(Election, UInt32, [UInt32])])
+    @Test(
+        arguments: [
+            (.highest, 0, [4, 3, 2, 1]),
+            (.highest, 3, [4, 3, 2, 1]),
+            (.lowest, 3, [1, 2, 3, 4]),
+            (.next, 0, [1, 2, 3, 4]),
+            (.next, 1, [2, 3, 4, 1]),
+            (.next, 3, [4, 1, 2, 3]),
+            (.next, 4, [1, 2, 3, 4]),
+            (.next, 9, [1, 2, 3, 4]),
+        ] as [(Election, UInt32, [UInt32])])
     func `trackers stand in the policy's order`(_ policy: Election, _ last: UInt32, _ order: [UInt32]) {
         #expect(policy.order([3, 1, 4, 2], after: last) == order)
     }
 
-    @Test(arguments: [
-        (.highest, [false, false, true]),
-        (.lowest, [true, false, false]),
-        (.next, [false, false, false]),
-    ] as [(Election, [Bool])])
+    @Test(
+        arguments: [
+            (.highest, [false, false, true]),
+            (.lowest, [true, false, false]),
+            (.next, [false, false, false]),
+        ] as [(Election, [Bool])])
     func `the role is for a tracker that the policy likes better, and no other`(_ policy: Election, _ likes: [Bool]) {
         #expect([1, 2, 3].map { policy.prefers($0, to: 2) } == likes)
     }

@@ -39,10 +39,10 @@ import Wire
 
     @Test mutating func `the heir is told at once, and again after each pause`() {
         handover.begin(to: Self.heir, until: .at(900))
-        #expect(!handover.announce(now: .at(100)), "this is the first time")
+        #expect(handover.announce(now: .at(100)) == false, "this is the first time")
         #expect(!handover.isDue(now: .at(149), pause: .milliseconds(50)))
         #expect(handover.isDue(now: .at(150), pause: .milliseconds(50)))
-        #expect(handover.announce(now: .at(160)), "it may have missed what was decided last")
+        #expect(handover.announce(now: .at(160)) == true, "it may have missed what was decided last")
         #expect(!handover.isDue(now: .at(209), pause: .milliseconds(50)))
         #expect(handover.isDue(now: .at(210), pause: .milliseconds(50)))
         #expect(handover.deadline == .at(900), "telling it puts nothing off")
@@ -66,6 +66,6 @@ import Wire
         #expect(handover.heir == Life(2))
         #expect(handover.deadline == .at(1900))
         #expect(handover.isDue(now: .at(100), pause: .seconds(9)))
-        #expect(!handover.announce(now: .at(101)))
+        #expect(handover.announce(now: .at(101)) == false)
     }
 }

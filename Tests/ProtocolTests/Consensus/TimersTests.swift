@@ -10,7 +10,7 @@ import TrackerLogic
     @Test func `without a bus nothing is said again, and nothing is late`() {
         var timers = timers
         #expect(timers.retryAt == nil)
-        #expect(!timers.takeRetry(now: .at(5000), pause: .milliseconds(250)))
+        #expect(timers.takeRetry(now: .at(5000), pause: .milliseconds(250)) == false)
         #expect(timers.retryAt == nil)
         #expect(timers.lateness(now: .at(5000)) == .zero)
     }
@@ -59,7 +59,7 @@ import TrackerLogic
         timers.begin(now: .at(100))
         timers.postponeKeepalive(now: .at(150), interval: .seconds(1))
         #expect(timers.keepaliveAt == .at(1150))
-        #expect(!timers.takeKeepalive(now: .at(1149), interval: .seconds(1)))
+        #expect(timers.takeKeepalive(now: .at(1149), interval: .seconds(1)) == false)
         timers.postponeKeepalive(now: .at(120), interval: .milliseconds(1))
         #expect(timers.keepaliveAt == .at(121), "it counts from the last that was said")
     }
