@@ -16,6 +16,9 @@ struct LoadCommand: AsyncParsableCommand {
 
             Load only trackers of your own: peers that do not exist enter their swarms.
 
+            Only towards 127.0.0.0/8 do the peers have many addresses. Elsewhere they all have this host's, of which a \
+            tracker takes 20,000 peers (--limit-peers-per-address); more are refused, and that is said before it starts.
+
             Ends with 0 when the load ran, whatever was lost; with 69 when nobody answers.
 
             JSON: mode, target, inFlight, rate, torrents, peers, sources; sent, resent, answered, lost, unsent, \
@@ -29,8 +32,10 @@ struct LoadCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Swarms.", valueName: "number"))
     var torrents = 1000
 
-    @Option(help: ArgumentHelp("Peers in all swarms together.", valueName: "number"))
-    var peers = 100_000
+    @Option(
+        help: ArgumentHelp(
+            "Peers in all swarms together (100000; 20000 where all have one address).", valueName: "number"))
+    var peers: Int?
 
     @Option(help: ArgumentHelp("Requests under way at any time (closed loop; 256 unless --rate).", valueName: "number"))
     var inFlight: Int?
@@ -93,6 +98,7 @@ struct LoadCommand: AsyncParsableCommand {
 
     func run() async throws {
         let (options, isShown) = (try loadOptions(), !report.isJSON)
+        if let notice = options.notice { Terminal.errors.write(notice + "\n") }
         let result: LoadReport
         do throws(LoadError) {
             // On a thread of its own: it keeps a processor busy until it is done.
@@ -131,7 +137,7 @@ struct LoadCommand: AsyncParsableCommand {
         if let warmUp { options.warmUp = Self.span(warmUp) }
         if let patience { options.patience = Self.span(patience) }
         options.torrents = torrents
-        options.peers = peers
+        if let peers { options.peers = peers }
         options.spread()
         if let sources { options.sources = sources }
         options.announceShare = announceShare

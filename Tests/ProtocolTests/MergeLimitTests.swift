@@ -119,8 +119,8 @@ struct MergeLimitTests {
         for limit in [\Limits.peers, \Limits.torrents] {
             var pair = pair(limit)
             for side in 0..<2 {
-                for number in 0..<Self.most + 5 {
-                    pair.announce(100 * side + number, .v4(100 * side + number), at: side)
+                for number in 100 * side..<100 * side + Self.most + 5 {
+                    pair.announce(number, .v4(number), at: side)
                 }
                 #expect(pair.table(side).counts.peers == Self.most)
             }

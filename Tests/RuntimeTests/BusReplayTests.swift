@@ -82,9 +82,41 @@ struct BusReplayTests {
     @Test func `a part that claims a million others costs no more than itself`() throws {
         var reassembly = Reassembly()
         for message in 1...16 as ClosedRange<UInt64> {
-            let part = BusPart(destination: 0, message: message, index: 7, count: 1 << 20, range: 0..<1)
+            let part = BusPart(destination: 0, message: message, index: 7, count: 1 << 19, range: 0..<1)
             #expect(try reassembly.receive(part, of: [1], now: Instant(nanoseconds: 0)) == nil)
         }
         #expect(reassembly.slotCount <= 16 * 16)
+    }
+
+    @Test func `many parts of one byte cost a tenth of what long messages may`() throws {
+        var reassembly = Reassembly()
+        var most = 0
+        // Sixteen messages, of each all parts but one.
+        for message in 1...16 as ClosedRange<UInt64> {
+            for index in 1..<100_000 as Range<UInt32> {
+                let part = BusPart(destination: 0, message: message, index: index, count: 100_000, range: 0..<1)
+                _ = try reassembly.receive(part, of: [1], now: Instant(nanoseconds: Int64(message)))
+            }
+            most = max(most, reassembly.byteCount)
+            #expect(reassembly.partCount <= Reassembly.Limits.parts)
+            #expect(reassembly.byteCount == reassembly.partCount * (1 + Reassembly.Limits.overhead))
+        }
+        #expect(most < Reassembly.Limits.byteCount / 10)
+        // The oldest went: of the last five all but one part are there.
+        func finish(_ message: UInt64) throws -> [UInt8]? {
+            let part = BusPart(destination: 0, message: message, index: 0, count: 100_000, range: 0..<1)
+            return try reassembly.receive(part, of: [1], now: Instant(nanoseconds: 20))
+        }
+        #expect(try finish(12)?.count == 100_000)
+        #expect(try finish(11) == nil)
+    }
+
+    @Test func `the longest message over multicast is within the bounds of its parts`() {
+        let longest = ClusterMessage.Limits.chunkByteCount + 1024
+        let heads = BusFrameHead.byteCount + BusFrameHead.macByteCount + BusBody.partOverhead
+        let part = MulticastMachine.Limits.datagramByteCount - heads
+        let count = (longest + part - 1) / part
+        #expect(count <= Reassembly.Limits.parts)
+        #expect(longest + count * Reassembly.Limits.overhead <= Reassembly.Limits.byteCount)
     }
 }

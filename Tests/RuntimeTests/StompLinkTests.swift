@@ -104,6 +104,29 @@ struct StompLinkTests {
         #expect(shown.hasPrefix("a b c: xxx") && shown.utf8.count <= 204)
     }
 
+    /// U+009B begins a terminal's command as ESC [ does; the others turn the writing direction, or end a line.
+    @Test(arguments: [true, false])
+    func `a broker's words talk to no terminal, and turn no line around`(_ isRefusal: Bool) {
+        let hostile = "a\u{9B}31m b\u{85}c \u{202E}gpj.exe \u{2066}x\u{2069} \u{2028}y\u{200F}z\u{61C}"
+        var link = isRefusal ? self.link().link : ready()
+        let body = Array("\(hostile) and \u{9D}more\nsecond line".utf8)
+        let effects = receive(&link, StompFrame(.error, ["message": hostile], body: body))
+        let shown: String
+        switch effects.first {
+        case .close(.refused(let text)) where isRefusal, .close(.error(let text)) where !isRefusal: shown = text
+        default:
+            Issue.record("\(effects)")
+            return
+        }
+        #expect(shown.unicodeScalars.allSatisfy { !$0.isHarmful }, "\(shown.debugDescription)")
+        #expect(shown.hasPrefix("a 31m b c  gpj.exe  x   y z "))
+        // The version of a broker that speaks another one is told, too.
+        guard isRefusal else { return }
+        link = self.link().link
+        let version = StompFrame(.connected, ["version": "1.1\u{202E}\u{9B}2J"])
+        #expect(receive(&link, version) == [.close(.otherVersion("1.1  2J"))])
+    }
+
     @Test func `what is no broker is left`() {
         for (bytes, word) in [
             ("HTTP/1.1 400 Bad Request\r\n", "STOMP port"), ("MESSAGE\n\n\0", "out of place"),

@@ -50,7 +50,17 @@ struct StrangeFileTests {
         #expect(isOver)
     }
 
-    @Test(arguments: ["tracker.lock", "tracker.sqlite"])
+    @Test func `a pipe in place of the cluster's key is refused, and nobody waits for it`() async throws {
+        let path = directory.path("key")
+        #expect(mkfifo(path, 0o600) == 0)
+        let isOver = await ends {
+            let error = #expect(throws: BusConfigurationError.self) { try ClusterKey(file: path) }
+            #expect(error?.description.contains("this is no regular file but a pipe or a device") == true)
+        }
+        #expect(isOver)
+    }
+
+    @Test(arguments: ["tracker.lock", "tracker.sqlite", "tracker.mark"])
     func `a symbolic link in the data directory is not followed`(_ name: String) throws {
         let victim = try directory.write("victim", "precious")
         let data = directory.path("data")
@@ -103,6 +113,29 @@ struct StrangeFileTests {
         _ = try directory.write("key", ClusterKey.makeKey())
         chmod(key, 0o600)
         #expect(warnings().count == 3)
+    }
+
+    /// As people write it: `%40` in a URL, `\u0040` in TOML, in a comment, or not at all.
+    @Test(
+        arguments: [
+            (#"bus = "stomp://u:p%40ss@b:1""#, true), (#"bus = "stomp://u:p\u0040ss@b:1""#, true),
+            (#"bus = 'stomp://u:p%40ss@b:1'"#, true), ("# it is p@ss", true),
+            (#"bus = "stomp://u:0ther@b:1""#, true), (#"bus = "stomp://b:1""#, false), ("", false),
+        ])
+    func `a broker's password is known for one, however it is written`(_ line: String, _ isSecret: Bool) throws {
+        let file = try directory.write("tracker.toml", "[cluster]\n\(line)\n")
+        let key = try directory.write("key", ClusterKey.makeKey())
+        chmod(key, 0o600)
+        chmod(file, 0o644)
+        // The environment goes before the file.
+        let environment = [
+            "SWARMKEEPER_CLUSTER_BUS": "stomp://u:p%40ss@b:1", "SWARMKEEPER_CLUSTER_KEY_FILE": key,
+            "SWARMKEEPER_STORAGE_DIRECTORY": directory.path("data"),
+        ]
+        let configuration = try ServerConfiguration.load(file: file, environment: environment)
+        let warnings = configuration.warnings(file: file)
+        #expect(warnings.contains { $0.contains("the broker's password in \(file)") } == isSecret, "\(warnings)")
+        #expect(!warnings.joined().contains("p@ss") && !warnings.joined().contains("p%40ss"))
     }
 
     @Test func `text that turns the writing direction, or talks to a terminal, is shown, not obeyed`() {

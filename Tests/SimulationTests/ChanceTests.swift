@@ -175,10 +175,13 @@ struct ChanceTests {
         left.first == right.first && left.second == right.second && left.third == right.third
     }
 
+    /// From then on links and disks are as good as can be.
+    private static let healed = Instant(nanoseconds: 5_000_000_000)
+
     /// How long the first message on each link was under way, where all its copies came.
     private func firstDelays(_ result: ClusterResult) -> [[Int]: Duration] {
         var letters: [[Int]: (letter: Int, delays: [Duration?])] = [:]
-        for copy in result.messages {
+        for copy in result.messages where copy.sentAt < Self.healed {
             let delay = copy.receivedAt.map { $0 - copy.sentAt }
             let known = letters[[copy.from, copy.to]]
             if let known, known.letter < copy.letter { continue }
@@ -192,7 +195,7 @@ struct ChanceTests {
     private func firstWrites(_ result: ClusterResult) -> [Int: Duration] {
         var (given, found): ([Int: Instant], [Int: Duration]) = ([:], [:])
         let names = result.names.short.indices.map { "\(result.names[$0]) " }
-        for line in result.lines {
+        for line in result.lines where line.time < Self.healed {
             guard let node = names.firstIndex(where: line.text.hasPrefix) else { continue }
             if given[node] == nil {
                 if line.text.contains("; writes ") { given[node] = line.time }
@@ -204,7 +207,9 @@ struct ChanceTests {
     }
 
     @Test(arguments: profiles)
-    func `trackers that are left out leave the links and disks of others as they were`(_ profile: ClusterProfile) {
+    func `trackers that are left out leave the others' links and disks as fast as they were`(
+        _ profile: ClusterProfile
+    ) {
         var (links, disks) = (0, 0)
         for seed: UInt64 in 0..<20 {
             var run = ClusterRun(seed: seed, profile: profile, nodes: 5, seconds: 5)
@@ -220,7 +225,8 @@ struct ChanceTests {
                 links += 1
             }
             for (node, span) in firstWrites(less) {
-                #expect(writes[node] == span, "\(run.command): disk \(node)")
+                guard let before = writes[node] else { continue }
+                #expect(before == span, "\(run.command): disk \(node)")
                 disks += 1
             }
         }

@@ -3,13 +3,14 @@
 import hashlib
 import json
 import pathlib
+import random
 import re
 import socket
 import subprocess
 import unittest
 
 import metainfo
-from serving import TrackerTest, free_port, require_tracker
+from serving import TrackerTest, free_port, require_tracker, wait_until
 
 setUpModule = require_tracker
 
@@ -330,6 +331,40 @@ class Torrents(CommandLineTest):
         for length in range(0, len(whole), 37):
             cut.write_bytes(whole[:length])
             self.assertFails(FAILED, "torrent", "show", cut, words=[str(cut)])
+
+    def test_a_piece_layer_that_does_not_lead_to_its_root(self):
+        """A torrent of version 2 (BEP 52), of one file of two pieces: as it should be, and damaged in two ways."""
+        piece_length, content = 32_768, random.Random(3).randbytes(50_000)
+        leaves = [hashlib.sha256(content[at:at + 16_384]).digest() for at in range(0, len(content), 16_384)]
+        layer = [hashlib.sha256(left + right).digest() for left, right in zip(leaves[::2], leaves[1::2], strict=True)]
+        root = hashlib.sha256(b"".join(layer)).digest()
+
+        def torrent(root, layer):
+            info = {"file tree": {"data.bin": {"": {"length": len(content), "pieces root": root}}}, "meta version": 2,
+                    "name": "data.bin", "piece length": piece_length}
+            file = self.directory / "v2.torrent"
+            # The keys of the layers are roots, not text.
+            layers = b"d" + metainfo.encode(root) + metainfo.encode(b"".join(layer)) + b"e"
+            file.write_bytes(b"d4:info" + metainfo.encode(info) + b"12:piece layers" + layers + b"e")
+            return file, hashlib.sha256(metainfo.encode(info)).hexdigest()
+
+        file, info_hash = torrent(root, layer)
+        shown = self.report("torrent", "show", file)
+        self.assertEqual((shown["version"], shown["infoHashV2"], shown["pieces"], shown["files"]),
+                         ("v2", info_hash, 2, [{"path": "data.bin", "bytes": len(content)}]))
+        other = bytes([root[0] ^ 1]) + root[1:]
+        for file, _ in (torrent(other, layer), torrent(root, layer[::-1])):
+            for flags in ([], ["--json"]):
+                self.assertFails(FAILED, "torrent", "show", file, *flags,
+                                 words=[str(file), "has hashes that do not lead to the “pieces root” of the file"])
+        # Nor is it registered.
+        file, _ = torrent(other, layer)
+        torrents = self.directory / "torrents"
+        torrents.mkdir()
+        file.rename(torrents / "bad.torrent")
+        tracker = self.serve(None, "--torrents", torrents)
+        wait_until(lambda: "bad.torrent" in tracker.words, 10, lambda: f"it is told:\n{tracker.words}")
+        self.assertEqual(tracker.node()["registeredTorrents"], 0)
 
     def test_the_directory_of_registered_torrents(self):
         root, _ = self.make()

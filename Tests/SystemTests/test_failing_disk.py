@@ -10,7 +10,7 @@ import unittest
 
 import bep15
 from namespaces import wait_until
-from serving import TrackerTest, require_tracker
+from serving import Place, TrackerTest, mounted, remount, require_tracker
 
 setUpModule = require_tracker
 
@@ -27,7 +27,7 @@ class FailingDisk(TrackerTest):
         self.faults = self.directory / "faults"
         self.options = {"environment": {"LD_PRELOAD": str(library), "FAILING_DISK": str(self.faults)}}
 
-    def fail(self, *faults):
+    def fail_calls(self, *faults):
         """From now on so many (call, file, error)s."""
         draft = self.directory / "faults.new"
         draft.write_text("".join(f"{call} {name} {number}\n" for call, name, number in faults))
@@ -57,7 +57,7 @@ class FailingDisk(TrackerTest):
             with self.subTest(name):
                 place = self.record()
                 before = {name: (place.data / name).read_bytes() for name in RECORD}
-                self.fail(("read", name, errno.EIO))
+                self.fail_calls(("read", name, errno.EIO))
                 tracker = self.start(place, **self.options)
                 self.assertEqual(tracker.wait(20), SYSTEM, tracker.words)
                 file = "tracker.mark" if name == "tracker.mark" else "tracker.sqlite"
@@ -72,7 +72,7 @@ class FailingDisk(TrackerTest):
 
     def test_a_record_that_cannot_be_begun_ends_the_tracker(self):
         """The mark is written, and fails when it is read again, behind the opening of the ports."""
-        self.fail(("read", "tracker.mark", errno.EIO))
+        self.fail_calls(("read", "tracker.mark", errno.EIO))
         place = self.place()
         tracker = self.start(place, **self.options)
         self.assertEqual(tracker.wait(20), SYSTEM, tracker.words)
@@ -85,7 +85,7 @@ class FailingDisk(TrackerTest):
                 tracker = self.serve(place, **self.options)
                 client = self.client(tracker)
                 client.announce(b"b" * 20, 7_000, left=0)
-                self.fail((call, "tracker.mark", number))
+                self.fail_calls((call, "tracker.mark", number))
                 with self.assertRaises(bep15.TrackerError):
                     client.announce(b"n" * 20, 7_000, left=0)
                 self.assertEqual(tracker.wait(20), SYSTEM, tracker.words)
@@ -118,7 +118,7 @@ class FailingDisk(TrackerTest):
         tracker = self.serve(place, **self.options)
         client = self.client(tracker)
         client.announce(b"b" * 20, 7_000, left=0)
-        self.fail(("write", "tracker.sqlite-wal", errno.ENOSPC))
+        self.fail_calls(("write", "tracker.sqlite-wal", errno.ENOSPC))
         with self.assertRaisesRegex(bep15.TrackerError, "store"):
             client.announce(b"n" * 20, 7_000, left=0)
         self.mend()
@@ -127,6 +127,39 @@ class FailingDisk(TrackerTest):
         tracker = self.serve(place, **self.options)
         self.assert_whole(tracker)
         self.assertEqual(self.client(tracker).scrape(b"b" * 20, b"n" * 20), [bep15.Scraped(1, 0, 0)] * 2)
+
+    def test_a_disk_that_turns_read_only_under_a_running_tracker(self):
+        """As a kernel makes a file system that it has found damaged. Nothing that is open is written any more then, and
+        the way back is to repair it, so the tracker refuses, says why, and ends. (By hand nobody can do that to a file
+        system that somebody writes to: `mount` finds it busy.)
+        """
+        disk = self.stack.enter_context(mounted(self.directory / "disk", "size=64m"))
+        place = Place(self.directory / "place", disk / "data")
+        tracker = self.serve(place, "--keep-swarms", **self.options)
+        client = self.client(tracker)
+        client.announce(b"b" * 20, 7_000, left=0)
+        busy = subprocess.run(["mount", "-o", "remount,ro", disk], capture_output=True, text=True)
+        self.assertIn("busy", busy.stderr)
+        self.fail_calls(*((call, name, errno.EROFS) for call in ("write", "sync") for name in RECORD))
+        with self.assertRaisesRegex(bep15.TrackerError, "tracker has lost its disk, try another tracker"):
+            client.announce(b"n" * 20, 7_000, left=0)
+        self.assertEqual(tracker.wait(20), SYSTEM, tracker.words)
+        for words in ["The database cannot be written to any more (", "Read-only file system", "Look after its disk",
+                      f"The disk under {place.data} failed"]:
+            self.assertIn(words, tracker.words)
+        # Whoever starts it meanwhile is told what to do.
+        remount(disk, "ro")
+        tracker = self.start(place, "--keep-swarms", **self.options)
+        self.assertEqual(tracker.wait(20), SYSTEM, tracker.words)
+        self.assertIn("is on a file system that is mounted read-only. Mount it writable", tracker.words)
+        # Once it is writable announces are granted, and what was granted before is there.
+        remount(disk, "rw")
+        self.mend()
+        tracker = self.serve(place, "--keep-swarms", **self.options)
+        client = self.client(tracker)
+        self.assertEqual(client.scrape(b"b" * 20, b"n" * 20), [bep15.Scraped(1, 0, 0), bep15.Scraped(0, 0, 0)])
+        client.announce(b"n" * 20, 7_000, left=0)
+        self.assertEqual(tracker.node()["peers"], 2)
 
     def is_refused_now(self, client):
         try:

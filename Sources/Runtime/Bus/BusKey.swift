@@ -49,12 +49,19 @@ public struct ClusterKey: Sendable, Equatable {
     ///
     /// - Throws: what is wrong with the file and how to mend it.
     public init(file path: String) throws(BusConfigurationError) {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        // A pipe would keep us until somebody writes into it: for ever, and no signal would end that.
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw ClusterKey.failure(path, errno) }
         defer { close(descriptor) }
         var information = stat()
         guard fstat(descriptor, &information) == 0 else { throw ClusterKey.failure(path, errno) }
-        guard information.st_mode & S_IFMT != S_IFDIR else { throw ClusterKey.failure(path, EISDIR) }
+        switch information.st_mode & S_IFMT {
+        case S_IFREG: break
+        case S_IFDIR: throw ClusterKey.failure(path, EISDIR)
+        default:
+            throw BusConfigurationError(
+                "the cluster key file \(path): this is no regular file but a pipe or a device; write the key to a file")
+        }
         guard ClusterKey.isGuarded(mode: information.st_mode, owner: information.st_uid, user: geteuid()) else {
             let mode = String(information.st_mode & 0o777, radix: 8)
             throw BusConfigurationError(

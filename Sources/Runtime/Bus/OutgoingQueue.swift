@@ -25,8 +25,9 @@ package struct OutgoingQueue: Sendable {
         static let lanes = 256
         /// What a message costs beside its bytes, for many short ones must not escape the bound.
         static let overhead = 64
-        /// Parts of one message: 16 million bytes of heads for a gigabyte, far above any message of ours.
-        static let parts = 1 << 20
+        /// Parts of one message: over multicast 700 MB, more than any message of ours has; those that hear it hold no
+        /// more parts of one sender.
+        static let parts = 1 << 19
     }
 
     private struct Waiting: Sendable {

@@ -1,9 +1,11 @@
 /// Puts the parts of long messages together again, of one sender.
 ///
 /// Parts come at most once each (the windows see to that), in any order, and some never. The bounds are on what came,
-/// not on what a sender says will come: a part that announces gigabytes costs no more than itself.
+/// not on what a sender says will come: a part that announces gigabytes costs no more than itself. A part costs more
+/// than its bytes, so that is counted, too, and parts are bounded in number: a liar's of one byte each come to 51 MB.
 ///
-/// Invariant: `byteCount` is the sum of all parts that are held.
+/// Invariants: `byteCount` is the sum of all parts that are held, with what each takes beside its bytes; `partCount` is
+/// their number.
 
 import Primitives
 import Wire
@@ -14,6 +16,11 @@ package struct Reassembly: Sendable {
         package static let byteCount = ClusterMessage.Limits.chunkByteCount + (64 << 20)
         /// Of all senders together: two newcomers' worth.
         package static let totalByteCount = 2 * byteCount
+        /// What a part costs beside its bytes: an array of its own, and a place in a dictionary that has just grown.
+        package static let overhead = 96
+        /// Parts of one sender: those of the longest message over multicast, 402,000 of 1,335 bytes, and something
+        /// beside it.
+        package static let parts = OutgoingQueue.Limits.parts
         /// Long messages of one sender under way at once.
         ///
         /// Its lanes take turns; more than this many newcomers at a time get their state more slowly.
@@ -29,10 +36,14 @@ package struct Reassembly: Sendable {
         let count: UInt32
         var byteCount: Int
         var touched: Instant
+
+        /// With what the parts take beside their bytes.
+        var cost: Int { byteCount + parts.count * Limits.overhead }
     }
 
     private var pending: [Pending] = []
     package private(set) var byteCount = 0
+    package private(set) var partCount = 0
 
     package init() {}
 
@@ -41,14 +52,14 @@ package struct Reassembly: Sendable {
 
     /// Takes a part.
     ///
-    /// - Parameter room: bytes that may be held in all; the oldest messages go first.
+    /// - Parameter room: bytes that may be held in all, as `byteCount` counts them; the oldest messages go first.
     /// - Returns: the message, where this was its last missing part.
     /// - Throws: `.damaged` where the part contradicts an earlier one.
     package mutating func receive(
         _ part: BusPart, of frame: [UInt8], now: Instant, room: Int = Limits.byteCount
     ) throws(BusFrameError) -> [UInt8]? {
         dropOld(now)
-        guard part.count <= OutgoingQueue.Limits.parts else { throw .damaged }
+        guard part.count <= Limits.parts else { throw .damaged }
         let index: Int
         if let found = pending.firstIndex(where: { $0.message == part.message }) {
             index = found
@@ -63,16 +74,16 @@ package struct Reassembly: Sendable {
         pending[index].parts[part.index] = Array(frame[part.range])
         pending[index].byteCount += part.range.count
         pending[index].touched = now
-        byteCount += part.range.count
+        byteCount += part.range.count + Limits.overhead
+        partCount += 1
         if pending[index].parts.count == Int(part.count) {
-            let whole = pending.remove(at: index)
-            byteCount -= whole.byteCount
+            let whole = drop(index)
             var message: [UInt8] = []
             message.reserveCapacity(whole.byteCount)
             for number in 0..<whole.count { message.append(contentsOf: whole.parts[number] ?? []) }
             return message
         }
-        while byteCount > room { drop(leastRecent()) }
+        while byteCount > room || partCount > Limits.parts { drop(leastRecent()) }
         return nil
     }
 
@@ -87,8 +98,11 @@ package struct Reassembly: Sendable {
         pending.indices.min { pending[$0].touched < pending[$1].touched } ?? 0
     }
 
-    private mutating func drop(_ index: Int) {
-        byteCount -= pending[index].byteCount
-        pending.remove(at: index)
+    @discardableResult
+    private mutating func drop(_ index: Int) -> Pending {
+        let dropped = pending.remove(at: index)
+        byteCount -= dropped.cost
+        partCount -= dropped.parts.count
+        return dropped
     }
 }

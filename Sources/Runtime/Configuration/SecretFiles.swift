@@ -27,7 +27,7 @@ extension ServerConfiguration {
                 "everybody on this machine can read \(what) in \(path) (mode \(String(mode, radix: 8))); "
                     + "run: chmod o= \(path)")
         }
-        if let file, let password = cluster.bus?.password, holds(file, password) { look(file, "the broker's password") }
+        if let file, holdsPassword(file, inForce: cluster.bus?.password) { look(file, "the broker's password") }
         if console != nil { look(consoleTokenFile, "the console's token") }
         if accessMode == .private { look(usersFile, "the users' passkeys") }
         if !dataDirectory.isEmpty, isOpenToOthers(dataDirectory) {
@@ -56,9 +56,20 @@ private func isOpenToOthers(_ directory: String) -> Bool {
     return stat(directory, &status) == 0 && status.st_mode & 0o001 != 0
 }
 
-private func holds(_ path: String, _ text: String) -> Bool {
+/// Whether a configuration file gives the bus a password, however it is escaped there, or has the one in force anywhere
+/// else, such as in a comment.
+private func holdsPassword(_ path: String, inForce password: String?) -> Bool {
     guard let bytes = try? BoundedFile.read(path, atMost: ServerConfiguration.maximumFileBytes) else { return false }
-    return String(decoding: bytes, as: UTF8.self).contains(text)
+    let text = String(decoding: bytes, as: UTF8.self)
+    if let password, !password.isEmpty, text.contains(password) { return true }
+    guard let root = try? TOMLReader.read(text), case .table(let cluster)? = root.content(of: "cluster"),
+        case .single(.text(let url))? = cluster.content(of: "bus"), let bus = try? BusOptions(url: url)
+    else { return false }
+    return bus.password?.isEmpty == false
+}
+
+extension TOMLTable {
+    fileprivate func content(of key: String) -> TOMLValue.Content? { entries.first { $0.key == key }?.value.content }
 }
 
 extension BusOptions {

@@ -2,6 +2,7 @@
 
 import Datagrams
 import Primitives
+import TrackerLogic
 
 public struct LoadOptions: Sendable, Hashable {
     /// The tracker; nothing is sent anywhere else.
@@ -15,6 +16,8 @@ public struct LoadOptions: Sendable, Hashable {
     /// Swarms, 1…2³¹.
     public var torrents = 1000
     /// Peers in all swarms together, at most 64,512 for each source; each is in one swarm.
+    ///
+    /// 100,000, and from one source as many as a Swarmkeeper takes from one address.
     public var peers = 100_000
     /// Client addresses, 1…16,384; more than one needs a target in 127.0.0.0/8, where all of them are ours.
     public var sources: Int
@@ -55,11 +58,30 @@ public struct LoadOptions: Sendable, Hashable {
     public init(target: SocketAddress) {
         self.target = target
         sources = target.isIPv4 && target.isLoopback ? 64 : 1
+        if sources == 1 { peers = LoadOptions.peersPerAddress }
     }
 
-    /// Gives the peers so many addresses that a tracker takes each for a NAT at most.
+    /// What a Swarmkeeper with the default settings takes from one address.
+    private static let peersPerAddress = Limits().peersPerAddress
+
+    /// Gives the peers so many addresses that a tracker takes each for a NAT at most: a thousand peers behind each,
+    /// where there are enough; elsewhere than on loopback there is one.
     public mutating func spread() {
         if sources > 1 { sources = max(sources, min(16_384, peers / 1000)) }
+    }
+
+    /// What to know before it starts, in sentences: that the peers have too few addresses; nil where all is well.
+    public var notice: String? {
+        let most = (peers + sources - 1) / max(sources, 1)
+        let bound = LoadOptions.peersPerAddress
+        guard sources > 0, most > bound else { return nil }
+        let whose =
+            sources == 1
+            ? "All \(grouped(peers)) peers have one address"
+            : "\(grouped(peers)) peers have \(grouped(sources)) addresses"
+        return "\(whose), and a Swarmkeeper takes \(grouped(bound)) peers of each unless told otherwise: it refuses "
+            + "the others with \"\(Refusal.addressFull.text)\", which counts as errors here. Start the tracker under test "
+            + "with --limit-peers-per-address \(most), or have --peers \(bound * sources) at most."
     }
 
     /// - Throws: `.invalid`, with what would be valid.
@@ -84,9 +106,11 @@ public struct LoadOptions: Sendable, Hashable {
             sources == 1 || (target.isIPv4 && target.isLoopback),
             "several client addresses need a tracker in 127.0.0.0/8: elsewhere this host has no others to speak from")
         let most = sources * LoadPopulation.portsPerSource
+        let addresses = sources == 1 ? "one client address" : "\(grouped(sources)) client addresses"
         try need(
             (1...most).contains(peers),
-            "\(sources) client addresses can be 1 to \(grouped(most)) peers (one a port from 1,024 up)")
+            "\(addresses) can be 1 to \(grouped(most)) peers (one a port from 1,024 up); ask for fewer, or load from "
+                + "several hosts")
         for share in [announceShare, completedShare, stoppedShare, seederShare] {
             try need((0...1).contains(share), "shares are 0 to 1")
         }

@@ -110,7 +110,7 @@ final class RecordWriter {
         } catch {
             results.removeSubrange(start...)
             let failure = StorageFailure.of(error)
-            outcome.failure = (failure, StoreError.text(of: error))
+            outcome.failure = (failure, StoreError.text(of: error, in: db))
             switch failure {
             case .broken: fail(group, .broken, &results)
             // Who holds the database now holds it for the single writes too; each would wait as long again.

@@ -2,6 +2,7 @@
 
 import Foundation
 import GRDB
+import GRDBSQLite
 import TrackerLogic
 
 public enum StoreError: Error, Sendable, Equatable {
@@ -137,10 +138,14 @@ extension StoreError {
     }
 
     /// What an error says, on one line.
-    static func text(of error: any Error) -> String {
+    ///
+    /// - Parameter db: where a write has just met it; the system's own word for it is known there.
+    static func text(of error: any Error, in db: Database? = nil) -> String {
         if error is ChunkDamaged { return "its bytes are not those of a chunk" }
         guard let error = error as? DatabaseError else { return "\(error)" }
-        return "\(error.message ?? "unknown error") (SQLite \(error.extendedResultCode.rawValue))"
+        let text = "\(error.message ?? "unknown error") (SQLite \(error.extendedResultCode.rawValue))"
+        guard error.resultCode == .SQLITE_IOERR, let number = db?.lastErrorOfLog, number != 0 else { return text }
+        return "\(text): \(String(cString: strerror(number)))"
     }
 
     /// Whether there is less room than SQLite needs to open anything.
@@ -148,6 +153,18 @@ extension StoreError {
         var status = statvfs()
         guard statvfs(path, &status) == 0 else { return false }
         return UInt64(status.f_bavail) * UInt64(status.f_frsize) < 65_536
+    }
+}
+
+extension Database {
+    /// What the system last said of the write-ahead log; `sqlite3_system_errno` knows nothing of a commit that failed.
+    fileprivate var lastErrorOfLog: Int32? {
+        var file: UnsafeMutablePointer<sqlite3_file>?
+        guard sqlite3_file_control(sqliteConnection, "main", SQLITE_FCNTL_JOURNAL_POINTER, &file) == SQLITE_OK,
+            let file, let control = file.pointee.pMethods?.pointee.xFileControl
+        else { return nil }
+        var number: Int32 = 0
+        return control(file, SQLITE_FCNTL_LAST_ERRNO, &number) == SQLITE_OK ? number : nil
     }
 }
 
