@@ -232,7 +232,7 @@ public struct Announcer: Sendable, Equatable {
         // While connecting anew, too, the request may yet be answered: it was sent under the id before.
         guard isForConnect || transaction == requestTransaction else { return }
         let reply: TrackerReply
-        do {
+        do throws(TrackerReply.Malformed) {
             reply = try TrackerReply(bytes, isIPv6: isIPv6)
         } catch {
             return end(.malformed, now, &effects)

@@ -67,7 +67,7 @@ extension World {
         if !effects.replies.isEmpty { text += ", replies \(effects.replies.datagrams.count)" }
         if !effects.answers.isEmpty { text += ", answers \(effects.answers.count)" }
         for persist in effects.persists { text += ", writes \(persist.token.rawValue): \(persist.change.name)" }
-        for observation in effects.observations { text += ", \(observation)" }
+        for observation in effects.observations { text += ", \(ClusterText.describe(observation))" }
         let counts = machine.state.table.counts
         return text + " · entry \(machine.state.index), \(counts.torrents) swarms, \(counts.peers) peers"
     }

@@ -282,7 +282,7 @@ struct DiskMemory: Sendable {
         }
         let isStruck = isDamaged
         isDamaged = false
-        do {
+        do throws(RecordDamage) {
             try found.judge(slots.last, configuration)
         } catch {
             let promised = slots.last?.head.epoch ?? .zero

@@ -73,19 +73,41 @@ extension TrackerNode {
     ///   - through: entries after this one are left out.
     ///   - configuration: shards are counted as the record says.
     ///   - secret: the cluster's; drawn where there is none, or the record has one.
+    /// - Throws: what of it cannot be read.
     static func recovered(
         from record: DiskRecord, through: UInt64 = .max, configuration: NodeConfiguration,
         secret: ClusterSecret? = nil, random: inout RandomStream
-    ) throws -> TrackerNode {
+    ) throws(RecordDamaged) -> TrackerNode {
         let incarnation = random.next()
         let drawn = ClusterSecret(random.next(), random.next(), random.next(), random.next())
         var node = TrackerNode(
             configuration: configuration, incarnation: incarnation, secret: secret ?? drawn,
             record: record.promise, seed: random.next())
-        for chunk in record.chunks { try node.restore(chunk) }
-        for (offset, entry) in record.entries.enumerated() where record.firstIndex + UInt64(offset) <= through {
-            try node.restore(entry: entry)
+        do throws(ChunkDamaged) {
+            for chunk in record.chunks { try node.restore(chunk) }
+        } catch {
+            throw .chunk(error)
+        }
+        do throws(EntryDamaged) {
+            for (offset, entry) in record.entries.enumerated() where record.firstIndex + UInt64(offset) <= through {
+                try node.restore(entry: entry)
+            }
+        } catch {
+            throw .entry(error)
         }
         return node
+    }
+}
+
+/// A part of a record that cannot be read back.
+enum RecordDamaged: Error, CustomStringConvertible {
+    case chunk(ChunkDamaged)
+    case entry(EntryDamaged)
+
+    var description: String {
+        switch self {
+        case .chunk(let damage): "\(damage)"
+        case .entry(let damage): "\(damage)"
+        }
     }
 }

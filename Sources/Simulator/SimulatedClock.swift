@@ -7,6 +7,9 @@ package struct SimulatedClock: Sendable {
     /// What wall clocks without error show when the world begins: 15 January 2027.
     static let epoch = WallTime(milliseconds: 1_800_000_000_000)
 
+    /// The true rate.
+    private static let whole: Int64 = 1 << 32
+
     /// What the monotonic clock shows when the world begins.
     private let origin: Int64
     /// Nanoseconds of these clocks in 2³² nanoseconds of the world.
@@ -21,7 +24,7 @@ package struct SimulatedClock: Sendable {
         precondition(abs(drift) <= 500_000, "a clock runs at half to one and a half times the true rate")
         self.origin = origin
         self.wallError = wallError
-        rate = UInt64((1 << 32) + drift * (1 << 32) / 1_000_000)
+        rate = UInt64(SimulatedClock.whole + drift * SimulatedClock.whole / 1_000_000)
     }
 
     /// - Parameter time: of the world, since it began.
@@ -37,7 +40,7 @@ package struct SimulatedClock: Sendable {
         let elapsed = monotonic.nanoseconds - origin
         guard elapsed > 0 else { return Instant(nanoseconds: 0) }
         // The least t with ⌊t · rate / 2³²⌋ ≥ elapsed is ⌈elapsed · 2³² / rate⌉.
-        let product = UInt64(elapsed).multipliedFullWidth(by: 1 << 32)
+        let product = UInt64(elapsed).multipliedFullWidth(by: UInt64(SimulatedClock.whole))
         let division = rate.dividingFullWidth(product)
         return Instant(nanoseconds: Int64(division.quotient) + (division.remainder > 0 ? 1 : 0))
     }

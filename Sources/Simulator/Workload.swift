@@ -40,7 +40,7 @@ struct Workload: Sendable {
         client.numWant = wishes[random.below(wishes.count)]
         let isSeed = random.oneIn(3)
         client.progress = Announcer.Progress(
-            downloaded: 0, left: isSeed ? 0 : 1 + random.below(1 << 40), uploaded: 0)
+            downloaded: 0, left: isSeed ? 0 : 1 + random.below(UInt64(1) << 40), uploaded: 0)
         var acts: [(after: Duration, act: SimulatedClient.Act)] = []
         let stay = random.between(.milliseconds(100), options.stay * 2)
         if !isSeed {

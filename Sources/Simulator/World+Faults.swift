@@ -41,7 +41,7 @@ extension World {
         for node in nodes.indices {
             guard let machine = nodes[node].machine, machine.status.role == .master else { continue }
             tally.probes += 1
-            do {
+            do throws(RecordDamaged) {
                 let copy = try TrackerNode.recovered(
                     from: nodes[node].disk.record, through: machine.state.index,
                     configuration: nodes[node].configuration, random: &probes)

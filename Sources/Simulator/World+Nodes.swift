@@ -178,7 +178,7 @@ extension World {
         var record = nodes[node].disk.record
         damage(&record)
         nodes[node].lastTold = now
-        do {
+        do throws(RecordDamaged) {
             let machine = try TrackerNode.recovered(
                 from: record, configuration: nodes[node].configuration, random: &nodes[node].random)
             tally.starts += 1

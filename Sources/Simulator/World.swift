@@ -97,7 +97,7 @@ struct World: Sendable {
         clients = World.clients(options, stream(Streams.workload + 1000), seed: seed)
         let strangerPlaces = clients.count..<(clients.count + options.strangerCount)
         let addresses =
-            clients.map(\.address)
+            clients.map { $0.address }
             + strangerPlaces.map { AddressPlan.client($0, house: $0, isIPv6: $0.isMultiple(of: 2)) }
         let configuration = World.configuration(options)
         checks = Checks(configuration: configuration, nodeCount: 1, addresses: addresses)
@@ -132,7 +132,7 @@ struct World: Sendable {
             options: options.disk, random: RandomStream(seed: seed, stream: Streams.disks + UInt64(number)))
         disk.sabotage = sabotage
         let clock = SimulatedClock(
-            origin: Int64(random.below(1 << 50)), drift: options.drift,
+            origin: Int64(random.below(UInt64(1) << 50)), drift: options.drift,
             wallError: Int64(random.below(UInt64(20_000))) - 10_000)
         return SimulatedNode(number: number, configuration: configuration, clock: clock, disk: disk, random: random)
     }

@@ -126,3 +126,38 @@ struct SimulateCommand: AsyncParsableCommand {
         return run.scenario.run(recordsTrace: true).failure(of: run)
     }
 }
+
+/// The keys are part of the command's interface.
+extension SweepReport: Encodable {
+    private enum CodingKeys: String, CodingKey {
+        case scenarios
+        case failures
+        case simulatedSeconds = "simulated_seconds"
+        case wallSeconds = "wall_seconds"
+        case events
+        case traceHash = "trace_hash"
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(scenarios, forKey: .scenarios)
+        try container.encode(failures, forKey: .failures)
+        try container.encode(simulatedSeconds, forKey: .simulatedSeconds)
+        try container.encode(wallSeconds, forKey: .wallSeconds)
+        try container.encode(events, forKey: .events)
+        try container.encode(traceHash, forKey: .traceHash)
+    }
+}
+
+extension SweepReport.Failure: Encodable {
+    private enum CodingKeys: String, CodingKey {
+        case seed
+        case invariant
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(seed, forKey: .seed)
+        try container.encode(invariant, forKey: .invariant)
+    }
+}

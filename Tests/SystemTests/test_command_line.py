@@ -380,5 +380,16 @@ class Torrents(CommandLineTest):
                          [(made["infoHash"], "data set", made["totalBytes"])])
 
 
+class Simulating(CommandLineTest):
+
+    def test_a_sweep_tells_programs_what_it_has_found(self):
+        report = self.report("simulate", "--profile", "paxos", "--seeds", "1..4")
+        self.assertEqual(set(report), {"scenarios", "failures", "simulated_seconds", "wall_seconds", "events",
+                                       "trace_hash"})
+        self.assertEqual((report["scenarios"], report["failures"]), (4, []))
+        self.assertRegex(report["trace_hash"], "^[0-9a-f]{16}$")
+        self.assertGreater(min(report["simulated_seconds"], report["wall_seconds"], report["events"]), 0)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -63,7 +63,7 @@ extension Checks {
                 .replyIsAddressed, at: step.time,
                 "the announce of \(announced.address) is answered to \(reply.datagram.remote), who did not send it")
         }
-        checkProof(requests.map(\.connectionID), place, step)
+        checkProof(requests.map { $0.connectionID }, place, step)
         answeredCount += 1
         let told = reply.bytes.count >= 20 ? reply.bytes.span.bytes.u32(at: 8) : 0
         ledger.answered(

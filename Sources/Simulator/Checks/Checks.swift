@@ -135,7 +135,7 @@ struct Checks: Sendable {
     ) {
         model.begin(header)
         var cursor = UpdateCursor(header)
-        do {
+        do throws(EntryDamaged) {
             while let update = try cursor.next(bytes) {
                 let outcome = model.apply(update, table)
                 if case .expired(let peers) = outcome { checkPatience(peers, header, at: time) }

@@ -15,7 +15,7 @@ extension SwarmModel {
         if counts.peers != peerCount { return "the node has \(counts.peers) peers, the model \(peerCount)" }
         let seeders = swarms.reduce(0) { $0 + Int($1.counts.seeders) }
         if counts.seeders != seeders { return "the node has \(counts.seeders) seeders, the model \(seeders)" }
-        do {
+        do throws(ChunkDamaged) {
             for number in 1..<state.chunkCount {
                 for image in try state.chunk(number).swarms() {
                     if let difference = difference(from: image) { return difference }

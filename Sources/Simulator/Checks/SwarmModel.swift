@@ -110,7 +110,7 @@ struct SwarmModel: Sendable {
         case .emptyShard(let shard):
             let gone = swarms.filter { table.shard(of: $0.infoHash) == shard }
             swarms.removeAll { table.shard(of: $0.infoHash) == shard }
-            return .expired(gone.flatMap(\.peers))
+            return .expired(gone.flatMap { $0.peers })
         case .registerTorrent(let infoHash, let byteCount, let name):
             let name = String(decoding: name, as: UTF8.self)
             torrents.removeAll { $0.infoHash == infoHash }

@@ -145,7 +145,7 @@ extension Ballot {
 
 extension EntryHeader {
     fileprivate func words(in known: Epoch) -> String {
-        let content = updateCount == 0 ? "empty" : Words.counted(Int(updateCount), "update")
+        let content = updateCount == 0 ? "empty" : Words.counted(Int(clamping: updateCount), "update")
         return "\(ballot.words(in: known)) (\(content))"
     }
 }

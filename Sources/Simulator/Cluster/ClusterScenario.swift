@@ -46,7 +46,7 @@ public struct ClusterScenario: Sendable {
     }
 
     /// How its trackers are called.
-    public var names: TrackerNames { TrackerNames(options.configurations(profile).map(\.id)) }
+    public var names: TrackerNames { TrackerNames(options.configurations(profile).map { $0.id }) }
 
     private func result(of world: ClusterWorld) -> ClusterResult {
         ClusterResult(

@@ -102,7 +102,7 @@ public enum ClusterStory: String, Sendable, CaseIterable {
                 column.split(separator: " ").prefix(2).joined(separator: " ")
             }.joined(separator: "|")
             let isTold = !line.kinds.isDisjoint(with: .faults) || line.kinds.isEmpty
-            guard standing != columns || isTold || ClusterStory.telling.contains(where: { line.text.contains($0) })
+            guard standing != columns || isTold || ClusterStory.telling.contains(where: { line.text.hasPart($0) })
             else { continue }
             columns = standing
             lines.append(ClusterStory.trimmed(line.words()))

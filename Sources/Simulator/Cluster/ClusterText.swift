@@ -101,7 +101,7 @@ enum ClusterText {
                 + (leftOut > 0 ? ", and has left out \(leftOut)" : "")
         case .aborted(let index, let refused):
             "knows entry \(index) refused by vote" + (refused > 0 ? ", \(Words.counted(refused, "client")) told" : "")
-        case .membersChanged(let ids): "has the voters \(ids)"
+        case .membersChanged(let ids): "has the voters \(ids.inBrackets)"
         case .diverged(let position): "holds another state than its master at entry \(position.index)"
         case .storageFailed(let failure, let refused):
             "cannot write: \(failure.words)" + (refused > 0 ? ", \(Words.counted(refused, "client")) told" : "")

@@ -56,7 +56,7 @@ struct ClusterTroubles: Sendable {
     /// Takes out what is over by now, in the order of its end.
     mutating func takeEnded(by now: Instant) -> [ClusterTrouble] {
         take { $0.endsAt.map { $0 <= now } ?? false }.enumerated()
-            .sorted { ($0.element.endsAt!, $0.offset) < ($1.element.endsAt!, $1.offset) }.map(\.element)
+            .sorted { ($0.element.endsAt!, $0.offset) < ($1.element.endsAt!, $1.offset) }.map { $0.element }
     }
 
     /// Takes out what troubles one tracker in one of these ways.

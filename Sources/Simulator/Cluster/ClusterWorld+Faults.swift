@@ -55,7 +55,7 @@ extension ClusterWorld {
 
     /// Only the master dies, and only where nobody else is troubled; it comes back when another one has settled.
     private mutating func killMaster(_ cause: String) {
-        guard let master = seats.firstIndex(where: \.isMaster), mayTrouble(master) else { return }
+        guard let master = seats.firstIndex(where: { $0.isMaster }), mayTrouble(master) else { return }
         die(master, "dies", by: cause, for: .seconds(6))
     }
 
@@ -184,7 +184,7 @@ extension ClusterWorld {
     private mutating func victim() -> Int {
         let (node, isAnyone) = (plan.random.below(nodes.count), !plan.random.oneIn(3))
         if isAnyone { return node }
-        return seats.firstIndex(where: \.isMaster) ?? node
+        return seats.firstIndex(where: { $0.isMaster }) ?? node
     }
 
     /// A disk may be lost while no other is lost, down or behind: what only it held would be gone for good, and that
@@ -227,7 +227,7 @@ extension ClusterWorld {
     /// Commands the master; now and then somebody else, who has to say no.
     private mutating func command(_ command: OperatorCommand) {
         let other = plan.random.below(nodes.count)
-        var node = seats.firstIndex(where: \.isMaster) ?? other
+        var node = seats.firstIndex(where: { $0.isMaster }) ?? other
         if plan.random.oneIn(6) { node = other }
         guard nodes[node].isUp, !nodes[node].isStopping, nodes[node].heldUntil <= now else { return }
         step(node, .commandReceived(command))
@@ -335,7 +335,7 @@ extension ClusterWorld {
             else { continue }
             unanswered.append((place, askedAt))
         }
-        checks.finish(machines: nodes.map(\.machine), unanswered: unanswered, at: now)
+        checks.finish(machines: nodes.map { $0.machine }, unanswered: unanswered, at: now)
         isOver = true
     }
 }

@@ -15,7 +15,7 @@ extension ClusterWorld {
         nodes[node].random = RandomStream(seed, .life, node, nodes[node].life)
         var peek = nodes[node].random
         lives.append((peek.next(), node))
-        do {
+        do throws(RecordDamaged) {
             let machine = try TrackerNode.recovered(
                 from: nodes[node].disk.record, configuration: nodes[node].configuration, secret: secret,
                 random: &nodes[node].random)

@@ -51,7 +51,7 @@ extension ClusterWorld {
         trace.line(now, [.commands], "the operator stops the whole cluster, \(way)")
         switch way {
         case .byOrder:
-            guard let master = seats.firstIndex(where: \.isMaster), nodes[master].isUp else {
+            guard let master = seats.firstIndex(where: { $0.isMaster }), nodes[master].isUp else {
                 return stopAll(.together)
             }
             // The others are told by it.

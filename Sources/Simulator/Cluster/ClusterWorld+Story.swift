@@ -43,7 +43,7 @@ extension ClusterWorld {
             let record = nodes[node].disk.record
             lines.append(("promise", record.promise.map { "epoch \($0.epoch), on its disk" } ?? "none on its disk"))
         }
-        let width = lines.map(\.0.count).max() ?? 0
+        let width = lines.map { $0.0.count }.max() ?? 0
         return [title]
             + lines.map { "  \($0.0)\(String(repeating: " ", count: width - $0.0.count))  \($0.1)" }
     }
@@ -83,7 +83,7 @@ extension ClusterWorld {
         var known: [String] = []
         for node in nodes.indices {
             guard let account = nodes[node].account(at: now, client: { people.person($0) }) else { continue }
-            let own = account.items.filter { $0.title == "book" && $0.text.contains(" of client \(place),") }
+            let own = account.items.filter { $0.title == "book" && $0.text.hasPart(" of client \(place),") }
             known += own.map { "\(trace.names[node]) has \($0.text)" }
         }
         return known.isEmpty ? "no tracker knows of it" : known.joined(separator: "; ")

@@ -197,10 +197,10 @@ struct ClusterWorld: Sendable {
         for place in clients.indices { clients[place].home = tiers[place][0] }
         owesCompleted = Array(repeating: false, count: clients.count)
         let strangerPlaces = clients.count..<(clients.count + options.strangerCount)
-        addresses = clients.map(\.address) + strangerPlaces.map { AddressPlan.client($0, house: $0, isIPv6: false) }
+        addresses = clients.map { $0.address } + strangerPlaces.map { AddressPlan.client($0, house: $0, isIPv6: false) }
         let configurations = options.configurations(profile)
         trace = ClusterTrace(
-            names: TrackerNames(configurations.map(\.id)), clientCount: clients.count, isRecording: isRecording)
+            names: TrackerNames(configurations.map { $0.id }), clientCount: clients.count, isRecording: isRecording)
         members = configurations[0].cluster?.members ?? []
         checks = ClusterChecks(profile: profile, configurations: configurations, clientAddresses: addresses)
         elections = ElectionWatch(configurations[0].cluster)
@@ -224,7 +224,7 @@ struct ClusterWorld: Sendable {
         var random = RandomStream(seed, .clock, number)
         let drift = Int64(random.below(UInt64(2 * options.maxDrift + 1))) - options.maxDrift
         let error = Int64(random.below(UInt64(2 * options.maxWallError + 1))) - options.maxWallError
-        let clock = SimulatedClock(origin: Int64(random.below(1 << 50)), drift: drift, wallError: error)
+        let clock = SimulatedClock(origin: Int64(random.below(UInt64(1) << 50)), drift: drift, wallError: error)
         return SimulatedNode(number: number, configuration: configuration, clock: clock, disk: disk, random: random)
     }
 

@@ -99,7 +99,7 @@ struct Liar: Sendable {
         case 0: 0
         case 1: .max
         case 2: .max - UInt64(random.below(16))
-        case 3: 1 << 63
+        case 3: UInt64(1) << 63
         case 4: NumberBounds.index - UInt64(random.below(3))
         case 5: NumberBounds.roundJump - UInt64(random.below(3))
         case 6: UInt64(UInt32.max) << 32 | UInt64(UInt32.max - 1)

@@ -34,7 +34,7 @@ struct ExplorerPrologue {
     }
 
     private var isDone: Bool {
-        let sights = states.map(\.machine.inspection)
+        let sights = states.map { $0.machine.inspection }
         switch options.start {
         case .formed: return sights.allSatisfy { $0.isWhole && $0.promised == .zero }
         case .led:

@@ -179,7 +179,7 @@ extension LocalRun {
             case .announce(let announce):
                 text += "; answers request \(answer.id): \(announce.counts.leechers) peers"
             case .scrape(let counts):
-                text += "; answers request \(answer.id): \(counts.map { String($0.leechers) }) peers"
+                text += "; answers request \(answer.id): \(counts.map { "\"\($0.leechers)\"" }.inBrackets) peers"
             case .failure(let refusal): text += "; answers request \(answer.id): \(refusal)"
             }
         }
@@ -252,7 +252,7 @@ extension LocalRun {
         state.lives += 1
         let node = Int(state.machine.configuration.id) - 1
         var random = RandomStream(seed: UInt64(node + 1), stream: UInt64(state.lives))
-        do {
+        do throws(RecordDamaged) {
             state.machine = try TrackerNode.recovered(
                 from: state.record, configuration: options.configuration(node), random: &random)
         } catch {

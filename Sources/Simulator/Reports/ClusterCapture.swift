@@ -27,7 +27,7 @@ extension ClusterResult {
                 datagram < datagrams.count ? datagrams[datagram].time : nil,
                 letter < history.letters.count ? history.letters[letter].time : nil,
             ]
-            guard let time = next.compactMap(\.self).min() else { return capture }
+            guard let time = next.compactMap({ $0 }).min() else { return capture }
             if next[0] == time {
                 capture.append(steps[step])
                 step += 1
@@ -39,7 +39,7 @@ extension ClusterResult {
                 let sent = history.letters[letter]
                 // What its sender did in the same step.
                 while beside < steps.count, steps[beside].time < time { beside += 1 }
-                let own = steps[beside...].prefix { $0.time == time }.filter { $0.node == sent.from }.map(\.text)
+                let own = steps[beside...].prefix { $0.time == time }.filter { $0.node == sent.from }.map { $0.text }
                 let comment = (own + [fates.text(of: letter)]).joined(separator: "; ")
                 capture.append(sent, &sequences[sent.from], comment: comment)
                 letter += 1

@@ -62,8 +62,8 @@ public struct ClusterRun: Sendable, Hashable {
         self.seconds = seconds
     }
 
-    public static var profileNames: [String] { ClusterProfile.allCases.map(\.rawValue) }
-    public static var groundNames: [String] { ClusterGround.allCases.map(\.rawValue) }
+    public static var profileNames: [String] { ClusterProfile.allCases.map { $0.rawValue } }
+    public static var groundNames: [String] { ClusterGround.allCases.map { $0.rawValue } }
 
     /// - Parameters:
     ///   - profileName: one of `profileNames`; another one counts as none.
@@ -111,13 +111,13 @@ public struct ClusterRun: Sendable, Hashable {
         if let clients { words.append("--clients \(clients)") }
         func list(_ name: String, _ items: [some CustomStringConvertible]?) {
             guard let items else { return }
-            words.append("\(name) \(items.isEmpty ? "none" : items.map(\.description).joined(separator: ","))")
+            words.append("\(name) \(items.isEmpty ? "none" : items.map { $0.description }.joined(separator: ","))")
         }
         list("--only-trackers", onlyTrackers)
         list("--only-clients", onlyClients)
         list("--faults", faults)
         list("--strikes", strikes)
-        if !without.isEmpty { list("--without", without.map(\.rawValue)) }
+        if !without.isEmpty { list("--without", without.map { $0.rawValue }) }
         return words.joined(separator: " ")
     }
 
@@ -126,7 +126,7 @@ public struct ClusterRun: Sendable, Hashable {
     /// - Parameter least: the least number that there is.
     public static func numbers(_ text: String, from least: Int = 1) -> [Int]? {
         guard let all = items(text, { part in Int(part).flatMap { $0 >= least ? $0 : nil } }) else { return nil }
-        return all.enumerated().filter { !all[..<$0.offset].contains($0.element) }.map(\.element).sorted()
+        return all.enumerated().filter { !all[..<$0.offset].contains($0.element) }.map { $0.element }.sorted()
     }
 
     /// Reads `3,17/4`, or `none`.
@@ -179,9 +179,9 @@ extension ClusterOptions {
         perMille(network.lossPerMille, "datagrams lost")
         perMille(disk.failPerMille, "writes failing")
         let kinds = faults.meanGap == nil ? [] : faults.kinds.map { "\($0)" }
-        words += ClusterOptions.summary("faults", kinds, faults.onlyFaults?.map(\.description))
+        words += ClusterOptions.summary("faults", kinds, faults.onlyFaults?.map { $0.description })
         let moments = ClusterMoment.allCases.filter { faults.struckOneIn[$0.rawValue] > 0 }.map { "\($0)" }
-        words += ClusterOptions.summary("strikes at", moments, faults.onlyStrikes?.map(\.description))
+        words += ClusterOptions.summary("strikes at", moments, faults.onlyStrikes?.map { $0.description })
         return words.joined(separator: ", ")
     }
 

@@ -72,16 +72,16 @@ public struct ClusterShrinker: Sendable {
 
     /// Leaves out as much of a list as can be.
     private mutating func shrink<Item>(
-        _ list: WritableKeyPath<ClusterRun, [Item]?>, _ items: [Item], atLeast floor: Int
+        _ items: [Item], atLeast floor: Int, setting: (inout ClusterRun, [Item]) -> Void
     ) {
         let base = run
         let kept = shrinker.fewest(items) { [isStillFailing, invariant] items in
             guard items.count >= floor else { return false }
             var run = base
-            run[keyPath: list] = items
+            setting(&run, items)
             return isStillFailing(run, invariant)
         }
-        if kept.count < items.count { run[keyPath: list] = kept }
+        if kept.count < items.count { setting(&run, kept) }
     }
 
     private mutating func shrinkNoise() {
@@ -97,14 +97,15 @@ public struct ClusterShrinker: Sendable {
     private mutating func shrinkPeople() {
         let options = scenario(run).options
         // A cluster without trackers has no master either; that is no failure.
-        shrink(\.onlyTrackers, run.onlyTrackers ?? (0..<options.nodeCount).map { $0 + 1 }, atLeast: 1)
+        let trackers = run.onlyTrackers ?? (0..<options.nodeCount).map { $0 + 1 }
+        shrink(trackers, atLeast: 1) { $0.onlyTrackers = $1 }
         let clients = (0..<options.clientCount + options.scraperCount).filter(options.hasClient)
-        shrink(\.onlyClients, clients, atLeast: 0)
+        shrink(clients, atLeast: 0) { $0.onlyClients = $1 }
     }
 
     private mutating func shrinkFaults() {
-        shrink(\.faults, run.faults ?? [], atLeast: 0)
-        shrink(\.strikes, run.strikes ?? [], atLeast: 0)
+        shrink(run.faults ?? [], atLeast: 0) { $0.faults = $1 }
+        shrink(run.strikes ?? [], atLeast: 0) { $0.strikes = $1 }
     }
 
     /// Makes each fault that is left as short and as weak as it can be.

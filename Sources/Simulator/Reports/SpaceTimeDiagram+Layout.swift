@@ -82,9 +82,9 @@ struct DiagramLayout {
     var height: Double { bottom + 40 + DiagramLayout.footHeight * Double(foot.count) + (foot.isEmpty ? 0 : 8) }
 
     init(_ diagram: SpaceTimeDiagram) {
-        var all = diagram.changes.map(\.time) + diagram.marks.map(\.time) + diagram.arrows.map(\.sentAt)
-        all += diagram.arrows.compactMap(\.receivedAt)
-        all += diagram.spans.map(\.from) + diagram.spans.compactMap(\.until)
+        var all = diagram.changes.map { $0.time } + diagram.marks.map { $0.time } + diagram.arrows.map { $0.sentAt }
+        all += diagram.arrows.compactMap { $0.receivedAt }
+        all += diagram.spans.map { $0.from } + diagram.spans.compactMap { $0.until }
         all.sort()
         var times: [Instant] = []
         var heights: [Double] = []

@@ -179,7 +179,7 @@ public struct SpaceTimeDiagram: Sendable, Hashable {
         for change in changes where change.time < start { last[change.lane] = change }
         changes.removeAll { $0.time < start || $0.time > end }
         changes.insert(
-            contentsOf: last.compactMap(\.self).map { Change(start, lane: $0.lane, $0.condition) }, at: 0)
+            contentsOf: last.compactMap { $0 }.map { Change(start, lane: $0.lane, $0.condition) }, at: 0)
         if all > maxArrows {
             let notice = "the last \(maxArrows) of \(all) messages, from \(Figure.seconds(start)) s on"
             caption = caption.isEmpty ? notice : "\(caption); \(notice)"

@@ -75,9 +75,9 @@ public struct SweepTally: Sendable {
     }
 }
 
-/// What a sweep tells programs; the keys are part of the command's interface.
-public struct SweepReport: Sendable, Hashable, Codable {
-    public struct Failure: Sendable, Hashable, Codable {
+/// What a sweep tells programs.
+public struct SweepReport: Sendable, Hashable {
+    public struct Failure: Sendable, Hashable {
         /// Seeds take all 64 bits; programs that keep numbers in floating point need them below 2^53.
         public var seed: UInt64
         public var invariant: String
@@ -90,15 +90,6 @@ public struct SweepReport: Sendable, Hashable, Codable {
     public var events: Int
     /// Sixteen hexadecimal digits.
     public var traceHash: String
-
-    private enum CodingKeys: String, CodingKey {
-        case scenarios
-        case failures
-        case simulatedSeconds = "simulated_seconds"
-        case wallSeconds = "wall_seconds"
-        case events
-        case traceHash = "trace_hash"
-    }
 
     public init(_ tally: SweepTally, wallSeconds: Double) {
         scenarios = tally.scenarios

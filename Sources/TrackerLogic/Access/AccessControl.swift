@@ -90,7 +90,7 @@ public struct AccessControl: Sendable {
     /// The rules in force, in an order that means nothing.
     var rules: AccessRules {
         AccessRules(
-            mode: mode, infoHashes: infoHashes.records.map(\.infoHash), users: usersByName.records.map(\.user))
+            mode: mode, infoHashes: infoHashes.records.map { $0.infoHash }, users: usersByName.records.map { $0.user })
     }
 
     /// The updates that turn the rules in force into those wanted, in such an order that no client is refused on the

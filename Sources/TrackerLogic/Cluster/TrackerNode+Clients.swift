@@ -38,7 +38,7 @@ extension TrackerNode {
             remote: datagram.remote, local: datagram.local, transactionID: TransactionID(0), socket: datagram.socket,
             numWant: 0, ordinal: 0)
         let kind: BookedRequest.Kind
-        do {
+        do throws(TrackerRequestError) {
             switch try TrackerRequest(bytes.span.bytes) {
             case .connect(let transactionID):
                 kind = .connect

@@ -101,7 +101,7 @@ extension TrackerNode {
     /// Whether a quorum of the voters, as they are now, has promised to follow.
     @inline(__always)
     var isElected: Bool {
-        electorate.isQuorum(candidate.answers.lazy.map(\.life.id))
+        electorate.isQuorum(candidate.answers.lazy.map { $0.life.id })
             || has(.electedByMinority) && candidate.answers.count * 2 + 1 >= electorate.voters.count
     }
 

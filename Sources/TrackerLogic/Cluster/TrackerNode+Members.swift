@@ -30,7 +30,7 @@ extension TrackerNode {
             guard members.count > 1 else { return .failure(Impossible("the last member stays")) }
             members.removeAll { $0 == removed }
             guard Electorate(voters: members).isQuorum(inStep) else {
-                return .failure(Impossible("too few of the members that remain, \(members), are in step"))
+                return .failure(Impossible("too few of the members that remain, \(members.inBrackets), are in step"))
             }
             updates.append(.setMembers(members))
         }

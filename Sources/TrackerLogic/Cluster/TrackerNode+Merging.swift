@@ -133,7 +133,8 @@ extension TrackerNode {
         let (limits, table) = (configuration.limits, state.table)
         let sides = neighbours.all.count + 1
         func isFull(_ count: Int, _ limit: Int) -> Bool {
-            count >= (min(limit, 1 << 40) + 2 * limits.updatesPerEntry) * sides
+            let most = min(Int64(limit), Int64(1) << 40) + 2 * Int64(limits.updatesPerEntry)
+            return Int64(count) >= most * Int64(sides)
         }
         switch update {
         case .mergePeer(let peer):

@@ -210,7 +210,7 @@ extension TrackerNode {
         case .master: isDone = !handover.isUnderWay && proposer.isIdle && gathering.isEmpty
         default: isDone = router.book.isEmpty && !log.isWriting
         }
-        if departure.stopsAll, neighbours.all.contains(where: \.isUp) { isDone = false }
+        if departure.stopsAll, neighbours.all.contains(where: { $0.isUp }) { isDone = false }
         // Not in the step that answers the last of them.
         guard isDone || due <= now.monotonic, effects.replies.isEmpty else { return }
         if phase == .master { stepDown(.stopping, now, &effects) }

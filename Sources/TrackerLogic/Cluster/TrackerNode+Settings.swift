@@ -89,7 +89,7 @@ extension TrackerNode {
         // Where only they differ, a HELLO decides whether that matters.
         if differing.isEmpty, settings.members != self.settings.members { return false }
         let isNews = note(message.sender, differsIn: differing, now, &effects)
-        guard differing.contains(where: \.isBinding) else { return false }
+        guard differing.contains(where: { $0.isBinding }) else { return false }
         if isNews, let place = neighbours.place(of: message.sender.id),
             neighbours[place].life == message.sender, neighbours[place].isUp
         {

@@ -11,7 +11,7 @@ extension TrackerNode {
         departure.leave(by: now.monotonic + policy.detectionTime * 2)
         guard phase == .master, !departure.stopsAll else { return }
         let order = policy.election.order(
-            neighbours.all.filter(mayTakeOver).map(\.life.id), after: admission.id)
+            neighbours.all.filter(mayTakeOver).map { $0.life.id }, after: admission.id)
         if let heir = order.first, let place = neighbours.place(of: heir) {
             beginHandover(to: neighbours[place].life, now)
         }
@@ -67,7 +67,7 @@ extension TrackerNode {
 
     /// Begins without swarms where all that have elected this master have left in good order.
     mutating func beginEmptyWhenAllHadLeft(_ voters: [VoterPromise]) {
-        let hadLeft = has(.emptiedByOne) ? departure.wasInOrder : voters.allSatisfy(\.answer.leftInOrder)
+        let hadLeft = has(.emptiedByOne) ? departure.wasInOrder : voters.allSatisfy { $0.answer.leftInOrder }
         let beginsEmpty = hadLeft && !voters.isEmpty && !configuration.keepsSwarms
         departure.begin(empty: beginsEmpty)
         guard beginsEmpty else { return departure.forget() }

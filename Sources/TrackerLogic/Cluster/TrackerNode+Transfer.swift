@@ -15,7 +15,7 @@ extension TrackerNode {
             makeWay(for: sender, neighbour.epoch, now, &effects)
         }
         if phase == .following, office.following?.isInstalled != true { _ = keepsVote() }
-        guard Int(number) < state.chunkCount else {
+        guard number < state.chunkCount else {
             // There are no more.
             return send(.chunk(number: number, index: state.index, bytes: []), to: sender, &effects)
         }
@@ -96,29 +96,8 @@ extension TrackerNode {
     /// Everything is here: one state out of chunks of several indices and the log behind them.
     private mutating func buildState(_ now: ClockReading, _ effects: inout Effects) {
         let fetched = transfer
-        var fresh = emptyState
         var tail: [LoggedEntry] = []
-        do {
-            guard fetched.isOfOneHistory || has(.transferMixed) || has(.transferWithoutTail) else {
-                throw EntryDamaged()
-            }
-            for case let chunk? in fetched.chunks {
-                try fresh.restore(has(.transferMixed) && chunk.number == 1 && state.index > 0 ? state.chunk(1) : chunk)
-            }
-            for bytes in fetched.tail {
-                let entry = try LoggedEntry(bytes)
-                tail.append(entry)
-                fresh.begin(entry.header, chain: entry.chain)
-                if isGroup, let tickets = try? Tickets(bytes, entry.header) { fresh.note(tickets) }
-                var cursor = UpdateCursor(entry.header)
-                while let update = try cursor.next(bytes) {
-                    let chunk = fresh.chunk(of: update)
-                    guard chunk < fetched.chunks.count else { throw EntryDamaged() }
-                    let isNew = entry.header.index > fetched.heldThrough(chunk)
-                    if isNew || has(.chunkAppliedTwice) { fresh.apply(update) }
-                }
-            }
-        } catch {
+        guard let fresh = assembled(fetched, &tail) else {
             // Something in it was damaged on its way: all anew.
             office.welcomeIsVoid()
             return transfer.cancel()
@@ -136,6 +115,40 @@ extension TrackerNode {
         snapshotter.restart(now: now.monotonic)
         writeEverything(&effects)
         fetch(now, &effects)
+    }
+
+    /// The state that chunks and entries come to.
+    ///
+    /// - Parameter tail: gets the entries, appended.
+    /// - Returns: nil where some of it is damaged, or not of one history.
+    private func assembled(_ fetched: StateTransfer, _ tail: inout [LoggedEntry]) -> ReplicatedState? {
+        guard fetched.isOfOneHistory || has(.transferMixed) || has(.transferWithoutTail) else { return nil }
+        var fresh = emptyState
+        do throws(ChunkDamaged) {
+            for case let chunk? in fetched.chunks {
+                try fresh.restore(has(.transferMixed) && chunk.number == 1 && state.index > 0 ? state.chunk(1) : chunk)
+            }
+        } catch {
+            return nil
+        }
+        do throws(EntryDamaged) {
+            for bytes in fetched.tail {
+                let entry = try LoggedEntry(bytes)
+                tail.append(entry)
+                fresh.begin(entry.header, chain: entry.chain)
+                if isGroup, let tickets = try? Tickets(bytes, entry.header) { fresh.note(tickets) }
+                var cursor = UpdateCursor(entry.header)
+                while let update = try cursor.next(bytes) {
+                    let chunk = fresh.chunk(of: update)
+                    guard chunk < fetched.chunks.count else { throw EntryDamaged() }
+                    let isNew = entry.header.index > fetched.heldThrough(chunk)
+                    if isNew || has(.chunkAppliedTwice) { fresh.apply(update) }
+                }
+            }
+        } catch {
+            return nil
+        }
+        return fresh
     }
 
     /// Writes all of the state in the place of what the record held.

@@ -35,7 +35,7 @@ public struct UnlikeTracker: Sendable, Hashable {
     }
 
     /// Whether it may not take part.
-    public var isShutOut: Bool { settings.contains(where: \.isBinding) }
+    public var isShutOut: Bool { settings.contains(where: { $0.isBinding }) }
 }
 
 struct Reports: Sendable, Equatable {

@@ -93,7 +93,7 @@ package struct StateTransfer: Sendable, Equatable {
     ///
     /// - Returns: whether it is one that was missing, from the source, and sound.
     package mutating func chunkReceived(_ chunk: SnapshotChunk, from sender: Life) -> Bool {
-        guard source == sender, !chunk.bytes.isEmpty, chunk.isSound, Int(chunk.number) < chunks.count,
+        guard source == sender, !chunk.bytes.isEmpty, chunk.isSound, chunk.number < chunks.count,
             chunks[Int(chunk.number)] == nil
         else { return false }
         chunks[Int(chunk.number)] = chunk

@@ -218,7 +218,7 @@ extension TrackerNode {
             [admission.id]
             + neighbours.all.filter { other in
                 other.isUp && other.suspectedAt.map { now - $0 < policy.detectionTime } ?? false
-            }.map(\.life.id)
+            }.map { $0.life.id }
         let missing = voters.filter { suspecters.contains($0) }
         let what = "follows nobody: suspects since \(when(since))"
         if !mayVote { return "\(what), and may not stand: \(promise.isWhole ? "it has no vote" : "it is not whole")" }

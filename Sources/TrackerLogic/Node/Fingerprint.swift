@@ -139,7 +139,7 @@ extension TrackerNode {
                 print.absorb(ballots.isOutOfReach)
             }
         }
-        proposer.absorb(into: &print, voters: neighbours.all.map(\.life.id) + [admission.id])
+        proposer.absorb(into: &print, voters: neighbours.all.map { $0.life.id } + [admission.id])
     }
 
     private func absorbLog(_ print: inout Fingerprint) {
@@ -256,7 +256,7 @@ extension TrackerNode {
             return print.absorb(reads.round)
         }
         print.absorb(reads.round)
-        let others = neighbours.all.map(\.life.id)
+        let others = neighbours.all.map { $0.life.id }
         for id in others + [admission.id] {
             var reads = self.reads
             for read in reads.take(Electorate(voters: [id])) {

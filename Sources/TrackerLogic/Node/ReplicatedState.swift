@@ -114,10 +114,10 @@ public struct ReplicatedState: Sendable {
             changed[place.shard + 1] = true
             return .announced(place)
         case .expire(let shard, let seenBefore, let emptyBefore):
-            if Int(shard) + 1 < changed.count { changed[Int(shard) + 1] = true }
+            if shard < changed.count - 1 { changed[Int(shard) + 1] = true }
             return .expired(peers: table.expire(shard: shard, seenBefore: seenBefore, emptyBefore: emptyBefore))
         case .emptyShard(let shard):
-            if Int(shard) + 1 < changed.count { changed[Int(shard) + 1] = true }
+            if shard < changed.count - 1 { changed[Int(shard) + 1] = true }
             return .expired(peers: table.empty(shard: shard))
         case .registerTorrent(let infoHash, let byteCount, let name):
             let name = String(decoding: name, as: UTF8.self)
@@ -180,7 +180,7 @@ public struct ReplicatedState: Sendable {
         switch update {
         case .announceIPv4(let announce): Int(table.shard(of: announce.infoHash)) + 1
         case .announceIPv6(let announce): Int(table.shard(of: announce.infoHash)) + 1
-        case .expire(let shard, _, _), .emptyShard(let shard): Int(shard) + 1
+        case .expire(let shard, _, _), .emptyShard(let shard): Int(clamping: UInt64(shard) + 1)
         case .registerTorrent, .unregisterTorrent, .setAccessMode, .listInfoHash, .unlistInfoHash, .putUser,
             .removeUser, .setMembers, .setInterval:
             0
@@ -221,7 +221,7 @@ public struct ReplicatedState: Sendable {
 
     /// Puts a chunk back into a state that does not have it yet.
     public mutating func restore(_ chunk: SnapshotChunk) throws(ChunkDamaged) {
-        guard Int(chunk.number) < changed.count else { throw ChunkDamaged(number: chunk.number) }
+        guard chunk.number < changed.count else { throw ChunkDamaged(number: chunk.number) }
         if chunk.number == 0 {
             let image = try chunk.registry()
             access.setMode(image.access.mode)

@@ -35,7 +35,7 @@ extension TrackerNode {
             guard rules.users.count <= limits.users else {
                 return decline("there are more than \(limits.users) users", &effects)
             }
-            commands.removeAll(where: \.isAboutAccess)
+            commands.removeAll(where: { $0.isAboutAccess })
             if let commandUnderWay, commandUnderWay.isAboutAccess {
                 self.commandUnderWay = nil
                 backlog = []
@@ -51,7 +51,9 @@ extension TrackerNode {
     var hasCommands: Bool { commandUnderWay != nil || !commands.isEmpty }
 
     /// Whether access rules are on their way into force.
-    var isAccessChanging: Bool { commandUnderWay?.isAboutAccess == true || commands.contains(where: \.isAboutAccess) }
+    var isAccessChanging: Bool {
+        commandUnderWay?.isAboutAccess == true || commands.contains(where: { $0.isAboutAccess })
+    }
 
     /// Whether a command has to see everything applied before the next entry is made.
     var isCommandDue: Bool { backlog.isEmpty && (commandUnderWay != nil || !commands.isEmpty) }

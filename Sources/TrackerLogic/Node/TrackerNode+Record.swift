@@ -78,7 +78,7 @@ extension TrackerNode {
             log.restored(through: state.index)
             return log.restorePending(last)
         }
-        do {
+        do throws(EntryDamaged) {
             try apply(restored: last)
             log.restored(through: state.index)
         } catch {

@@ -12,7 +12,7 @@ extension TrackerNode {
         var cursor = UpdateCursor(proposal.header)
         var ordinal: UInt32 = 0
         var next = 0
-        do {
+        do throws(EntryDamaged) {
             while let update = try cursor.next(proposal.bytes) {
                 let outcome = state.apply(update)
                 count(outcome)

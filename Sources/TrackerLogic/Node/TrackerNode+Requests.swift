@@ -31,7 +31,7 @@ extension TrackerNode {
             counters.ignored += 1
             return
         }
-        do {
+        do throws(TrackerRequestError) {
             switch try TrackerRequest(bytes) {
             case .connect(let transactionID):
                 connect(transactionID, datagram, now, &effects)

@@ -61,8 +61,8 @@ struct LargeSwarm<Endpoint: CompactEndpoint>: Sendable {
         guard left != right else { return }
         let leftHash = LargeSwarm.hash(endpoints[left], key)
         let rightHash = LargeSwarm.hash(endpoints[right], key)
-        // By way of a slot that no peer has, so that the two are never mistaken for each other.
-        let nowhere = Int(UInt32.max - 1)
+        // By way of a slot that no peer has, so that the two are never mistaken for each other. `Int` may have 32 bits.
+        let nowhere = Int(Int32.max)
         index.move(leftHash, from: left, to: nowhere)
         index.move(rightHash, from: right, to: left)
         index.move(leftHash, from: nowhere, to: right)

@@ -130,16 +130,16 @@ extension SnapshotChunk {
     var chain: UInt64 { bytes.span.bytes.u64(at: 22) }
 
     /// The swarms of a chunk other than 0.
-    public func swarms() throws(ChunkDamaged) -> [SwarmImage] { try shard().swarms.map(\.image) }
+    public func swarms() throws(ChunkDamaged) -> [SwarmImage] { try shard().swarms.map { $0.image } }
 
     /// All that a chunk other than 0 says.
     func shard() throws(ChunkDamaged) -> ShardImage {
         var reader = try SnapshotCodec.open(self, mark: SnapshotCodec.swarmsMark)
-        do {
+        do throws(OutOfBytes) {
             var shard = ShardImage()
             for _ in 0..<(try reader.u32()) { shard.swarms.append(try SnapshotChunk.swarm(&reader)) }
             for _ in 0..<(try reader.u32()) {
-                let place = Int(try reader.u32())
+                let place = Int(clamping: try reader.u32())
                 guard place < shard.swarms.count else { throw OutOfBytes() }
                 shard.swarms[place].counts.append(
                     CompletedCount(
@@ -243,7 +243,7 @@ extension SnapshotChunk {
     /// The registry of chunk 0.
     public func registry() throws(ChunkDamaged) -> RegistryImage {
         var reader = try SnapshotCodec.open(self, mark: SnapshotCodec.registryMark)
-        do {
+        do throws(OutOfBytes) {
             return try RegistryImage(&reader)
         } catch {
             throw ChunkDamaged(number: number)

@@ -35,7 +35,7 @@ struct Tombstones: Sendable {
         var port: UInt16
 
         var place: UInt32 { UInt32(truncatingIfNeeded: hash &>> 32) }
-        var fingerprint: UInt64 { folded(hash ^ 0x5851_F42D_4C95_7F2D, UInt64(time) | 1 << 32) }
+        var fingerprint: UInt64 { folded(hash ^ 0x5851_F42D_4C95_7F2D, UInt64(time) | UInt64(1) << 32) }
         var tombstone: Tombstone {
             Tombstone(
                 infoHash: infoHash, address: SocketAddress(high: high, low: low, port: port), time: time)
@@ -66,7 +66,7 @@ struct Tombstones: Sendable {
     var oldest: UInt32? { heap.first?.time }
 
     /// In an order that means nothing.
-    var all: [Tombstone] { heap.map(\.tombstone) }
+    var all: [Tombstone] { heap.map { $0.tombstone } }
 
     /// - Parameter torrent: the hash of the info hash, under the table's key.
     private static func hash(_ torrent: UInt64, _ address: SocketAddress, key: UInt64) -> UInt64 {

@@ -162,7 +162,7 @@ public struct BencodeNode: Sendable {
         case .bytes:
             return .bytes(Array(document.bytes[Int(token.contentStart)..<Int(token.end)]))
         case .list:
-            return .list(elements.map { elements in elements.map(\.value) } ?? [])
+            return .list(elements.map { elements in elements.map { $0.value } } ?? [])
         case .dictionary:
             return .dictionary(
                 entries.map { entries in entries.map { BencodeValue.Entry(Array($0.key), $0.value.value) } } ?? [])

@@ -56,7 +56,7 @@ extension BusBody {
         repeat {
             guard end - offset >= itemOverhead else { throw OutOfBytes() }
             let destination = bytes.u64(at: offset)
-            let count = Int(bytes.u32(at: offset + 8))
+            let count = Int(clamping: bytes.u32(at: offset + 8))
             offset += itemOverhead
             guard end - offset >= count else { throw OutOfBytes() }
             items.append(BusItem(destination: destination, range: offset..<offset + count))

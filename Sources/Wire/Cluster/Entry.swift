@@ -120,7 +120,7 @@ public struct EntryHeader: Sendable, Hashable {
         updateCount = span.u32(at: 24)
         ticketsOffset = span.u32(at: 28)
         previous = span.u64(at: 32)
-        guard Int(ticketsOffset) >= EntryHeader.byteCount, Int(ticketsOffset) <= bytes.count,
+        guard ticketsOffset >= EntryHeader.byteCount, ticketsOffset <= bytes.count,
             (1...NumberBounds.index).contains(index), epoch.round <= NumberBounds.round,
             attempt <= NumberBounds.attempt, (0...NumberBounds.time).contains(time.milliseconds)
         else {

@@ -16,27 +16,27 @@ struct MessageReader {
     // MARK: - Numbers and strings
 
     mutating func u8() throws(ClusterMessageError) -> UInt8 {
-        do { return try bytes.u8() } catch { throw .damaged }
+        do throws(OutOfBytes) { return try bytes.u8() } catch { throw .damaged }
     }
 
     mutating func u16() throws(ClusterMessageError) -> UInt16 {
-        do { return try bytes.u16() } catch { throw .damaged }
+        do throws(OutOfBytes) { return try bytes.u16() } catch { throw .damaged }
     }
 
     mutating func u32() throws(ClusterMessageError) -> UInt32 {
-        do { return try bytes.u32() } catch { throw .damaged }
+        do throws(OutOfBytes) { return try bytes.u32() } catch { throw .damaged }
     }
 
     mutating func u64() throws(ClusterMessageError) -> UInt64 {
-        do { return try bytes.u64() } catch { throw .damaged }
+        do throws(OutOfBytes) { return try bytes.u64() } catch { throw .damaged }
     }
 
     mutating func bytes20() throws(ClusterMessageError) -> Bytes20 {
-        do { return try bytes.bytes20() } catch { throw .damaged }
+        do throws(OutOfBytes) { return try bytes.bytes20() } catch { throw .damaged }
     }
 
     mutating func address() throws(ClusterMessageError) -> SocketAddress {
-        do { return try bytes.address() } catch { throw .damaged }
+        do throws(OutOfBytes) { return try bytes.address() } catch { throw .damaged }
     }
 
     mutating func flag() throws(ClusterMessageError) -> Bool {
@@ -55,14 +55,14 @@ struct MessageReader {
 
     /// Bytes behind their 16-bit length.
     mutating func counted() throws(ClusterMessageError) -> [UInt8] {
-        do { return Array(try bytes.counted()) } catch { throw .damaged }
+        do throws(OutOfBytes) { return Array(try bytes.counted()) } catch { throw .damaged }
     }
 
     /// Bytes behind their 32-bit length.
     mutating func long(atMost limit: Int) throws(ClusterMessageError) -> [UInt8] {
-        let count = Int(try u32())
+        let count = Int(clamping: try u32())
         guard count <= limit else { throw .damaged }
-        do { return Array(try bytes.take(count)) } catch { throw .damaged }
+        do throws(OutOfBytes) { return Array(try bytes.take(count)) } catch { throw .damaged }
     }
 
     mutating func entry() throws(ClusterMessageError) -> [UInt8] {

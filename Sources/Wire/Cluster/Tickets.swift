@@ -87,12 +87,12 @@ public struct Tickets: Sendable, Hashable {
         let start = Int(header.ticketsOffset)
         guard start < bytes.count else { return }
         var reader = ByteReader(bytes, from: start)
-        do {
+        do throws(OutOfBytes) {
             for _ in 0..<(try reader.u8()) {
                 lives.append(Life(id: try reader.u32(), incarnation: try reader.u64()))
             }
             let (count, rest) = (bytes.count - reader.offset).quotientAndRemainder(dividingBy: Tickets.ticketByteCount)
-            guard rest == 0 else { throw EntryDamaged() }
+            guard rest == 0 else { throw OutOfBytes() }
             tickets.reserveCapacity(count)
             var last: UInt32?
             for _ in 0..<count {
@@ -100,7 +100,7 @@ public struct Tickets: Sendable, Hashable {
                 guard Int(ticket.life) < lives.count,
                     ticket.ordinal < header.updateCount || header.updateCount == 0,
                     last.map({ $0 < ticket.ordinal }) ?? true
-                else { throw EntryDamaged() }
+                else { throw OutOfBytes() }
                 last = ticket.ordinal
                 tickets.append(ticket)
             }

@@ -230,9 +230,9 @@ public struct UpdateCursor: Sendable {
         case .expire, .registerTorrent, .unregisterTorrent, .setAccessMode, .listInfoHash, .unlistInfoHash, .putUser,
             .removeUser, .setMembers, .mergePeer, .mergeStop, .mergeCompleted, .setInterval, .emptyShard:
             var reader = ByteReader(bytes, from: offset + 1)
-            do {
+            do throws(OutOfBytes) {
                 let update = try UpdateCursor.rare(kind, &reader)
-                guard reader.offset <= end else { throw EntryDamaged() }
+                guard reader.offset <= end else { throw OutOfBytes() }
                 offset = reader.offset
                 return update
             } catch {

@@ -47,7 +47,7 @@ public struct HTTPFailure: Sendable, Hashable {
     /// Reads an answer up to where it turns out to be a dictionary that is no refusal.
     static func root(_ bytes: [UInt8]) throws(HTTPReplyError) -> BencodeNode {
         let root: BencodeNode
-        do {
+        do throws(BencodeError) {
             root = try BencodeDocument(bytes, strictness: .lenient, limits: .message).root
         } catch {
             throw .notBencoded(error)

@@ -56,7 +56,7 @@ public struct Metainfo: Sendable, Hashable {
     /// - SeeAlso: BEP 3, 12, 19, 27, 47, 52.
     public init(decoding bytes: [UInt8], strictness: BencodeStrictness = .lenient) throws(MetainfoError) {
         let document: BencodeDocument
-        do {
+        do throws(BencodeError) {
             document = try BencodeDocument(bytes, strictness: strictness, limits: .metainfo)
         } catch {
             throw MetainfoError(.notBencoded(error), key: "")

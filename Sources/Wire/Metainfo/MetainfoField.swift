@@ -62,7 +62,7 @@ struct MetainfoField {
 
     /// A name that must be safe to have in a path.
     func component(_ bytes: ArraySlice<UInt8>) throws(MetainfoError) -> PathComponent {
-        do {
+        do throws(PathComponent.Refusal) {
             return try PathComponent(bytes)
         } catch {
             throw self.error(.badName(error))

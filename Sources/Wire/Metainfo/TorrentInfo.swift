@@ -52,7 +52,10 @@ public struct TorrentInfo: Sendable, Hashable {
     /// Directories inside one another, with the file; real torrents stay below 20.
     public static let maxPathDepth = 64
     /// 2⁵⁰ bytes: twice a million pieces (the most that `BencodeLimits.metainfo` holds) of `maxPieceLength`.
-    public static let maxTotalLength = 1 << 50
+    ///
+    /// Where `Int` has 32 bits, 1.5 GiB: as here, a multiple of every piece length.
+    public static let maxTotalLength = Int(
+        min(Int64(1) << 50, Int64(Int.max / maxPieceLength * maxPieceLength)))
 
     public enum Version: Sendable, Hashable {
         /// BEP 3 only.
@@ -103,7 +106,7 @@ public struct TorrentInfo: Sendable, Hashable {
     /// - SeeAlso: BEP 3, BEP 27, BEP 47, BEP 52.
     public init(decoding infoBytes: [UInt8], strictness: BencodeStrictness = .lenient) throws(MetainfoError) {
         let document: BencodeDocument
-        do {
+        do throws(BencodeError) {
             document = try BencodeDocument(infoBytes, strictness: strictness, limits: .metainfo)
         } catch {
             throw MetainfoError(.notBencoded(error), key: "info")

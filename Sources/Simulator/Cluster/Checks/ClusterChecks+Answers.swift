@@ -75,7 +75,8 @@ extension ClusterChecks {
         }
         violate(
             .silentUnlessServing, at: step.time,
-            "\(name(step.node)) replies as master, and of the members \(members) has heard only \(heard) lately")
+            "\(name(step.node)) replies as master, and of the members \(members.inBrackets) has heard only "
+                + "\(heard.inBrackets) lately")
     }
 
     private mutating func heardLately(
@@ -119,7 +120,7 @@ extension ClusterChecks {
             return violate(
                 .answeredOnce, at: step.time, "\(name(step.node)) answers an announce of client \(client) \(why)")
         }
-        let requests = asked.map(\.request)
+        let requests = asked.map { $0.request }
         let configuration = nodes[step.node].configuration
         let found = candidates.first {
             AnnounceFault.find(
@@ -128,8 +129,8 @@ extension ClusterChecks {
         }
         let witness = nodes[step.node].witnesses[found ?? first]
         nodes[step.node].witnesses[found ?? first].isAnswered = true
-        noteAnswer(witness, client, asked.map(\.place), step)
-        checkProof(requests.map(\.connectionID), client, step)
+        noteAnswer(witness, client, asked.map { $0.place }, step)
+        checkProof(requests.map { $0.connectionID }, client, step)
         let told = reply.bytes.count >= 20 ? reply.bytes.span.bytes.u32(at: 8) : 0
         ledger.answered(
             witness.announced, client: client, index: witness.place.index, told: told, time: witness.time,

@@ -29,7 +29,9 @@ extension ClusterChecks {
             violate(.statesAgree, at: time, "\(name(node)): \(difference)")
         }
         if isUpToDate, !state.members.isEmpty, state.members != members {
-            violate(.statesAgree, at: time, "\(name(node)) has the voters \(state.members), decided are \(members)")
+            violate(
+                .statesAgree, at: time,
+                "\(name(node)) has the voters \(state.members.inBrackets), decided are \(members.inBrackets)")
         }
         // Where histories with clocks of their own have merged, those are sure to live who are on time by any clock.
         let told = promises.hasOneHistory || rules.hasGoodClocks ? nil : time
@@ -45,7 +47,8 @@ extension ClusterChecks {
         let alive = sights.enumerated().compactMap { node, sight in sight.map { (node, $0) } }
         let masters = alive.filter { $0.1.leads != nil }
         if masters.count != 1 {
-            violate(.healedIsOne, at: time, "there are \(masters.count) masters: \(masters.map { name($0.0) })")
+            let names = masters.map { "\"\(name($0.0))\"" }
+            violate(.healedIsOne, at: time, "there are \(masters.count) masters: \(names.inBrackets)")
         }
         for (node, sight) in alive {
             if sight.isFenced { violate(.healedIsOne, at: time, "\(name(node)) is cut off") }

@@ -100,8 +100,8 @@ extension ClusterChecks {
             if holders.count <= members.count / 2 {
                 violate(
                     .quorumDecides, at: step.time,
-                    "\(name(step.node)) applies entry \(position.index), which is on the disks of \(holders) of "
-                        + "the members \(members)")
+                    "\(name(step.node)) applies entry \(position.index), which is on the disks of \(holders.inBrackets) of "
+                        + "the members \(members.inBrackets)")
             }
             return
         }
@@ -121,7 +121,8 @@ extension ClusterChecks {
             violate(
                 .quorumDecides, at: step.time,
                 "\(name(step.node)) applies entry \(position.index), which is on the disks of "
-                    + "\(holders(position, among: step.sight.voters)) of the active \(step.sight.voters)")
+                    + "\(holders(position, among: step.sight.voters).inBrackets) of the active "
+                    + "\(step.sight.voters.inBrackets)")
         }
     }
 
@@ -184,7 +185,7 @@ extension ClusterChecks {
         var ordinal: UInt32 = 0
         var next = 0
         var isAnySwarmChanged = false
-        do {
+        do throws(EntryDamaged) {
             while let update = try cursor.next(entry) {
                 let isWaitedFor = next < tickets.count && tickets.tickets[next].ordinal == ordinal
                 let life = isWaitedFor ? tickets.life(of: tickets.tickets[next]) : nil
@@ -323,7 +324,8 @@ extension ClusterChecks {
             violate(
                 .updateIsAsked, at: step.time,
                 "the log has an announce of client \(client) more often than it was heard: "
-                    + "\(asks.map(\.decidedCount)) before, copies heard by each tracker \(asks.map(\.heard))")
+                    + "\(asks.map { $0.decidedCount }.inBrackets) before, copies heard by each tracker "
+                    + "\(asks.map { $0.heard.inBrackets }.inBrackets)")
             return nil
         }
         books[client].decide(place)

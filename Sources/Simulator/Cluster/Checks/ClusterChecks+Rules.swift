@@ -117,7 +117,8 @@ extension ClusterChecks {
         guard !isQuorum else { return }
         violate(
             .electionsAreNeeded, at: step.time,
-            "\(name(step.node)) stands for epoch \(epoch), and of the members \(members) only \(ids) miss the master")
+            "\(name(step.node)) stands for epoch \(epoch), and of the members \(members.inBrackets) only "
+                + "\(ids.inBrackets) miss the master")
     }
 
     // MARK: - Voters
@@ -126,12 +127,14 @@ extension ClusterChecks {
     mutating func checkMembers(_ ids: [UInt32], _ step: ClusterStep) {
         let changed = ids.filter { !members.contains($0) } + members.filter { !ids.contains($0) }
         if changed.count > 1 {
-            violate(.votersAreChosen, at: step.time, "the voters change from \(members) to \(ids) at once")
+            violate(
+                .votersAreChosen, at: step.time,
+                "the voters change from \(members.inBrackets) to \(ids.inBrackets) at once")
         }
         if let other = changed.first(where: { !rules.namedByOperator.contains($0) }) {
             violate(
                 .votersAreChosen, at: step.time,
-                "the voters change from \(members) to \(ids), and no operator has named \(other)")
+                "the voters change from \(members.inBrackets) to \(ids.inBrackets), and no operator has named \(other)")
         }
     }
 

@@ -73,6 +73,6 @@ extension ClusterChecks {
         violate(
             .onlyStopsEmptySwarms, at: step.time,
             "entry \(header.index) of epoch \(header.epoch) empties shard \(shard), and too few voters had stopped in "
-                + "good order: \(nodes.indices.filter { stops.leftAt[$0] != nil }.map { nodes[$0].id })")
+                + "good order: \(nodes.indices.filter { stops.leftAt[$0] != nil }.map { nodes[$0].id }.inBrackets)")
     }
 }

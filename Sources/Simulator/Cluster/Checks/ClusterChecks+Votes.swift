@@ -302,7 +302,7 @@ extension ClusterChecks {
     ///
     /// - Returns: whether that is so.
     mutating func toldRefused(_ client: Int, _ transactionID: TransactionID, _ step: ClusterStep) -> Bool {
-        let requests = books[client].asks.filter { $0.transactionID == transactionID }.compactMap(\.announce)
+        let requests = books[client].asks.filter { $0.transactionID == transactionID }.compactMap { $0.announce }
         let address = books[client].address
         let places = refused.indices.filter { place in
             let ticket = refused[place]

@@ -19,7 +19,7 @@ struct CountHistory: Sendable {
 
     private var tracks: [Track] = []
 
-    var infoHashes: [InfoHash] { tracks.map(\.infoHash) }
+    var infoHashes: [InfoHash] { tracks.map { $0.infoHash } }
 
     private func place(of infoHash: InfoHash) -> Int? { tracks.firstIndex { $0.infoHash == infoHash } }
 

@@ -73,7 +73,7 @@ package struct ElectionWatch: Sendable {
         let wasCalm = time - troubledUntil >= calm
         trouble(until: time)
         let newest = candidates.reduce(0) { max($0, $1.index) }
-        let ids = candidates.filter { $0.index + ElectionWatch.inStep >= newest }.map(\.id).sorted()
+        let ids = candidates.filter { $0.index + ElectionWatch.inStep >= newest }.map { $0.id }.sorted()
         guard wasCalm, let lowest = ids.first, let highest = ids.last else { return }
         let preferred =
             switch policy {

@@ -1,0 +1,82 @@
+/// Values as interpolation shows them, written out: embedded Swift, in which the logic runs in a browser, has no
+/// reflection.
+
+import Primitives
+import Wire
+
+extension Role: CustomStringConvertible {
+    public var description: String { rawValue }
+}
+
+extension AccessMode: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .open: "open"
+        case .allow: "allow"
+        case .deny: "deny"
+        case .private: "private"
+        }
+    }
+}
+
+extension Refusal: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .connectionIDExpired: "connectionIDExpired"
+        case .malformedAnnounce: "malformedAnnounce"
+        case .malformedScrape: "malformedScrape"
+        case .unknownAction: "unknownAction"
+        case .portZero: "portZero"
+        case .infoHashNotAllowed: "infoHashNotAllowed"
+        case .infoHashDenied: "infoHashDenied"
+        case .passkeyMissing: "passkeyMissing"
+        case .passkeyUnknown: "passkeyUnknown"
+        case .trackerFull: "trackerFull"
+        case .notStored: "notStored"
+        case .storageFailed: "storageFailed"
+        case .busy: "busy"
+        case .notServing: "notServing"
+        case .scrapeNeedsPasskey: "scrapeNeedsPasskey"
+        case .addressFull: "addressFull"
+        case .swarmFull: "swarmFull"
+        }
+    }
+}
+
+extension StorageFailure: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .full: "full"
+        case .locked: "locked"
+        case .readOnly: "readOnly"
+        case .broken: "broken"
+        }
+    }
+}
+
+extension BookedRequest.Kind: CustomStringConvertible {
+    var description: String {
+        switch self {
+        case .connect: "connect"
+        case .announce: "announce"
+        case .scrape: "scrape"
+        }
+    }
+}
+
+extension SwarmCounts: CustomStringConvertible {
+    public var description: String {
+        "SwarmCounts(seeders: \(seeders), leechers: \(leechers), completed: \(completed))"
+    }
+}
+
+extension PeerImage: CustomStringConvertible {
+    public var description: String {
+        "PeerImage(address: \(address), peerID: \(peerID), downloaded: \(downloaded), left: \(left), "
+            + "lastSeen: \(lastSeen), isCounted: \(isCounted))"
+    }
+}
+
+extension ChunkDamaged: CustomStringConvertible {
+    public var description: String { "ChunkDamaged(number: \(number))" }
+}
