@@ -12,7 +12,7 @@ TRACKER := .build/$(CONFIGURATION)/tracker
 PYTHON := /usr/bin/python3
 DATA ?= data
 
-.PHONY: run serve build test unit explore explore-all planted-bugs system failovers benchmark format lint clean help packages test-packages
+.PHONY: run serve build test unit explore explore-all planted-bugs wasm wasm-test system failovers benchmark format lint clean help packages test-packages
 
 run: build ## Build, then run a cluster of three trackers to try; it prints what there is to try
 	$(TRACKER) demo $(ARGUMENTS)
@@ -23,7 +23,7 @@ serve: build ## Build, then run one tracker on UDP and HTTP port 6969; data in .
 build: packages ## Build the tracker
 	swift build -c $(CONFIGURATION) --product tracker
 
-test: unit explore planted-bugs system ## All tests: logic, codecs, simulation, storage, then the real program with real clients
+test: unit explore planted-bugs wasm-test system ## All tests: logic, codecs, simulation, storage, then the real program with real clients
 
 unit: packages ## The tests in Swift
 	swift build -c $(CONFIGURATION) --build-tests
@@ -47,6 +47,13 @@ planted-bugs: packages ## Plant mistakes into the logic; explorer and simulator 
 	swift run -c release --package-path Tests/PlantedBugs planted-bugs --explorer
 	swift run -c release --package-path Tests/PlantedBugs planted-bugs
 
+wasm: ## Compile the simulator for WebAssembly: .build-wasm/simulator.wasm (three minutes; Wasm/README.md)
+	Wasm/build
+
+wasm-test: build wasm ## Run that module in Node, and compare with the tracker and the golden hashes
+	@scripts/install-packages Wasm/packages.txt
+	TRACKER="$(CURDIR)/$(TRACKER)" node --test --test-reporter=tap Wasm/test.mjs
+
 system: build test-packages ## The tests that run the real program, side by side in namespaces of their own (as root)
 	TRACKER="$(CURDIR)/$(TRACKER)" $(PYTHON) Tests/SystemTests/run.py $(ARGUMENTS)
 
@@ -63,13 +70,13 @@ test-packages: packages ## Debian packages that the tests need
 	@scripts/install-packages Tests/SystemTests/packages.txt
 
 format: ## Rewrite the sources in the project's format
-	swift format --in-place --recursive --parallel Package.swift Sources Tests Benchmarks/Sources Benchmarks/Package.swift
+	swift format --in-place --recursive --parallel Package.swift Sources Tests Wasm Benchmarks/Sources Benchmarks/Package.swift
 
 lint: ## Check the format
-	swift format lint --strict --recursive --parallel Package.swift Sources Tests Benchmarks/Sources Benchmarks/Package.swift
+	swift format lint --strict --recursive --parallel Package.swift Sources Tests Wasm Benchmarks/Sources Benchmarks/Package.swift
 
 clean: ## Remove what was built
-	rm -rf .build Benchmarks/.build Tests/PlantedBugs/.build
+	rm -rf .build .build-wasm Benchmarks/.build Tests/PlantedBugs/.build
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | column -t -s $$'\t'
