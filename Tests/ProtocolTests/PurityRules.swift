@@ -126,7 +126,11 @@ enum PurityRules {
         var found: [(line: Int, message: String)] = tidiness(source, isPure: isPure)
         found += head(tokens, isSource: module != nil)
         found += importBreaches(tokens, module: module)
-        if isPure { found += impurities(tokens.filter { $0.kind != .comment }) }
+        if isPure {
+            let code = tokens.filter { $0.kind != .comment }
+            found += impurities(code)
+            found += unembeddables(code)
+        }
         if module != nil { found += promises(tokens) }
         if path == "Package.swift" { found += dependencyBreaches(tokens.filter { $0.kind != .comment }) }
         return found.map { Breach(path: path, line: $0.line, message: $0.message) }

@@ -45,7 +45,7 @@ struct PurityTests {
         let paths = try Self.git("ls-files").split(separator: "\n")
         let built = paths.filter { path in
             path.split(separator: "/").contains { $0.hasPrefix(".build") || $0 == "__pycache__" }
-                || [".o", ".a", ".so", ".sqlite", ".profraw", ".pyc"].contains { path.hasSuffix($0) }
+                || [".o", ".a", ".so", ".wasm", ".sqlite", ".profraw", ".pyc"].contains { path.hasSuffix($0) }
         }
         #expect(built.isEmpty)
         #expect(paths.contains("Package.swift"))
@@ -99,6 +99,35 @@ struct PurityTests {
         ("func d12() { x.hash(into: &y) }", "hash(into"),
         ("let d13: Array<[Int: Int]>", "a dictionary"),
         ("func e1() { fatalError() }", "fatalError"),
+        ("let g1 = [a].map(\\.name)", "key path"),
+        ("let g2 = [a].contains(where: \\.isUp)", "key path"),
+        ("let g3 = \\A.name", "key path"),
+        ("let g4 = [a].compactMap(\\.self)", "key path"),
+        ("func g5(_ x: WritableKeyPath<A, Int>) {}", "WritableKeyPath"),
+        ("let g6 = \"\\([a].map(\\.name))\"", "key path"),
+        ("struct G7: Codable {}", "Codable"),
+        ("extension G8: Encodable {}", "Encodable"),
+        ("struct G9: Sendable, Decodable {}", "Decodable"),
+        ("enum G10: String, CodingKey { case a }", "CodingKey"),
+        ("let g11 = Mirror(reflecting: a)", "Mirror"),
+        ("func h1() throws {}", "throws does not say"),
+        ("func h2() throws -> Int { 1 }", "throws does not say"),
+        ("init(h3: Int) throws { self.init() }", "throws does not say"),
+        ("let h4: () throws -> Void", "throws does not say"),
+        ("func h5() { do { try a() } catch { b() } }", "do does not say"),
+        ("func h6() { do { if x { try a() } } catch { b() } }", "do does not say"),
+        ("func h7(_ error: any Error) {}", "any Error"),
+        ("func h8() throws(any Error) {}", "any Error"),
+        ("let i1 = 1 << 32", "shifted out"),
+        ("let i2 = 1 << 31", "shifted out"),
+        ("let i3 = random.below(1 << 50)", "shifted out"),
+        ("let i4 = 1 &<< 40", "shifted out"),
+        ("let i5: Int = 1 << 40", "shifted out"),
+        ("let i8: UInt32 = 1 << 32", "shifted out"),
+        ("let i6 = x | 3 << 3_2", "shifted out"),
+        ("let i7 = Int(UInt32.max)", "Int(UInt32.max"),
+        ("let j1 = String(describing: a)", "String(describing"),
+        ("let j2 = String(reflecting: a)", "String(reflecting"),
         ("// TODO: later", "TODO"),
         ("/* one\n FIXME two */", "FIXME"),
         ("func e2() { print(1) }", "print("),
@@ -121,6 +150,14 @@ struct PurityTests {
         "let a = \"Dictionary Set async [1: 2] Date() .random()\"", "let a = #\"a \"quoted\" Set \\(notCode)\"#",
         "let a = \"\"\"\n    Set \"Dictionary\" async\n    \"\"\"", "let a = \"\\(x) Set \\\"Date\\\"\"",
         "let `async` = 1", "let isAsync = setAccess(dated)", "/// A todo list: asynchronous, not a hack.",
+        "func f() throws(E) {}", "func f() throws(E) -> Int { 1 }", "let a: () throws(E) -> Void", "func throwing() {}",
+        "do throws(E) { try a() } catch { b() }", "do { a() }", "do { a() }; if x { b() }", "let a = try? b()",
+        "let a = [b].map { $0.name }", "let a = \"\\\\.name\"", "let a = \"\\n\"", "/// \\.name, Codable, throws.",
+        "let a = 1 << 30", "let a: UInt64 = 1 << 62", "let a: Int64 = 1 << 62", "let a: UInt32 = 1 << 31",
+        "let a = UInt64(1) << 40",
+        "let a = x << 40",
+        "let a = 1 << bits", "let a = b < 1 << 4", "let a = UInt64(UInt32.max)", "let a = Int(clamping: UInt32.max)",
+        "let a: any P = b", "let a = String(b)", "let a = String(decoding: b, as: UTF8.self)",
         "switch x { case [1, 2]: break; default: break }", "let a = (x: 1, y: [2])", "let a = \"\u{E9}\u{E8}\"",
     ]
 
