@@ -81,7 +81,8 @@ public struct LoadOptions: Sendable, Hashable {
             : "\(grouped(peers)) peers have \(grouped(sources)) addresses"
         return "\(whose), and a Swarmkeeper takes \(grouped(bound)) peers of each unless told otherwise: it refuses "
             + "the others with \"\(Refusal.addressFull.text)\", which counts as errors here. "
-            + "Start the tracker under test with --limit-peers-per-address \(most), or have --peers \(bound * sources) at most."
+            + "Start the tracker under test with --limit-peers-per-address \(most), "
+            + "or have --peers \(bound * sources) at most."
     }
 
     /// - Throws: `.invalid`, with what would be valid.
