@@ -46,6 +46,7 @@ public struct RandomStream: Sendable, Hashable {
         return next().multipliedFullWidth(by: bound).high
     }
 
+    /// A number in 0..<bound; a bound below 1 traps.
     @inlinable
     public mutating func below(_ bound: Int) -> Int { Int(below(UInt64(bound))) }
 

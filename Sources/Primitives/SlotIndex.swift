@@ -24,6 +24,7 @@ public struct SlotIndex: Sendable, Equatable {
     /// How many slots are held.
     public internal(set) var count = 0
 
+    /// An empty index without room.
     public init() { places = [] }
 
     /// The number of bytes that the index occupies.
@@ -87,6 +88,7 @@ public struct SlotIndex: Sendable, Equatable {
         places[place].slot = UInt32(newSlot)
     }
 
+    /// Forgets all slots and gives their room back.
     public mutating func removeAll() {
         places = []
         count = 0

@@ -1,10 +1,11 @@
+// Limits the error replies that go to one address in a second.
+
+import Primitives
+
 /// Limits the error replies that go to one address in a second: a forger must not make us shout at his victim.
 ///
 /// A fixed table of counters; addresses that share one by chance share its allowance, so that no flood of sources makes
 /// it grow.
-
-import Primitives
-
 public struct ErrorLimiter: Sendable, Hashable {
     /// Counters; more than the clients that are in error in any one second, in all but an attack.
     static let slotCount = 16_384
@@ -18,6 +19,8 @@ public struct ErrorLimiter: Sendable, Hashable {
     private let key: UInt64
     private let limit: UInt32
 
+    /// Takes a secret key, so that nobody can choose addresses that share a counter, and the errors a second for each
+    /// address.
     public init(key: UInt64, perSecond limit: Int) {
         slots = Array(repeating: Slot(), count: ErrorLimiter.slotCount)
         self.key = key

@@ -1,8 +1,9 @@
-/// What an announce does to a peer: it comes, changes, or goes.
+// What an announce does to a peer.
 
 import Primitives
 import Wire
 
+/// What an announce does to a peer: it comes, changes, or goes.
 struct PeerChange: Sendable, Hashable {
     /// As the peer was; nil for one that is new.
     var before: Standing?
@@ -33,8 +34,13 @@ extension PeerStore {
     /// Applies an announce to the list of its swarm.
     ///
     /// - Parameters:
+    ///   - announce: found valid by the master that logged it.
+    ///   - list: the swarm's peers of this family.
     ///   - torrent: the hash of the info hash, under the table's key.
     ///   - time: cluster time of the entry, in seconds since 1970.
+    ///   - key: the table's.
+    ///   - digest: the shard's sum of fingerprints, which is kept up to date.
+    /// - Returns: what became of the announcer.
     mutating func apply(
         _ announce: AnnounceUpdate<Endpoint>, to list: inout PeerList, torrent: UInt64, time: UInt32, key: UInt64,
         digest: inout UInt64

@@ -1,3 +1,8 @@
+// The bytes of snapshot chunks.
+
+import Primitives
+import Wire
+
 /// The bytes of snapshot chunks: how the state is written down, shard by shard, and read back.
 ///
 ///     every chunk: version, "R" or "S", number, index, cluster time, chain, contents, checksum
@@ -11,10 +16,6 @@
 /// entry: with the log cut, nothing else would tell a new life below which time it may not go.
 ///
 /// Reading never traps: a chunk comes from a disk, or from another tracker.
-
-import Primitives
-import Wire
-
 enum SnapshotCodec {
     static let version: UInt8 = 2
     static let registryMark = UInt8(ascii: "R")

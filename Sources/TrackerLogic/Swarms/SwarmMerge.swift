@@ -1,4 +1,9 @@
-/// After a partition has healed in survivor mode: two repositories become one (rule 12).
+// After a partition has healed in survivor mode: two repositories become one (rule 12).
+
+import Primitives
+import Wire
+
+/// What a shard keeps for the case of a merge.
 ///
 /// The master reads the other's chunks, puts what he does not know into updates of his own log, and all trackers apply
 /// them. Of what was heard of one peer of one swarm, the latest word counts, and it is one of two:
@@ -13,11 +18,6 @@
 /// sides, which counts it twice; a torrent that was unregistered on one side only, which is registered again; and what
 /// a master counted who lost his memory, counts anew, and has counted less than before. Since when a torrent has been
 /// empty is not merged, either: each history has its own time for that, and a merge takes its own.
-
-import Primitives
-import Wire
-
-/// What a shard keeps for the case of a merge.
 struct MergeData: Sendable {
     /// Of peers that are not in the swarm.
     var tombstones = Tombstones()
@@ -100,9 +100,12 @@ extension ReplicatedState {
     /// another secret and into another number of shards. Torrents that are registered there and not here come along;
     /// access rules, members and the names of registered torrents are the operators' business, and this state's stand.
     ///
-    /// - Parameter seenBefore: cluster time in seconds; peers and tombstones from before it would be expired at once,
-    ///   and are left out.
+    /// - Parameters:
+    ///   - chunk: of the other tracker's state.
+    ///   - seenBefore: cluster time in seconds; peers and tombstones from before it would be expired at once, and are
+    ///     left out.
     /// - Returns: nothing where this state knows all of it.
+    /// - Throws: `ChunkDamaged` where the bytes are not what a chunk may be.
     public func mergeUpdates(
         from chunk: SnapshotChunk, seenBefore: UInt32 = 0
     ) throws(ChunkDamaged) -> [Update] {

@@ -1,3 +1,28 @@
+// The bytes of cluster messages.
+
+import Primitives
+
+/// Bytes that are no cluster message of this version.
+public enum ClusterMessageError: Error, Hashable, CustomStringConvertible {
+    /// It does not begin like one.
+    case notAMessage
+    /// It comes from a program that speaks another version; nil where it is too short to say who that is.
+    case otherVersion(UInt8, of: Life?)
+    /// It is cut, it goes on after its end, or it says what no tracker says.
+    case damaged
+
+    /// A sentence for an operator, with the way out where there is one.
+    public var description: String {
+        switch self {
+        case .notAMessage: "these bytes are no cluster message: something else uses this bus"
+        case .otherVersion(let version, let sender):
+            "\(sender.map { "tracker \($0.id)" } ?? "a tracker") speaks version \(version) of the cluster protocol, "
+                + "this one version \(ClusterMessage.version); run the same release on all trackers of a cluster"
+        case .damaged: "a cluster message is damaged"
+        }
+    }
+}
+
 /// The bytes of cluster messages.
 ///
 ///     0   magic "SKM", version
@@ -13,30 +38,8 @@
 /// Numbers are big-endian. Each message has one spelling, and no other is read: flags are 0 or 1, kinds are known, and
 /// nothing follows the body. Whether the bytes are authentic is another's affair; reading strangers' bytes never traps.
 /// `MessageReader.swift` holds the parts.
-
-import Primitives
-
-/// Bytes that are no cluster message of this version.
-public enum ClusterMessageError: Error, Hashable, CustomStringConvertible {
-    /// It does not begin like one.
-    case notAMessage
-    /// It comes from a program that speaks another version; nil where it is too short to say who that is.
-    case otherVersion(UInt8, of: Life?)
-    /// It is cut, it goes on after its end, or it says what no tracker says.
-    case damaged
-
-    public var description: String {
-        switch self {
-        case .notAMessage: "these bytes are no cluster message: something else uses this bus"
-        case .otherVersion(let version, let sender):
-            "\(sender.map { "tracker \($0.id)" } ?? "a tracker") speaks version \(version) of the cluster protocol, "
-                + "this one version \(ClusterMessage.version); run the same release on all trackers of a cluster"
-        case .damaged: "a cluster message is damaged"
-        }
-    }
-}
-
 extension ClusterMessage {
+    /// The version of the messages that this program speaks; bytes of another one are not read.
     public static let version: UInt8 = 2
     static let magic = Array("SKM".utf8)
 
@@ -49,7 +52,9 @@ extension ClusterMessage {
         public static let entryByteCount = 128 << 20
         /// One shard of the largest swarm table, cut into 16, fits.
         public static let chunkByteCount = 512 << 20
+        /// The most entries of one `entries` message, whose count has 16 bits.
         public static let entries = Int(UInt16.max)
+        /// The most requests of one `forward`, and answers of one `answered`, whose count has 16 bits.
         public static let requests = Int(UInt16.max)
         /// What a client may ask for at once (BEP 15).
         public static let scrapeHashes = ScrapeRequest.maxInfoHashes

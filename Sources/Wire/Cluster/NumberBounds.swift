@@ -1,9 +1,10 @@
+// How great the numbers of messages and records may be.
+
 /// How great the numbers may be that another tracker, or a disk, can say.
 ///
 /// What reads bytes refuses what is beyond: so what a tracker adds to such a number never overflows, and none of them
 /// can be driven to where no greater one is left. No cluster comes near: a thousand entries a millisecond reach the
 /// bound of an index in a hundred thousand years.
-
 public enum NumberBounds {
     /// The round of an epoch.
     ///
@@ -25,7 +26,7 @@ public enum NumberBounds {
     /// Shards of the swarm table; a power of two.
     public static let shardCount: UInt32 = 65_536
 
-    /// Whether a swarm table may have so many shards.
+    /// Whether a swarm table may have so many shards: a power of two, at most `shardCount`.
     @inlinable
     public static func isShardCount(_ count: UInt32) -> Bool { count.nonzeroBitCount == 1 && count <= shardCount }
 }

@@ -1,10 +1,11 @@
-/// BEP 41: options behind the 98 bytes of an announce.
-///
-/// "Option-Type 0x0 EndOfOptions … 0x1 NOP … 0x2 URLData: <Option-Type 0x2>, <Length Byte>, <Variable-Length URL
-/// Data>"; several URLData options are concatenated. Unknown options are skipped by their length byte.
+// BEP 41: options behind the 98 bytes of an announce.
 
 import Primitives
 
+/// The options behind the 98 bytes of an announce (BEP 41).
+///
+/// "Option-Type 0x0 EndOfOptions … 0x1 NOP … 0x2 URLData: <Option-Type 0x2>, <Length Byte>, <Variable-Length URL
+/// Data>"; several URLData options are concatenated. Unknown options are skipped by their length byte.
 public enum AnnounceOptions {
     /// Bytes of URL data that are kept, of all that a client sends: no sensible path is longer.
     public static let maxURLData = 1024
