@@ -5,7 +5,7 @@ import Glibc
 /// The way to a service manager, by the protocol of sd_notify(3): datagrams of text to a Unix socket.
 public struct NotifySocket: Sendable, Hashable {
     /// Bytes of a name at most (unix(7)), less the zero that ends a path.
-    public static let maxNameByteCount = 107
+    static let maxNameByteCount = 107
 
     /// The name as the kernel wants it: a path, or a zero and the name in Linux's abstract space.
     private let name: [UInt8]

@@ -10,7 +10,7 @@ import Primitives
 /// has it is no slower. One thread owns the poller; its `Waker` is for all the others.
 public final class Poller {
     /// A `ReadySet` has one bit a socket.
-    public static let maximumSocketCount = 64
+    static let maximumSocketCount = 64
 
     /// Wakes this poller, from any thread.
     public let waker: Waker

@@ -49,7 +49,7 @@ extension ClusterMessage {
     /// his spoils the message that it travels in.
     public enum Limits {
         /// A million updates with their tickets fit.
-        public static let entryByteCount = 128 << 20
+        static let entryByteCount = 128 << 20
         /// One shard of the largest swarm table, cut into 16, fits.
         public static let chunkByteCount = 512 << 20
         /// The most entries of one `entries` message, whose count has 16 bits.

@@ -48,9 +48,9 @@ public struct StompParser: Sendable {
         /// Of one frame, `content-length` not counted.
         public static let headers = 64
         /// Bytes of one line, its end not counted.
-        public static let lineByteCount = 8 << 10
+        static let lineByteCount = 8 << 10
         /// Bytes of the command and all headers, their ends counted.
-        public static let headByteCount = 16 << 10
+        static let headByteCount = 16 << 10
         /// Bytes of an unknown command that an error shows.
         static let shownByteCount = 20
         /// Beyond this a `content-length` is no length: no broker takes such a message.
