@@ -185,7 +185,7 @@ extension DatagramSocket {
             }
             preparedBase = base
         }
-        // An error that a datagram we sent has met with is told here once, and cleared: not of interest.
+        // The kernel reports here, once, an error that a datagram of ours has met on its way; it is ignored.
         for _ in 0..<3 {
             let count = recvmmsg(descriptor, incoming.headers, UInt32(slots), CInt(MSG_DONTWAIT), nil)
             if count >= 0 { return Int(count) }

@@ -235,7 +235,7 @@ public struct Announcer: Sendable, Equatable {
         guard isWaiting, bytes.count >= 8 else { return }
         let transaction = TransactionID(bytes.span.bytes.u32(at: 4))
         let isForConnect = phase == .connecting && transaction == connectTransaction
-        // While connecting anew, too, the request may yet be answered: it was sent under the id before.
+        // Also while it connects again, the request may be answered: it was sent under the id before.
         guard isForConnect || transaction == requestTransaction else { return }
         let reply: TrackerReply
         do throws(TrackerReply.Malformed) {

@@ -100,8 +100,9 @@ public struct AccessControl: Sendable {
             mode: mode, infoHashes: infoHashes.records.map { $0.infoHash }, users: usersByName.records.map { $0.user })
     }
 
-    /// The updates that turn the rules in force into those wanted, in such an order that no client is refused on the
-    /// way who is welcome before and after.
+    /// The updates that turn the rules in force into those wanted.
+    ///
+    /// Their order is such that a client that both sets of rules admit is never refused in between.
     func updates(towards wanted: AccessRules) -> [Update] {
         let lists = listChanges(towards: wanted)
         let users = userChanges(towards: wanted)

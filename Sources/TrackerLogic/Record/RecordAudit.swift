@@ -249,7 +249,7 @@ public enum RecordDamage: Error, Sendable, Hashable {
     case entryMissing(UInt64)
     /// The entry at this index does not follow the one before it.
     case chain(UInt64)
-    /// A number that no tracker comes to: everything that is added to it later could overflow.
+    /// A number beyond its bound: a sum with it could overflow later.
     case beyondBounds(NumberExcess)
 }
 

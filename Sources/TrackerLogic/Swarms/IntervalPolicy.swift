@@ -54,9 +54,9 @@ public struct ToldInterval: Sendable, Hashable {
 /// interval that it may have been told, or as many per cent of it as the operator says, so the life shortens only once
 /// the longer interval has run out.
 ///
-/// Which interval is told is a fact of the log (`Update.setInterval`): the master works out what it wants, and what all
-/// trackers tell, and how long a peer lives, follows from what is decided. So whoever is master next knows what those
-/// who are there were told, by whichever tracker.
+/// Which interval is told is a fact of the log (`Update.setInterval`): the master works out what it wants; what all
+/// trackers tell, and how long a peer lives, follows from what is decided. So the next master knows what the peers were
+/// told, whichever tracker told them.
 public struct IntervalPolicy: Sendable, Hashable {
     /// How far the interval stretches at most.
     public static let maxStretch: UInt32 = 4
@@ -113,7 +113,7 @@ public struct IntervalPolicy: Sendable, Hashable {
     public func lifetime(_ told: ToldInterval, at time: UInt32) -> UInt32 {
         let now = lifetime(ofInterval: interval(told))
         let before = lifetime(ofInterval: told.longestBefore)
-        // Whoever was told more, until then, is gone by now.
+        // By now a silent peer that was told the longer interval has expired.
         guard before > now, UInt64(time) < UInt64(told.toldUntil) + UInt64(before) else { return now }
         return before
     }

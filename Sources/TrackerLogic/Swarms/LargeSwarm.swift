@@ -83,7 +83,7 @@ struct LargeSwarm<Endpoint: CompactEndpoint>: Sendable {
         if endpoints.capacity > 2 * endpoints.count + 32 { giveBackRoom() }
     }
 
-    /// Keeps as much room as growth would have made: whoever fills a swarm and empties it leaves nothing behind.
+    /// Keeps as much room as growth would have made, so that a swarm that was filled and emptied leaves none behind.
     private mutating func giveBackRoom() {
         func fitted<Element>(_ old: [Element]) -> [Element] {
             var new: [Element] = []

@@ -118,7 +118,7 @@ extension Peer {
 }
 
 extension SnapshotChunk {
-    /// The cluster time of its last entry, where the chunk is known to be whole.
+    /// The cluster time of its last entry; read only of a sound chunk.
     var time: WallTime { WallTime(milliseconds: Int64(bitPattern: bytes.span.bytes.u64(at: 14))) }
 
     /// Whether its bytes are what was written: a chunk comes from a disk, or from another tracker.
@@ -127,7 +127,7 @@ extension SnapshotChunk {
         return (try? SnapshotCodec.open(self, mark: mark)) != nil
     }
 
-    /// What the history up to its last entry comes to, where the chunk is known to be whole.
+    /// The running hash of the log up to and including its last entry; read only of a sound chunk.
     var chain: UInt64 { bytes.span.bytes.u64(at: 22) }
 
     /// The swarms of a chunk other than 0.

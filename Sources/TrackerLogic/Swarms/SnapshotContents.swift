@@ -1,4 +1,4 @@
-// What a snapshot chunk says, as values: for whoever shows or stores the state in another form.
+// What a snapshot chunk says, as values: for code that shows or stores the state in another form.
 
 import Primitives
 import Wire
@@ -53,7 +53,7 @@ struct TimedSwarm: Sendable, Equatable {
     var image: SwarmImage
     /// Cluster time at which the last peer left, in seconds since 1970; 0 while there are peers.
     var emptySince: UInt32
-    /// As far as it is known who has counted.
+    /// The counts whose master is known.
     var counts: [CompletedCount] = []
 
     /// The counts that add up to the total; what nobody is known to have counted is nobody's.

@@ -21,8 +21,8 @@ struct Tombstones: Sendable {
     /// Tombstones of one shard at most; beyond, the oldest goes.
     ///
     /// About 70 bytes each. With 1,024 shards this is a stop of every fourth peer of a full table within the life of a
-    /// silent peer: whoever sends more of them only makes himself and others come back after a merge, until they are
-    /// found silent.
+    /// silent peer: a client that sends more of them only makes stopped peers come back after a merge, until they
+    /// expire.
     static let maxCount = 4_096
 
     /// 56 bytes.
@@ -111,7 +111,7 @@ struct Tombstones: Sendable {
         settle(record, at: heap.count - 1)
     }
 
-    /// Forgets a stop that a later announce has outdone.
+    /// Forgets a stop that a later announce supersedes.
     ///
     /// - Returns: its time; nil where there was none.
     @discardableResult

@@ -2,9 +2,9 @@
 
 import Primitives
 
-/// The bytes of frames' bodies, whose layout `BusFrameHead` tells.
+/// The bytes of frames' bodies; `BusFrameHead` has their layout.
 ///
-/// Whoever reads them has looked at the MAC first; reading never traps.
+/// The bus verifies the MAC before it reads a body; reading never traps.
 extension BusBody {
     /// How many things one frame may name.
     public enum Limits {

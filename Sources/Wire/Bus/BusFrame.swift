@@ -6,7 +6,7 @@ import Primitives
 public enum BusFrameError: Error, Hashable {
     /// Too short, or without the magic: something else uses this bus.
     case notAFrame
-    /// A frame of another version, which is told.
+    /// A frame of another version: this one.
     case otherVersion(UInt8)
     /// A kind that is unknown, or a body that is not of its kind.
     case damaged
@@ -69,7 +69,7 @@ public struct BusFrameHead: Sendable, Hashable {
     public static let byteCount = 25
     /// The length of the MAC at the end of each frame: HMAC-SHA256, cut.
     public static let macByteCount = 16
-    /// Where the kind stands, for whoever learns it after the head was written.
+    /// Where the kind stands, for a sender that learns it after it has written the head.
     public static let kindOffset = 4
     static let magic = Array("SKB".utf8)
     /// The version of the frames that this program speaks.

@@ -32,11 +32,11 @@ public enum ClusterMessageError: Error, Hashable, CustomStringConvertible {
 ///     ..  kind, body
 ///
 /// Magic, version and sender have these places in every version, so that a tracker can say who speaks another one. A
-/// message holds entries and chunks of the state as they are: whoever gives those another version gives the messages
-/// another one, too.
+/// message holds entries and chunks of the state as they are: a new version of either needs a new version of the
+/// messages, too.
 ///
 /// Numbers are big-endian. Each message has one spelling, and no other is read: flags are 0 or 1, kinds are known, and
-/// nothing follows the body. Whether the bytes are authentic is another's affair; reading strangers' bytes never traps.
+/// nothing follows the body. The bus has checked that the bytes are authentic; reading strangers' bytes never traps.
 /// `MessageReader.swift` holds the parts.
 extension ClusterMessage {
     /// The version of the messages that this program speaks; bytes of another one are not read.

@@ -35,7 +35,7 @@ public struct Position: Sendable, Hashable {
 
     /// Before the first entry.
     public static let start = Position(index: 0, chain: 0)
-    /// In a `fetch`: whatever the history before; chunks of the state are there already.
+    /// In a `fetch`: any chain will do, since the sender has fetched chunks of the state and wants the log behind them.
     public static let anyChain: UInt64 = 1
 }
 
@@ -81,7 +81,7 @@ public struct ClusterMessage: Sendable, Hashable {
         case election
         /// I follow you in the message's epoch and none before it, and this is what I have (phase 1b).
         case answer(VoterAnswer)
-        /// I am master in the message's epoch. Who is not installed in it yet says `hello`.
+        /// I am master in the message's epoch. A tracker that is not installed in it yet says `hello`.
         case coordinator(at: Position)
         /// Store this entry (phase 2a). Its header holds index, epoch and attempt.
         case prepare(entry: [UInt8], at: Position)
@@ -131,31 +131,6 @@ public struct ClusterMessage: Sendable, Hashable {
     }
 }
 
-/// Which proposal of an entry a vote is about: a master makes a further attempt at an index after an abort only.
-@frozen
-public struct Ballot: Sendable, Hashable, Comparable {
-    /// In which the entry was proposed.
-    public var epoch: Epoch
-    /// Counts the proposals of an epoch at one index, from 0.
-    public var attempt: UInt32
-    /// Of the entry that is voted on; no part of the order.
-    public var index: UInt64
-
-    /// Takes the fields as they are.
-    @inlinable
-    public init(epoch: Epoch, attempt: UInt32, index: UInt64) {
-        self.epoch = epoch
-        self.attempt = attempt
-        self.index = index
-    }
-
-    /// By epoch, then attempt.
-    @inlinable
-    public static func < (left: Ballot, right: Ballot) -> Bool {
-        (left.epoch, left.attempt) < (right.epoch, right.attempt)
-    }
-}
-
 /// What a tracker says of itself when it has said nothing else for an interval.
 public struct Keepalive: Sendable, Hashable {
     /// The sender's part in the cluster when it wrote this.
@@ -166,7 +141,7 @@ public struct Keepalive: Sendable, Hashable {
     public var digest: UInt64
     /// Whether the sender holds the whole state, and so may vote.
     public var isWhole: Bool
-    /// What the sender was told that all have to be told alike.
+    /// The fingerprints of the sender's shared settings.
     public var settings: SettingsPrint
 
     /// Takes the fields as they are.
@@ -230,7 +205,7 @@ public struct Hello: Sendable, Hashable {
     /// Whether its last life ended in good order and it has followed nobody since: its swarms are not to be merged
     /// (survivor mode).
     public var leftInOrder: Bool
-    /// What the sender was told that all have to be told alike.
+    /// The fingerprints of the sender's shared settings.
     public var settings: SettingsPrint
 
     /// Takes the fields as they are; `heard` may have at most `ClusterMessage.Limits.lives` lives.
@@ -257,7 +232,8 @@ public struct Welcome: Sendable, Hashable {
     ///
     /// In quorum mode `Position.start`.
     public var answered: Position
-    /// Requests are sent on only by who has applied entries up to here: what earlier masters decided is known then.
+    /// The newcomer serves clients only once it has applied entries up to here: then it knows what earlier masters
+    /// decided.
     public var servesFrom: UInt64
     /// The attempt that is under way; earlier ones are void.
     public var attempt: UInt32

@@ -11,14 +11,14 @@ import Primitives
 ///     20  origin: the id of the master that made it
 ///     24  number of updates
 ///     28  offset of the tickets; the entry's length where there are none
-///     32  chain: what all entries before this one come to
+///     32  previous: the running hash of the log up to and including the entry before
 ///     40  ballot: epoch (round, then id), attempt; its highest bit tells that its master decides alone
 ///     56  checksum of everything else
 ///     64  updates, then tickets
 ///
 /// The same bytes go to the disk and to the other trackers. All but ballot and checksum is the *value*: it stays the
-/// same when a later master proposes the entry again, and what it comes to (`chain`) is carried by the next entry, so
-/// that two logs that agree on one entry agree on all before it.
+/// same when a later master proposes the entry again. The next entry carries the running hash up to and including this
+/// one (`chain`), so that two logs that agree on one entry agree on all before it.
 public struct EntryHeader: Sendable, Hashable {
     /// The length of a header, and so the offset of the first update.
     public static let byteCount = 64
@@ -42,7 +42,7 @@ public struct EntryHeader: Sendable, Hashable {
     public var epoch: Epoch
     /// Which proposal of that epoch at this index it is, from 0.
     public var attempt: UInt32
-    /// Whether its master was the only voter (survivor mode): whoever has it on the disk has it decided.
+    /// Whether its master was the only voter (survivor mode): the entry is decided once it is on that one disk.
     public var isAlone: Bool
 
     /// A header to be sealed; without an `origin`, the one who stands for the epoch made the entry.

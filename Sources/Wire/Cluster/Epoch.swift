@@ -1,4 +1,4 @@
-// The term of one master.
+// The term of one master, and its proposals.
 
 /// The term of one master: (round, id), totally ordered, never used twice (rule 1).
 @frozen
@@ -18,7 +18,7 @@ public struct Epoch: Sendable, Hashable, Comparable, CustomStringConvertible {
     /// Before any election.
     public static let zero = Epoch(round: 0, id: 0)
 
-    /// By round, then by id: the bully election's order.
+    /// By round, then by id.
     @inlinable
     public static func < (left: Epoch, right: Epoch) -> Bool {
         (left.round, left.id) < (right.round, right.id)
@@ -26,6 +26,31 @@ public struct Epoch: Sendable, Hashable, Comparable, CustomStringConvertible {
 
     /// `round.id`, as in `7.2`.
     public var description: String { "\(round).\(id)" }
+}
+
+/// Which proposal of an entry a vote is about: a master makes a further attempt at an index after an abort only.
+@frozen
+public struct Ballot: Sendable, Hashable, Comparable {
+    /// In which the entry was proposed.
+    public var epoch: Epoch
+    /// Counts the proposals of an epoch at one index, from 0.
+    public var attempt: UInt32
+    /// Of the entry that is voted on; no part of the order.
+    public var index: UInt64
+
+    /// Takes the fields as they are.
+    @inlinable
+    public init(epoch: Epoch, attempt: UInt32, index: UInt64) {
+        self.epoch = epoch
+        self.attempt = attempt
+        self.index = index
+    }
+
+    /// By epoch, then attempt.
+    @inlinable
+    public static func < (left: Ballot, right: Ballot) -> Bool {
+        (left.epoch, left.attempt) < (right.epoch, right.attempt)
+    }
 }
 
 /// What all trackers of a cluster know and no stranger does: 256 bits drawn by its first tracker.

@@ -1,8 +1,8 @@
-// What the trackers of a cluster have to be told alike.
+// The settings that all trackers of a cluster must share.
 
 import Primitives
 
-/// A setting that all trackers of a cluster have to be told alike.
+/// A setting that must be the same on all trackers of a cluster.
 ///
 /// Each travels as a fingerprint of its value, so that two trackers find out that they differ, and in what.
 public enum SharedSetting: UInt8, Sendable, Hashable, CaseIterable {

@@ -1,6 +1,6 @@
 // A line of words in a cluster message: what one tracker says of itself so that others can show it to people.
 
-/// At most 200 printable ASCII characters, so that nobody's words move another's terminal, or fill its memory.
+/// At most 200 printable ASCII characters, so that no tracker can control another's terminal, or fill its memory.
 public struct ShortText: Sendable, Hashable, CustomStringConvertible, ExpressibleByStringLiteral {
     /// Bytes, and so characters, of the longest text; longer ones are cut.
     public static let maxByteCount = 200

@@ -25,12 +25,12 @@ public struct Ticket: Sendable, Hashable {
 ///
 ///     count of lives, lives (id, incarnation), then tickets in rising order of ordinal: ordinal, life, number
 ///
-/// A request belongs to the tracker that heard it. It alone answers, when it applies the entry; so whoever becomes
-/// master need not know who was promised what, and no reply crosses the bus. With a multicast group, where all heard
+/// A request belongs to the tracker that heard it. It alone answers, when it applies the entry; so a new master need
+/// not know which requests its predecessor took, and no reply crosses the bus. With a multicast group, where all heard
 /// the request, the life is `Tickets.group`, the number names the request, and the master of the moment answers.
 ///
-/// An entry without updates stands in the place of one that the vote refused, and bears its tickets: whoever applies it
-/// tells those who wait that nothing came of it.
+/// An entry without updates stands in the place of one that the vote refused, and carries its tickets: each tracker
+/// that applies it refuses the requests of its own that waited.
 public struct Tickets: Sendable, Hashable {
     /// Stands for all trackers of a multicast group.
     public static let group = Life(id: 0, incarnation: 0)

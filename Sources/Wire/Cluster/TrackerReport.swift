@@ -2,11 +2,12 @@
 
 import Primitives
 
+/// What a tracker tells the others of itself once a keepalive, so that any of them can tell an operator about all.
+///
 /// Figures are those of the last ten seconds or so; 0 stands for "none in that time" where there is no other word.
 ///
-/// Nothing decides by it: it is in no log, is not sent again when it is lost, and may be an interval old. All that a
-/// member can say in it is bounded when it is read: lengths, and numbers too, so that whoever adds them up or shows
-/// them need not think of it.
+/// Nothing depends on a report: it is in no log, is not sent again when it is lost, and may be an interval old. The
+/// reader bounds all lengths and numbers in it, so that code that adds them up or shows them need not check again.
 public struct TrackerReport: Sendable, Hashable {
     /// What one report may say: greater numbers are cut when it is written, and refused when it is read.
     public enum Limits {

@@ -83,9 +83,9 @@ public struct TorrentInfo: Sendable, Hashable {
     public let isSingleFile: Bool
     /// In the order of the pieces; v1 and hybrid torrents may hold padding.
     public let files: [TorrentFile]
-    /// Whether each file has a path of its own; false only where what clients bear was borne, too (lenient reading).
+    /// Whether each file has a path of its own; false only in lenient reading.
     ///
-    /// They rename one of two.
+    /// Clients accept such torrents, and rename one of two files with the same path.
     public let hasDistinctPaths: Bool
     /// The SHA-1 of each piece; nil in v2, where each file has a tree of its own.
     public let pieceHashes: PieceHashes?

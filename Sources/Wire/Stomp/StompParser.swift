@@ -187,7 +187,7 @@ public struct StompParser: Sendable {
         let (name, value) = (line[..<colon], line[(colon + 1)...])
         if name.elementsEqual("content-length".utf8) {
             // "If a client or a server receives repeated frame header entries, only the first header entry SHOULD be
-            // used": whoever ignores that could be made to read other frames than the broker.
+            // used": a reader that ignores that could be made to see other frames than the broker does.
             if contentLength == nil { contentLength = try length(value) }
         } else if command.escapesHeaders, line.contains(Stomp.backslash) {
             headers.append(name: try unescaped(name), value: try unescaped(value))

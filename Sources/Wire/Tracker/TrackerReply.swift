@@ -138,7 +138,7 @@ public enum TrackerReply: Sendable, Hashable {
     /// - Parameters:
     ///   - bytes: the whole datagram.
     ///   - isIPv6: whether it came over IPv6, which decides the size of a peer: 18 bytes, or 6.
-    /// - Throws: `Malformed`; whose reply it is, the transaction id tells.
+    /// - Throws: `Malformed`; whether the transaction id is the caller's is not checked.
     /// - SeeAlso: BEP 15.
     public init(_ bytes: [UInt8], isIPv6: Bool) throws(Malformed) {
         let span = bytes.span.bytes
