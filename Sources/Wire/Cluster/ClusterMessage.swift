@@ -302,24 +302,15 @@ public struct ForwardedRequest: Sendable, Hashable {
     }
 }
 
-/// An announce that came over HTTP, with what the master needs to judge and to log it.
 public struct ForwardedAnnounce: Sendable, Hashable {
-    /// Of the swarm that is announced to.
     public var infoHash: InfoHash
-    /// As the client sent it.
     public var peerID: PeerID
-    /// Bytes since the client's `started`, as it says.
     public var downloaded: UInt64
-    /// Bytes still to be downloaded; 0 makes a seeder.
     public var left: UInt64
-    /// What has happened at the client.
     public var event: AnnounceEvent
-    /// On which the peer listens; never 0.
     public var port: UInt16
-    /// Empty where the URL has none.
     public var passkey: [UInt8]
 
-    /// Takes the fields as they are.
     public init(
         infoHash: InfoHash, peerID: PeerID, downloaded: UInt64, left: UInt64, event: AnnounceEvent, port: UInt16,
         passkey: [UInt8]
