@@ -290,7 +290,6 @@ public struct ForwardedRequest: Sendable, Hashable {
         case datagram([UInt8])
         /// Over HTTP: an announce in the form of the log, with the passkey.
         case announce(ForwardedAnnounce)
-        /// Over HTTP: a scrape, its info hashes in the order asked; the passkey is empty for none.
         case scrape([InfoHash], passkey: [UInt8])
     }
 
