@@ -240,6 +240,10 @@ extension DatagramSocket {
     /// Sends some datagrams of a batch, in order.
     ///
     /// One that cannot be sent is counted and skipped, and does not stop the rest.
+    ///
+    /// - Parameters:
+    ///   - batch: whose datagrams go out from this socket, whichever they name.
+    ///   - range: of places in `batch.datagrams`.
     public func send(_ batch: borrowing DatagramBatch, _ range: Range<Int>) {
         var patience = Self.patience
         batch.bytes.withUnsafeBytes { bytes in

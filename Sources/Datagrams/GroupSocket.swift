@@ -20,7 +20,7 @@ public struct HostInterface: Sendable, Hashable {
     /// Its addresses of both families, with port and zone 0.
     public var addresses: [SocketAddress]
 
-    /// All interfaces of this host, in the kernel's order.
+    /// All interfaces of this host, in the kernel's order; none where the kernel does not tell.
     public static func all() -> [HostInterface] {
         var list: UnsafeMutablePointer<ifaddrs>?
         guard getifaddrs(&list) == 0 else { return [] }

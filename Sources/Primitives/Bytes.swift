@@ -64,7 +64,11 @@ public struct ByteReader: Sendable {
     /// Where the next read begins, in bytes from the start of the buffer; never beyond its end.
     public private(set) var offset: Int
 
-    /// Begins to read at an offset, which lies within the bytes or right behind them.
+    /// Begins to read.
+    ///
+    /// - Parameters:
+    ///   - bytes: kept as long as the cursor lives.
+    ///   - offset: within the bytes or right behind them.
     public init(_ bytes: [UInt8], from offset: Int = 0) {
         self.bytes = bytes
         self.offset = offset
@@ -101,14 +105,21 @@ public struct ByteReader: Sendable {
         return Bytes20(bytes.span.bytes, at: offset)
     }
 
-    /// Reads so many bytes as they are; a negative count throws like one that is too large.
+    /// Reads so many bytes as they are.
+    ///
+    /// - Parameter count: a negative one throws like one that is too large.
+    /// - Returns: a slice that shares the buffer's storage; its indices do not begin at 0.
+    /// - Throws: `OutOfBytes` where there are not so many left.
     public mutating func take(_ count: Int) throws(OutOfBytes) -> ArraySlice<UInt8> {
         guard count >= 0, remaining >= count else { throw OutOfBytes() }
         defer { offset += count }
         return bytes[offset..<offset + count]
     }
 
-    /// Reads a byte string that follows its 16-bit length; nothing is consumed unless all of it is there.
+    /// Reads a byte string that follows its 16-bit length.
+    ///
+    /// - Returns: a slice that shares the buffer's storage, without the length.
+    /// - Throws: `OutOfBytes` where not all of it is there; then nothing is consumed, the length neither.
     public mutating func counted() throws(OutOfBytes) -> ArraySlice<UInt8> {
         let start = offset
         let count = try Int(u16())

@@ -54,6 +54,9 @@ public struct Bytes20: Sendable, Hashable {
     /// A hash under a secret key, well spread in all 64 bits: strangers choose info hashes.
     ///
     /// Two folded 64×64→128-bit products, as wyhash does.
+    ///
+    /// - Parameter key: whoever knows it can make hashes collide.
+    /// - Returns: the same in every process with that key; so it may be compared between trackers, and stored.
     @inlinable
     public func hash(key: UInt64) -> UInt64 {
         let a = UInt64(w0) | UInt64(w1) &<< 32

@@ -90,6 +90,12 @@ public struct DatagramBatch: Sendable, Hashable {
     /// Appends a datagram whose bytes are ready.
     ///
     /// For tests and simulations; the hot path writes in place.
+    ///
+    /// - Parameters:
+    ///   - payload: at most 65,535 bytes.
+    ///   - remote: where it comes from or goes.
+    ///   - local: the address of ours that was asked, or that it leaves from.
+    ///   - socket: which of the owner's sockets it belongs to.
     public mutating func append(
         _ payload: [UInt8], remote: SocketAddress, local: SocketAddress = .unspecified, socket: UInt16 = 0
     ) {
@@ -99,7 +105,7 @@ public struct DatagramBatch: Sendable, Hashable {
         }
     }
 
-    /// The bytes of one datagram, as an array of its own.
+    /// The bytes of one datagram, as an array of its own; `index` is its place in `datagrams`.
     public func payload(_ index: Int) -> [UInt8] {
         let datagram = datagrams[index]
         return Array(bytes[Int(datagram.offset)..<Int(datagram.offset) + Int(datagram.byteCount)])

@@ -27,7 +27,7 @@ public struct FlatTable<Record: FlatRecord>: Sendable {
     /// The number of bytes that records and index occupy.
     public var byteCount: Int { records.capacity * MemoryLayout<Record>.stride + index.byteCount }
 
-    /// The record with the same key as this one.
+    /// The record with the same key as this one; nil where there is none.
     public func find(_ record: Record) -> Record? { slot(record).map { records[$0] } }
 
     /// Whether there is a record with the same key as this one.
@@ -72,7 +72,12 @@ public struct FlatTable<Record: FlatRecord>: Sendable {
     private func hash(_ record: Record) -> UInt32 { UInt32(truncatingIfNeeded: record.keyHash(secret)) }
 }
 
-/// A hash of any bytes under a secret.
+/// A hash of any bytes under a secret, one folded product a byte: for short strings such as names.
+///
+/// - Parameters:
+///   - bytes: their number is no part of the hash.
+///   - secret: whoever knows it can make hashes collide.
+/// - Returns: the same in every process with that secret.
 public func hash(_ bytes: some Sequence<UInt8>, secret: UInt64) -> UInt64 {
     var state = secret ^ 0xA076_1D64_78BD_642F
     for byte in bytes { state = folded(state ^ UInt64(byte), 0xE703_7ED1_A0B4_28DB) }

@@ -25,13 +25,23 @@ public struct ConnectionIDs: Sendable, Hashable {
     /// Takes a secret key of 128 bits, the same on all trackers of a cluster.
     public init(key0: UInt64, key1: UInt64) { mac = SipHash(key0: key0, key1: key1) }
 
-    /// The id that proves to hear what is sent to `address`; its port does not count.
+    /// The id that proves to hear what is sent to an address.
+    ///
+    /// - Parameters:
+    ///   - address: the client's; its port does not count.
+    ///   - time: wall clock, whose last ten seconds the id carries.
+    /// - Returns: the same id for ten seconds; a client may use it for a minute.
     public func issue(to address: SocketAddress, at time: WallTime) -> ConnectionID {
         id(address, bucket: ConnectionIDs.bucket(time))
     }
 
-    /// Whether the id was issued to this address, by a tracker with the same key, from 150 s before until 30 s after
-    /// `time`.
+    /// Whether an id was issued to an address by a tracker with the same key.
+    ///
+    /// - Parameters:
+    ///   - connectionID: as the client sends it.
+    ///   - address: that it sends from; its port does not count.
+    ///   - time: wall clock now.
+    /// - Returns: false also where the id is more than 150 s old, or from more than 30 s ahead.
     public func isValid(_ connectionID: ConnectionID, from address: SocketAddress, at time: WallTime) -> Bool {
         let current = ConnectionIDs.bucket(time)
         // How old the id claims to be, −128…127 buckets.

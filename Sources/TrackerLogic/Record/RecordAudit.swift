@@ -88,6 +88,8 @@ public struct RecordAudit: Sendable {
     }
 
     /// Compares the chunks with what the head says of them; all have come.
+    ///
+    /// - Throws: `RecordDamage.snapshot` where chunks are missing, or older than the head.
     public mutating func checkSnapshot() throws(RecordDamage) {
         guard snapshot == head.snapshot else { throw .snapshot }
     }
@@ -113,6 +115,8 @@ public struct RecordAudit: Sendable {
     }
 
     /// Compares the last entry with what the head says of it; all have come.
+    ///
+    /// - Throws: `RecordDamage.entryMissing` where the log ends too early.
     public mutating func checkLog() throws(RecordDamage) {
         guard last >= head.lastIndex else { throw .entryMissing(last &+ 1) }
     }

@@ -98,7 +98,7 @@ public struct IntervalPolicy: Sendable, Hashable {
         return isLimit || told.seconds < base || difference > told.seconds / 16 ? wanted : nil
     }
 
-    /// What is told, in seconds, without jitter.
+    /// What clients are told, in seconds, without jitter: what was decided, else the configured interval.
     @inline(__always)
     public func interval(_ told: ToldInterval) -> UInt32 { told.seconds == 0 ? base : told.seconds }
 

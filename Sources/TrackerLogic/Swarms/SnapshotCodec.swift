@@ -131,6 +131,9 @@ extension SnapshotChunk {
     var chain: UInt64 { bytes.span.bytes.u64(at: 22) }
 
     /// The swarms of a chunk other than 0.
+    ///
+    /// - Returns: in the order of the chunk, which means nothing.
+    /// - Throws: `ChunkDamaged` where the bytes are not what was written, or of chunk 0.
     public func swarms() throws(ChunkDamaged) -> [SwarmImage] { try shard().swarms.map { $0.image } }
 
     /// All that a chunk other than 0 says.
@@ -241,7 +244,10 @@ extension RegistryImage {
 }
 
 extension SnapshotChunk {
-    /// The registry of chunk 0.
+    /// What chunk 0 says.
+    ///
+    /// - Returns: access rules, torrents, members, settled requests and the interval told.
+    /// - Throws: `ChunkDamaged` where the bytes are not what was written, or of another chunk.
     public func registry() throws(ChunkDamaged) -> RegistryImage {
         var reader = try SnapshotCodec.open(self, mark: SnapshotCodec.registryMark)
         do throws(OutOfBytes) {

@@ -70,6 +70,12 @@ public struct BencodeDocument: Sendable {
     /// Reads the value that these bytes begin with; `root.range.upperBound` is where the rest begins.
     ///
     /// For messages whose payload follows the value (BEP 9, "data").
+    ///
+    /// - Parameters:
+    ///   - bytes: at most `limits.byteCount` of them, with what follows the value.
+    ///   - strictness: whether unsorted keys are let through.
+    ///   - limits: what the bytes may hold; beyond, they are an error.
+    /// - Throws: `BencodeError`, with the offset of the first byte that is wrong.
     public init(
         prefixOf bytes: [UInt8], strictness: BencodeStrictness = .strict, limits: BencodeLimits = .message
     ) throws(BencodeError) {

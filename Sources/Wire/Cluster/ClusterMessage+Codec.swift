@@ -62,7 +62,7 @@ extension ClusterMessage {
         public static let lives = Tickets.maxLives
     }
 
-    /// Appends the bytes of the message.
+    /// Appends the bytes of the message; a body beyond `Limits` traps.
     public func encode(into bytes: inout [UInt8]) {
         bytes.append(contentsOf: ClusterMessage.magic)
         bytes.append(ClusterMessage.version)
@@ -78,7 +78,10 @@ extension ClusterMessage {
         body.encode(into: &bytes)
     }
 
-    /// Reads one message, which is all of the bytes.
+    /// Reads one message.
+    ///
+    /// - Parameter bytes: all of them are the message.
+    /// - Throws: `ClusterMessageError`; never traps, whatever the bytes are.
     public init(_ bytes: [UInt8]) throws(ClusterMessageError) {
         guard bytes.starts(with: ClusterMessage.magic) else { throw .notAMessage }
         var reader = MessageReader(bytes, from: ClusterMessage.magic.count)

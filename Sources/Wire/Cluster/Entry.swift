@@ -45,7 +45,18 @@ public struct EntryHeader: Sendable, Hashable {
     /// Whether its master was the only voter (survivor mode): the entry is decided once it is on that one disk.
     public var isAlone: Bool
 
-    /// A header to be sealed; without an `origin`, the one who stands for the epoch made the entry.
+    /// A header to be sealed.
+    ///
+    /// - Parameters:
+    ///   - index: the entry's place in the log.
+    ///   - epoch: in which it is proposed.
+    ///   - attempt: counts the proposals of that epoch at this index, from 0.
+    ///   - isAlone: whether its master is the only voter.
+    ///   - time: cluster time; not before that of the entry before.
+    ///   - origin: the id of the master that made it; nil for the one that stood for `epoch`.
+    ///   - updateCount: how many updates follow the header.
+    ///   - ticketsOffset: where the tickets begin; 0 for none.
+    ///   - previous: the running hash of the log up to and including the entry before.
     public init(
         index: UInt64, epoch: Epoch, attempt: UInt32 = 0, isAlone: Bool = false, time: WallTime, origin: UInt32? = nil,
         updateCount: UInt32, ticketsOffset: UInt32 = 0, previous: UInt64 = 0
@@ -100,7 +111,13 @@ public struct EntryHeader: Sendable, Hashable {
         return EntryHeader.chain(ofValue: value)
     }
 
-    /// Makes a sealed entry a proposal of another ballot; its value stays.
+    /// Makes a sealed entry a proposal of another ballot; its value, and so its `chain`, stays.
+    ///
+    /// - Parameters:
+    ///   - bytes: a sealed entry.
+    ///   - epoch: in which it is proposed now.
+    ///   - attempt: counts the proposals of that epoch at its index, from 0.
+    ///   - isAlone: whether the proposing master is the only voter.
     public static func restamp(_ bytes: inout [UInt8], epoch: Epoch, attempt: UInt32, isAlone: Bool = false) {
         let attemptWord = word(attempt, isAlone)
         bytes.withUnsafeMutableBytes { room in

@@ -75,7 +75,7 @@ public struct SettingsPrint: Sendable, Hashable {
         peerLifetime = short(.peerLifetime)
     }
 
-    /// In which settings two trackers differ, in the order of the cases.
+    /// In which settings two trackers differ, in the order of the cases; empty where they are alike.
     public func differences(from other: SettingsPrint) -> [SharedSetting] {
         if self == other { return [] }
         return SharedSetting.allCases.filter { self[$0] != other[$0] }

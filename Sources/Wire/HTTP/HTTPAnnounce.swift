@@ -220,7 +220,7 @@ extension HTTPAnnounceRequest {
 // MARK: - Encoding
 
 extension HTTPAnnounceRequest {
-    /// The query string, for behind the `?` (or, where the URL already has one, the `&`) of an announce URL.
+    /// The query string, to be put behind the `?` of an announce URL, or behind an `&` where it has a query already.
     public func encodedQuery() -> [UInt8] {
         var query: [UInt8] = []
         func add(_ key: HTTPRequestKey, _ value: some Sequence<UInt8>) {

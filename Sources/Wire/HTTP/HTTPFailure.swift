@@ -20,7 +20,7 @@ public struct HTTPFailure: Sendable, Hashable {
     /// nil where the tracker does not say.
     public var retry: Retry?
 
-    /// Takes the text, and when to try again.
+    /// Takes the text, and when to ask again; nil leaves that to the client.
     public init(_ reason: String, retry: Retry? = nil) {
         self.reason = reason
         self.retry = retry

@@ -46,7 +46,7 @@ public struct HTTPScrapeRequest: Sendable, Hashable {
         guard !infoHashes.isEmpty else { throw .missing(.infoHash) }
     }
 
-    /// The query string, for behind the `?` of a scrape URL.
+    /// The query string, to be put behind the `?` of a scrape URL.
     public func encodedQuery() -> [UInt8] {
         var query: [UInt8] = []
         func add(_ key: HTTPRequestKey, _ value: [UInt8]) {

@@ -31,7 +31,10 @@ public struct MagnetLink: Sendable, Hashable {
 
     /// The link of a torrent, with its name and all its trackers.
     ///
-    /// Hashing `metainfo.infoBytes` is the caller's.
+    /// - Parameters:
+    ///   - metainfo: whose `infoBytes` the caller has hashed.
+    ///   - infoHash: their SHA-1, for v1 and hybrid torrents.
+    ///   - infoHashV2: their SHA-256, for v2 and hybrid torrents.
     public init(_ metainfo: Metainfo, infoHash: InfoHash?, infoHashV2: Bytes32? = nil) {
         self.init(
             infoHash: infoHash, infoHashV2: infoHashV2, displayName: metainfo.info.name.bytes,

@@ -73,8 +73,9 @@ public struct MetainfoBuilder: Sendable, Hashable {
 
     /// Encodes the file, and decodes it again strictly: what a client would refuse is never made.
     ///
-    /// - Throws: `MetainfoError`, as for a file from a stranger; `badURL` for a tracker or web seed that would be
-    ///   left out.
+    /// - Returns: the metainfo as a client reads it; its `bytes` are the file.
+    /// - Throws: `MetainfoError`, as for a file from a stranger; `badURL` for a tracker or web seed that would be left
+    ///   out.
     /// - SeeAlso: BEP 3, "metainfo files"; BEP 12; BEP 19; BEP 27.
     public func build() throws(MetainfoError) -> Metainfo {
         let metainfo = try Metainfo(decoding: encoded(), strictness: .strict)

@@ -52,7 +52,7 @@ public struct StompHeaders: Sendable, Hashable {
     /// How many headers there are, repeated names included.
     public var count: Int { fields.count }
 
-    /// Appends a header, which is escaped only when its frame is encoded.
+    /// Appends a header; it is unescaped here, and escaped when its frame is encoded.
     public mutating func append(_ name: String, _ value: String) {
         append(name: name.utf8, value: value.utf8)
     }
@@ -65,7 +65,7 @@ public struct StompHeaders: Sendable, Hashable {
         fields.append(Field(start: start, nameEnd: nameEnd, valueEnd: bytes.count))
     }
 
-    /// The first value of that name, as bytes.
+    /// The first value of that name, as bytes; nil where there is none.
     public func bytes(of name: StaticString) -> ArraySlice<UInt8>? {
         let count = name.utf8CodeUnitCount
         return name.withUTF8Buffer { wanted in
@@ -78,7 +78,7 @@ public struct StompHeaders: Sendable, Hashable {
         }
     }
 
-    /// The first value of that name; what is not UTF-8 in it is replaced.
+    /// The first value of that name, as text: what is not UTF-8 in it is replaced; nil where there is none.
     public subscript(name: StaticString) -> String? { bytes(of: name).map { String(decoding: $0, as: UTF8.self) } }
 
     /// Calls with each header in order.
@@ -112,7 +112,13 @@ public struct StompFrame: Sendable, Hashable {
         self.init(command, StompHeaders(headers), body: body)
     }
 
-    /// A frame with headers that were built before; `skippedByteCount` is for the reader of frames.
+    /// A frame with headers that were built before.
+    ///
+    /// - Parameters:
+    ///   - command: what the frame asks for, or tells.
+    ///   - headers: without `content-length`.
+    ///   - body: any bytes.
+    ///   - skippedByteCount: of a frame that was read: bytes of a body that was passed over.
     public init(_ command: StompCommand, _ headers: StompHeaders, body: [UInt8] = [], skippedByteCount: Int = 0) {
         self.command = command
         self.headers = headers

@@ -113,7 +113,12 @@ public struct StompParser: Sendable {
         }
     }
 
-    /// As the other `parse`, for bytes in an array.
+    /// Takes the next bytes of the stream, as the other `parse` does.
+    ///
+    /// - Parameters:
+    ///   - bytes: what has come.
+    ///   - frames: gets the frames that are complete by now, appended.
+    /// - Throws: what is wrong; frames before it are appended; all later calls throw it again.
     public mutating func parse(_ bytes: [UInt8], into frames: inout [StompFrame]) throws(StompError) {
         var failure: StompError?
         bytes.withUnsafeBytes { raw in

@@ -13,6 +13,11 @@ public enum AnnounceOptions {
     /// Path and query of the announce URL, as the client was given it.
     ///
     /// Options that end before their length says are ignored, as is whatever follows them.
+    ///
+    /// - Parameters:
+    ///   - bytes: the whole datagram.
+    ///   - start: where the options begin.
+    /// - Returns: at most `maxURLData` bytes; empty where there are none.
     public static func urlData(_ bytes: RawSpan, from start: Int = AnnounceRequest.byteCount) -> [UInt8] {
         var data: [UInt8] = []
         var offset = start

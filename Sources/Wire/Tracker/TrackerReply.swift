@@ -11,7 +11,13 @@ public enum ReplyWriter {
     /// Bytes before the compact peers of an "announce response".
     public static let announceHeaderByteCount = 20
 
-    /// Writes a "connect response": 16 bytes.
+    /// Writes a "connect response".
+    ///
+    /// - Parameters:
+    ///   - transactionID: of the request.
+    ///   - connectionID: which the client is to use for a minute.
+    ///   - room: at least 16 bytes.
+    /// - Returns: 16.
     @inlinable
     public static func connect(
         _ transactionID: TransactionID, _ connectionID: ConnectionID, into room: UnsafeMutableRawBufferPointer
@@ -23,7 +29,15 @@ public enum ReplyWriter {
         return 16
     }
 
-    /// Writes the first 20 bytes of an "announce response"; compact peers follow, and `interval` is in seconds.
+    /// Writes the first 20 bytes of an "announce response"; compact peers follow.
+    ///
+    /// - Parameters:
+    ///   - transactionID: of the request.
+    ///   - interval: seconds until the next announce.
+    ///   - leechers: peers of the swarm that lack something.
+    ///   - seeders: peers of the swarm that have everything.
+    ///   - room: at least 20 bytes.
+    /// - Returns: 20.
     @inlinable
     public static func announceHeader(
         _ transactionID: TransactionID, interval: UInt32, leechers: UInt32, seeders: UInt32,
@@ -38,7 +52,12 @@ public enum ReplyWriter {
         return 20
     }
 
-    /// Writes the first 8 bytes of a "scrape response".
+    /// Writes the first 8 bytes of a "scrape response"; 12 bytes for each info hash follow (`scrapeCounts`).
+    ///
+    /// - Parameters:
+    ///   - transactionID: of the request.
+    ///   - room: at least 8 bytes.
+    /// - Returns: 8.
     @inlinable
     public static func scrapeHeader(
         _ transactionID: TransactionID, into room: UnsafeMutableRawBufferPointer
@@ -49,7 +68,14 @@ public enum ReplyWriter {
         return 8
     }
 
-    /// Writes the counts of one scraped info hash: 12 bytes at an offset.
+    /// Writes the counts of one scraped info hash: 12 bytes.
+    ///
+    /// - Parameters:
+    ///   - seeders: peers that have everything.
+    ///   - completed: how often the torrent has been completed.
+    ///   - leechers: all other peers.
+    ///   - offset: 8 for the first info hash, 12 more for each further one.
+    ///   - room: of the whole reply.
     @inlinable
     public static func scrapeCounts(
         seeders: UInt32, completed: UInt32, leechers: UInt32, at offset: Int, into room: UnsafeMutableRawBufferPointer
@@ -60,7 +86,13 @@ public enum ReplyWriter {
         room.storeBytes(of: leechers.bigEndian, toByteOffset: offset + 8, as: UInt32.self)
     }
 
-    /// Writes an "error response": 8 bytes and a text, which is cut where the room does not hold it.
+    /// Writes an "error response": 8 bytes and a text.
+    ///
+    /// - Parameters:
+    ///   - transactionID: of the request.
+    ///   - text: for the person behind the client; cut where the room does not hold it.
+    ///   - room: at least 8 bytes.
+    /// - Returns: how many bytes were written.
     public static func error(
         _ transactionID: TransactionID, _ text: StaticString, into room: UnsafeMutableRawBufferPointer
     ) -> Int {
