@@ -247,7 +247,7 @@ public enum RecordDamage: Error, Sendable, Hashable {
     case chunk(UInt32)
     /// The seals of all chunks do not add up to what the head says.
     case snapshot
-    /// The entry at this index has another seal than was written with it, or is there twice.
+    /// The entry at this index has another seal than was written with it, is there twice, or lies behind the end.
     case entry(UInt64)
     /// The log has a gap at this index, or ends before it.
     case entryMissing(UInt64)

@@ -83,7 +83,7 @@ public struct HTTPScrapeReply: Sendable, Hashable {
         }
     }
 
-    /// One for each info hash that the tracker knows, or all that were asked; BEP 48's `files`.
+    /// BEP 48's `files`: at most `HTTPScrapeRequest.maxInfoHashes`, in the order in which they were given or found.
     public var files: [File]
     /// `flags.min_request_interval`: seconds until the next scrape.
     ///
