@@ -165,6 +165,7 @@ public struct Answer: Sendable, Equatable {
     }
 }
 
+/// What an announce over HTTP is answered with.
 public struct AnnounceAnswer: Sendable, Equatable {
     /// Seconds until the client's next announce, with its share of jitter.
     public var interval: UInt32
