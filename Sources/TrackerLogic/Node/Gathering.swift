@@ -61,12 +61,9 @@ struct Gathering: Sendable, Hashable {
     /// Turns what was gathered into an entry and begins anew.
     ///
     /// - Parameters:
-    ///   - ballot: index, epoch and attempt of the proposal.
     ///   - isAlone: whether its master is the only voter.
-    ///   - time: cluster time, never less than in the entry before.
-    ///   - previous: the running hash of the log up to and including the entry before.
+    ///   - previous: what the history before it comes to.
     ///   - spare: room for the requests of the next entry, from one that is done.
-    /// - Returns: the entry, sealed, with the requests that wait for it.
     mutating func seal(
         _ ballot: Ballot, isAlone: Bool, time: WallTime, previous: UInt64, spare: inout [WaitingRequest]
     ) -> Proposal {
