@@ -1,8 +1,9 @@
-/// The clocks of this host, read in one place so that no logic reads them (docs/architecture.md).
+// The clocks of this host.
 
 import Glibc
 import Primitives
 
+/// The clocks of this host, read in one place so that no logic reads them (docs/architecture.md).
 public enum Clock {
     /// Both clocks, read one just after the other.
     public static func read() -> ClockReading {

@@ -19,11 +19,13 @@ public struct DatagramCounters: Sendable, Hashable {
     /// Not sent, for another reason.
     public var failed: UInt64 = 0
 
+    /// Nothing has been counted.
     public init() {}
 
     /// Datagrams that were to be sent and were not.
     public var unsent: UInt64 { noRoom + refused + unreachable + forbidden + tooLong + failed }
 
+    /// Adds the counts of another socket.
     public static func += (left: inout DatagramCounters, right: DatagramCounters) {
         left.received += right.received
         left.truncated += right.truncated

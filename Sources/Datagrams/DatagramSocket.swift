@@ -1,15 +1,16 @@
-/// A bound UDP socket that takes in and gives out datagrams by the batch: one system call for many, and no
-/// allocation once it is set up.
+// A bound UDP socket that takes in and gives out datagrams by the batch.
+
+import Glibc
+import Primitives
+
+/// A bound UDP socket that takes in and gives out datagrams by the batch: one system call for many, and no allocation
+/// once it is set up.
 ///
 /// Nothing here waits: `receive` takes what is there, and a `Poller` says when there is something. Only `send` may
 /// wait a little (`patience`) for a socket whose buffer is full, and then drops and counts: UDP may lose, and a
 /// tracker that waits for one slow interface serves nobody.
 ///
 /// Not `Sendable`: one thread owns it.
-
-import Glibc
-import Primitives
-
 public final class DatagramSocket {
     /// How long a received datagram may be; longer ones are dropped and counted.
     ///
@@ -18,6 +19,7 @@ public final class DatagramSocket {
     /// How long one `send` may wait in all for room in the socket's buffer, in milliseconds.
     static let patience: CInt = 5
 
+    /// What is asked of the kernel for a socket.
     public struct Options: Sendable, Hashable {
         /// Asked of the kernel, which gives up to `net.core.rmem_max`, or all of it to CAP_NET_ADMIN.
         public var receiveBufferByteCount = 8 << 20
@@ -28,6 +30,7 @@ public final class DatagramSocket {
         /// Whether others on this host may be bound to the same address: each hears what is sent to a group.
         public var sharesAddress = false
 
+        /// The defaults: buffers for a busy tracker, and an address of one's own.
         public init() {}
     }
 
@@ -37,6 +40,7 @@ public final class DatagramSocket {
     let descriptor: CInt
     /// Whether each datagram says which address of ours was asked: only of use where there may be several.
     let tellsAsked: Bool
+    /// What became of the socket's datagrams since it was bound.
     public private(set) var counters = DatagramCounters()
 
     private let incoming: MessageRoom
@@ -46,8 +50,11 @@ public final class DatagramSocket {
 
     /// Opens and binds a socket.
     ///
-    /// - Parameter address: `0.0.0.0` and `::` stand for all addresses of this host of that family; `::` does not
-    ///   stand for IPv4 ones. Port 0 lets the kernel choose.
+    /// - Parameters:
+    ///   - address: `0.0.0.0` and `::` stand for all addresses of this host of that family; `::` does not stand for
+    ///     IPv4 ones.
+    ///     Port 0 lets the kernel choose.
+    ///   - options: what is asked of the kernel; smaller buffers than asked for are no error.
     /// - Throws: what the kernel refused.
     public init(bind address: SocketAddress, options: Options = Options()) throws(SocketError) {
         let descriptor = socket(
@@ -101,7 +108,13 @@ public final class DatagramSocket {
         }
     }
 
+    /// Binds a socket.
+    ///
+    /// - Parameters:
+    ///   - descriptor: of a socket that is not bound yet.
+    ///   - address: where to; port 0 lets the kernel choose.
     /// - Returns: the address that the socket got.
+    /// - Throws: what the kernel refused.
     private static func bound(_ descriptor: CInt, to address: SocketAddress) throws(SocketError) -> SocketAddress {
         var code: CInt = 0
         let result = withUnsafeTemporaryAllocation(byteCount: MessageRoom.nameStride, alignment: 16) { room in
@@ -172,7 +185,7 @@ extension DatagramSocket {
             }
             preparedBase = base
         }
-        // An error that a datagram we sent has met with is told here once, and cleared: not of interest.
+        // The kernel reports here, once, an error that a datagram of ours has met on its way; it is ignored.
         for _ in 0..<3 {
             let count = recvmmsg(descriptor, incoming.headers, UInt32(slots), CInt(MSG_DONTWAIT), nil)
             if count >= 0 { return Int(count) }
@@ -227,6 +240,10 @@ extension DatagramSocket {
     /// Sends some datagrams of a batch, in order.
     ///
     /// One that cannot be sent is counted and skipped, and does not stop the rest.
+    ///
+    /// - Parameters:
+    ///   - batch: whose datagrams go out from this socket, whichever they name.
+    ///   - range: of places in `batch.datagrams`.
     public func send(_ batch: borrowing DatagramBatch, _ range: Range<Int>) {
         var patience = Self.patience
         batch.bytes.withUnsafeBytes { bytes in
@@ -242,6 +259,11 @@ extension DatagramSocket {
         }
     }
 
+    /// Writes the headers of the datagrams that can be sent.
+    ///
+    /// - Parameters:
+    ///   - datagrams: at most as many as a system call takes.
+    ///   - bytes: of their batch.
     /// - Returns: how many messages there are to send: datagrams for the other family are left out.
     private func prepare(_ datagrams: Slice<UnsafeBufferPointer<Datagram>>, _ bytes: UnsafeRawBufferPointer) -> Int {
         var message = 0

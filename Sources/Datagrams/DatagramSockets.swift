@@ -1,8 +1,10 @@
-/// The sockets of one server, used as one: receives from all of them into one batch, and sends a mixed batch, each
-/// datagram from the socket that it names.
+// The sockets of one server, used as one.
 
 import Primitives
 
+/// The sockets of one server, used as one.
+///
+/// It receives from all of them into one batch, and sends a mixed batch, each datagram from the socket that it names.
 public final class DatagramSockets {
     /// `Datagram.socket` is an index of these.
     public let sockets: [DatagramSocket]
@@ -16,6 +18,7 @@ public final class DatagramSockets {
     ///   - groups: heard by the socket that is bound to all addresses on the group's port, or each by a further socket
     ///     that hears nothing else; several trackers of one host share its port. Replies leave from a unicast address
     ///     of this host.
+    ///   - options: what is asked of the kernel for each of the sockets.
     /// - Throws: what the kernel refused; then none stays bound.
     public init(
         bind addresses: [SocketAddress], groups: [MulticastGroup] = [],

@@ -1,20 +1,16 @@
-/// Hearing a multicast group on a UDP socket that serves clients; `GroupSocket` is for those who also speak to one.
-///
-/// Linux hands a datagram for a group to every socket that is bound to its port on any address, also to those that have
-/// not joined it, as long as anybody on this host has (`IP_MULTICAST_ALL`). All of our sockets have that switched off,
-/// so that a request is heard once.
-///
-/// - SeeAlso: ip(7), ipv6(7), RFC 3678.
+// Hearing a multicast group on a UDP socket that serves clients; `GroupSocket` is for those who also speak to one.
 
 import Glibc
 import Primitives
 
-/// A group, and the interface on which it is heard.
+/// A multicast group, and the interface on which it is heard.
 public struct MulticastGroup: Sendable, Hashable {
+    /// The group's address, and the port on which it is heard.
     public var address: SocketAddress
     /// Name of an interface, or an address of it; nil for the system's choice.
     public var interface: String?
 
+    /// A group on an interface; whether it is there, `join` finds out.
     public init(_ address: SocketAddress, interface: String? = nil) {
         self.address = address
         self.interface = interface
@@ -34,7 +30,15 @@ extension DatagramSocket {
 
     /// Has the socket hear only the groups that it joins itself.
     ///
-    /// Kernels before 4.20 do not know it for IPv6; there the socket hears what others have joined.
+    /// Linux hands a datagram for a group to every socket that is bound to its port on any address, also to those that
+    /// have not joined it, as long as anybody on this host has (`IP_MULTICAST_ALL`). All of our sockets have that
+    /// switched off, so that a request is heard once. Kernels before 4.20 do not know it for IPv6; there the socket
+    /// hears what others have joined.
+    ///
+    /// - Parameters:
+    ///   - descriptor: of the socket.
+    ///   - isIPv4: its family.
+    /// - SeeAlso: ip(7), ipv6(7), RFC 3678.
     static func hearOnlyJoinedGroups(_ descriptor: CInt, isIPv4: Bool) {
         var off: CInt = 0
         let size = socklen_t(MemoryLayout<CInt>.size)
@@ -46,6 +50,7 @@ extension DatagramSocket {
 
     /// Joins a group.
     ///
+    /// - Parameter group: of the socket's own family; another one traps.
     /// - Throws: what the kernel refused, or that there is no such interface.
     public func join(_ group: MulticastGroup) throws(SocketError) {
         precondition(group.address.isIPv4 == address.isIPv4, "a socket joins groups of its own family")

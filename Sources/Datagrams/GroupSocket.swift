@@ -1,25 +1,26 @@
-/// A socket that speaks and listens to a multicast group, on one network interface of this host.
-///
-/// The interface is always named, to the kernel too: else datagrams leave by the default route, and the group is heard
-/// wherever the kernel likes.
-///
-/// - SeeAlso: ip(7), ipv6(7), netdevice(7).
+// A socket that speaks and listens to a multicast group, on one network interface of this host.
 
 import Glibc
 import Primitives
 
 /// A network interface, as it is now.
+///
+/// - SeeAlso: netdevice(7).
 public struct HostInterface: Sendable, Hashable {
+    /// As `ip address` shows it.
     public var name: String
+    /// The kernel's number; also the zone of link-local addresses on it.
     public var index: UInt32
+    /// Whether what is sent there never leaves this host.
     public var isLoopback: Bool
     /// Switched on, and its cable (or what stands for it) plugged in.
     public var isRunning: Bool
+    /// Whether it is made for multicast (`IFF_MULTICAST`).
     public var carriesGroups: Bool
-    /// Without ports.
+    /// Its addresses of both families, with port and zone 0.
     public var addresses: [SocketAddress]
 
-    /// All interfaces of this host, in the kernel's order.
+    /// All interfaces of this host, in the kernel's order; none where the kernel does not tell.
     public static func all() -> [HostInterface] {
         var list: UnsafeMutablePointer<ifaddrs>?
         guard getifaddrs(&list) == 0 else { return [] }
@@ -48,10 +49,13 @@ public struct HostInterface: Sendable, Hashable {
         return found
     }
 
-    /// The interface of that name, or with that address.
+    /// Finds the interface of that name, or with that address.
     ///
-    /// - Parameter text: nil chooses the first that runs, carries groups and has an address of the group's family; the
-    ///   loopback interface where there is none, for trackers that are all on this host.
+    /// - Parameters:
+    ///   - text: nil chooses the first that runs, carries groups and has an address of the group's family; the loopback
+    ///     interface where there is none, for trackers that are all on this host.
+    ///   - group: whose family counts where `text` is nil.
+    /// - Returns: nil where there is none.
     public static func find(_ text: String?, for group: SocketAddress) -> HostInterface? {
         let all = all()
         if let text {
@@ -70,8 +74,16 @@ public struct HostInterface: Sendable, Hashable {
 extension DatagramSocket {
     /// Opens a socket that hears a group and sends to it; others on this host hear it, and so does it itself.
     ///
-    /// - Parameter timeToLive: how many routers a datagram may pass, 0…255; 1 stays in the local network.
+    /// The interface is always named, to the kernel too: else datagrams leave by the default route, and the group is
+    /// heard wherever the kernel likes.
+    ///
+    /// - Parameters:
+    ///   - group: address and port.
+    ///   - interface: on which the group is heard, and datagrams for it leave.
+    ///   - timeToLive: how many routers a datagram may pass, 0…255; 1 stays in the local network.
+    ///   - options: what is asked of the kernel; the address is shared in any case.
     /// - Throws: what the kernel refused.
+    /// - SeeAlso: ip(7), ipv6(7).
     public convenience init(
         group: SocketAddress, on interface: HostInterface, timeToLive: Int, options: Options = Options()
     ) throws(SocketError) {

@@ -1,11 +1,12 @@
-/// What `recvmmsg` and `sendmmsg` want to be handed for many datagrams: allocated once, used for ever.
-///
-/// Each message has a header that points to one vector (where its bytes are), one name (the other's address) and
-/// one control block (which of our addresses). Only the vectors, and a few lengths, change from call to call.
+// What `recvmmsg` and `sendmmsg` want to be handed for many datagrams.
 
 import Glibc
 import Primitives
 
+/// What `recvmmsg` and `sendmmsg` want to be handed for many datagrams: allocated once, used for ever.
+///
+/// Each message has a header that points to one vector (where its bytes are), one name (the other's address) and
+/// one control block (which of our addresses). Only the vectors, and a few lengths, change from call to call.
 struct MessageRoom: ~Copyable {
     /// `sockaddr_in6` takes 28 bytes, `sockaddr_in` 16.
     static let nameStride = 32
@@ -70,6 +71,9 @@ struct MessageRoom: ~Copyable {
     ///
     /// A group's or a network's address is not ours: then it is the one to answer from, where the kernel says.
     ///
+    /// - Parameters:
+    ///   - index: which message of the room.
+    ///   - port: on which the socket is bound.
     /// - Returns: `.unspecified` where the kernel did not say.
     func asked(_ index: Int, port: UInt16) -> SocketAddress {
         let header = headers[index].msg_hdr
@@ -94,6 +98,7 @@ struct MessageRoom: ~Copyable {
     /// Makes a message ready to be sent.
     ///
     /// - Parameters:
+    ///   - index: which message of the room.
     ///   - remote: of the socket's family.
     ///   - source: the address of ours that it shall leave from; the kernel's choice where `.unspecified`.
     func address(_ index: Int, to remote: SocketAddress, from source: SocketAddress) {
@@ -150,7 +155,9 @@ extension SocketAddress {
 
     /// Writes a `sockaddr_in` or `sockaddr_in6`.
     ///
-    /// - Parameter name: room for 28 bytes, aligned to 8.
+    /// - Parameters:
+    ///   - name: room for 28 bytes, aligned to 8.
+    ///   - isIPv4: which of the two.
     /// - Returns: how many bytes it has.
     func write(socketName name: UnsafeMutableRawPointer, isIPv4: Bool) -> socklen_t {
         if isIPv4 {

@@ -1,16 +1,18 @@
-/// The way to a service manager, by the protocol of sd_notify(3): datagrams of text to a Unix socket.
+// The way to a service manager, by the protocol of sd_notify(3).
 
 import Glibc
 
+/// The way to a service manager, by the protocol of sd_notify(3): datagrams of text to a Unix socket.
 public struct NotifySocket: Sendable, Hashable {
     /// Bytes of a name at most (unix(7)), less the zero that ends a path.
-    public static let maxNameByteCount = 107
+    static let maxNameByteCount = 107
 
     /// The name as the kernel wants it: a path, or a zero and the name in Linux's abstract space.
     private let name: [UInt8]
 
-    /// - Parameter name: as `NOTIFY_SOCKET` has it: an absolute path, or `@` and an abstract name.
-    /// - Returns: nil where it is neither, or too long.
+    /// Takes a name as `NOTIFY_SOCKET` has it: an absolute path, or `@` and an abstract name.
+    ///
+    /// Nothing is opened yet. The result is nil where the name is neither, or is too long.
     public init?(_ name: String) {
         var bytes = Array(name.utf8)
         guard (2...NotifySocket.maxNameByteCount).contains(bytes.count), !bytes.contains(0) else { return nil }
@@ -24,6 +26,7 @@ public struct NotifySocket: Sendable, Hashable {
 
     /// Sends one message; never waits.
     ///
+    /// - Parameter message: lines of `NAME=value`.
     /// - Returns: false where nobody hears, or too much waits already.
     public func send(_ message: String) -> Bool {
         let descriptor = socket(AF_UNIX, CInt(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)

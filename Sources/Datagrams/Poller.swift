@@ -1,14 +1,16 @@
+// Waits for datagrams, for a deadline, or to be woken by another thread.
+
+import Glibc
+import Primitives
+
 /// Waits for datagrams, for a deadline, or to be woken by another thread; whichever comes first.
 ///
 /// `ppoll` and a pipe instead of `epoll` and an `eventfd`: Swift's Glibc module shows neither of those, `ppoll` counts
 /// its time-out in nanoseconds where `epoll_wait` counts milliseconds, and for the handful of sockets that a server
 /// has it is no slower. One thread owns the poller; its `Waker` is for all the others.
-
-import Glibc
-import Primitives
-
 public final class Poller {
-    public static let maximumSocketCount = 64
+    /// A `ReadySet` has one bit a socket.
+    static let maximumSocketCount = 64
 
     /// Wakes this poller, from any thread.
     public let waker: Waker
@@ -19,7 +21,9 @@ public final class Poller {
     private var indexes: [Int] = []
     private var sockets: [DatagramSocket] = []
 
-    /// - Throws: where the process has too many open files.
+    /// A poller that waits for nothing but wake-ups yet.
+    ///
+    /// - Throws: `SocketError` where the process has too many open files.
     public init() throws(SocketError) {
         waker = try Waker()
         entries = .allocate(capacity: 1 + Self.maximumSocketCount)
@@ -31,7 +35,9 @@ public final class Poller {
 
     /// Waits for a socket, too.
     ///
-    /// - Parameter index: 0…63, what stands for the socket in a `ReadySet`; each is used once.
+    /// - Parameters:
+    ///   - socket: kept open by the poller.
+    ///   - index: 0…63, what stands for the socket in a `ReadySet`; each is used once.
     public func add(_ socket: DatagramSocket, index: Int) {
         precondition((0..<Self.maximumSocketCount).contains(index), "a poller has the indexes 0 to 63")
         precondition(!indexes.contains(index), "a poller's index stands for one socket")
@@ -75,8 +81,10 @@ public final class Poller {
 /// Which sockets have something to receive, and whether somebody woke the poller.
 public struct ReadySet: Sendable, Hashable {
     private var bits: UInt64 = 0
+    /// Whether `Waker.wake` was called since the wait before.
     public fileprivate(set) var isWoken = false
 
+    /// No socket, and nobody has woken the poller.
     public init() {}
 
     /// Every socket: for receiving without having waited.
@@ -86,8 +94,10 @@ public struct ReadySet: Sendable, Hashable {
         return set
     }()
 
+    /// Whether the time is over, or a signal came: no socket is ready, and nobody woke the poller.
     public var isEmpty: Bool { bits == 0 && !isWoken }
 
+    /// Whether the socket with this index, 0…63, has something to receive.
     public func contains(_ index: Int) -> Bool { bits &>> UInt64(index) & 1 == 1 }
 
     mutating func insert(_ index: Int) { bits |= 1 &<< UInt64(index) }

@@ -1,16 +1,20 @@
-/// A socket could not be set up: what was tried, on which address, and the kernel's reason.
-///
-/// Only setting up throws. What goes wrong with a single datagram is counted (`DatagramCounters`): one peer that
-/// cannot be reached is no reason to stop serving the others.
+// A socket could not be set up.
 
 import Glibc
 import Primitives
 
+/// A socket could not be set up: what was tried, on which address, and the kernel's reason.
+///
+/// Only setting up throws. What goes wrong with a single datagram is counted (`DatagramCounters`): one peer that
+/// cannot be reached is no reason to stop serving the others.
 public struct SocketError: Error, Sendable, Hashable {
+    /// What was tried.
     public enum Operation: Sendable, Hashable {
+        /// Make the socket.
         case open
         /// Set or read an option of this name.
         case configure(String)
+        /// Bind the socket to its address.
         case bind
         /// Find the network interface of this name or address.
         case interface(String)
@@ -18,12 +22,14 @@ public struct SocketError: Error, Sendable, Hashable {
         case poll
     }
 
+    /// What was tried when the kernel refused.
     public var operation: Operation
     /// The address in question; nil where there is none.
     public var address: SocketAddress?
     /// The kernel's `errno`.
     public var code: CInt
 
+    /// Takes what was tried, and `errno` as it was just afterwards.
     public init(_ operation: Operation, address: SocketAddress? = nil, code: CInt) {
         self.operation = operation
         self.address = address

@@ -1,3 +1,8 @@
+// The client's side of BEP 15, for one tracker.
+
+import Primitives
+import Wire
+
 /// The client's side of BEP 15, for one tracker: asks until it is answered, and knows when to give up.
 ///
 ///              wanted                    answer: connection id                    answer
@@ -25,10 +30,6 @@
 ///   says nothing of errors. What the announce had to say (started, completed) is not forgotten.
 ///
 /// Invariants: one request under way at a time; a deadline in every phase but idle; nothing is sent but in a step.
-
-import Primitives
-import Wire
-
 public struct Announcer: Sendable, Equatable {
     enum Phase: Sendable, Hashable {
         /// Nothing is wanted. Can transition to: connecting, requesting.
@@ -52,6 +53,7 @@ public struct Announcer: Sendable, Equatable {
     /// "A client can use a connection ID until one minute after it has received it." (BEP 15)
     static let connectionLifetime = Duration.seconds(60)
 
+    /// For how long a silent tracker is asked, and which intervals are believed.
     public let patience: Patience
     private let isIPv6: Bool
     private var random: RandomStream
@@ -80,9 +82,12 @@ public struct Announcer: Sendable, Equatable {
     /// When the announcer wants `deadlineReached`; nil when it is idle.
     public private(set) var nextDeadline: Instant?
 
+    /// An idle announcer for one tracker.
+    ///
     /// - Parameters:
     ///   - isIPv6: whether the tracker is asked over IPv6, which decides the size of a peer in its replies.
     ///   - random: draws transaction ids: seeded by a secret where strangers could send us datagrams.
+    ///   - patience: BEP 15's time-outs, unless told otherwise.
     public init(isIPv6: Bool, random: RandomStream, patience: Patience = Patience()) {
         self.isIPv6 = isIPv6
         self.random = random
@@ -97,9 +102,10 @@ public struct Announcer: Sendable, Equatable {
 
     // MARK: - The step
 
-    /// One door in, one buffer out.
+    /// Takes one event, and says what is to be done about it: the only way in and out.
     ///
     /// - Parameters:
+    ///   - event: what has happened.
     ///   - now: the monotonic clock, read just before.
     ///   - effects: appended to; the caller carries them out and empties the buffer.
     public mutating func step(_ event: Event, now: Instant, into effects: inout Effects) {
@@ -229,7 +235,7 @@ public struct Announcer: Sendable, Equatable {
         guard isWaiting, bytes.count >= 8 else { return }
         let transaction = TransactionID(bytes.span.bytes.u32(at: 4))
         let isForConnect = phase == .connecting && transaction == connectTransaction
-        // While connecting anew, too, the request may yet be answered: it was sent under the id before.
+        // Also while it connects again, the request may be answered: it was sent under the id before.
         guard isForConnect || transaction == requestTransaction else { return }
         let reply: TrackerReply
         do throws(TrackerReply.Malformed) {

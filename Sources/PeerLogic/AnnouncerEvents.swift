@@ -1,9 +1,10 @@
-/// What can happen to an announcer, and what it wants done.
+// What can happen to an announcer, and what it wants done.
 
 import Primitives
 import Wire
 
 extension Announcer {
+    /// What can happen to an announcer.
     public enum Event: Sendable, Equatable {
         /// Somebody wants one announce, and to know what comes of it.
         case announceWanted(Subject, Progress, AnnounceEvent)
@@ -32,6 +33,7 @@ extension Announcer {
         /// What has come of requests.
         public var outcomes: [Outcome] = []
 
+        /// An empty buffer.
         public init() {}
 
         /// Forgets what was carried out and keeps the room.
@@ -43,6 +45,7 @@ extension Announcer {
 
     /// How a request has ended.
     public enum Outcome: Sendable, Equatable {
+        /// The tracker has answered an announce.
         case announced(TrackerReply.Announce)
         /// In the order asked.
         case scraped([TrackerReply.Scrape])
@@ -56,7 +59,9 @@ extension Announcer {
 
     /// What an announce is about, which stays the same while a download lives.
     public struct Subject: Sendable, Hashable {
+        /// Of the swarm that is announced to.
         public var infoHash: InfoHash
+        /// The same in all announces of the download.
         public var peerID: PeerID
         /// The port on which the peer listens.
         public var port: UInt16
@@ -67,6 +72,7 @@ extension Announcer {
         /// Path and query of the announce URL, for BEP 41; empty for none.
         public var urlData: [UInt8]
 
+        /// Takes the fields as they are.
         public init(
             infoHash: InfoHash, peerID: PeerID, port: UInt16, key: UInt32 = 0, numWant: Int32 = -1,
             urlData: [UInt8] = []
@@ -82,11 +88,14 @@ extension Announcer {
 
     /// How far a download has come, in bytes.
     public struct Progress: Sendable, Hashable {
+        /// Since the download's `started`.
         public var downloaded: UInt64
-        /// 0 for a seeder.
+        /// Still to be downloaded; 0 for a seeder.
         public var left: UInt64
+        /// Since the download's `started`.
         public var uploaded: UInt64
 
+        /// Takes the fields as they are.
         public init(downloaded: UInt64 = 0, left: UInt64 = 0, uploaded: UInt64 = 0) {
             self.downloaded = downloaded
             self.left = left
@@ -102,9 +111,10 @@ extension Announcer {
         public var maxRetransmissions = 8
         /// Announces come no closer than this, whatever the tracker says, but for events.
         public var minInterval = Duration.seconds(60)
-        /// And no further apart.
+        /// Announces come no further apart than this, whatever the tracker says.
         public var maxInterval = Duration.seconds(86_400)
 
+        /// The waits of BEP 15; intervals between a minute and a day are believed.
         public init() {}
 
         /// BEP 15's 15 * 2 ^ n.

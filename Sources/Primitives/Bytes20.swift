@@ -10,9 +10,12 @@ public struct Bytes20: Sendable, Hashable {
     @usableFromInline var w3: UInt32
     @usableFromInline var w4: UInt32
 
+    /// The size in bytes, in memory and on the wire.
     public static let byteCount = 20
+    /// Twenty zero bytes.
     public static let zero = Bytes20()
 
+    /// Twenty zero bytes.
     @inlinable
     public init() { (w0, w1, w2, w3, w4) = (0, 0, 0, 0, 0) }
 
@@ -38,6 +41,7 @@ public struct Bytes20: Sendable, Hashable {
         }
     }
 
+    /// The byte at 0…19; any other offset traps.
     @inlinable
     public subscript(offset: Int) -> UInt8 {
         get { withUnsafeBytes(of: self) { $0[offset] } }
@@ -50,6 +54,9 @@ public struct Bytes20: Sendable, Hashable {
     /// A hash under a secret key, well spread in all 64 bits: strangers choose info hashes.
     ///
     /// Two folded 64×64→128-bit products, as wyhash does.
+    ///
+    /// - Parameter key: whoever knows it can make hashes collide.
+    /// - Returns: the same in every process with that key; so it may be compared between trackers, and stored.
     @inlinable
     public func hash(key: UInt64) -> UInt64 {
         let a = UInt64(w0) | UInt64(w1) &<< 32
@@ -57,6 +64,7 @@ public struct Bytes20: Sendable, Hashable {
         return folded(folded(a ^ key, b ^ 0xE703_7ED1_A0B4_28DB) ^ key, UInt64(w4) ^ 0x8EBC_6AF0_9C88_C6E3)
     }
 
+    /// Compares all five words at once, without a branch.
     @inlinable
     public static func == (left: Bytes20, right: Bytes20) -> Bool {
         (left.w0 ^ right.w0) | (left.w1 ^ right.w1) | (left.w2 ^ right.w2) | (left.w3 ^ right.w3)

@@ -1,6 +1,11 @@
-/// A fast 64-bit checksum against decay, not against malice: eight bytes a multiplication.
+// A fast 64-bit checksum against decay.
 
-/// - Parameter hole: bytes that count as zero: where the checksum itself stands.
+/// A fast 64-bit checksum against decay, not against malice: eight bytes a multiplication.
+///
+/// - Parameters:
+///   - bytes: any number of bytes; their count is part of the sum.
+///   - hole: bytes that are left out, because the checksum itself stands there.
+/// - Returns: the same number on every machine; it is written to disks and sent between trackers.
 public func checksum(_ bytes: RawSpan, skipping hole: Range<Int> = 0..<0) -> UInt64 {
     let head = partialChecksum(0x2D35_8DCC_AA6C_78A5, bytes, 0..<hole.lowerBound)
     return partialChecksum(head, bytes, hole.upperBound..<bytes.byteCount) ^ UInt64(bytes.byteCount)

@@ -1,7 +1,4 @@
-/// Many datagrams in one buffer: what the hot path takes in and gives out, so that no datagram costs an
-/// allocation.
-///
-/// The buffer is kept and filled again.
+/// One datagram of a batch: where it came from or goes, and where its bytes lie.
 @frozen
 public struct Datagram: Sendable, Hashable {
     /// Where it came from, or where it goes.
@@ -16,6 +13,7 @@ public struct Datagram: Sendable, Hashable {
     /// Which of the owner's sockets it belongs to.
     public var socket: UInt16
 
+    /// Takes the fields as they are; that `offset` and `byteCount` lie within the batch is the caller's to see to.
     @inlinable
     public init(remote: SocketAddress, local: SocketAddress, offset: UInt32, byteCount: UInt16, socket: UInt16) {
         self.remote = remote
@@ -26,17 +24,21 @@ public struct Datagram: Sendable, Hashable {
     }
 }
 
+/// Many datagrams in one buffer: what the hot path takes in and gives out, so that no datagram costs an allocation.
+///
+/// The buffer is kept and filled again.
 @frozen
 public struct DatagramBatch: Sendable, Hashable {
     /// Room for the bytes of all datagrams; only those that a `Datagram` names mean anything.
     ///
-    /// Received ones stand
-    /// in slots of equal length, sent ones one behind another.
+    /// Received ones stand in slots of equal length, sent ones one behind another.
     public var bytes: [UInt8]
+    /// The datagrams in the order in which they came, or are to go.
     public var datagrams: [Datagram]
     /// Where the next appended datagram begins in `bytes`.
     @usableFromInline var end: Int
 
+    /// An empty batch without room.
     @inlinable
     public init() {
         bytes = []
@@ -44,6 +46,7 @@ public struct DatagramBatch: Sendable, Hashable {
         end = 0
     }
 
+    /// Whether the batch holds no datagram; its room may be large all the same.
     @inlinable
     public var isEmpty: Bool { datagrams.isEmpty }
 
@@ -57,6 +60,9 @@ public struct DatagramBatch: Sendable, Hashable {
     /// Appends a datagram that `fill` writes in place.
     ///
     /// - Parameters:
+    ///   - remote: where it goes.
+    ///   - local: the address of ours that it leaves from; `.unspecified` leaves the choice to the kernel.
+    ///   - socket: which of the owner's sockets sends it.
     ///   - limit: the most bytes that it can have, up to 65,535.
     ///   - fill: writes into room for `limit` bytes and returns how many it wrote.
     @inlinable
@@ -84,6 +90,12 @@ public struct DatagramBatch: Sendable, Hashable {
     /// Appends a datagram whose bytes are ready.
     ///
     /// For tests and simulations; the hot path writes in place.
+    ///
+    /// - Parameters:
+    ///   - payload: at most 65,535 bytes.
+    ///   - remote: where it comes from or goes.
+    ///   - local: the address of ours that was asked, or that it leaves from.
+    ///   - socket: which of the owner's sockets it belongs to.
     public mutating func append(
         _ payload: [UInt8], remote: SocketAddress, local: SocketAddress = .unspecified, socket: UInt16 = 0
     ) {
@@ -93,7 +105,7 @@ public struct DatagramBatch: Sendable, Hashable {
         }
     }
 
-    /// The bytes of one datagram, as an array of its own.
+    /// The bytes of one datagram, as an array of its own; `index` is its place in `datagrams`.
     public func payload(_ index: Int) -> [UInt8] {
         let datagram = datagrams[index]
         return Array(bytes[Int(datagram.offset)..<Int(datagram.offset) + Int(datagram.byteCount)])

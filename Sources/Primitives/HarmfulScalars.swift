@@ -1,4 +1,4 @@
-/// Characters that a terminal or a reader's eye would obey rather than show.
+// Characters that a terminal or a reader's eye would obey rather than show.
 
 extension Unicode.Scalar {
     /// Control characters, also those of ISO 6429 beyond ASCII (U+009B begins a terminal's command as ESC [ does), and

@@ -46,10 +46,11 @@ public struct RandomStream: Sendable, Hashable {
         return next().multipliedFullWidth(by: bound).high
     }
 
+    /// A number in 0..<bound; a bound below 1 traps.
     @inlinable
     public mutating func below(_ bound: Int) -> Int { Int(below(UInt64(bound))) }
 
-    /// A number in a closed range of spans.
+    /// A span between two others, both included; `low` where `high` is not longer.
     @inlinable
     public mutating func between(_ low: Duration, _ high: Duration) -> Duration {
         let width = high.nanoseconds - low.nanoseconds

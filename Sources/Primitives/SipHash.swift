@@ -3,10 +3,12 @@
 /// Serves connection ids (BEP 15), which a stranger must not be able to guess for an address that is not his.
 @frozen
 public struct SipHash: Sendable, Hashable {
-    /// The secret key, 128 bits.
+    /// The first half of the secret key of 128 bits.
     public var key0: UInt64
+    /// The second half.
     public var key1: UInt64
 
+    /// Takes both halves of the key.
     @inlinable
     public init(key0: UInt64, key1: UInt64) {
         self.key0 = key0

@@ -24,6 +24,7 @@ public struct SlotIndex: Sendable, Equatable {
     /// How many slots are held.
     public internal(set) var count = 0
 
+    /// An empty index without room.
     public init() { places = [] }
 
     /// The number of bytes that the index occupies.
@@ -36,6 +37,11 @@ public struct SlotIndex: Sendable, Equatable {
 
     /// Finds the slot with this hash that `isMatch` accepts.
     ///
+    /// - Parameters:
+    ///   - hash: the record's, under a secret key.
+    ///   - isMatch: whether the record in a slot is the one that is looked for; asked only where all 32 bits of hash
+    ///     agree.
+    /// - Returns: the slot; nil where no record matches.
     /// - Complexity: O(1) expected.
     @inlinable
     public func find(_ hash: UInt32, where isMatch: (Int) -> Bool) -> Int? {
@@ -52,14 +58,14 @@ public struct SlotIndex: Sendable, Equatable {
         }
     }
 
-    /// Adds a slot that is not yet held.
+    /// Adds a slot that is not yet held, under the hash of its record; a slot is below 2³² − 1.
     public mutating func insert(_ hash: UInt32, slot: Int) {
         if (count + 1) * 5 > places.count * 4 { grow() }
         place(Place(hash: hash, slot: UInt32(slot)))
         count += 1
     }
 
-    /// Removes a slot that is held under this hash.
+    /// Removes a slot that is held under this hash; one that is not held traps.
     public mutating func remove(_ hash: UInt32, slot: Int) {
         var hole = find(hash, place: slot)
         places[hole].slot = SlotIndex.vacant
@@ -81,12 +87,13 @@ public struct SlotIndex: Sendable, Equatable {
         }
     }
 
-    /// Tells the index that a record has moved from one slot to another.
+    /// Tells the index that a record has moved to another slot, which is not held; a slot that is not held traps.
     public mutating func move(_ hash: UInt32, from slot: Int, to newSlot: Int) {
         let place = find(hash, place: slot)
         places[place].slot = UInt32(newSlot)
     }
 
+    /// Forgets all slots and gives their room back.
     public mutating func removeAll() {
         places = []
         count = 0

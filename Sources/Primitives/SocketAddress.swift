@@ -4,13 +4,16 @@
 /// heard it.
 @frozen
 public struct SocketAddress: Sendable, Hashable {
-    /// The sixteen address bytes, most significant first, as two numbers.
+    /// The first eight address bytes, most significant first; 0 for IPv4.
     public var high: UInt64
+    /// The last eight address bytes, most significant first; 0x0000_FFFF_aabb_ccdd for the IPv4 address a.b.c.d.
     public var low: UInt64
     /// The zone of a link-local IPv6 address; 0 elsewhere.
     public var scope: UInt32
+    /// In the host's order; 0 where a port means nothing, or the kernel is to choose one.
     public var port: UInt16
 
+    /// Takes the fields as they are.
     @inlinable
     public init(high: UInt64, low: UInt64, scope: UInt32 = 0, port: UInt16) {
         self.high = high
@@ -19,7 +22,7 @@ public struct SocketAddress: Sendable, Hashable {
         self.port = port
     }
 
-    /// - Parameter ipv4: the four address bytes as one number, the first the most significant.
+    /// An IPv4 address, whose first byte is the most significant.
     @inlinable
     public init(ipv4: UInt32, port: UInt16) {
         self.init(high: 0, low: 0xFFFF_0000_0000 | UInt64(ipv4), port: port)
@@ -28,6 +31,7 @@ public struct SocketAddress: Sendable, Hashable {
     /// No address at all: the source of a reply that the kernel may choose.
     public static let unspecified = SocketAddress(high: 0, low: 0, port: 0)
 
+    /// Whether the address lies in `::ffff:0:0/96`, where IPv4 addresses are kept.
     @inlinable
     public var isIPv4: Bool { high == 0 && low &>> 32 == 0xFFFF }
 
@@ -35,10 +39,12 @@ public struct SocketAddress: Sendable, Hashable {
     @inlinable
     public var ipv4: UInt32 { UInt32(truncatingIfNeeded: low) }
 
+    /// 127.0.0.0/8 and `::1`.
     public var isLoopback: Bool {
         isIPv4 ? ipv4 >> 24 == 127 : (high == 0 && low == 1)
     }
 
+    /// `0.0.0.0` and `::`, with whatever port.
     public var isUnspecified: Bool {
         isIPv4 ? ipv4 == 0 : (high == 0 && low == 0)
     }
@@ -74,7 +80,7 @@ extension SocketAddress: CustomStringConvertible {
         return scope == 0 ? address : "\(address)%\(scope)"
     }
 
-    /// Reads `192.0.2.1` or `2001:db8::1`; no names, no port.
+    /// Reads `192.0.2.1` or `2001:db8::1`: no names, no port, no zone; nil for anything else.
     public init?(host: some StringProtocol, port: UInt16) {
         if host.utf8.contains(UInt8(ascii: ":")) {
             guard let (high, low) = SocketAddress.ipv6(host) else { return nil }

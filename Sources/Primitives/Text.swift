@@ -1,4 +1,4 @@
-/// What the standard library does for text, but not where it is embedded.
+// What the standard library does for text, but not where it is embedded.
 
 extension Sequence where Element: CustomStringConvertible {
     /// `[1, 2]`, as an array of such elements is printed.

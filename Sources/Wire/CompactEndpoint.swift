@@ -1,26 +1,28 @@
-/// Compact peers: an address and a port, in network byte order, without padding (BEP 23 for IPv4, BEP 7 for IPv6).
-///
-/// The types *are* the wire's bytes, so that a list of peers is copied, not encoded.
+// Compact peers.
 
 import Primitives
 
+/// Compact peers: an address and a port, in network byte order, without padding (BEP 23 for IPv4, BEP 7 for IPv6).
+///
+/// The types *are* the wire's bytes, so that a list of peers is copied, not encoded.
 public protocol CompactEndpoint: Sendable, Hashable {
-    /// 6 or 18.
+    /// 6 for IPv4, 18 for IPv6.
     static var byteCount: Int { get }
 
-    /// - Returns: nil where the address is of the other family.
+    /// The compact form of an address, whose zone is lost; nil where the address is of the other family.
     init?(_ address: SocketAddress)
 
     /// Reads `byteCount` bytes at an offset; the caller has checked the length.
     init(_ bytes: RawSpan, at offset: Int)
 
+    /// The address and port that the bytes stand for, without a zone.
     var socketAddress: SocketAddress { get }
 
-    /// A well spread hash under a secret key.
+    /// A hash of all bytes under a secret key, well spread over all 64 bits: clients choose their addresses and ports.
     func hash(key: UInt64) -> UInt64
 }
 
-/// Six bytes: BEP 23.
+/// An IPv4 address and a port: six bytes (BEP 23).
 @frozen
 public struct CompactIPv4: CompactEndpoint {
     // In memory order; the numeric values mean nothing.
@@ -28,9 +30,11 @@ public struct CompactIPv4: CompactEndpoint {
     @usableFromInline var w1: UInt16
     @usableFromInline var w2: UInt16
 
+    /// Six.
     @inlinable
     public static var byteCount: Int { 6 }
 
+    /// The compact form of an IPv4 address; nil for an IPv6 one.
     @inlinable
     public init?(_ address: SocketAddress) {
         guard address.isIPv4 else { return nil }
@@ -39,6 +43,7 @@ public struct CompactIPv4: CompactEndpoint {
         w2 = address.port.bigEndian
     }
 
+    /// Reads six bytes at an offset; the caller has checked the length.
     @inlinable
     public init(_ bytes: RawSpan, at offset: Int) {
         w0 = bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt16.self)
@@ -46,12 +51,14 @@ public struct CompactIPv4: CompactEndpoint {
         w2 = bytes.unsafeLoadUnaligned(fromByteOffset: offset + 4, as: UInt16.self)
     }
 
+    /// The IPv4 address and port that the bytes stand for.
     @inlinable
     public var socketAddress: SocketAddress {
         SocketAddress(
             ipv4: UInt32(UInt16(bigEndian: w0)) &<< 16 | UInt32(UInt16(bigEndian: w1)), port: UInt16(bigEndian: w2))
     }
 
+    /// One folded product of the six bytes and the key.
     @inlinable
     public func hash(key: UInt64) -> UInt64 {
         let word = UInt64(w0) | UInt64(w1) &<< 16 | UInt64(w2) &<< 32
@@ -59,7 +66,7 @@ public struct CompactIPv4: CompactEndpoint {
     }
 }
 
-/// Eighteen bytes: BEP 7.
+/// An IPv6 address and a port: eighteen bytes (BEP 7).
 @frozen
 public struct CompactIPv6: CompactEndpoint {
     // In memory order; the numeric values mean nothing. Nine halves, so that nothing pads.
@@ -73,9 +80,11 @@ public struct CompactIPv6: CompactEndpoint {
     @usableFromInline var w7: UInt16
     @usableFromInline var w8: UInt16
 
+    /// Eighteen.
     @inlinable
     public static var byteCount: Int { 18 }
 
+    /// The compact form of an IPv6 address, whose zone is lost; nil for an IPv4 one.
     @inlinable
     public init?(_ address: SocketAddress) {
         guard !address.isIPv4 else { return nil }
@@ -90,6 +99,7 @@ public struct CompactIPv6: CompactEndpoint {
         w8 = address.port.bigEndian
     }
 
+    /// Reads eighteen bytes at an offset; the caller has checked the length.
     @inlinable
     public init(_ bytes: RawSpan, at offset: Int) {
         func half(_ index: Int) -> UInt16 {
@@ -100,6 +110,7 @@ public struct CompactIPv6: CompactEndpoint {
         w8 = half(8)
     }
 
+    /// The IPv6 address and port that the bytes stand for, without a zone.
     @inlinable
     public var socketAddress: SocketAddress {
         func number(_ a: UInt16, _ b: UInt16, _ c: UInt16, _ d: UInt16) -> UInt64 {
@@ -109,6 +120,7 @@ public struct CompactIPv6: CompactEndpoint {
         return SocketAddress(high: number(w0, w1, w2, w3), low: number(w4, w5, w6, w7), port: UInt16(bigEndian: w8))
     }
 
+    /// Two folded products of the eighteen bytes and the key.
     @inlinable
     public func hash(key: UInt64) -> UInt64 {
         let address = socketAddress

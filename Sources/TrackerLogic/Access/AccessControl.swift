@@ -1,9 +1,11 @@
-/// The access rules in force: replicated, changed by updates alone.
+// The access rules in force.
 
 import Primitives
 import Wire
 
+/// The access rules in force: replicated, changed by updates alone.
 public struct AccessControl: Sendable {
+    /// Which of the rules below are read.
     public private(set) var mode = AccessMode.open
     private var infoHashes: FlatTable<ListedInfoHash>
     private var usersByName: FlatTable<UserByName>
@@ -12,6 +14,7 @@ public struct AccessControl: Sendable {
     /// The sum of the fingerprints of all rules, in no order.
     public private(set) var digest: UInt64 = 0
 
+    /// Open to all; `secret` keys the hashes of the tables.
     public init(secret: UInt64) {
         self.secret = secret
         infoHashes = FlatTable(secret: secret)
@@ -19,12 +22,16 @@ public struct AccessControl: Sendable {
         usersByPasskey = FlatTable(secret: secret)
     }
 
+    /// How many info hashes are listed, whether or not the mode reads them.
     public var infoHashCount: Int { infoHashes.count }
+    /// How many users have a passkey, whether or not the mode reads them.
     public var userCount: Int { usersByName.count }
 
-    /// Whether a request may be granted.
+    /// Whether an announce or a scrape of a torrent may be granted.
     ///
-    /// - Parameter passkey: read only on private trackers.
+    /// - Parameters:
+    ///   - infoHash: the torrent's.
+    ///   - passkey: called only on private trackers; empty for none.
     /// - Returns: nil where it may.
     public func refusal(_ infoHash: InfoHash, passkey: () -> [UInt8]) -> Refusal? {
         switch mode {
@@ -35,7 +42,7 @@ public struct AccessControl: Sendable {
         }
     }
 
-    /// Whether somebody with this passkey may ask at all.
+    /// Whether somebody with this passkey may ask at all; nil where he may.
     public func refusal(passkey: [UInt8]) -> Refusal? {
         guard mode == .private else { return nil }
         guard !passkey.isEmpty else { return .passkeyMissing }
@@ -93,8 +100,9 @@ public struct AccessControl: Sendable {
             mode: mode, infoHashes: infoHashes.records.map { $0.infoHash }, users: usersByName.records.map { $0.user })
     }
 
-    /// The updates that turn the rules in force into those wanted, in such an order that no client is refused on the
-    /// way who is welcome before and after.
+    /// The updates that turn the rules in force into those wanted.
+    ///
+    /// Their order is such that a client that both sets of rules admit is never refused in between.
     func updates(towards wanted: AccessRules) -> [Update] {
         let lists = listChanges(towards: wanted)
         let users = userChanges(towards: wanted)

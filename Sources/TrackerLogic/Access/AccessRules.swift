@@ -1,9 +1,11 @@
-/// Who may announce what: open to all, a list of info hashes that are allowed or denied, or private with passkeys
-/// (BEP 27).
+// Who may announce what, as an operator states it.
 
 import Primitives
 import Wire
 
+/// Who may announce what: anybody, a list of info hashes that are allowed or denied, or users with passkeys (BEP 27).
+///
+/// The numbers are those of the log.
 public enum AccessMode: UInt8, Sendable, Hashable {
     /// Any info hash, any client.
     case open = 0
@@ -15,14 +17,16 @@ public enum AccessMode: UInt8, Sendable, Hashable {
     case `private` = 3
 }
 
-/// Rules as an operator states them, whole.
+/// All rules of access at once, as an operator states them.
 public struct AccessRules: Sendable, Equatable {
+    /// Which of the lists below are read.
     public var mode: AccessMode
     /// The list of `allow` or `deny`; in any order, repeats do no harm.
     public var infoHashes: [InfoHash]
     /// The users of `private`.
     public var users: [User]
 
+    /// Takes the fields as they are.
     public init(mode: AccessMode = .open, infoHashes: [InfoHash] = [], users: [User] = []) {
         self.mode = mode
         self.infoHashes = infoHashes
@@ -37,6 +41,7 @@ public struct User: Sendable, Hashable {
     /// The secret part of his announce URL: printable ASCII without `/ ? & # %`.
     public var passkey: [UInt8]
 
+    /// Takes the fields as they are; what a passkey may hold is checked where an operator states it.
     public init(name: String, passkey: [UInt8]) {
         self.name = name
         self.passkey = passkey
@@ -45,11 +50,14 @@ public struct User: Sendable, Hashable {
 
 /// A torrent that the tracker knows by name.
 public struct RegisteredTorrent: Sendable, Hashable {
+    /// The key: no two torrents of a registry have the same.
     public var infoHash: InfoHash
+    /// As an operator gave it; not always unique.
     public var name: String
     /// The sum of its files, in bytes.
     public var byteCount: UInt64
 
+    /// Takes the fields as they are.
     public init(infoHash: InfoHash, name: String, byteCount: UInt64) {
         self.infoHash = infoHash
         self.name = name
@@ -57,9 +65,7 @@ public struct RegisteredTorrent: Sendable, Hashable {
     }
 }
 
-/// Why a request was not granted, in words for the client.
-///
-/// Texts are short: an error is never larger than its request.
+/// Why a request was not granted; the numbers travel between trackers (`AnsweredRequest.Content.refusal`).
 public enum Refusal: UInt8, Sendable, Hashable {
     case connectionIDExpired
     case malformedAnnounce
@@ -79,6 +85,9 @@ public enum Refusal: UInt8, Sendable, Hashable {
     case addressFull
     case swarmFull
 
+    /// The words for the client, in ASCII.
+    ///
+    /// They are short: an error is never larger than its request.
     public var text: StaticString {
         switch self {
         case .connectionIDExpired: "connection id expired"

@@ -1,3 +1,8 @@
+// Connection ids (BEP 15).
+
+import Primitives
+import Wire
+
 /// Connection ids (BEP 15): proof that a client receives at the address it sends from, without remembering anyone.
 ///
 /// An id is a keyed MAC over the client's address (not its port: clients behind one NAT share ids, and some clients
@@ -7,10 +12,6 @@
 /// "The connection ID … should not be used by a client after one minute …. A tracker should accept the connection ID
 /// until two minutes after it has been send" (BEP 15). We accept half a minute more on both sides, for trackers whose
 /// clocks differ by so much.
-
-import Primitives
-import Wire
-
 public struct ConnectionIDs: Sendable, Hashable {
     /// The grain of time in an id.
     static let bucketSeconds: Int64 = 10
@@ -21,12 +22,26 @@ public struct ConnectionIDs: Sendable, Hashable {
 
     private let mac: SipHash
 
+    /// Takes a secret key of 128 bits, the same on all trackers of a cluster.
     public init(key0: UInt64, key1: UInt64) { mac = SipHash(key0: key0, key1: key1) }
 
+    /// The id that proves to hear what is sent to an address.
+    ///
+    /// - Parameters:
+    ///   - address: the client's; its port does not count.
+    ///   - time: wall clock, whose last ten seconds the id carries.
+    /// - Returns: the same id for ten seconds; a client may use it for a minute.
     public func issue(to address: SocketAddress, at time: WallTime) -> ConnectionID {
         id(address, bucket: ConnectionIDs.bucket(time))
     }
 
+    /// Whether an id was issued to an address by a tracker with the same key.
+    ///
+    /// - Parameters:
+    ///   - connectionID: as the client sends it.
+    ///   - address: that it sends from; its port does not count.
+    ///   - time: wall clock now.
+    /// - Returns: false also where the id is more than 150 s old, or from more than 30 s ahead.
     public func isValid(_ connectionID: ConnectionID, from address: SocketAddress, at time: WallTime) -> Bool {
         let current = ConnectionIDs.bucket(time)
         // How old the id claims to be, −128…127 buckets.

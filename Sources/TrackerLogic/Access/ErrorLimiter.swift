@@ -1,10 +1,11 @@
+// Limits the error replies that go to one address in a second.
+
+import Primitives
+
 /// Limits the error replies that go to one address in a second: a forger must not make us shout at his victim.
 ///
 /// A fixed table of counters; addresses that share one by chance share its allowance, so that no flood of sources makes
 /// it grow.
-
-import Primitives
-
 public struct ErrorLimiter: Sendable, Hashable {
     /// Counters; more than the clients that are in error in any one second, in all but an attack.
     static let slotCount = 16_384
@@ -18,13 +19,23 @@ public struct ErrorLimiter: Sendable, Hashable {
     private let key: UInt64
     private let limit: UInt32
 
+    /// A limiter that has counted nothing yet.
+    ///
+    /// - Parameters:
+    ///   - key: secret, so that nobody can choose addresses that share a counter.
+    ///   - limit: errors to one address in a second.
     public init(key: UInt64, perSecond limit: Int) {
         slots = Array(repeating: Slot(), count: ErrorLimiter.slotCount)
         self.key = key
         self.limit = UInt32(clamping: limit)
     }
 
-    /// Whether one more error may go to this address now; counts it if so.
+    /// Counts an error that is to go to an address, if it may.
+    ///
+    /// - Parameters:
+    ///   - address: of the client; its port does not count.
+    ///   - now: the monotonic clock.
+    /// - Returns: whether it may go.
     public mutating func allows(_ address: SocketAddress, at now: Instant) -> Bool {
         let second = UInt32(truncatingIfNeeded: now.nanoseconds / 1_000_000_000)
         let hash = folded(address.high ^ key, address.low ^ 0xE703_7ED1_A0B4_28DB)

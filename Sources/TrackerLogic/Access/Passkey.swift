@@ -1,12 +1,12 @@
+// Finds the passkey in the path and query of an announce URL.
+
 /// Finds the passkey in the path and query of an announce URL: `/PASSKEY/announce`, `/announce/PASSKEY` or
 /// `?passkey=PASSKEY`.
-
 public enum Passkey {
     /// Longest passkey, in bytes: more is no passkey.
     public static let maxByteCount = 128
 
-    /// - Parameter url: path and query, as BEP 41 carries them.
-    /// - Returns: empty where there is none.
+    /// Reads the passkey out of path and query, as BEP 41 carries them; empty where there is none, or it is too long.
     public static func inURL(_ url: [UInt8]) -> [UInt8] {
         let parts = url.split(separator: UInt8(ascii: "?"), maxSplits: 1, omittingEmptySubsequences: false)
         if parts.count == 2 {

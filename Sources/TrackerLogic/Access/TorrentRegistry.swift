@@ -1,24 +1,28 @@
-/// The torrents that the tracker knows by name: replicated, changed by updates alone.
+// The torrents that the tracker knows by name.
 
 import Primitives
 import Wire
 
+/// The torrents that the tracker knows by name: replicated, changed by updates alone.
 public struct TorrentRegistry: Sendable {
     private var torrents: FlatTable<RegisteredTorrent>
     private let secret: UInt64
     /// The sum of the fingerprints of all torrents, in no order.
     public private(set) var digest: UInt64 = 0
 
+    /// An empty registry; `secret` keys the hashes of its table.
     public init(secret: UInt64) {
         self.secret = secret
         torrents = FlatTable(secret: secret)
     }
 
+    /// How many torrents are known by name.
     public var count: Int { torrents.count }
 
-    /// In an order that means nothing.
+    /// All torrents, in an order that means nothing.
     public var all: [RegisteredTorrent] { torrents.records }
 
+    /// The torrent with this info hash; nil where it is not known by name.
     public func find(_ infoHash: InfoHash) -> RegisteredTorrent? {
         torrents.find(RegisteredTorrent(infoHash: infoHash, name: "", byteCount: 0))
     }
@@ -39,6 +43,8 @@ public struct TorrentRegistry: Sendable {
 }
 
 extension RegisteredTorrent: FlatRecord {
+    /// A hash of the info hash.
     public func keyHash(_ secret: UInt64) -> UInt64 { infoHash.bytes.hash(key: secret) }
+    /// Whether the other torrent has the same info hash.
     public func hasSameKey(as other: Self) -> Bool { infoHash == other.infoHash }
 }

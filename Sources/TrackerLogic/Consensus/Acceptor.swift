@@ -126,7 +126,10 @@ package struct Acceptor: Sendable, Equatable {
 
     /// Whether the record may be marked whole.
     ///
-    /// - Parameter durable: the last entry that is on the disk.
+    /// - Parameters:
+    ///   - applied: the last entry that is applied.
+    ///   - durable: the last entry that is on the disk.
+    /// - Returns: false where nobody has said yet up to which entry the state has to go.
     package func holdsState(applied: UInt64, durable: UInt64) -> Bool {
         guard let fullFrom else { return false }
         return applied >= fullFrom && durable >= fullFrom

@@ -75,7 +75,9 @@ package struct Candidate: Sendable, Hashable {
     /// A round was heard of.
     ///
     /// - Parameters:
+    ///   - round: as another tracker says it.
     ///   - promised: the highest round that this tracker has promised.
+    ///   - now: the monotonic clock.
     ///   - pause: between two rounds that are far ahead.
     /// - Returns: whether it is believed.
     package mutating func hears(_ round: UInt64, promised: UInt64, now: Instant, pause: Duration) -> Bool {
@@ -175,9 +177,11 @@ package struct Candidate: Sendable, Hashable {
     /// The entry to propose again behind a position: of those accepted there, the one of the greatest ballot.
     ///
     /// - Parameters:
+    ///   - position: the last entry that is decided and applied.
     ///   - own: what this node itself has accepted.
     ///   - keepsOwn: whether that comes first where another may have been decided as well (survivor mode): then each
     ///     is kept by who has it, and they are merged.
+    /// - Returns: nil where nobody has accepted anything there.
     package func inherited(behind position: Position, own: LoggedEntry?, keepsOwn: Bool) -> LoggedEntry? {
         // In survivor mode, an answer may come from another history.
         func follows(_ entry: LoggedEntry) -> Bool {

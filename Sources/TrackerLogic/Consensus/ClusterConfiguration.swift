@@ -38,21 +38,26 @@ public struct ClusterConfiguration: Sendable, Hashable {
         case group
     }
 
+    /// What makes a quorum; the same on all trackers of a cluster.
     public var mode: Mode
     /// The ids that vote, in quorum mode: as they are when the cluster is formed; the log changes them.
     public var members: [UInt32]
+    /// Who is preferred as master; the same on all trackers of a cluster.
     public var election: Election
+    /// Whose OK an entry needs; the same on all trackers of a cluster.
     public var vote: Vote
     /// Between two signs of life.
     public var keepalive: Duration
     /// A tracker that was not heard for so many keepalives is down.
     public var missed: Int
+    /// Where requests come in; the same on all trackers of a cluster.
     public var entry: Entry
     /// Between two messages in which a slave hands requests on: those that it hears meanwhile share the next one.
     ///
     /// A broker carries some ten thousand messages a second, and clients ask more often than that.
     public var handOnPause: Duration
 
+    /// Takes the fields as they are, and sorts the members.
     public init(
         mode: Mode, members: [UInt32] = [], election: Election = .highest, vote: Vote = .majority,
         keepalive: Duration = .seconds(1), missed: Int = 2, entry: Entry = .any,
@@ -89,6 +94,10 @@ public enum ClusterProfile: String, Sendable, Hashable, CaseIterable {
     /// Highest id, majority of the members, quorum mode. The default where members are named.
     case paxos
 
+    /// The policies of this profile, with its own timings.
+    ///
+    /// - Parameter members: the ids that vote, where the profile is of quorum mode; ignored elsewhere.
+    /// - Returns: a configuration whose single fields may be changed afterwards.
     public func configuration(members: [UInt32]) -> ClusterConfiguration {
         switch self {
         case .classic: ClusterConfiguration(mode: .survivor)

@@ -43,7 +43,10 @@ package struct Electorate: Sendable, Hashable {
 extension ClusterConfiguration.Election {
     /// The order in which trackers stand for master, the preferred one first.
     ///
-    /// - Parameter last: the id of the last master; 0 where there was none.
+    /// - Parameters:
+    ///   - ids: in any order, each once.
+    ///   - last: the id of the last master; 0 where there was none.
+    /// - Returns: the same ids.
     package func order(_ ids: [UInt32], after last: UInt32) -> [UInt32] {
         switch self {
         case .highest: ids.sorted(by: >)

@@ -148,7 +148,10 @@ package struct EntryLog: Sendable, Hashable {
 
     /// An entry was decided and applied.
     ///
-    /// - Parameter isCut: whether old entries may go.
+    /// - Parameters:
+    ///   - bytes: the entry.
+    ///   - position: which it has brought the state to.
+    ///   - isCut: whether old entries may go.
     package mutating func append(decided bytes: [UInt8], at position: Position, isCut: Bool = true) {
         if tail.isEmpty { tailStart = position.index }
         tail.append(bytes)
@@ -252,6 +255,7 @@ package struct EntryLog: Sendable, Hashable {
     /// The write under way was not made, for certain.
     ///
     /// - Parameter retryAt: when to try again.
+    /// - Returns: the entry; nil where it is of no interest any more, or all of the state was written.
     package mutating func writeFailed(retryAt: Instant) -> LoggedEntry? {
         let entry = writing
         writing = nil

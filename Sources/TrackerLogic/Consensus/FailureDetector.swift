@@ -86,7 +86,9 @@ package struct FailureDetector: Sendable, Hashable {
 
     /// A quorum misses the master.
     ///
-    /// - Parameter pause: until it is this tracker's turn; of no account where that is known already.
+    /// - Parameters:
+    ///   - now: the monotonic clock.
+    ///   - pause: until it is this tracker's turn; of no account where that is known already.
     /// - Returns: whether to stand now.
     package mutating func takeTurn(now: Instant, after pause: Duration) -> Bool {
         let due = standsAt ?? now + pause
@@ -122,7 +124,11 @@ package struct FailureDetector: Sendable, Hashable {
 extension FailureDetector {
     /// Walks over all that what is done next depends on.
     ///
-    /// - Parameter phase: each pause is looked at in one phase only, and begins anew with it.
+    /// - Parameters:
+    ///   - print: the node's fingerprint so far.
+    ///   - now: the monotonic clock; each pause is looked at in one phase only, and begins anew with it.
+    ///   - isFollowing: whether the tracker looks for a master, or follows one.
+    ///   - isLeading: whether it is master.
     func absorb(into print: inout Fingerprint, now: Instant, isFollowing: Bool, isLeading: Bool) {
         print.absorb(isFollowing && isSilent(now: now))
         if isLeading { print.absorb(!wasFollowed(now: now)) }

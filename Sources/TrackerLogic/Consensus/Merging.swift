@@ -58,7 +58,13 @@ package struct Merging: Sendable, Equatable {
 
     // MARK: - Events
 
-    /// - Parameter hasSwarms: whether more than access rules and registry is to be taken over.
+    /// Begins to take in another tracker's history.
+    ///
+    /// - Parameters:
+    ///   - source: who sends its chunks.
+    ///   - position: where its history ended.
+    ///   - hasSwarms: whether more than access rules and registry is to be taken over.
+    ///   - now: the monotonic clock.
     package mutating func begin(_ source: Life, _ position: Position, hasSwarms: Bool, now: Instant) {
         precondition(work == nil, "one merge at a time")
         work = Work(source: source, position: position, hasSwarms: hasSwarms, askedAt: now)
@@ -138,10 +144,14 @@ package struct Merging: Sendable, Equatable {
         package var leftOut: Int
     }
 
+    /// What is to be done next for the merge.
+    ///
     /// - Parameters:
     ///   - applied: the last entry that is applied.
     ///   - isIdle: whether nothing is gathered, and no entry is under way.
+    ///   - now: the monotonic clock.
     ///   - pause: between two questions for one chunk.
+    /// - Returns: a chunk to ask for, or the outcome when all is decided here.
     package mutating func wanted(applied: UInt64, isIdle: Bool, now: Instant, pause: Duration) -> Wish {
         guard let work, work.updates.isEmpty else { return .nothing }
         guard work.isComplete else {

@@ -56,7 +56,11 @@ extension Neighbour {
         self.init(life: life, appearedAt: appearedAt, heardAt: appearedAt)
     }
 
-    /// - Parameter own: the index that this node has applied itself.
+    /// Notes where another tracker is.
+    ///
+    /// - Parameters:
+    ///   - position: the last entry that it has applied, as it says.
+    ///   - own: the index that this node has applied itself.
     mutating func note(_ position: Position, whileAt own: UInt64) {
         self.position = position
         comparedAt = own
@@ -185,9 +189,11 @@ struct Neighbours: Sendable, Hashable {
     /// Those that count as active, and one's own id, in rising order.
     ///
     /// - Parameters:
+    ///   - own: the id of this tracker.
     ///   - epoch: of a master: only whom it has welcomed in it counts.
     ///   - known: what they were at an earlier look; given back where they are the same, for most steps change none of
     ///     them, and a list that is at hand costs nothing.
+    /// - Returns: the ids that vote in survivor mode.
     func voters(with own: UInt32, welcomedIn epoch: Epoch?, knowing known: [UInt32]) -> [UInt32] {
         var count = 0
         var areSame = true

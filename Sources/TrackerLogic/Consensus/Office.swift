@@ -216,7 +216,11 @@ package struct Office: Sendable, Hashable {
 extension Office {
     /// Walks over all that what is done next depends on.
     ///
-    /// - Parameter applied: the last entry that is applied: whoever has got there serves.
+    /// - Parameters:
+    ///   - print: the node's fingerprint so far.
+    ///   - applied: the last entry that is applied: whoever has got there serves.
+    ///   - now: the monotonic clock.
+    ///   - retryPause: between two questions for entries.
     func absorb(into print: inout Fingerprint, applied: UInt64, now: Instant, retryPause: Duration) {
         let number: UInt64 =
             switch phase {

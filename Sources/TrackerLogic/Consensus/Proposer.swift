@@ -174,9 +174,13 @@ package struct Proposer: Sendable, Hashable {
         case drop
     }
 
+    /// Decides what becomes of an entry that is refused.
+    ///
     /// - Parameters:
     ///   - isNowhere: whether no voter has stored it, and nobody will bring it in anew.
+    ///   - now: the monotonic clock.
     ///   - pause: between two attempts of an entry that is not given up.
+    /// - Returns: what to do about it now.
     package func consequence(isNowhere: Bool, now: Instant, pause: Duration) -> Consequence {
         switch kind {
         case .inherited, .void: now - proposedAt >= pause ? .again : .wait
@@ -202,6 +206,7 @@ extension Proposer {
     /// Walks over all that what a master does next depends on.
     ///
     /// - Parameters:
+    ///   - print: the node's fingerprint so far.
     ///   - voters: all who may have voted, this master too.
     func absorb(into print: inout Fingerprint, voters: [UInt32]) {
         print.absorb(proposed) { $0.absorb($1) }

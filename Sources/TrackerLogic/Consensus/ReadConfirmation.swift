@@ -75,7 +75,9 @@ package struct ReadConfirmation: Sendable, Hashable {
 
     /// Begins a round where none is under way and somebody waits.
     ///
-    /// - Parameter isServing: whether reads may be answered yet.
+    /// - Parameters:
+    ///   - isServing: whether reads may be answered yet.
+    ///   - now: the monotonic clock.
     /// - Returns: whether to ask the others.
     package mutating func begin(isServing: Bool, now: Instant) -> Bool {
         guard !isRoundUnderWay, isServing && !waiting.isEmpty || !newcomers.isEmpty else { return false }

@@ -6,13 +6,17 @@ import Wire
 
 /// The last report of one life.
 public struct HeardReport: Sendable, Equatable {
+    /// Whose report it is.
     public var life: Life
+    /// As it came, with its numbers bounded.
     public var report: TrackerReport
+    /// When it came, by this node's monotonic clock.
     public var heardAt: Instant
     /// By how many milliseconds its wall clock was ahead of this one's; the way here makes it seem behind by as much as
     /// it took.
     public var clockDifference: Int64
 
+    /// Takes the fields as they are.
     public init(life: Life, report: TrackerReport, heardAt: Instant, clockDifference: Int64) {
         self.life = life
         self.report = report
@@ -23,11 +27,13 @@ public struct HeardReport: Sendable, Equatable {
 
 /// A tracker that was told something else than this one.
 public struct UnlikeTracker: Sendable, Hashable {
+    /// Of the tracker that was told something else.
     public var life: Life
     /// In what it differs.
     public var settings: [SharedSetting]
     var heardAt: Instant
 
+    /// Takes the fields as they are.
     public init(life: Life, settings: [SharedSetting], heardAt: Instant) {
         self.life = life
         self.settings = settings

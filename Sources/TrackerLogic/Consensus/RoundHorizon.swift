@@ -19,8 +19,11 @@ package struct RoundHorizon: Sendable, Hashable {
     /// Whether a round is believed.
     ///
     /// - Parameters:
+    ///   - round: as another tracker says it.
     ///   - known: the highest round promised or heard so far.
+    ///   - now: the monotonic clock.
     ///   - pause: between two jumps.
+    /// - Returns: false where it is too far ahead; then the same round may be believed after a pause.
     package mutating func admits(_ round: UInt64, known: UInt64, now: Instant, pause: Duration) -> Bool {
         let known = max(known, plausible)
         if round <= known + NumberBounds.roundStep { return true }

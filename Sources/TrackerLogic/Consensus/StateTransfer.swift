@@ -114,8 +114,12 @@ package struct StateTransfer: Sendable, Equatable {
 
     /// Entries of the log have come.
     ///
-    /// - Parameter index: what the state has to hold at least: what this tracker has voted for is in what was decided
-    ///   by then, or void.
+    /// - Parameters:
+    ///   - entries: in order, as the source sent them; some may be here already.
+    ///   - index: what the state has to hold at least: what this tracker has voted for is in what was decided by then,
+    ///     or
+    ///     void.
+    /// - Returns: what is to be done next.
     package mutating func entriesReceived(_ entries: [[UInt8]], toReach index: UInt64) -> Progress {
         guard isFetching, hasAllChunks else { return .nothing }
         var next = completeThrough + UInt64(tail.count) + 1

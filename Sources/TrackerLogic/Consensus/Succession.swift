@@ -46,7 +46,10 @@ public struct Succession: Sendable, Hashable {
     /// it: else the dice would decide between them, again and again.
     ///
     /// - Parameters:
+    ///   - others: the other voters that live.
+    ///   - policy: which of several is preferred.
     ///   - last: the id of the last master; 0 where there was none.
+    /// - Returns: 0 where it is this tracker's turn at once.
     package func rank(
         among others: [Candidate], by policy: ClusterConfiguration.Election, after last: UInt32
     ) -> Int {

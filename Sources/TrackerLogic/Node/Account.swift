@@ -6,8 +6,11 @@ import Primitives
 import Wire
 
 public struct NodeAccount: Sendable, Equatable {
+    /// A line of the account.
     public struct Item: Sendable, Equatable {
+        /// One word or two, such as `promise`; `tracker 3` for what it knows of another.
         public var title: String
+        /// In words, without a full stop.
         public var text: String
     }
 
@@ -20,10 +23,13 @@ public struct NodeAccount: Sendable, Equatable {
 }
 
 extension TrackerNode {
+    /// What this node is, has and waits for now.
+    ///
     /// - Parameters:
     ///   - now: by the node's own clock.
-    ///   - since: how people call a time of that clock.
+    ///   - when: how people call a time of that clock.
     ///   - client: how people call a client.
+    /// - Returns: items in the order in which they are to be read.
     /// - Complexity: O(neighbours + requests booked).
     public func account(
         now: Instant, since when: (Instant) -> String, client: (SocketAddress) -> String

@@ -38,6 +38,7 @@ public struct ClusterStatus: Sendable, Equatable {
     /// Whether it fetches the whole state.
     public var isFetching = false
 
+    /// Takes the fields as they are; what is seldom there is set afterwards.
     public init(
         life: Life, mode: ClusterConfiguration.Mode?, epoch: Epoch, master: UInt32?, isServing: Bool, isFenced: Bool,
         voters: [UInt32], position: Position, digest: UInt64, trackers: [TrackerSight]
@@ -57,6 +58,7 @@ public struct ClusterStatus: Sendable, Equatable {
 
 /// One tracker of a cluster as another one, or itself, sees it.
 public struct TrackerSight: Sendable, Equatable {
+    /// Which life of which tracker it is.
     public var life: Life
     /// Nil where it is down.
     public var role: ClusterRole?
@@ -70,13 +72,16 @@ public struct TrackerSight: Sendable, Equatable {
     ///
     /// Of the tracker that is asked itself: entries that it is behind its master, as far as that one has said.
     public var lag: UInt64
+    /// How its history compares with that of the tracker that is asked.
     public var agreement: Agreement
     /// Whether it holds the whole state, as far as it says.
     public var isWhole: Bool
+    /// Whether its OK counts, as far as the tracker that is asked knows.
     public var hasVote: Bool
     /// What it last said of itself.
     public var report: HeardReport?
 
+    /// Takes the fields as they are.
     public init(
         life: Life, role: ClusterRole?, epoch: Epoch, silence: Duration, position: Position, lag: UInt64 = 0,
         agreement: Agreement, isWhole: Bool, hasVote: Bool
@@ -109,6 +114,7 @@ extension TrackerNode {
     /// The cluster as this node sees it.
     ///
     /// - Parameter now: to say how long each of the others has been silent.
+    /// - Returns: all trackers that it has heard of, and itself.
     /// - Complexity: O(trackers).
     public func clusterStatus(now: Instant) -> ClusterStatus {
         let voters = electorate.voters

@@ -5,10 +5,12 @@ import Primitives
 import Wire
 
 extension Role: CustomStringConvertible {
+    /// The name of the case.
     public var description: String { rawValue }
 }
 
 extension AccessMode: CustomStringConvertible {
+    /// The name of the case, as settings and the API have it.
     public var description: String {
         switch self {
         case .open: "open"
@@ -20,6 +22,7 @@ extension AccessMode: CustomStringConvertible {
 }
 
 extension Refusal: CustomStringConvertible {
+    /// The name of the case; `text` is what clients are told.
     public var description: String {
         switch self {
         case .connectionIDExpired: "connectionIDExpired"
@@ -44,6 +47,7 @@ extension Refusal: CustomStringConvertible {
 }
 
 extension StorageFailure: CustomStringConvertible {
+    /// The name of the case.
     public var description: String {
         switch self {
         case .full: "full"
@@ -65,12 +69,14 @@ extension BookedRequest.Kind: CustomStringConvertible {
 }
 
 extension SwarmCounts: CustomStringConvertible {
+    /// The counts, as Swift's own interpolation would show them.
     public var description: String {
         "SwarmCounts(seeders: \(seeders), leechers: \(leechers), completed: \(completed))"
     }
 }
 
 extension PeerImage: CustomStringConvertible {
+    /// The fields, as Swift's own interpolation would show them.
     public var description: String {
         "PeerImage(address: \(address), peerID: \(peerID), downloaded: \(downloaded), left: \(left), "
             + "lastSeen: \(lastSeen), isCounted: \(isCounted))"
@@ -78,5 +84,6 @@ extension PeerImage: CustomStringConvertible {
 }
 
 extension ChunkDamaged: CustomStringConvertible {
+    /// The number, as Swift's own interpolation would show it.
     public var description: String { "ChunkDamaged(number: \(number))" }
 }

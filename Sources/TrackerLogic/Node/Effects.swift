@@ -19,6 +19,7 @@ public struct Effects: Sendable, Equatable {
     /// For the log and the metrics; nothing depends on them.
     public var observations: [Observation] = []
 
+    /// An empty buffer.
     public init() {}
 
     /// Whether there is nothing to carry out.
@@ -43,23 +44,30 @@ public struct Effects: Sendable, Equatable {
 ///
 /// Counts up from 1 in each life of a node.
 public struct PersistToken: Sendable, Hashable, Comparable {
+    /// From 1; what else it may be is its owner's business.
     public var rawValue: UInt64
 
+    /// A token of this number; only a node makes new ones.
     public init(_ rawValue: UInt64) { self.rawValue = rawValue }
 
+    /// Whether the left write was asked for earlier.
     public static func < (left: PersistToken, right: PersistToken) -> Bool { left.rawValue < right.rawValue }
 }
 
 /// One write to the node's record.
 public struct Persist: Sendable, Equatable {
+    /// Comes back with `persisted` or `persistFailed`.
     public var token: PersistToken
+    /// What is to be durable.
     public var change: Change
 
+    /// Takes the fields as they are.
     public init(token: PersistToken, change: Change) {
         self.token = token
         self.change = change
     }
 
+    /// A change of the record, made wholly or not at all.
     public enum Change: Sendable, Equatable {
         /// Replaces the promise (rule 9): on disk before anything that depends on it.
         case promise(Promise)
@@ -98,6 +106,7 @@ public struct Promise: Sendable, Hashable {
     /// It is the last thing that a life writes; the next one takes it back before anything else.
     public var leftInOrder: Bool
 
+    /// Takes the fields as they are.
     public init(
         epoch: Epoch, incarnation: UInt64, secret: ClusterSecret, shardCount: UInt32, isWhole: Bool = true,
         leftInOrder: Bool = false
@@ -117,11 +126,14 @@ public struct Promise: Sendable, Hashable {
 /// carries its own index: chunks of different indices together with the log after the least of them are one state,
 /// since every update touches one chunk only.
 public struct SnapshotChunk: Sendable, Equatable {
+    /// 0, or the number of a shard and one.
     public var number: UInt32
     /// The last entry whose updates it holds.
     public var index: UInt64
+    /// As `SnapshotCodec` describes them, with number and index under a checksum; empty for "there is no such chunk".
     public var bytes: [UInt8]
 
+    /// Takes the fields as they are.
     public init(number: UInt32, index: UInt64, bytes: [UInt8]) {
         self.number = number
         self.index = index
@@ -131,10 +143,14 @@ public struct SnapshotChunk: Sendable, Equatable {
 
 /// The answer to a `ClientRequest`.
 public struct Answer: Sendable, Equatable {
+    /// Of the `ClientRequest` that is answered.
     public var id: UInt64
+    /// What is answered.
     public var content: Content
 
+    /// What a request over HTTP leads to.
     public enum Content: Sendable, Equatable {
+        /// The announce is durable, and applied.
         case announce(AnnounceAnswer)
         /// In the order asked.
         case scrape([SwarmCounts])
@@ -142,22 +158,27 @@ public struct Answer: Sendable, Equatable {
         case failure(Refusal)
     }
 
+    /// Takes the fields as they are.
     public init(id: UInt64, content: Content) {
         self.id = id
         self.content = content
     }
 }
 
+/// What an announce over HTTP is answered with.
 public struct AnnounceAnswer: Sendable, Equatable {
-    /// Seconds.
+    /// Seconds until the client's next announce, with its share of jitter.
     public var interval: UInt32
-    /// Seconds.
+    /// Seconds before which it is not to announce again.
     public var minInterval: UInt32
+    /// Of the swarm, right after the announce was applied.
     public var counts: SwarmCounts
-    /// Peers as compact endpoints, with their ids for clients that ask for dictionaries.
+    /// Peers with IPv4 addresses as compact endpoints, with their ids for clients that ask for dictionaries.
     public var ipv4: [(endpoint: CompactIPv4, peerID: PeerID)]
+    /// Peers with IPv6 addresses, likewise.
     public var ipv6: [(endpoint: CompactIPv6, peerID: PeerID)]
 
+    /// Takes the fields as they are.
     public init(
         interval: UInt32, minInterval: UInt32, counts: SwarmCounts,
         ipv4: [(endpoint: CompactIPv4, peerID: PeerID)], ipv6: [(endpoint: CompactIPv6, peerID: PeerID)]
@@ -169,6 +190,7 @@ public struct AnnounceAnswer: Sendable, Equatable {
         self.ipv6 = ipv6
     }
 
+    /// Equal in all fields; tuples, which have no conformances, are compared one by one.
     public static func == (left: Self, right: Self) -> Bool {
         left.interval == right.interval && left.minInterval == right.minInterval && left.counts == right.counts
             && left.ipv4.elementsEqual(right.ipv4, by: ==) && left.ipv6.elementsEqual(right.ipv6, by: ==)
@@ -178,13 +200,16 @@ public struct AnnounceAnswer: Sendable, Equatable {
 /// What a scrape tells of a swarm (BEP 15, BEP 48).
 @frozen
 public struct SwarmCounts: Sendable, Hashable {
+    /// Peers that have everything.
     public var seeders: UInt32
+    /// All other peers.
     public var leechers: UInt32
     /// Downloads that were completed.
     public var completed: UInt32
 
     var peers: Int { Int(seeders) + Int(leechers) }
 
+    /// Takes the fields as they are; zeros are an unknown swarm's.
     @inlinable
     public init(seeders: UInt32 = 0, leechers: UInt32 = 0, completed: UInt32 = 0) {
         self.seeders = seeders

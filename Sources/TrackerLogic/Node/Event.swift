@@ -38,14 +38,18 @@ public struct ClientRequest: Sendable, Equatable {
     public var source: SocketAddress
     /// The passkey of the URL; empty where there was none.
     public var passkey: [UInt8]
+    /// What it asks for.
     public var content: Content
 
+    /// An announce or a scrape, decoded.
     public enum Content: Sendable, Equatable {
+        /// One announce; its `numWant` is within no bounds yet.
         case announce(Announce)
         /// At most `Limits.scrapeHashes` info hashes.
         case scrape([InfoHash])
     }
 
+    /// Takes the fields as they are.
     public init(id: UInt64, source: SocketAddress, passkey: [UInt8] = [], content: Content) {
         self.id = id
         self.source = source

@@ -18,21 +18,29 @@ import Wire
 
 /// A hash of 128 bits that is the same in every process.
 public struct Fingerprint: Sendable, Hashable {
+    /// The first half.
     public private(set) var high: UInt64 = 0x6A09_E667_F3BC_C908
+    /// The second half.
     public private(set) var low: UInt64 = 0xBB67_AE85_84CA_A73B
 
+    /// Of nothing at all.
     public init() {}
 
+    /// Mixes in a number; the order in which things are absorbed counts.
     @inline(__always)
     public mutating func absorb(_ number: UInt64) {
         high = mixed(high ^ number)
         low = mixed((low &+ number) &* 0x9E37_79B9_7F4A_7C15)
     }
 
+    /// Mixes in a number, as 64 bits.
     public mutating func absorb(_ number: Int) { absorb(UInt64(truncatingIfNeeded: number)) }
+    /// Mixes in a number, as 64 bits.
     public mutating func absorb(_ number: UInt32) { absorb(UInt64(number)) }
+    /// Mixes in 1 or 0.
     public mutating func absorb(_ flag: Bool) { absorb(flag ? 1 : 0 as UInt64) }
 
+    /// Mixes in a string of bytes, with its length.
     public mutating func absorb(_ bytes: [UInt8]) {
         absorb(bytes.count)
         var offset = 0
@@ -47,22 +55,26 @@ public struct Fingerprint: Sendable, Hashable {
         }
     }
 
+    /// Mixes in id and incarnation.
     public mutating func absorb(_ life: Life) {
         absorb(life.id)
         absorb(life.incarnation)
     }
 
+    /// Mixes in round and id.
     public mutating func absorb(_ epoch: Epoch) {
         absorb(epoch.round)
         absorb(epoch.id)
     }
 
+    /// Mixes in epoch, attempt and index.
     public mutating func absorb(_ ballot: Ballot) {
         absorb(ballot.epoch)
         absorb(ballot.attempt)
         absorb(ballot.index)
     }
 
+    /// Mixes in index and chain.
     public mutating func absorb(_ position: Position) {
         absorb(position.index)
         absorb(position.chain)
@@ -92,7 +104,9 @@ public struct Fingerprint: Sendable, Hashable {
 extension TrackerNode {
     /// Walks over all of a node that its further behaviour depends on.
     ///
-    /// - Parameter now: the node's monotonic clock.
+    /// - Parameters:
+    ///   - print: what the node is mixed into.
+    ///   - now: the node's monotonic clock.
     public func absorb(into print: inout Fingerprint, now: Instant) {
         office.absorb(into: &print, applied: state.index, now: now, retryPause: retryPause)
         print.absorb(promise.epoch)

@@ -5,7 +5,9 @@ import Wire
 
 /// A node's place in the cluster at one moment: small, and cheap to take before and after every step.
 public struct Inspection: Sendable, Hashable {
+    /// The node's number, 0 where it has none, and its incarnation.
     public var life: Life
+    /// Its part in the cluster.
     public var role: ClusterRole
     /// The epoch that it leads, where it is master.
     public var leads: Epoch?
@@ -15,9 +17,11 @@ public struct Inspection: Sendable, Hashable {
     public var promised: Epoch
     /// What it has applied.
     public var position: Position
+    /// The state's fingerprint at that position.
     public var digest: UInt64
     /// The entry that it has accepted and does not know decided.
     public var pending: Ballot?
+    /// Whether its record holds the whole state, so that it has a vote.
     public var isWhole: Bool
     /// Whether it is cut off from the bus, or has not been welcomed since.
     public var isFenced: Bool
@@ -25,8 +29,9 @@ public struct Inspection: Sendable, Hashable {
     public var isHandingOver: Bool
     /// Requests of its own clients that wait.
     public var waitingRequests: Int
-    /// Entries and bytes that are kept for those who lag behind.
+    /// Entries that are kept in memory for those who lag behind.
     public var tailCount: Int
+    /// Their bytes.
     public var tailByteCount: Int
     /// The ids that vote, as far as it knows.
     public var voters: [UInt32]
@@ -63,6 +68,7 @@ extension TrackerNode {
     /// merely looked at, Swift makes a copy.
     ///
     /// - Parameter voters: what they were at the last look; given back where they are the same.
+    /// - Returns: where the node stands now.
     public mutating func inspect(knowing voters: [UInt32]) -> Inspection { inspection(knowing: voters) }
 
     /// As `nextDeadline`, without a copy of the node.

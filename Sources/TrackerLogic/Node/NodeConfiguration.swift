@@ -23,6 +23,7 @@ public struct NodeConfiguration: Sendable, Equatable {
     public var numWant: Int = 50
     /// Peers in a reply at most: 200 over IPv4; over IPv6 never more than fit 1,400 bytes.
     public var maxNumWant: Int = 200
+    /// Bounds on what strangers can make the tracker hold.
     public var limits = Limits()
     /// Senders whose word on the address of a peer is taken (BEP 15's `ip` field, HTTP's `ip` and
     /// `X-Forwarded-For`): reverse proxies and test rigs.
@@ -46,6 +47,7 @@ public struct NodeConfiguration: Sendable, Equatable {
         public var plantedBug: PlantedBug?
     #endif
 
+    /// The defaults of a tracker without a bus.
     public init() {}
 }
 
@@ -99,6 +101,7 @@ public struct Limits: Sendable, Equatable {
     /// How many peers one address may hold just now.
     ///
     /// - Parameter peers: of all addresses.
+    /// - Returns: at least `leastPeersPerAddress`, at most `peersPerAddress`.
     public func peersPerAddress(among peers: Int) -> Int {
         let room = max(0, self.peers - peers)
         // Without overflow, whatever the operator has written.
@@ -113,11 +116,13 @@ public struct Limits: Sendable, Equatable {
     /// Bytes of a registered torrent's or a user's name.
     public static let nameBytes = 512
 
+    /// The bounds that a tracker has unless its operator says otherwise.
     public init() {}
 }
 
 /// A block of addresses: `192.0.2.0/24`, `2001:db8::/32`.
 public struct AddressPrefix: Sendable, Hashable {
+    /// The first address of the block; its port means nothing.
     public var address: SocketAddress
     /// Leading bits that count, of the 128 of the address; IPv4 prefixes have 96 more than written.
     public var bits: Int
@@ -136,6 +141,7 @@ public struct AddressPrefix: Sendable, Hashable {
         self.bits = bits + 128 - width
     }
 
+    /// Whether an address lies in the block, whatever its port and zone.
     public func contains(_ other: SocketAddress) -> Bool {
         func mask(_ count: Int) -> UInt64 { count <= 0 ? 0 : count >= 64 ? .max : .max << UInt64(64 - count) }
         return (address.high ^ other.high) & mask(bits) == 0 && (address.low ^ other.low) & mask(bits - 64) == 0

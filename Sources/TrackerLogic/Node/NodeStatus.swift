@@ -4,8 +4,11 @@ import Primitives
 import Wire
 
 public struct NodeStatus: Sendable, Equatable {
+    /// This tracker's number; 0 where it has none yet.
     public var id: UInt32
+    /// What it does now.
     public var role: Role
+    /// The highest that it has promised or stood for.
     public var epoch: Epoch
     /// The last entry that was decided and applied.
     public var commitIndex: UInt64
@@ -13,7 +16,9 @@ public struct NodeStatus: Sendable, Equatable {
     public var lastIndex: UInt64
     /// The state's fingerprint: equal on trackers that hold the same at the same index.
     public var digest: UInt64
+    /// Which access rules are in force.
     public var accessMode: AccessMode
+    /// Sizes of the swarm table.
     public var table: TableCounts
     /// Torrents in the registry.
     public var registeredTorrents: Int
@@ -21,10 +26,12 @@ public struct NodeStatus: Sendable, Equatable {
     public var interval: UInt32
     /// Requests that wait for their entry.
     public var waitingRequests: Int
+    /// Totals since the process started.
     public var counters: Counters
     /// Why writes fail now; nil while they succeed.
     public var storageFailure: StorageFailure?
 
+    /// Takes the fields as they are.
     public init(
         id: UInt32, role: Role, epoch: Epoch, commitIndex: UInt64, lastIndex: UInt64, digest: UInt64,
         accessMode: AccessMode, table: TableCounts, registeredTorrents: Int, interval: UInt32, waitingRequests: Int,
@@ -46,6 +53,7 @@ public struct NodeStatus: Sendable, Equatable {
     }
 }
 
+/// What a node does, in more detail than its part in the cluster (`ClusterRole`).
 public enum Role: String, Sendable, Hashable {
     /// Not yet started.
     case restoring
@@ -65,20 +73,29 @@ public enum Role: String, Sendable, Hashable {
 
 /// Sizes of the swarm table.
 public struct TableCounts: Sendable, Hashable {
+    /// With peers, or with a count of completed downloads.
     public var torrents = 0
+    /// Peers of all swarms with an IPv4 address; a client in two swarms counts twice.
     public var peersIPv4 = 0
+    /// Peers of all swarms with an IPv6 address.
     public var peersIPv6 = 0
+    /// Peers of both families that have everything.
     public var seeders = 0
 
+    /// An empty table.
     public init() {}
 
+    /// Peers of both families.
     public var peers: Int { peersIPv4 + peersIPv6 }
 }
 
 /// Totals since the process started; they only grow.
 public struct Counters: Sendable, Hashable {
+    /// BEP 15's connect requests that were answered.
     public var connects: UInt64 = 0
+    /// Announces that were granted or refused here, over UDP and HTTP; in a cluster, the master counts.
     public var announces: UInt64 = 0
+    /// Scrapes that were granted or refused here, over UDP and HTTP; in a cluster, the master counts.
     public var scrapes: UInt64 = 0
     /// Error replies that were sent.
     public var errors: UInt64 = 0
@@ -101,5 +118,6 @@ public struct Counters: Sendable, Hashable {
     /// Downloads completed.
     public var completed: UInt64 = 0
 
+    /// Nothing has happened yet.
     public init() {}
 }

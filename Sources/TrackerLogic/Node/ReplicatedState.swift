@@ -10,8 +10,11 @@ import Primitives
 import Wire
 
 public struct ReplicatedState: Sendable {
+    /// The swarms.
     public private(set) var table: SwarmTable
+    /// The access rules in force.
     public private(set) var access: AccessControl
+    /// The torrents that are known by name.
     public private(set) var registry: TorrentRegistry
     /// The ids that vote, in rising order; empty before the cluster is formed, and in survivor mode.
     public private(set) var members: [UInt32] = []
@@ -21,7 +24,7 @@ public struct ReplicatedState: Sendable {
     private var settledKeys = SettledKeys()
     /// The last entry that was applied.
     public private(set) var index: UInt64 = 0
-    /// What all entries up to there come to.
+    /// The running hash of the log up to and including that entry.
     public private(set) var chain: UInt64 = 0
     /// The cluster time of that entry.
     public private(set) var time = WallTime(milliseconds: 0)
@@ -33,7 +36,12 @@ public struct ReplicatedState: Sendable {
     /// Chunks that have changed since they were last written down.
     private var changed: [Bool]
 
-    /// - Parameter keepsMergeData: whether to remember what a merge with another repository needs: survivor mode.
+    /// The state before the first entry.
+    ///
+    /// - Parameters:
+    ///   - secret: the cluster's; the keys of all tables derive from it.
+    ///   - shardCount: into how many shards the swarm table is cut: a power of two.
+    ///   - keepsMergeData: whether to remember what a merge with another repository needs: survivor mode.
     public init(secret: ClusterSecret, shardCount: UInt32, keepsMergeData: Bool = false) {
         let keys = SipHash(key0: secret.w0, key1: secret.w1)
         table = SwarmTable(
@@ -43,12 +51,14 @@ public struct ReplicatedState: Sendable {
         changed = Array(repeating: false, count: Int(shardCount) + 1)
     }
 
+    /// Chunks of a snapshot: one for each shard, and chunk 0.
     public var chunkCount: Int { changed.count }
 
     /// The state's fingerprint: equal for equal contents, in whatever order they lie.
     @inline(__always)
     public var digest: UInt64 { table.digest &+ access.digest &+ registry.digest &+ membersDigest &+ told.digest }
 
+    /// The last entry that was applied, with its history.
     public var position: Position { Position(index: index, chain: chain) }
 
     @inline(__always)
@@ -71,7 +81,9 @@ public struct ReplicatedState: Sendable {
 
     /// Begins an entry: its updates follow, then nothing else until the next.
     ///
-    /// - Parameter chain: what the history with it comes to.
+    /// - Parameters:
+    ///   - header: the entry's.
+    ///   - chain: the running hash of the log up to and including it.
     mutating func begin(_ header: EntryHeader, chain: UInt64) {
         if header.index > index {
             index = header.index
@@ -243,6 +255,7 @@ public struct ReplicatedState: Sendable {
 }
 
 extension ReplicatedState: Equatable {
+    /// Equal contents after the same entry, in whatever order they lie.
     public static func == (left: ReplicatedState, right: ReplicatedState) -> Bool {
         left.index == right.index && left.time == right.time && left.table == right.table
             && left.digest == right.digest

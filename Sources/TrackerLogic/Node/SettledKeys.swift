@@ -15,6 +15,7 @@ public struct SettledKey: Sendable, Hashable {
     /// Cluster time of the entry that settled it, in seconds since 1970.
     public var seconds: UInt32
 
+    /// Takes the fields as they are.
     public init(key: UInt64, seconds: UInt32) {
         self.key = key
         self.seconds = seconds

@@ -98,7 +98,9 @@ struct Snapshotter: Sendable, Hashable {
 
     /// Ends a round whose last chunk is durable.
     ///
-    /// - Parameter chunkCount: chunks of the state.
+    /// - Parameters:
+    ///   - chunkCount: chunks of the state.
+    ///   - now: the monotonic clock.
     /// - Returns: the index through which the log may be cut; nil where the round is not over, or has failed.
     mutating func endRound(_ chunkCount: Int, now: Instant) -> UInt64? {
         guard let nextChunk, nextChunk == chunkCount, awaited == 0 else { return nil }

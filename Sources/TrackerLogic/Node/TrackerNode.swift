@@ -16,6 +16,7 @@ import Wire
 /// Invariants: a reply to an announce belongs to an update that is durable and applied; one entry is under way at a
 /// time; effects depend on nothing that is not durable; all queues are bounded (docs/bounds.md).
 public struct TrackerNode: Sendable, Equatable {
+    /// What the operator has chosen; it does not change in one life.
     public let configuration: NodeConfiguration
     /// What this tracker was told that all have to be told alike.
     let settings: SettingsPrint
@@ -23,6 +24,7 @@ public struct TrackerNode: Sendable, Equatable {
     let isQuorumMode: Bool
 
     // What is agreed on, and the log of it.
+    /// What the trackers of a cluster agree on, as far as this one has applied the log.
     public internal(set) var state: ReplicatedState
     /// The log in memory, which a node alone has no use for.
     var log: EntryLog
@@ -85,9 +87,13 @@ public struct TrackerNode: Sendable, Equatable {
     /// In a cluster, that entry: it may not have been decided.
     var restoredEntry: LoggedEntry?
 
+    /// Totals since the process started.
     public internal(set) var counters = Counters()
 
+    /// A node that is to read its record back: `restore`, then `started`.
+    ///
     /// - Parameters:
+    ///   - configuration: what the operator has chosen.
     ///   - incarnation: random, drawn anew for each life.
     ///   - secret: random; used where the record holds none yet.
     ///   - record: what an earlier life has promised, if there was one.
@@ -130,9 +136,10 @@ public struct TrackerNode: Sendable, Equatable {
 
     // MARK: - The step
 
-    /// One door in, one buffer out.
+    /// Takes one event, and says what is to be done about it: the only way in and out.
     ///
     /// - Parameters:
+    ///   - event: what has happened.
     ///   - now: both clocks, read just before.
     ///   - effects: appended to; the caller carries them out and empties the buffer.
     public mutating func step(_ event: Event, now: ClockReading, into effects: inout Effects) {

@@ -1,16 +1,25 @@
-/// Numbers of a record that are beyond their bounds (`NumberBounds`), though their seals are right.
-///
-/// A record is written by a tracker, which refuses such numbers from others; so one that is there was put there by
-/// hand, or by a program that is wrong. To go on from it would trap at the first sum.
+// Numbers of a record that are beyond their bounds (`NumberBounds`), though their seals are right.
 
 import Wire
 
+/// A number of a record that is beyond its bound (`NumberBounds`), though its seal is right.
+///
+/// A record is written by a tracker, which refuses such numbers from others; so one that is there was put there by
+/// hand, or by a program that is wrong. To go on from it would trap at the first sum.
 public struct NumberExcess: Sendable, Hashable {
     /// Which number it is, in words that follow "its record's".
     public var name: String
+    /// The number that the record holds.
     public var found: UInt64
+    /// The greatest that it may be.
     public var bound: UInt64
 
+    /// Compares a number with its bound.
+    ///
+    /// - Parameters:
+    ///   - name: which number it is.
+    ///   - found: as the record has it.
+    ///   - bound: the greatest that it may be.
     /// - Returns: nil where the number is within its bound.
     static func of(_ name: String, _ found: UInt64, atMost bound: UInt64) -> NumberExcess? {
         found <= bound ? nil : NumberExcess(name: name, found: found, bound: bound)
@@ -18,6 +27,7 @@ public struct NumberExcess: Sendable, Hashable {
 }
 
 extension NumberExcess: CustomStringConvertible {
+    /// The end of a sentence about a record.
     public var description: String { "its \(name) is \(found), and no tracker comes beyond \(bound)" }
 }
 

@@ -29,7 +29,10 @@ package struct RecentKeys: Sendable, Equatable {
 
     /// Notes a key.
     ///
-    /// - Parameter index: of the last entry that was applied then: the one that settled it, or one before.
+    /// - Parameters:
+    ///   - key: what all trackers of the group call the request.
+    ///   - index: of the last entry that was applied then: the one that settled it, or one before.
+    ///   - now: the monotonic clock.
     package mutating func insert(_ key: UInt64, at index: UInt64, now: Instant) {
         if let slot = slot(of: key) {
             times[slot] = now

@@ -159,7 +159,10 @@ struct RequestBook: Sendable, Equatable {
 
     /// Takes out what is too old, but for what this master has taken into an entry.
     ///
-    /// - Parameter leading: the epoch that this tracker leads, if it does.
+    /// - Parameters:
+    ///   - now: the monotonic clock.
+    ///   - leading: the epoch that this tracker leads, if it does.
+    /// - Returns: what was taken out, in the order in which it was heard.
     mutating func removeStale(now: Instant, leading: Epoch?) -> [BookedRequest] {
         var stale: [BookedRequest] = []
         guard !isEmpty else { return stale }

@@ -1,3 +1,7 @@
+// How many peers of all swarms stand at each address.
+
+import Primitives
+
 /// How many peers of all swarms stand at each address: what one address may take from all others is bounded by it.
 ///
 /// IPv4 by the address; IPv6 by its first 64 bits, since whoever has one IPv6 address has 2^64 (RFC 4291, 2.5.4).
@@ -6,9 +10,6 @@
 /// knows what the old one knew.
 ///
 /// Invariant: a count is the number of peers in the table with that address; addresses without peers have no place.
-
-import Primitives
-
 struct AddressCounts: Sendable {
     fileprivate struct Place: Sendable {
         // Two halves, so that a place has 12 bytes and not 16.

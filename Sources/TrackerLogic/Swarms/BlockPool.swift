@@ -1,8 +1,9 @@
+// Records in blocks of a few sizes, in one array.
+
 /// Records in blocks of a few sizes, in one array: small swarms stand side by side without a header or a pointer each.
 ///
 /// Freed blocks are handed out again by size. When many records lie free, the owner compacts: it copies what lives
 /// into a new pool.
-
 struct BlockPool<Record: Sendable>: Sendable {
     /// The sizes of blocks, in records; a list that outgrows the last becomes a large swarm.
     static var sizes: [8 of Int] { [1, 2, 3, 4, 6, 8, 12, 16] }

@@ -1,9 +1,4 @@
-/// Completed downloads by the master that counted them: in survivor mode, two masters may count at once while they do
-/// not hear each other, and a merge must neither lose a download nor count it twice (rule 12).
-///
-/// A grow-only counter a torrent: each master adds to its own count alone, the larger of two counts of one master is
-/// the later, and the torrent's total is the sum over all. What the total was before anybody counted this way is the
-/// count of master 0, who does not exist.
+// Completed downloads by the master that counted them.
 
 import Primitives
 import Wire
@@ -22,7 +17,14 @@ extension CompletedCount: FlatRecord {
     func hasSameKey(as other: Self) -> Bool { origin == other.origin && infoHash == other.infoHash }
 }
 
-/// The counts of one shard.
+/// The completed downloads of one shard, by the master that counted them.
+///
+/// In survivor mode, two masters may count at once while they do not hear each other, and a merge must neither lose a
+/// download nor count it twice (rule 12).
+///
+/// A grow-only counter a torrent: each master adds to its own count alone, the larger of two counts of one master is
+/// the later, and the torrent's total is the sum over all. What the total was before anybody counted this way is the
+/// count of master 0, who does not exist.
 struct CompletedCounters: Sendable {
     /// Whose count it is that has no origin.
     static let nobody: UInt32 = 0

@@ -1,19 +1,20 @@
-/// Visits the shards one after another and finds those whose silent peers are to be taken out.
-///
-/// Only the master sweeps, and what it finds becomes an update of the log (rule 4): no tracker forgets a
-/// peer by its own clock.
+// Visits the shards one after another and finds those whose silent peers are to be taken out.
 
 import Primitives
 import Wire
 
+/// Visits the shards one after another and finds those whose silent peers are to be taken out.
+///
+/// Only the master sweeps, and what it finds becomes an update of the log (rule 4): no tracker forgets a
+/// peer by its own clock.
 struct ExpirySweep: Sendable, Hashable {
-    /// In which every shard is visited once, at the longest.
+    /// The longest time in which every shard is visited once.
     static let longestRound = Duration.seconds(60)
-    /// And at the shortest, however soon peers are to go.
+    /// The shortest, however soon peers are to go.
     static let shortestRound = Duration.seconds(1)
-    /// How long a torrent without peers keeps its count of downloads.
+    /// How long a torrent without peers keeps its count of downloads, in seconds.
     static let emptyLifetime: UInt32 = 30 * 86_400
-    /// The same while the table is nearly full.
+    /// How long it keeps it while the table is nearly full, in seconds.
     static let emptyLifetimeWhenFull: UInt32 = 3_600
     /// Shortest time between two steps, so that an idle tracker sleeps.
     static let minPace = Duration.milliseconds(200)
@@ -40,8 +41,12 @@ struct ExpirySweep: Sendable, Hashable {
     /// The expiries that are due, as updates; none for shards where nobody is silent.
     ///
     /// - Parameters:
+    ///   - table: the repository, which is only looked at.
+    ///   - now: the monotonic clock, for the pace.
     ///   - time: cluster time now, in seconds since 1970.
     ///   - lifetime: seconds after which a silent peer is gone.
+    ///   - isNearlyFull: whether torrents without peers are to go sooner.
+    /// - Returns: one update for each shard that has somebody to take out; empty before the deadline.
     mutating func step(
         _ table: SwarmTable, now: Instant, time: UInt32, lifetime: UInt32, isNearlyFull: Bool
     ) -> [Update] {

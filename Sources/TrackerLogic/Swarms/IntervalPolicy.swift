@@ -1,17 +1,8 @@
-/// How often clients are asked to announce, and for how long a silent one is believed to be there.
-///
-/// With n peers and an interval of t seconds, n / t announces come in a second. When that is more than the tracker
-/// wants to see, it asks for a longer interval, up to four times the configured one. A peer lives 1.2 times the
-/// interval that it may have been told, or as many per cent of it as the operator says, so the life shortens only once
-/// the longer interval has run out.
-///
-/// Which interval is told is a fact of the log (`Update.setInterval`): the master works out what it wants, and what all
-/// trackers tell, and how long a peer lives, follows from what is decided. So whoever is master next knows what those
-/// who are there were told, by whichever tracker.
+// How often clients are asked to announce.
 
 import Primitives
 
-/// The interval that is told, and what was told before it: a part of the replicated state.
+/// The interval that clients are told, and what they were told before: a part of the replicated state.
 public struct ToldInterval: Sendable, Hashable {
     /// Seconds, without jitter; 0 before the first was decided.
     public private(set) var seconds: UInt32 = 0
@@ -23,6 +14,7 @@ public struct ToldInterval: Sendable, Hashable {
     /// Four times the longest that can be configured: a greater number comes from nobody who means it.
     private static let maxSeconds: UInt32 = 4 * 86_400
 
+    /// No interval has been decided.
     public init() {}
 
     init(seconds: UInt32, longestBefore: UInt32, toldUntil: UInt32) {
@@ -33,7 +25,9 @@ public struct ToldInterval: Sendable, Hashable {
 
     /// Another interval is decided.
     ///
-    /// - Parameter time: cluster time of its entry, in seconds since 1970.
+    /// - Parameters:
+    ///   - new: seconds, without jitter; cut at four days.
+    ///   - time: cluster time of its entry, in seconds since 1970.
     mutating func change(to new: UInt32, at time: UInt32) {
         let new = min(new, ToldInterval.maxSeconds)
         if new < seconds {
@@ -53,6 +47,16 @@ public struct ToldInterval: Sendable, Hashable {
     }
 }
 
+/// How often clients are asked to announce, and for how long a silent one is believed to be there.
+///
+/// With n peers and an interval of t seconds, n / t announces come in a second. When that is more than the tracker
+/// wants to see, it asks for a longer interval, up to four times the configured one. A peer lives 1.2 times the
+/// interval that it may have been told, or as many per cent of it as the operator says, so the life shortens only once
+/// the longer interval has run out.
+///
+/// Which interval is told is a fact of the log (`Update.setInterval`): the master works out what it wants; what all
+/// trackers tell, and how long a peer lives, follows from what is decided. So the next master knows what the peers were
+/// told, whichever tracker told them.
 public struct IntervalPolicy: Sendable, Hashable {
     /// How far the interval stretches at most.
     public static let maxStretch: UInt32 = 4
@@ -63,6 +67,13 @@ public struct IntervalPolicy: Sendable, Hashable {
     /// A silent peer's life, in per cent of the interval that it may have been told.
     private let lifetimePercent: UInt32
 
+    /// The operator's wishes, brought within bounds.
+    ///
+    /// - Parameters:
+    ///   - base: seconds between announces of a quiet tracker.
+    ///   - jitter: seconds by which a reply's interval may differ either way; at most half of `base` counts.
+    ///   - targetRate: announces a second beyond which the interval is stretched; 0 counts as 1.
+    ///   - lifetimePercent: a silent peer's life, in per cent of the interval that it may have been told; 100…1,000.
     public init(base: UInt32, jitter: UInt32, targetRate: UInt32, lifetimePercent: UInt32 = 120) {
         self.base = base
         self.jitter = min(jitter, base / 2)
@@ -70,7 +81,7 @@ public struct IntervalPolicy: Sendable, Hashable {
         self.lifetimePercent = min(max(lifetimePercent, 100), 1000)
     }
 
-    /// The interval that suits so many peers, in seconds.
+    /// The interval that suits so many peers, in seconds: at least the configured one, at most `maxStretch` times that.
     public func wanted(peers: Int) -> UInt32 {
         let wanted = UInt32(clamping: (max(peers, 0) &+ Int(targetRate) &- 1) / Int(targetRate))
         return min(max(base, wanted), base &* IntervalPolicy.maxStretch)
@@ -87,18 +98,22 @@ public struct IntervalPolicy: Sendable, Hashable {
         return isLimit || told.seconds < base || difference > told.seconds / 16 ? wanted : nil
     }
 
-    /// What is told, in seconds, without jitter.
+    /// What clients are told, in seconds, without jitter: what was decided, else the configured interval.
     @inline(__always)
     public func interval(_ told: ToldInterval) -> UInt32 { told.seconds == 0 ? base : told.seconds }
 
-    /// Seconds after which a silent peer is gone: so many per cent of what it may have been told, rounded up; a fifth
-    /// more, unless the operator wants it otherwise.
+    /// Seconds after which a silent peer is gone: so many per cent of what it may have been told, rounded up.
     ///
-    /// - Parameter time: cluster time, in seconds since 1970.
+    /// A fifth more than the interval, unless the operator wants it otherwise.
+    ///
+    /// - Parameters:
+    ///   - told: what clients are told, and were told before.
+    ///   - time: cluster time, in seconds since 1970.
+    /// - Returns: seconds since a peer's last announce.
     public func lifetime(_ told: ToldInterval, at time: UInt32) -> UInt32 {
         let now = lifetime(ofInterval: interval(told))
         let before = lifetime(ofInterval: told.longestBefore)
-        // Whoever was told more, until then, is gone by now.
+        // By now a silent peer that was told the longer interval has expired.
         guard before > now, UInt64(time) < UInt64(told.toldUntil) + UInt64(before) else { return now }
         return before
     }

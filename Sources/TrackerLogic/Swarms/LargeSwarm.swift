@@ -1,9 +1,10 @@
-/// A swarm of more than a few peers: endpoints apart from the rest, so that a reply is gathered from a few cache
-/// lines, and an index, so that an announce finds its peer in O(1).
+// A swarm of more than a few peers.
 
 import Primitives
 import Wire
 
+/// A swarm of more than a few peers: endpoints apart from the rest, so that a reply is gathered from a few cache lines,
+/// and an index, so that an announce finds its peer in O(1).
 struct LargeSwarm<Endpoint: CompactEndpoint>: Sendable {
     /// What a reply does not need.
     struct Details: Sendable {
@@ -42,7 +43,11 @@ struct LargeSwarm<Endpoint: CompactEndpoint>: Sendable {
             isCounted: peer.isCounted)
     }
 
-    /// - Parameter endpoint: not yet in the swarm.
+    /// Adds a peer behind all others.
+    ///
+    /// - Parameters:
+    ///   - peer: whose endpoint is not yet in the swarm.
+    ///   - key: the table's.
     mutating func append(_ peer: Peer<Endpoint>, key: UInt64) {
         let position = endpoints.count
         if position == endpoints.capacity {
@@ -78,7 +83,7 @@ struct LargeSwarm<Endpoint: CompactEndpoint>: Sendable {
         if endpoints.capacity > 2 * endpoints.count + 32 { giveBackRoom() }
     }
 
-    /// Keeps as much room as growth would have made: whoever fills a swarm and empties it leaves nothing behind.
+    /// Keeps as much room as growth would have made, so that a swarm that was filled and emptied leaves none behind.
     private mutating func giveBackRoom() {
         func fitted<Element>(_ old: [Element]) -> [Element] {
             var new: [Element] = []

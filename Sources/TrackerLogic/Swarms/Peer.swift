@@ -1,8 +1,9 @@
-/// One peer of a swarm, as the table keeps it: 48 bytes over IPv4, 64 over IPv6.
+// One peer of a swarm, as the table keeps it.
 
 import Primitives
 import Wire
 
+/// One peer of a swarm, as the table keeps it: 48 bytes over IPv4, 64 over IPv6.
 @frozen
 public struct Peer<Endpoint: CompactEndpoint>: Sendable, Hashable {
     /// Bytes.

@@ -1,8 +1,9 @@
-/// What an announce does to a peer: it comes, changes, or goes.
+// What an announce does to a peer.
 
 import Primitives
 import Wire
 
+/// What an announce does to a peer: it comes, changes, or goes.
 struct PeerChange: Sendable, Hashable {
     /// As the peer was; nil for one that is new.
     var before: Standing?
@@ -33,8 +34,13 @@ extension PeerStore {
     /// Applies an announce to the list of its swarm.
     ///
     /// - Parameters:
+    ///   - announce: found valid by the master that logged it.
+    ///   - list: the swarm's peers of this family.
     ///   - torrent: the hash of the info hash, under the table's key.
     ///   - time: cluster time of the entry, in seconds since 1970.
+    ///   - key: the table's.
+    ///   - digest: the shard's sum of fingerprints, which is kept up to date.
+    /// - Returns: what became of the announcer.
     mutating func apply(
         _ announce: AnnounceUpdate<Endpoint>, to list: inout PeerList, torrent: UInt64, time: UInt32, key: UInt64,
         digest: inout UInt64
@@ -49,7 +55,8 @@ extension PeerStore {
             digest &-= before.fingerprint(torrent: torrent, key: key)
             change.before = .init(isSeeder: before.isSeeder)
             wasCounted = before.isCounted
-            // A client draws a peer id at its start: the same one that begins anew is an old copy, or has lost pieces.
+            // A client draws a peer id when it starts. So `started` with a known id is an old copy of the announce,
+            // or the client has lost pieces.
             isOther = before.peerID != announce.peerID
             // Later only where a merge has brought the peer from a tracker whose clock was ahead.
             lastSeen = max(time, before.lastSeen)
@@ -60,12 +67,12 @@ extension PeerStore {
         } else if announce.event == .stopped {
             return change
         }
-        // What completes is the download of the client that is there; another one's is an old copy.
-        // A download that another client begins may complete anew; anything else that is heard twice may not.
+        // `completed` counts for the client that is in the list; with another peer id it is an old copy. A download
+        // that another client starts at this address may complete again; nothing else is counted twice.
         let isAnew = announce.event == .started && announce.left > 0 && isOther
         change.isNewlyCompleted =
             announce.event == .completed && announce.left == 0 && !wasCounted && !isOther
-        // Who comes as a seeder has downloaded before: what an old copy says of that is no news.
+        // A peer that arrives as a seeder has completed before: an old copy of its `completed` is not counted.
         let cameComplete = position == nil && announce.left == 0
         let after = Peer(
             downloaded: announce.downloaded, left: announce.left, peerID: announce.peerID, lastSeen: lastSeen,

@@ -1,24 +1,28 @@
-/// Chooses the peers of a reply: an unbiased sample without repeats, in O(numWant), without memory of its own.
-///
-/// Where more peers stand to choose from than are wanted, the ring of positions is turned by a random amount and cut
-/// into as many equal pieces as peers are wanted, and one position is drawn from each. Every position is equally
-/// likely to be drawn (the random turn makes it so even where pieces differ by one), none twice, and memory is walked
-/// in order. The price against a textbook sample: two neighbours in the table are rarely drawn together, and
-/// neighbours in the table have nothing in common but the time at which they came.
+// Chooses the peers of a reply: an unbiased sample without repeats, in O(numWant), without memory of its own.
 
 import Primitives
 import Wire
 
 /// Which positions of a swarm may be drawn: `0..<count` without `excluded`.
+///
+/// The sample is unbiased and without repeats, drawn in O(numWant) and without memory of its own. Where more peers
+/// stand to choose from than are wanted, the ring of positions is turned by a random amount and cut into as many equal
+/// pieces as peers are wanted, and one position is drawn from each. Every position is equally likely to be drawn (the
+/// random turn makes it so even where pieces differ by one), none twice, and memory is walked in order. The price
+/// against a textbook sample: two neighbours in the table are rarely drawn together, and neighbours in the table have
+/// nothing in common but the time at which they came.
 struct Candidates {
     /// Positions, before one is left out.
     var count: Int
     /// The announcer's own position, where it has one in the range.
     var excluded: Int?
 
+    /// Whom an announcer may be told of.
+    ///
     /// - Parameters:
+    ///   - list: the swarm's peers of one family.
     ///   - isSeeder: seeders get leechers only, who stand first.
-    ///   - own: the announcer's position.
+    ///   - own: the announcer's position; nil where it has none in the list.
     init(_ list: PeerList, isSeeder: Bool, own: Int?) {
         count = isSeeder ? list.leechers : Int(list.count)
         excluded = own.flatMap { [count] in $0 < count ? $0 : nil }
@@ -59,9 +63,12 @@ extension PeerStore {
     /// Writes up to `wanted` compact peers of a swarm.
     ///
     /// - Parameters:
+    ///   - wanted: peers wanted, at least 0; the room must hold that many.
+    ///   - list: the swarm's peers of this family.
     ///   - own: the announcer's position, which is left out.
     ///   - isSeeder: whether the announcer is a seeder, who gets leechers only.
-    ///   - wanted: peers wanted, at least 0; the room must hold that many.
+    ///   - random: the node's stream; equal streams choose equally.
+    ///   - room: filled from its start.
     /// - Returns: how many were written.
     /// - Complexity: O(wanted), no allocation.
     func choose(

@@ -1,10 +1,11 @@
-/// All peers of one shard and one address family: small swarms in a pool of blocks, larger ones each on their own.
-///
-/// Whatever the size, a swarm's peers have positions 0..<count, leechers before seeders.
+// All peers of one shard and one address family.
 
 import Primitives
 import Wire
 
+/// All peers of one shard and one address family: small swarms in a pool of blocks, larger ones each on their own.
+///
+/// Whatever the size, a swarm's peers have positions 0..<count, leechers before seeders.
 struct PeerStore<Endpoint: CompactEndpoint>: Sendable {
     /// A large swarm becomes small again at this size, well below the 16 at which it grew large, so that one peer
     /// that comes and goes does not move all the others.

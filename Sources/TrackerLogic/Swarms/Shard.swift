@@ -1,6 +1,4 @@
-/// One part of the swarm table: the torrents whose keyed hash falls into it, with their peers.
-///
-/// A shard is the unit of growth, of expiry and of the snapshot, so that none of them holds up the node for long.
+// One part of the swarm table.
 
 import Primitives
 import Wire
@@ -24,6 +22,9 @@ struct Torrent: Sendable {
     var isEmpty: Bool { ipv4.count == 0 && ipv6.count == 0 }
 }
 
+/// One part of the swarm table: the torrents whose keyed hash falls into it, with their peers.
+///
+/// A shard is the unit of growth, of expiry and of the snapshot, so that none of them holds up the node for long.
 struct Shard: Sendable {
     private(set) var torrents: [Torrent] = []
     private(set) var ipv4 = PeerStore<CompactIPv4>()
@@ -39,7 +40,12 @@ struct Shard: Sendable {
     /// Equal for equal contents.
     var digest: UInt64 { fingerprints &+ (mergeData?.digest ?? 0) }
 
-    /// - Parameter hash: the info hash's, under the table's key.
+    /// Finds a torrent.
+    ///
+    /// - Parameters:
+    ///   - infoHash: the torrent's.
+    ///   - hash: the info hash's, under the table's key.
+    /// - Returns: its slot in `torrents`; nil where it is not here.
     func find(_ infoHash: InfoHash, hash: UInt64) -> Int? {
         index.find(UInt32(truncatingIfNeeded: hash)) { torrents[$0].infoHash == infoHash }
     }
@@ -117,6 +123,10 @@ struct Shard: Sendable {
 
     /// Decides about a torrent whose last peer may have left: without a count it goes at once.
     ///
+    /// - Parameters:
+    ///   - slot: the torrent's.
+    ///   - time: cluster time, in seconds since 1970, from which on it is empty.
+    ///   - key: the table's.
     /// - Returns: whether it went.
     mutating func settle(_ slot: Int, time: UInt32, key: UInt64) -> Bool {
         guard torrents[slot].isEmpty else { return false }
@@ -147,7 +157,12 @@ struct Shard: Sendable {
 
     /// Takes out peers last seen before a time, and torrents empty since before another.
     ///
-    /// - Parameter addresses: counts the peers that are taken out no more.
+    /// - Parameters:
+    ///   - seenBefore: cluster time, in seconds since 1970.
+    ///   - emptyBefore: cluster time, in seconds since 1970.
+    ///   - key: the table's.
+    ///   - addresses: counts the peers that are taken out no more.
+    /// - Returns: how much was taken out.
     mutating func expire(
         seenBefore: UInt32, emptyBefore: UInt32, key: UInt64, addresses: inout AddressCounts
     ) -> Expiry {

@@ -1,3 +1,8 @@
+// The bytes of snapshot chunks.
+
+import Primitives
+import Wire
+
 /// The bytes of snapshot chunks: how the state is written down, shard by shard, and read back.
 ///
 ///     every chunk: version, "R" or "S", number, index, cluster time, chain, contents, checksum
@@ -11,10 +16,6 @@
 /// entry: with the log cut, nothing else would tell a new life below which time it may not go.
 ///
 /// Reading never traps: a chunk comes from a disk, or from another tracker.
-
-import Primitives
-import Wire
-
 enum SnapshotCodec {
     static let version: UInt8 = 2
     static let registryMark = UInt8(ascii: "R")
@@ -117,7 +118,7 @@ extension Peer {
 }
 
 extension SnapshotChunk {
-    /// The cluster time of its last entry, where the chunk is known to be whole.
+    /// The cluster time of its last entry; read only of a sound chunk.
     var time: WallTime { WallTime(milliseconds: Int64(bitPattern: bytes.span.bytes.u64(at: 14))) }
 
     /// Whether its bytes are what was written: a chunk comes from a disk, or from another tracker.
@@ -126,10 +127,13 @@ extension SnapshotChunk {
         return (try? SnapshotCodec.open(self, mark: mark)) != nil
     }
 
-    /// What the history up to its last entry comes to, where the chunk is known to be whole.
+    /// The running hash of the log up to and including its last entry; read only of a sound chunk.
     var chain: UInt64 { bytes.span.bytes.u64(at: 22) }
 
     /// The swarms of a chunk other than 0.
+    ///
+    /// - Returns: in the order of the chunk, which means nothing.
+    /// - Throws: `ChunkDamaged` where the bytes are not what was written, or of chunk 0.
     public func swarms() throws(ChunkDamaged) -> [SwarmImage] { try shard().swarms.map { $0.image } }
 
     /// All that a chunk other than 0 says.
@@ -240,7 +244,10 @@ extension RegistryImage {
 }
 
 extension SnapshotChunk {
-    /// The registry of chunk 0.
+    /// What chunk 0 says.
+    ///
+    /// - Returns: access rules, torrents, members, settled requests and the interval told.
+    /// - Throws: `ChunkDamaged` where the bytes are not what was written, or of another chunk.
     public func registry() throws(ChunkDamaged) -> RegistryImage {
         var reader = try SnapshotCodec.open(self, mark: SnapshotCodec.registryMark)
         do throws(OutOfBytes) {

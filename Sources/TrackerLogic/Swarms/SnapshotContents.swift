@@ -1,15 +1,18 @@
-/// What a snapshot chunk says, as values: for whoever shows or stores the state in another form.
+// What a snapshot chunk says, as values: for code that shows or stores the state in another form.
 
 import Primitives
 import Wire
 
-/// One swarm, whole.
+/// One swarm as a snapshot chunk tells it, whole.
 public struct SwarmImage: Sendable, Equatable {
+    /// Of the swarm.
     public var infoHash: InfoHash
     /// Downloads completed.
     public var completed: UInt32
+    /// Both families, in an order that means nothing.
     public var peers: [PeerImage]
 
+    /// Takes the fields as they are.
     public init(infoHash: InfoHash, completed: UInt32, peers: [PeerImage]) {
         self.infoHash = infoHash
         self.completed = completed
@@ -17,8 +20,11 @@ public struct SwarmImage: Sendable, Equatable {
     }
 }
 
+/// One peer as a snapshot chunk tells it.
 public struct PeerImage: Sendable, Equatable {
+    /// Where the peer is reached; a zone means nothing.
     public var address: SocketAddress
+    /// As its client sent it.
     public var peerID: PeerID
     /// Bytes.
     public var downloaded: UInt64
@@ -29,6 +35,7 @@ public struct PeerImage: Sendable, Equatable {
     /// Whether this download has been counted as completed.
     public var isCounted: Bool
 
+    /// Takes the fields as they are.
     public init(
         address: SocketAddress, peerID: PeerID, downloaded: UInt64, left: UInt64, lastSeen: UInt32, isCounted: Bool
     ) {
@@ -46,7 +53,7 @@ struct TimedSwarm: Sendable, Equatable {
     var image: SwarmImage
     /// Cluster time at which the last peer left, in seconds since 1970; 0 while there are peers.
     var emptySince: UInt32
-    /// As far as it is known who has counted.
+    /// The counts whose master is known.
     var counts: [CompletedCount] = []
 
     /// The counts that add up to the total; what nobody is known to have counted is nobody's.
@@ -68,7 +75,9 @@ struct ShardImage: Sendable, Equatable {
 
 /// All that is replicated but the swarms: chunk 0.
 public struct RegistryImage: Sendable, Equatable {
+    /// The rules in force, in an order that means nothing.
     public var access: AccessRules
+    /// The torrents that are known by name, in an order that means nothing.
     public var torrents: [RegisteredTorrent]
     /// The ids that vote.
     public var members: [UInt32]
@@ -77,6 +86,7 @@ public struct RegistryImage: Sendable, Equatable {
     /// The interval that clients are told.
     public var told: ToldInterval
 
+    /// Takes the fields as they are.
     public init(
         access: AccessRules, torrents: [RegisteredTorrent], members: [UInt32] = [], settled: [SettledKey] = [],
         told: ToldInterval = ToldInterval()
@@ -91,7 +101,9 @@ public struct RegistryImage: Sendable, Equatable {
 
 /// A chunk whose bytes are not what a chunk may be.
 public struct ChunkDamaged: Error, Equatable {
+    /// Which chunk of the snapshot: 0, or the number of a shard and one.
     public var number: UInt32
 
+    /// Takes the chunk's number.
     public init(number: UInt32) { self.number = number }
 }

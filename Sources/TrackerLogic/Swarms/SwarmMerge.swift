@@ -1,23 +1,26 @@
-/// After a partition has healed in survivor mode: two repositories become one (rule 12).
-///
-/// The master reads the other's chunks, puts what he does not know into updates of his own log, and all trackers apply
-/// them. Of what was heard of one peer of one swarm, the latest word counts, and it is one of two:
-///
-///     it is there, as of its last announce   <   it has stopped, at the same time or later
-///
-/// So merging takes a maximum, for each peer, and for each master's count of a torrent's downloads: in whatever order
-/// updates of a merge come, and however often, the result is the same. A stop that is the latest word is kept as a
-/// tombstone, for as long as a silent peer would have been; a stop that is not is forgotten.
-///
-/// What this cannot know: a stop whose tombstone has made way for others; that the same download was told to both
-/// sides, which counts it twice; a torrent that was unregistered on one side only, which is registered again; and what
-/// a master counted who lost his memory, counts anew, and has counted less than before. Since when a torrent has been
-/// empty is not merged, either: each history has its own time for that, and a merge takes its own.
+// After a partition has healed in survivor mode: two repositories become one (rule 12).
 
 import Primitives
 import Wire
 
 /// What a shard keeps for the case of a merge.
+///
+/// The master reads the other tracker's chunks, puts what it does not know into updates of its own log, and all
+/// trackers apply them. Of what was heard of one peer of one swarm, the latest counts, and it is one of two:
+///
+///     it is there, as of its last announce   <   it has stopped, at the same time or later
+///
+/// So merging takes a maximum, for each peer, and for each master's count of a torrent's downloads: in whatever order
+/// updates of a merge come, and however often, the result is the same. A stop that is the latest is kept as a
+/// tombstone, for as long as a silent peer would have been; a stop that is not is forgotten.
+///
+/// What a merge cannot know:
+/// - a stop whose tombstone has made way for others: the peer comes back until it expires;
+/// - that both sides were told of the same completed download: it is counted twice;
+/// - that a torrent was unregistered on one side only: it is registered again;
+/// - the count of a master that has lost its memory and counts from 0: the greater of its two counts stands.
+///
+/// The time since when a torrent is empty is not merged: each history keeps its own.
 struct MergeData: Sendable {
     /// Of peers that are not in the swarm.
     var tombstones = Tombstones()
@@ -100,9 +103,12 @@ extension ReplicatedState {
     /// another secret and into another number of shards. Torrents that are registered there and not here come along;
     /// access rules, members and the names of registered torrents are the operators' business, and this state's stand.
     ///
-    /// - Parameter seenBefore: cluster time in seconds; peers and tombstones from before it would be expired at once,
-    ///   and are left out.
+    /// - Parameters:
+    ///   - chunk: of the other tracker's state.
+    ///   - seenBefore: cluster time in seconds; peers and tombstones from before it would be expired at once, and are
+    ///     left out.
     /// - Returns: nothing where this state knows all of it.
+    /// - Throws: `ChunkDamaged` where the bytes are not what a chunk may be.
     public func mergeUpdates(
         from chunk: SnapshotChunk, seenBefore: UInt32 = 0
     ) throws(ChunkDamaged) -> [Update] {

@@ -1,3 +1,8 @@
+// The repository of swarms.
+
+import Primitives
+import Wire
+
 /// The repository of swarms: who has announced what, and when.
 ///
 /// A deterministic function of the updates applied to it, in order: equal updates make equal tables, as their digests
@@ -8,10 +13,6 @@
 ///                                    └─ IPv6 list ─► the same
 ///
 /// Measured against a simple model in `SwarmTableTests`.
-
-import Primitives
-import Wire
-
 public struct SwarmTable: Sendable {
     /// Hashes info hashes and endpoints.
     let key: UInt64
@@ -19,6 +20,7 @@ public struct SwarmTable: Sendable {
     let keepsMergeData: Bool
     private let shardShift: UInt64
     var shards: [Shard]
+    /// Of all shards together.
     public private(set) var counts = TableCounts()
     private var addresses: AddressCounts
 
@@ -49,9 +51,10 @@ public struct SwarmTable: Sendable {
     @inline(__always)
     func shard(_ hash: UInt64) -> Int { shardShift == 64 ? 0 : Int(hash &>> shardShift) }
 
+    /// The shard of an info hash, 0..<shardCount; chunk s + 1 of a snapshot is shard s.
     public func shard(of infoHash: InfoHash) -> UInt32 { UInt32(shard(infoHash.bytes.hash(key: key))) }
 
-    /// - Returns: zeros for a swarm that is unknown.
+    /// The counts of one swarm; zeros where it is unknown.
     public func counts(of infoHash: InfoHash) -> SwarmCounts {
         let hash = infoHash.bytes.hash(key: key)
         let number = shard(hash)
@@ -59,11 +62,13 @@ public struct SwarmTable: Sendable {
         return shards[number].torrents[slot].counts
     }
 
+    /// Whether the table has a record of this torrent: it has peers, or has lately been completed.
     public func contains(_ infoHash: InfoHash) -> Bool {
         let hash = infoHash.bytes.hash(key: key)
         return shards[shard(hash)].find(infoHash, hash: hash) != nil
     }
 
+    /// Whether a peer at this address and port is in the swarm.
     public func contains(_ infoHash: InfoHash, _ address: SocketAddress) -> Bool {
         let hash = infoHash.bytes.hash(key: key)
         let number = shard(hash)
@@ -96,14 +101,17 @@ public struct SwarmTable: Sendable {
     /// Applies an announce.
     ///
     /// - Parameters:
+    ///   - announce: of a peer with an IPv4 address.
     ///   - time: cluster time of its entry, in seconds since 1970.
     ///   - origin: the id of the master that made the entry.
+    /// - Returns: where the announcer stands now.
     mutating func apply(_ announce: AnnounceUpdate<CompactIPv4>, time: UInt32, origin: UInt32) -> Place {
         apply(announce, time: time) { shard, announce, slot, hash, time, key in
             shard.apply(announce, to: slot, hash: hash, time: time, origin: origin, key: key)
         }
     }
 
+    /// Applies the announce of a peer with an IPv6 address, as for IPv4.
     mutating func apply(_ announce: AnnounceUpdate<CompactIPv6>, time: UInt32, origin: UInt32) -> Place {
         apply(announce, time: time) { shard, announce, slot, hash, time, key in
             shard.apply(announce, to: slot, hash: hash, time: time, origin: origin, key: key)
@@ -198,7 +206,11 @@ public struct SwarmTable: Sendable {
 
     /// Applies that a peer has stopped at another tracker; nothing where it was heard here since.
     ///
-    /// - Parameter time: cluster time of the entry, in seconds since 1970.
+    /// - Parameters:
+    ///   - infoHash: of the swarm that it left.
+    ///   - address: the peer's; its zone is ignored.
+    ///   - stopped: cluster time of its stop there, in seconds since 1970.
+    ///   - time: cluster time of the entry, in seconds since 1970.
     mutating func mergeStop(_ infoHash: InfoHash, _ address: SocketAddress, at stopped: UInt32, time: UInt32) {
         let hash = infoHash.bytes.hash(key: key)
         let number = shard(hash)
@@ -210,10 +222,13 @@ public struct SwarmTable: Sendable {
         if shards[number].settle(slot, time: time, key: key) { counts.torrents -= 1 }
     }
 
-    /// Applies what another master had counted of a torrent's downloads; nothing where counts are not kept apart, since
-    /// they cannot be told from this repository's own.
+    /// Applies what another master had counted of a torrent's downloads.
     ///
-    /// - Parameter time: cluster time of the entry, in seconds since 1970.
+    /// Nothing where counts are not kept apart, since they cannot be told from this repository's own.
+    ///
+    /// - Parameters:
+    ///   - held: the other master's count.
+    ///   - time: cluster time of the entry, in seconds since 1970.
     mutating func mergeCompleted(_ held: CompletedCount, time: UInt32) {
         guard keepsMergeData, held.count > 0 else { return }
         let hash = held.infoHash.bytes.hash(key: key)

@@ -1,8 +1,4 @@
-/// Stops that are remembered: in survivor mode, the other side of a partition may still believe in a peer that has
-/// said here that it stops, and a merge must not bring it back (rule 12).
-///
-/// A heap with the oldest at its root beside an index by key, so that finding one is O(1), and forgetting the oldest
-/// O(log n). Where they lie never shows.
+// Stops that are remembered.
 
 import Primitives
 import Wire
@@ -16,12 +12,17 @@ struct Tombstone: Sendable, Hashable {
     var time: UInt32
 }
 
+/// Stops that are remembered: in survivor mode, the other side of a partition may still believe in a peer that has said
+/// here that it stops, and a merge must not bring it back (rule 12).
+///
+/// A heap with the oldest at its root beside an index by key, so that finding one is O(1), and forgetting the oldest
+/// O(log n). Where they lie never shows.
 struct Tombstones: Sendable {
     /// Tombstones of one shard at most; beyond, the oldest goes.
     ///
     /// About 70 bytes each. With 1,024 shards this is a stop of every fourth peer of a full table within the life of a
-    /// silent peer: whoever sends more of them only makes himself and others come back after a merge, until they are
-    /// found silent.
+    /// silent peer: a client that sends more of them only makes stopped peers come back after a merge, until they
+    /// expire.
     static let maxCount = 4_096
 
     /// 56 bytes.
@@ -68,7 +69,13 @@ struct Tombstones: Sendable {
     /// In an order that means nothing.
     var all: [Tombstone] { heap.map { $0.tombstone } }
 
-    /// - Parameter torrent: the hash of the info hash, under the table's key.
+    /// A hash of info hash and address, the same for each spelling of an address.
+    ///
+    /// - Parameters:
+    ///   - torrent: the hash of the info hash, under the table's key.
+    ///   - address: the peer's; its zone is ignored.
+    ///   - key: the table's.
+    /// - Returns: well spread over 64 bits.
     private static func hash(_ torrent: UInt64, _ address: SocketAddress, key: UInt64) -> UInt64 {
         if let endpoint = CompactIPv4(address) { return mixed(endpoint.hash(key: key) ^ torrent) }
         return mixed((CompactIPv6(address)?.hash(key: key) ?? 0) ^ torrent)
@@ -104,7 +111,7 @@ struct Tombstones: Sendable {
         settle(record, at: heap.count - 1)
     }
 
-    /// Forgets a stop that a later announce has outdone.
+    /// Forgets a stop that a later announce supersedes.
     ///
     /// - Returns: its time; nil where there was none.
     @discardableResult

@@ -1,7 +1,4 @@
-/// Reading bencoded bytes in place: every value knows its raw range, and nothing is copied.
-///
-/// The raw range matters because an info hash is the hash of the bytes *as found*: BEP 3 lets a reader either
-/// refuse what is not canonical or take the substring, and never decode and encode again.
+// Reading bencoded bytes in place: every value knows its raw range, and nothing is copied.
 
 /// How much of BEP 3 a reader insists on.
 public enum BencodeStrictness: Sendable, Hashable {
@@ -26,6 +23,7 @@ public struct BencodeLimits: Sendable, Hashable {
     /// Values and keys together; each costs 16 bytes while a document lives.
     public var valueCount: Int
 
+    /// Takes the bounds; a `byteCount` beyond 2³¹ − 1 traps.
     public init(byteCount: Int, depth: Int, valueCount: Int) {
         precondition((0...Int(Int32.max)).contains(byteCount), "a bencoded document is bounded by 2³¹ − 1 bytes")
         self.byteCount = byteCount
@@ -44,6 +42,9 @@ public struct BencodeLimits: Sendable, Hashable {
 }
 
 /// One decoded value with its raw bytes.
+///
+/// The raw range matters because an info hash is the hash of the bytes *as found*: BEP 3 lets a reader either
+/// refuse what is not canonical or take the substring, and never decode and encode again.
 public struct BencodeDocument: Sendable {
     /// The bytes as they came, including any that follow the value.
     public let bytes: [UInt8]
@@ -54,6 +55,7 @@ public struct BencodeDocument: Sendable {
     /// - Parameters:
     ///   - bytes: at most `limits.byteCount` of them.
     ///   - strictness: whether unsorted keys and trailing bytes are let through.
+    ///   - limits: what the bytes may hold; beyond, they are an error.
     /// - Throws: `BencodeError`, with the offset of the first byte that is wrong.
     /// - Complexity: O(bytes) time, 16 bytes of memory a value; O(keys log keys) more for unsorted dictionaries.
     public init(
@@ -68,6 +70,12 @@ public struct BencodeDocument: Sendable {
     /// Reads the value that these bytes begin with; `root.range.upperBound` is where the rest begins.
     ///
     /// For messages whose payload follows the value (BEP 9, "data").
+    ///
+    /// - Parameters:
+    ///   - bytes: at most `limits.byteCount` of them, with what follows the value.
+    ///   - strictness: whether unsorted keys are let through.
+    ///   - limits: what the bytes may hold; beyond, they are an error.
+    /// - Throws: `BencodeError`, with the offset of the first byte that is wrong.
     public init(
         prefixOf bytes: [UInt8], strictness: BencodeStrictness = .strict, limits: BencodeLimits = .message
     ) throws(BencodeError) {
@@ -77,6 +85,7 @@ public struct BencodeDocument: Sendable {
         self.tokens = scanner.tokens
     }
 
+    /// The one value that the document is.
     public var root: BencodeNode { BencodeNode(document: self, index: 0) }
 }
 
@@ -94,6 +103,7 @@ struct BencodeToken: Sendable {
 
 /// A value of a document.
 public struct BencodeNode: Sendable {
+    /// The four kinds of values that BEP 3 has.
     public enum Kind: Sendable, Hashable {
         case integer
         case bytes
@@ -112,6 +122,7 @@ public struct BencodeNode: Sendable {
     /// The value's raw bytes, with its markers: what an info hash is taken over.
     public var rawBytes: ArraySlice<UInt8> { document.bytes[range] }
 
+    /// Read off the value's first byte.
     public var kind: Kind {
         switch document.bytes[Int(token.start)] {
         case Bencode.integer: .integer
@@ -175,6 +186,7 @@ public struct BencodeNode: Sendable {
         var index: Int
         let end: Int
 
+        /// The next value; nil after the last.
         public mutating func next() -> BencodeNode? {
             guard index < end else { return nil }
             defer { index = Int(document.tokens[index].next) }
@@ -188,6 +200,9 @@ public struct BencodeNode: Sendable {
         var index: Int
         let end: Int
 
+        /// The next pair; nil after the last.
+        ///
+        /// The key shares the document's storage.
         public mutating func next() -> (key: ArraySlice<UInt8>, value: BencodeNode)? {
             guard index < end else { return nil }
             let key = document.tokens[index]

@@ -1,8 +1,10 @@
-/// Why bytes are not the bencoded value that they should be, and where.
+// Why bytes are not the bencoded value that they should be.
 
 import Primitives
 
+/// Why bytes are not the bencoded value that they should be, and where.
 public struct BencodeError: Error, Sendable, Hashable {
+    /// What is wrong; unless told otherwise, in a document of either strictness.
     public enum Reason: Sendable, Hashable {
         /// The bytes end inside a value.
         case endsEarly
@@ -36,10 +38,12 @@ public struct BencodeError: Error, Sendable, Hashable {
         case tooManyBytes(limit: Int)
     }
 
+    /// What is wrong at `offset`.
     public var reason: Reason
     /// Where in the bytes, from 0.
     public var offset: Int
 
+    /// Takes what is wrong, and where.
     public init(_ reason: Reason, at offset: Int) {
         self.reason = reason
         self.offset = offset

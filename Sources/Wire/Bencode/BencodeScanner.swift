@@ -1,12 +1,13 @@
+// One pass over bencoded bytes that leaves a flat array of tokens.
+
+import Primitives
+
 /// One pass over bencoded bytes that leaves a flat array of tokens.
 ///
 /// No recursion: how deep a stranger nests costs an element of `open`, not a stack frame.
 ///
 /// Invariants: `offset` never exceeds the number of bytes, which is at most 2³¹ − 1, so no sum below overflows;
 /// the tokens of a container follow its own; each key's token is followed by its value's.
-
-import Primitives
-
 struct BencodeScanner {
     /// A list or dictionary that has not ended yet.
     private struct Container {

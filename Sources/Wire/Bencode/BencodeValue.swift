@@ -1,4 +1,4 @@
-/// Bencoded values that own their bytes, and the one way to write them (BEP 3, "bencoding").
+// Bencoded values that own their bytes, and the one way to write them (BEP 3, "bencoding").
 
 /// A bencoded value, for building messages and for reading small ones.
 ///
@@ -15,14 +15,18 @@ public enum BencodeValue: Sendable, Hashable {
 
     /// A key of a dictionary with what it maps to.
     public struct Entry: Sendable, Hashable {
+        /// Bytes, which need not be text; unique in the dictionary, as BEP 3 demands.
         public var key: [UInt8]
+        /// What the key maps to.
         public var value: BencodeValue
 
+        /// An entry whose key need not be text.
         public init(_ key: [UInt8], _ value: BencodeValue) {
             self.key = key
             self.value = value
         }
 
+        /// An entry whose key is the UTF-8 bytes of a text.
         public init(_ key: String, _ value: BencodeValue) {
             self.init(Array(key.utf8), value)
         }
@@ -36,6 +40,7 @@ public enum BencodeValue: Sendable, Hashable {
     /// - Parameters:
     ///   - bytes: at most `limits.byteCount` of them.
     ///   - strictness: whether unsorted keys and trailing bytes are let through.
+    ///   - limits: what the bytes may hold; beyond, they are an error.
     /// - Throws: `BencodeError`, with the offset of the first byte that is wrong.
     /// - Complexity: O(bytes); O(keys log keys) more for a dictionary that is not sorted.
     /// - SeeAlso: BEP 3, "bencoding".
@@ -53,21 +58,25 @@ public enum BencodeValue: Sendable, Hashable {
         return entries.first { $0.key.elementsEqual(key.utf8) }?.value
     }
 
+    /// The number; nil where this is no integer.
     public var integer: Int64? {
         guard case .integer(let value) = self else { return nil }
         return value
     }
 
+    /// The string without its length; nil where this is none.
     public var bytes: [UInt8]? {
         guard case .bytes(let value) = self else { return nil }
         return value
     }
 
+    /// The values in order; nil where this is no list.
     public var list: [BencodeValue]? {
         guard case .list(let values) = self else { return nil }
         return values
     }
 
+    /// The keys and values in the order in which they were found or given; nil where this is no dictionary.
     public var entries: [Entry]? {
         guard case .dictionary(let entries) = self else { return nil }
         return entries

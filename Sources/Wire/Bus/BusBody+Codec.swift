@@ -1,8 +1,12 @@
-/// The bytes of frames' bodies (`BusFrame.swift`). Whoever reads them has looked at the MAC first; reading never traps.
+// The bytes of frames' bodies (`BusFrame.swift`).
 
 import Primitives
 
+/// The bytes of frames' bodies; `BusFrameHead` has their layout.
+///
+/// The bus verifies the MAC before it reads a body; reading never traps.
 extension BusBody {
+    /// How many things one frame may name.
     public enum Limits {
         /// Sessions in a greeting; twice as many as a bus keeps peers.
         public static let acquaintances = 128
@@ -15,12 +19,27 @@ extension BusBody {
     /// Bytes that a part in a frame takes beside its own.
     public static let partOverhead = 24
 
+    /// Appends a message to a frame of kind `messages`.
+    ///
+    /// - Parameters:
+    ///   - destination: the incarnation that it is for; 0 for all.
+    ///   - message: fewer than 2³² bytes.
+    ///   - bytes: the frame so far.
     public static func appendItem(destination: UInt64, _ message: some Collection<UInt8>, to bytes: inout [UInt8]) {
         bytes.append(bigEndian: destination)
         bytes.append(bigEndian: UInt32(message.count))
         bytes.append(contentsOf: message)
     }
 
+    /// Appends a part of a long message to a frame of kind `part`, which holds nothing else.
+    ///
+    /// - Parameters:
+    ///   - destination: the incarnation that the message is for; 0 for all.
+    ///   - message: counts the long messages of the sender's session.
+    ///   - index: 0..<count.
+    ///   - count: how many parts the message has; at least 2.
+    ///   - part: not empty; all parts but the last have one length.
+    ///   - bytes: the frame's head.
     public static func appendPart(
         destination: UInt64, message: UInt64, index: UInt32, count: UInt32, _ part: some Collection<UInt8>,
         to bytes: inout [UInt8]
@@ -32,7 +51,12 @@ extension BusBody {
         bytes.append(contentsOf: part)
     }
 
-    /// Reads the body of a frame whose head was read.
+    /// Reads the body of a frame whose head was read, and whose MAC was found right.
+    ///
+    /// - Parameters:
+    ///   - kind: as the head says.
+    ///   - frame: the whole frame; what is read refers to it by ranges.
+    /// - Throws: `BusFrameError.damaged` where the body is not one of this kind.
     public init(_ kind: BusFrameKind, of frame: [UInt8]) throws(BusFrameError) {
         let end = frame.count - BusFrameHead.macByteCount
         do throws(OutOfBytes) {
@@ -112,6 +136,7 @@ extension BusBody {
 }
 
 extension BusGreeting {
+    /// Appends the body of a frame of kind `greeting`; more than `BusBody.Limits.acquaintances` trap.
     public func encode(into bytes: inout [UInt8]) {
         precondition(acquaintances.count <= BusBody.Limits.acquaintances, "a greeting names 128 sessions at most")
         bytes.append(bigEndian: oldest)
@@ -124,6 +149,7 @@ extension BusGreeting {
 }
 
 extension BusWanted {
+    /// Appends the body of a frame of kind `wanted`; no ranges, or more than `BusBody.Limits.ranges`, trap.
     public func encode(into bytes: inout [UInt8]) {
         precondition((1...BusBody.Limits.ranges).contains(ranges.count), "a frame asks for 1 to 64 gaps")
         bytes.append(bigEndian: session)

@@ -1,4 +1,4 @@
-/// Socket addresses between trackers: 22 bytes, of both families.
+// Socket addresses between trackers: 22 bytes, of both families.
 
 import Primitives
 

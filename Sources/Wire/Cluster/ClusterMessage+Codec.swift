@@ -1,18 +1,4 @@
-/// The bytes of cluster messages.
-///
-///     0   magic "SKM", version
-///     4   sender: id, incarnation
-///     16  destination: 0 for all; or 1, id, incarnation
-///     ..  epoch: round, id
-///     ..  kind, body
-///
-/// Magic, version and sender have these places in every version, so that a tracker can say who speaks another one. A
-/// message holds entries and chunks of the state as they are: whoever gives those another version gives the messages
-/// another one, too.
-///
-/// Numbers are big-endian. Each message has one spelling, and no other is read: flags are 0 or 1, kinds are known, and
-/// nothing follows the body. Whether the bytes are authentic is another's affair; reading strangers' bytes never traps.
-/// `MessageReader.swift` holds the parts.
+// The bytes of cluster messages.
 
 import Primitives
 
@@ -25,6 +11,7 @@ public enum ClusterMessageError: Error, Hashable, CustomStringConvertible {
     /// It is cut, it goes on after its end, or it says what no tracker says.
     case damaged
 
+    /// A sentence for an operator, with the way out where there is one.
     public var description: String {
         switch self {
         case .notAMessage: "these bytes are no cluster message: something else uses this bus"
@@ -36,7 +23,23 @@ public enum ClusterMessageError: Error, Hashable, CustomStringConvertible {
     }
 }
 
+/// The bytes of cluster messages.
+///
+///     0   magic "SKM", version
+///     4   sender: id, incarnation
+///     16  destination: 0 for all; or 1, id, incarnation
+///     ..  epoch: round, id
+///     ..  kind, body
+///
+/// Magic, version and sender have these places in every version, so that a tracker can say who speaks another one. A
+/// message holds entries and chunks of the state as they are: a new version of either needs a new version of the
+/// messages, too.
+///
+/// Numbers are big-endian. Each message has one spelling, and no other is read: flags are 0 or 1, kinds are known, and
+/// nothing follows the body. The bus has checked that the bytes are authentic; reading strangers' bytes never traps.
+/// `MessageReader.swift` holds the parts.
 extension ClusterMessage {
+    /// The version of the messages that this program speaks; bytes of another one are not read.
     public static let version: UInt8 = 2
     static let magic = Array("SKM".utf8)
 
@@ -46,10 +49,12 @@ extension ClusterMessage {
     /// his spoils the message that it travels in.
     public enum Limits {
         /// A million updates with their tickets fit.
-        public static let entryByteCount = 128 << 20
+        static let entryByteCount = 128 << 20
         /// One shard of the largest swarm table, cut into 16, fits.
         public static let chunkByteCount = 512 << 20
+        /// The most entries of one `entries` message, whose count has 16 bits.
         public static let entries = Int(UInt16.max)
+        /// The most requests of one `forward`, and answers of one `answered`, whose count has 16 bits.
         public static let requests = Int(UInt16.max)
         /// What a client may ask for at once (BEP 15).
         public static let scrapeHashes = ScrapeRequest.maxInfoHashes
@@ -57,7 +62,7 @@ extension ClusterMessage {
         public static let lives = Tickets.maxLives
     }
 
-    /// Appends the bytes of the message.
+    /// Appends the bytes of the message; a body beyond `Limits` traps.
     public func encode(into bytes: inout [UInt8]) {
         bytes.append(contentsOf: ClusterMessage.magic)
         bytes.append(ClusterMessage.version)
@@ -73,7 +78,10 @@ extension ClusterMessage {
         body.encode(into: &bytes)
     }
 
-    /// Reads one message, which is all of the bytes.
+    /// Reads one message.
+    ///
+    /// - Parameter bytes: all of them are the message.
+    /// - Throws: `ClusterMessageError`; never traps, whatever the bytes are.
     public init(_ bytes: [UInt8]) throws(ClusterMessageError) {
         guard bytes.starts(with: ClusterMessage.magic) else { throw .notAMessage }
         var reader = MessageReader(bytes, from: ClusterMessage.magic.count)

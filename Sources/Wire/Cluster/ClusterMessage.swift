@@ -1,8 +1,4 @@
-/// What trackers tell each other (docs/protocol.md): the words of the bully election and of two-phase commit, and
-/// Multi-Paxos underneath.
-///
-/// Every message names its sender's life, whom it is for, and the epoch that it belongs to. Nothing is assumed of the
-/// bus but that it may lose, repeat, delay and reorder. `ClusterMessage+Codec.swift` holds the bytes.
+// What trackers tell each other (docs/protocol.md).
 
 import Primitives
 
@@ -11,8 +7,10 @@ import Primitives
 public struct Life: Sendable, Hashable {
     /// 0 while the tracker has no number yet.
     public var id: UInt32
+    /// Drawn from the system's randomness at the start of the process; never 0 for a life on the bus.
     public var incarnation: UInt64
 
+    /// Takes the fields as they are.
     @inlinable
     public init(id: UInt32, incarnation: UInt64) {
         self.id = id
@@ -25,9 +23,10 @@ public struct Life: Sendable, Hashable {
 public struct Position: Sendable, Hashable {
     /// The last entry that is decided and applied; 0 before the first.
     public var index: UInt64
-    /// What all entries up to there come to (`EntryHeader.chain`); 0 before the first.
+    /// The running hash of the log up to and including that entry (`EntryHeader.chain`); 0 before the first.
     public var chain: UInt64
 
+    /// Takes the fields as they are.
     @inlinable
     public init(index: UInt64, chain: UInt64) {
         self.index = index
@@ -36,17 +35,26 @@ public struct Position: Sendable, Hashable {
 
     /// Before the first entry.
     public static let start = Position(index: 0, chain: 0)
-    /// In a `fetch`: whatever the history before; chunks of the state are there already.
+    /// In a `fetch`: any chain will do, since the sender has fetched chunks of the state and wants the log behind them.
     public static let anyChain: UInt64 = 1
 }
 
+/// What trackers tell each other (docs/protocol.md): the words of the bully election and of two-phase commit, and
+/// Multi-Paxos underneath.
+///
+/// Every message names its sender's life, whom it is for, and the epoch that it belongs to. Nothing is assumed of the
+/// bus but that it may lose, repeat, delay and reorder. `ClusterMessage+Codec.swift` holds the bytes.
 public struct ClusterMessage: Sendable, Hashable {
+    /// Who says it; its incarnation is what answers are addressed to.
     public var sender: Life
+    /// Whom it is for; others do not act on it.
     public var destination: Destination
     /// The epoch that the message belongs to: the one that its sender has promised, stands for, or leads.
     public var epoch: Epoch
+    /// What it says.
     public var body: Body
 
+    /// Takes the fields as they are; `encode` checks the lengths in the body.
     public init(sender: Life, destination: Destination, epoch: Epoch, body: Body) {
         self.sender = sender
         self.destination = destination
@@ -54,6 +62,7 @@ public struct ClusterMessage: Sendable, Hashable {
         self.body = body
     }
 
+    /// Whom a message is for.
     public enum Destination: Sendable, Hashable {
         /// Everybody on the bus.
         case all
@@ -61,6 +70,7 @@ public struct ClusterMessage: Sendable, Hashable {
         case one(Life)
     }
 
+    /// What a message says; the comments have it in the sender's words.
     public enum Body: Sendable, Hashable {
         /// I am alive, and this is how far I am. Any message counts as a sign of life; this one comes when there is no
         /// other.
@@ -71,7 +81,7 @@ public struct ClusterMessage: Sendable, Hashable {
         case election
         /// I follow you in the message's epoch and none before it, and this is what I have (phase 1b).
         case answer(VoterAnswer)
-        /// I am master in the message's epoch. Who is not installed in it yet says `hello`.
+        /// I am master in the message's epoch. A tracker that is not installed in it yet says `hello`.
         case coordinator(at: Position)
         /// Store this entry (phase 2a). Its header holds index, epoch and attempt.
         case prepare(entry: [UInt8], at: Position)
@@ -121,37 +131,20 @@ public struct ClusterMessage: Sendable, Hashable {
     }
 }
 
-/// Which proposal of an entry a vote is about: a master makes a further attempt at an index after an abort only.
-@frozen
-public struct Ballot: Sendable, Hashable, Comparable {
-    public var epoch: Epoch
-    public var attempt: UInt32
-    public var index: UInt64
-
-    @inlinable
-    public init(epoch: Epoch, attempt: UInt32, index: UInt64) {
-        self.epoch = epoch
-        self.attempt = attempt
-        self.index = index
-    }
-
-    /// By epoch, then attempt.
-    @inlinable
-    public static func < (left: Ballot, right: Ballot) -> Bool {
-        (left.epoch, left.attempt) < (right.epoch, right.attempt)
-    }
-}
-
+/// What a tracker says of itself when it has said nothing else for an interval.
 public struct Keepalive: Sendable, Hashable {
+    /// The sender's part in the cluster when it wrote this.
     public var role: ClusterRole
+    /// The last entry that the sender has applied.
     public var position: Position
     /// The fingerprint of the state at that position.
     public var digest: UInt64
     /// Whether the sender holds the whole state, and so may vote.
     public var isWhole: Bool
-    /// What the sender was told that all have to be told alike.
+    /// The fingerprints of the sender's shared settings.
     public var settings: SettingsPrint
 
+    /// Takes the fields as they are.
     public init(role: ClusterRole, position: Position, digest: UInt64, isWhole: Bool, settings: SettingsPrint) {
         self.role = role
         self.position = position
@@ -161,17 +154,21 @@ public struct Keepalive: Sendable, Hashable {
     }
 }
 
+/// The part that a tracker plays in its cluster; the numbers are the wire's.
 public enum ClusterRole: UInt8, Sendable, Hashable, CaseIterable {
     /// Knows no master, or has not caught up with him.
     case newcomer = 0
     /// Follows a master.
     case slave = 1
+    /// Stands in a bully election, and waits for the others' answers.
     case candidate = 2
+    /// Leads the epoch: it alone proposes entries.
     case master = 3
 }
 
 /// Phase 1b: what a voter has.
 public struct VoterAnswer: Sendable, Hashable {
+    /// The last entry that the voter has applied.
     public var position: Position
     /// The entry after it that was accepted and is not known to be decided; empty for none.
     public var pending: [UInt8]
@@ -179,6 +176,7 @@ public struct VoterAnswer: Sendable, Hashable {
     /// begins without its swarms.
     public var leftInOrder: Bool
 
+    /// Takes the fields as they are.
     public init(position: Position, pending: [UInt8], leftInOrder: Bool = false) {
         self.position = position
         self.pending = pending
@@ -194,7 +192,9 @@ public enum RefusalReason: UInt8, Sendable, Hashable, CaseIterable {
     case staleEpoch = 2
 }
 
+/// A newcomer's wish to be part of the cluster, or of its new epoch.
 public struct Hello: Sendable, Hashable {
+    /// The last entry that the sender has applied; `Position.start` for one without memory.
     public var position: Position
     /// Whether the sender holds the whole state at that position.
     public var isWhole: Bool
@@ -205,9 +205,10 @@ public struct Hello: Sendable, Hashable {
     /// Whether its last life ended in good order and it has followed nobody since: its swarms are not to be merged
     /// (survivor mode).
     public var leftInOrder: Bool
-    /// What the sender was told that all have to be told alike.
+    /// The fingerprints of the sender's shared settings.
     public var settings: SettingsPrint
 
+    /// Takes the fields as they are; `heard` may have at most `ClusterMessage.Limits.lives` lives.
     public init(
         position: Position, isWhole: Bool, isBlank: Bool, heard: [Life], leftInOrder: Bool = false,
         settings: SettingsPrint
@@ -221,15 +222,18 @@ public struct Hello: Sendable, Hashable {
     }
 }
 
+/// The master's answer to a `hello`: from here on the newcomer is part of its epoch.
 public struct Welcome: Sendable, Hashable {
     /// The newcomer's number: its own, or one assigned.
     public var id: UInt32
+    /// The last entry that is decided: a newcomer that has applied up to here has caught up.
     public var position: Position
     /// Where the newcomer was when it said hello, in survivor mode; it may have decided more since.
     ///
     /// In quorum mode `Position.start`.
     public var answered: Position
-    /// Requests are sent on only by who has applied entries up to here: what earlier masters decided is known then.
+    /// The newcomer serves clients only once it has applied entries up to here: then it knows what earlier masters
+    /// decided.
     public var servesFrom: UInt64
     /// The attempt that is under way; earlier ones are void.
     public var attempt: UInt32
@@ -237,9 +241,12 @@ public struct Welcome: Sendable, Hashable {
     public var needsTransfer: Bool
     /// Whether the master is still about to empty the swarms, as the cluster had stopped in good order.
     public var beginsEmpty: Bool
+    /// What all trackers of the cluster key their hashes and connection ids with.
     public var secret: ClusterSecret
+    /// Shards of the swarm table, and so chunks of the state less one; a power of two.
     public var shardCount: UInt32
 
+    /// Takes the fields as they are.
     public init(
         id: UInt32, position: Position, answered: Position, servesFrom: UInt64, attempt: UInt32, needsTransfer: Bool,
         beginsEmpty: Bool = false, secret: ClusterSecret, shardCount: UInt32
@@ -272,9 +279,12 @@ public enum JoinRefusal: UInt8, Sendable, Hashable, CaseIterable {
 public struct ForwardedRequest: Sendable, Hashable {
     /// Counts up in the life of the tracker that heard it.
     public var number: UInt64
+    /// Where the client sent it from: what connection ids and the peer's address are taken from.
     public var source: SocketAddress
+    /// What it asks for.
     public var content: Content
 
+    /// A request in the form in which it came.
     public enum Content: Sendable, Hashable {
         /// As it came, announce or scrape, with its connection id found valid.
         case datagram([UInt8])
@@ -283,6 +293,7 @@ public struct ForwardedRequest: Sendable, Hashable {
         case scrape([InfoHash], passkey: [UInt8])
     }
 
+    /// Takes the fields as they are.
     public init(number: UInt64, source: SocketAddress, content: Content) {
         self.number = number
         self.source = source
@@ -315,9 +326,12 @@ public struct ForwardedAnnounce: Sendable, Hashable {
 
 /// What the master says to a request that is in no entry.
 public struct AnsweredRequest: Sendable, Hashable {
+    /// The number of the request in its `forward`.
     public var number: UInt64
+    /// What is answered.
     public var content: Content
 
+    /// An answer that no entry of the log carries.
     public enum Content: Sendable, Hashable {
         /// For each info hash of a scrape, in the order asked: seeders, leechers, completed.
         case counts([ScrapeCounts])
@@ -325,18 +339,24 @@ public struct AnsweredRequest: Sendable, Hashable {
         case refusal(UInt8)
     }
 
+    /// Takes the fields as they are.
     public init(number: UInt64, content: Content) {
         self.number = number
         self.content = content
     }
 }
 
+/// The counts of one swarm in a scrape; zeros for a swarm that is unknown.
 @frozen
 public struct ScrapeCounts: Sendable, Hashable {
+    /// Peers that have everything.
     public var seeders: UInt32
+    /// All other peers.
     public var leechers: UInt32
+    /// How often the torrent has been completed, as far as its tracker knows.
     public var completed: UInt32
 
+    /// Takes the fields as they are.
     @inlinable
     public init(seeders: UInt32, leechers: UInt32, completed: UInt32) {
         self.seeders = seeders

@@ -1,9 +1,9 @@
-/// Values as interpolation shows them, written out: embedded Swift, in which the logic runs in a browser, has no
-/// reflection.
+// Values as interpolation shows them, written out: embedded Swift, for the browser, has no reflection.
 
 import Primitives
 
 extension ClusterRole: CustomStringConvertible {
+    /// The name of the case: lower-case, for logs and the API.
     public var description: String {
         switch self {
         case .newcomer: "newcomer"
@@ -15,6 +15,7 @@ extension ClusterRole: CustomStringConvertible {
 }
 
 extension JoinRefusal: CustomStringConvertible {
+    /// The name of the case.
     public var description: String {
         switch self {
         case .idTaken: "idTaken"
@@ -26,6 +27,7 @@ extension JoinRefusal: CustomStringConvertible {
 }
 
 extension ClusterOrder: CustomStringConvertible {
+    /// The case with its values, as Swift's own interpolation would show it.
     public var description: String {
         switch self {
         case .addMember(let id): "addMember(\(id))"
@@ -38,6 +40,7 @@ extension ClusterOrder: CustomStringConvertible {
 }
 
 extension OrderOutcome: CustomStringConvertible {
+    /// The case with its values, as Swift's own interpolation would show it.
     public var description: String {
         switch self {
         case .members(let ids): "members(\(ids.inBrackets))"
@@ -53,5 +56,6 @@ extension OrderOutcome: CustomStringConvertible {
 }
 
 extension EntryDamaged: CustomStringConvertible {
+    /// The type's name: there is nothing to add.
     public var description: String { "EntryDamaged()" }
 }

@@ -1,3 +1,7 @@
+// An entry of the log.
+
+import Primitives
+
 /// An entry of the log: a batch of updates with its place, its history, its time, the tickets of those who wait for it,
 /// and a checksum.
 ///
@@ -7,39 +11,52 @@
 ///     20  origin: the id of the master that made it
 ///     24  number of updates
 ///     28  offset of the tickets; the entry's length where there are none
-///     32  chain: what all entries before this one come to
+///     32  previous: the running hash of the log up to and including the entry before
 ///     40  ballot: epoch (round, then id), attempt; its highest bit tells that its master decides alone
 ///     56  checksum of everything else
 ///     64  updates, then tickets
 ///
 /// The same bytes go to the disk and to the other trackers. All but ballot and checksum is the *value*: it stays the
-/// same when a later master proposes the entry again, and what it comes to (`chain`) is carried by the next entry, so
-/// that two logs that agree on one entry agree on all before it.
-
-import Primitives
-
+/// same when a later master proposes the entry again. The next entry carries the running hash up to and including this
+/// one (`chain`), so that two logs that agree on one entry agree on all before it.
 public struct EntryHeader: Sendable, Hashable {
+    /// The length of a header, and so the offset of the first update.
     public static let byteCount = 64
     static let magic: UInt32 = 0x534B_4502
     /// Ballot and checksum: what is no part of the value.
     private static let hole = 40..<64
 
+    /// The entry's place in the log, 1…`NumberBounds.index`.
     public var index: UInt64
     /// Stamped by the master; never less than in the entry before (rule 4).
     public var time: WallTime
-    /// Who made it, which may be another than who proposes it now.
+    /// The id of the master that made the entry, which may be another than the one that proposes it now.
     public var origin: UInt32
+    /// How many updates follow the header; 0 in the place of an entry that the vote refused.
     public var updateCount: UInt32
+    /// Where the tickets begin, in bytes from the start of the entry; the entry's length where there are none.
     public var ticketsOffset: UInt32
-    /// What all entries before come to; 0 for the first.
+    /// The running hash of the log up to and including the entry before; 0 for the first.
     public var previous: UInt64
     /// The epoch in which it was last proposed.
     public var epoch: Epoch
     /// Which proposal of that epoch at this index it is, from 0.
     public var attempt: UInt32
-    /// Whether its master was the only voter (survivor mode): whoever has it on the disk has it decided.
+    /// Whether its master was the only voter (survivor mode): the entry is decided once it is on that one disk.
     public var isAlone: Bool
 
+    /// A header to be sealed.
+    ///
+    /// - Parameters:
+    ///   - index: the entry's place in the log.
+    ///   - epoch: in which it is proposed.
+    ///   - attempt: counts the proposals of that epoch at this index, from 0.
+    ///   - isAlone: whether its master is the only voter.
+    ///   - time: cluster time; not before that of the entry before.
+    ///   - origin: the id of the master that made it; nil for the one that stood for `epoch`.
+    ///   - updateCount: how many updates follow the header.
+    ///   - ticketsOffset: where the tickets begin; 0 for none.
+    ///   - previous: the running hash of the log up to and including the entry before.
     public init(
         index: UInt64, epoch: Epoch, attempt: UInt32 = 0, isAlone: Bool = false, time: WallTime, origin: UInt32? = nil,
         updateCount: UInt32, ticketsOffset: UInt32 = 0, previous: UInt64 = 0
@@ -55,6 +72,7 @@ public struct EntryHeader: Sendable, Hashable {
         self.previous = previous
     }
 
+    /// Which proposal of the entry this is: what voters answer to.
     public var ballot: Ballot { Ballot(epoch: epoch, attempt: attempt, index: index) }
 
     /// Bytes to begin an entry with; `seal` fills them in.
@@ -67,7 +85,8 @@ public struct EntryHeader: Sendable, Hashable {
     ///
     /// A `ticketsOffset` of 0 becomes the entry's length: no tickets.
     ///
-    /// - Returns: what the history with it comes to, as `chain` tells.
+    /// - Parameter bytes: an entry that `reserve` began, with its updates and tickets.
+    /// - Returns: the running hash of the log up to and including this entry, as `chain` tells.
     @discardableResult
     public func seal(_ bytes: inout [UInt8]) -> UInt64 {
         let length = UInt32(bytes.count)
@@ -92,7 +111,13 @@ public struct EntryHeader: Sendable, Hashable {
         return EntryHeader.chain(ofValue: value)
     }
 
-    /// Makes a sealed entry a proposal of another ballot; its value stays.
+    /// Makes a sealed entry a proposal of another ballot; its value, and so its `chain`, stays.
+    ///
+    /// - Parameters:
+    ///   - bytes: a sealed entry.
+    ///   - epoch: in which it is proposed now.
+    ///   - attempt: counts the proposals of that epoch at its index, from 0.
+    ///   - isAlone: whether the proposing master is the only voter.
     public static func restamp(_ bytes: inout [UInt8], epoch: Epoch, attempt: UInt32, isAlone: Bool = false) {
         let attemptWord = word(attempt, isAlone)
         bytes.withUnsafeMutableBytes { room in
@@ -105,6 +130,9 @@ public struct EntryHeader: Sendable, Hashable {
     }
 
     /// Reads the header of an entry and checks all of its bytes.
+    ///
+    /// - Parameter bytes: the whole entry.
+    /// - Throws: `EntryDamaged` where the checksum is wrong, a number is beyond its bound, or the entry is cut.
     public init(_ bytes: [UInt8]) throws(EntryDamaged) {
         guard bytes.count >= EntryHeader.byteCount else { throw EntryDamaged() }
         let span = bytes.span.bytes
@@ -128,7 +156,7 @@ public struct EntryHeader: Sendable, Hashable {
         }
     }
 
-    /// What the history up to and including a sealed entry comes to; never 0.
+    /// The running hash of the log up to and including a sealed entry; never 0.
     public static func chain(_ bytes: [UInt8]) -> UInt64 {
         chain(ofValue: Primitives.checksum(bytes.span.bytes, skipping: hole))
     }
@@ -155,5 +183,6 @@ public struct EntryHeader: Sendable, Hashable {
 
 /// Bytes that are no entry, or no longer the one that was written.
 public struct EntryDamaged: Error, Equatable {
+    /// The error says nothing but that.
     public init() {}
 }

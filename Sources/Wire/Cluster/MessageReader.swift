@@ -1,4 +1,4 @@
-/// The parts of cluster messages as bytes: a cursor that refuses what no tracker writes, and each part both ways.
+// The parts of cluster messages as bytes: a cursor that refuses what no tracker writes, and each part both ways.
 
 import Primitives
 

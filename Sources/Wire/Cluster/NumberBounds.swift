@@ -1,9 +1,10 @@
-/// How great the numbers may be that another tracker, or a disk, can say.
-///
-/// What reads bytes refuses what is beyond: so what a tracker adds to such a number never overflows, and none of them
-/// can be driven to where no greater one is left. No cluster comes near: a thousand entries a millisecond reach the
-/// bound of an index in a hundred thousand years.
+// How great the numbers of messages and records may be.
 
+/// The greatest numbers that another tracker, or a disk, can present.
+///
+/// Readers refuse greater ones. So a sum of such a number and a small one never overflows, and no tracker can drive a
+/// number to where no greater one is left. No cluster comes near: a thousand entries a millisecond reach the bound of
+/// an index in a hundred thousand years.
 public enum NumberBounds {
     /// The round of an epoch.
     ///
@@ -11,10 +12,10 @@ public enum NumberBounds {
     public static let round: UInt64 = 1 << 62
     /// How far any message may take a round ahead of all that was heard before: two elections of trackers that draw.
     public static let roundStep: UInt64 = 1 << 21
-    /// How far one message in a detection time may take it.
+    /// How far one message in each detection time may take a round ahead, beyond `roundStep`.
     ///
-    /// A member whose memory is wrong, or that lies, could else use all of them up; the others would promise the last
-    /// epoch that there is, and elect nobody ever after. So it would take seventy years.
+    /// A member with corrupt memory, or one that lies, could otherwise use up all rounds at once; the others would
+    /// promise the last epoch that there is, and never elect anybody again. With this bound that takes seventy years.
     public static let roundJump: UInt64 = 1 << 32
     /// The index of an entry, and the number of a request.
     public static let index: UInt64 = 1 << 62
@@ -25,7 +26,7 @@ public enum NumberBounds {
     /// Shards of the swarm table; a power of two.
     public static let shardCount: UInt32 = 65_536
 
-    /// Whether a swarm table may have so many shards.
+    /// Whether a swarm table may have so many shards: a power of two, at most `shardCount`.
     @inlinable
     public static func isShardCount(_ count: UInt32) -> Bool { count.nonzeroBitCount == 1 && count <= shardCount }
 }

@@ -1,12 +1,16 @@
-/// Operators' orders on their way from the tracker that was asked to the master, and what came of them on the way back.
+// Operators' orders on their way from the tracker that was asked to the master, and what came of them on the way back.
 
 import Primitives
 
 /// What an operator may ask of a cluster through any tracker's API; only its master can do it.
 public enum ClusterOrder: Sendable, Hashable {
+    /// Let the tracker with this id vote.
     case addMember(UInt32)
+    /// Let the tracker with this id vote no more.
     case removeMember(UInt32)
+    /// The same in one step: as many vote before as after.
     case replaceMember(UInt32, by: UInt32)
+    /// Make the tracker with this id the master.
     case handOver(to: UInt32)
     /// All trackers of the cluster are to stop, in good order.
     case stop

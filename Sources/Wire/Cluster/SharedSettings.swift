@@ -1,8 +1,10 @@
-/// What the trackers of a cluster have to be told alike, as a fingerprint of each setting, so that two of them find out
-/// that they differ, and in what.
+// The settings that all trackers of a cluster must share.
 
 import Primitives
 
+/// A setting that must be the same on all trackers of a cluster.
+///
+/// Each travels as a fingerprint of its value, so that two trackers find out that they differ, and in what.
 public enum SharedSetting: UInt8, Sendable, Hashable, CaseIterable {
     // Who votes, how a master is found, and by which clock: unlike ones do not act as one.
     case members
@@ -28,23 +30,35 @@ public enum SharedSetting: UInt8, Sendable, Hashable, CaseIterable {
     }
 }
 
+/// The fingerprints of all shared settings of one tracker: equal settings have equal prints.
 @frozen
 public struct SettingsPrint: Sendable, Hashable {
-    /// Those that were configured; what the log says of them is another matter.
+    /// Of the ids that were configured; what the log says of them since is another matter.
     public var members: UInt64
+    /// Of quorum or survivor mode.
     public var mode: UInt32
+    /// Of who is elected: the highest id, the lowest, or the next.
     public var election: UInt32
+    /// Of how many votes decide an entry, with what happens where one is missing.
     public var vote: UInt32
+    /// Of the interval of keepalives.
     public var keepalive: UInt32
+    /// Of how many keepalives may be missed.
     public var missed: UInt32
+    /// Of where requests come in: at any tracker, or at a multicast group.
     public var entry: UInt32
+    /// Of the interval that clients are told.
     public var interval: UInt32
+    /// Of the least interval that clients are told.
     public var minInterval: UInt32
+    /// Of the random part of the interval.
     public var intervalJitter: UInt32
+    /// Of the announces a second beyond which the interval is stretched.
     public var targetRate: UInt32
+    /// Of the life of a silent peer.
     public var peerLifetime: UInt32
 
-    /// - Parameter value: the fingerprint of a setting's value; of `members` all of it counts.
+    /// Asks for the fingerprint of each setting's value; 32 bits of it are kept, of `members` all 64.
     public init(_ value: (SharedSetting) -> UInt64) {
         func short(_ setting: SharedSetting) -> UInt32 { UInt32(truncatingIfNeeded: value(setting)) }
         members = value(.members)
@@ -61,7 +75,7 @@ public struct SettingsPrint: Sendable, Hashable {
         peerLifetime = short(.peerLifetime)
     }
 
-    /// In which settings two trackers differ, in the order of the cases.
+    /// In which settings two trackers differ, in the order of the cases; empty where they are alike.
     public func differences(from other: SettingsPrint) -> [SharedSetting] {
         if self == other { return [] }
         return SharedSetting.allCases.filter { self[$0] != other[$0] }

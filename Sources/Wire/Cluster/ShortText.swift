@@ -1,7 +1,8 @@
-/// A line of words in a cluster message: what one tracker says of itself so that others can show it to people.
+// A line of words in a cluster message: what one tracker says of itself so that others can show it to people.
 
-/// At most 200 printable ASCII characters, so that nobody's words move another's terminal, or fill its memory.
+/// At most 200 printable ASCII characters, so that no tracker can control another's terminal, or fill its memory.
 public struct ShortText: Sendable, Hashable, CustomStringConvertible, ExpressibleByStringLiteral {
+    /// Bytes, and so characters, of the longest text; longer ones are cut.
     public static let maxByteCount = 200
 
     let bytes: [UInt8]
@@ -16,12 +17,16 @@ public struct ShortText: Sendable, Hashable, CustomStringConvertible, Expressibl
         self.bytes = bytes
     }
 
+    /// A literal, taken as any other text is.
     public init(stringLiteral text: String) { self.init(text) }
 
+    /// The empty text, which stands for "nothing to say".
     public static let none = ShortText("")
 
+    /// Whether there is nothing to say.
     public var isEmpty: Bool { bytes.isEmpty }
 
+    /// The text itself, safe to be shown.
     public var description: String { String(decoding: bytes, as: UTF8.self) }
 
     init(_ reader: inout MessageReader) throws(ClusterMessageError) {

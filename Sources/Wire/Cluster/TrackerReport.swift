@@ -1,13 +1,15 @@
-/// What a tracker tells the others of itself once a keepalive, so that any of them can tell an operator about all.
-///
-/// Nothing decides by it: it is in no log, is not sent again when it is lost, and may be an interval old. All that a
-/// member can say in it is bounded when it is read: lengths, and numbers too, so that whoever adds them up or shows
-/// them need not think of it.
+// What a tracker tells the others of itself once a keepalive, so that any of them can tell an operator about all.
 
 import Primitives
 
+/// What a tracker tells the others of itself once a keepalive, so that any of them can tell an operator about all.
+///
 /// Figures are those of the last ten seconds or so; 0 stands for "none in that time" where there is no other word.
+///
+/// Nothing depends on a report: it is in no log, is not sent again when it is lost, and may be an interval old. The
+/// reader bounds all lengths and numbers in it, so that code that adds them up or shows them need not check again.
 public struct TrackerReport: Sendable, Hashable {
+    /// What one report may say: greater numbers are cut when it is written, and refused when it is read.
     public enum Limits {
         /// As many as there may be other trackers.
         public static let echoes = 63
@@ -29,7 +31,9 @@ public struct TrackerReport: Sendable, Hashable {
     public var console = ShortText.none
     /// Why it answers nobody; empty where it does.
     public var problem = ShortText.none
+    /// What a power cut or a crash may take back of what the tracker answered.
     public var durability = Durability.disk
+    /// Whether the tracker's record can be written.
     public var disk = Disk.works
 
     /// Announces answered in a second.
@@ -43,10 +47,13 @@ public struct TrackerReport: Sendable, Hashable {
     /// From here to another tracker and back.
     public var roundTrips = Latency()
 
+    /// File descriptors that the process has open.
     public var openFiles: UInt32 = 0
+    /// How many it may have open (`RLIMIT_NOFILE`).
     public var maxFiles: UInt32 = 0
-    /// Bytes of the smallest receive buffer of its UDP sockets, as the kernel grants it, and as it was asked for.
+    /// Bytes of the smallest receive buffer of its UDP sockets, as the kernel grants it.
     public var receiveBuffer: UInt32 = 0
+    /// Bytes of receive buffer that were asked for.
     public var wantedReceiveBuffer: UInt32 = 0
     /// Datagrams of clients that the kernel dropped in the last five minutes.
     public var lostDatagrams: UInt64 = 0
@@ -58,6 +65,7 @@ public struct TrackerReport: Sendable, Hashable {
     /// The last reports that it has heard of others, so that each learns how long the way there and back is.
     public var echoes: [Echo] = []
 
+    /// What survives: the setting that was chosen when the tracker was started.
     public enum Durability: UInt8, Sendable, Hashable, CaseIterable {
         /// What was answered survives a power cut.
         case disk = 1
@@ -65,6 +73,7 @@ public struct TrackerReport: Sendable, Hashable {
         case process = 2
     }
 
+    /// How the last write to the record went.
     public enum Disk: UInt8, Sendable, Hashable, CaseIterable {
         case works = 0
         case full = 1
@@ -73,21 +82,24 @@ public struct TrackerReport: Sendable, Hashable {
         case broken = 4
     }
 
-    /// In microseconds.
+    /// How long something takes, in microseconds; zeros where there was none.
     public struct Latency: Sendable, Hashable {
         /// Half were faster.
         public var median: UInt32 = 0
         /// One of a hundred was slower.
         public var p99: UInt32 = 0
 
+        /// None in this time.
         public init() {}
 
+        /// Takes both figures, each cut at `Limits.span`.
         public init(median: UInt32, p99: UInt32) {
             self.median = min(median, Limits.span)
             self.p99 = min(p99, Limits.span)
         }
     }
 
+    /// A report of another tracker sent back to it, so that it can tell how long the way there and back takes.
     public struct Echo: Sendable, Hashable {
         /// Whose report it was.
         public var incarnation: UInt64
@@ -96,6 +108,7 @@ public struct TrackerReport: Sendable, Hashable {
         /// How long ago it came, in microseconds.
         public var held: UInt32
 
+        /// Takes the fields; `held` is cut at `Limits.span`.
         public init(incarnation: UInt64, stamp: UInt64, held: UInt32) {
             self.incarnation = incarnation
             self.stamp = stamp
@@ -103,6 +116,7 @@ public struct TrackerReport: Sendable, Hashable {
         }
     }
 
+    /// A report that says nothing yet.
     public init() {}
 }
 

@@ -1,21 +1,32 @@
-/// Updates: what an entry of the log says, one thing after another. Every replica applies them in the same order and
-/// comes to the same state; nothing in them depends on who applies them, or when.
+// Updates: what an entry of the log says, one thing after another.
 
 import Primitives
 
-/// One update, read.
+/// One update of the log, read.
+///
+/// Every replica applies the updates of all entries in the same order and comes to the same state; nothing in them
+/// depends on who applies them, or when.
 public enum Update: Sendable, Hashable {
+    /// A peer with an IPv4 address has announced.
     case announceIPv4(AnnounceUpdate<CompactIPv4>)
+    /// A peer with an IPv6 address has announced.
     case announceIPv6(AnnounceUpdate<CompactIPv6>)
     /// Takes the silent out of one shard: peers that were last seen, and torrents that have been without peers since,
     /// before these cluster times (seconds since 1970).
     case expire(shard: UInt32, seenBefore: UInt32, emptyBefore: UInt32)
+    /// The tracker knows a torrent by name; `byteCount` is the sum of its files.
     case registerTorrent(InfoHash, byteCount: UInt64, name: [UInt8])
+    /// The tracker no longer knows the torrent by name; its swarm stays.
     case unregisterTorrent(InfoHash)
+    /// Another rule of access is in force: the number of an `AccessMode`.
     case setAccessMode(UInt8)
+    /// Puts an info hash on the list that the access modes `allow` and `deny` read.
     case listInfoHash(InfoHash)
+    /// Takes an info hash off that list.
     case unlistInfoHash(InfoHash)
+    /// Gives a user a passkey, in place of the one he had.
     case putUser(name: [UInt8], passkey: [UInt8])
+    /// Takes a user's passkey away.
     case removeUser(name: [UInt8])
     /// The ids that vote from here on, in rising order (quorum mode).
     case setMembers([UInt32])
@@ -33,18 +44,22 @@ public enum Update: Sendable, Hashable {
 
 /// A peer as another repository holds it.
 public struct MergedPeer: Sendable, Hashable {
+    /// Of the peer's swarm.
     public var infoHash: InfoHash
+    /// As its client sent it.
     public var peerID: PeerID
     /// Bytes.
     public var downloaded: UInt64
     /// Bytes.
     public var left: UInt64
+    /// Where it is reached; a zone means nothing.
     public var address: SocketAddress
     /// Cluster time of its last announce, in seconds since 1970.
     public var lastSeen: UInt32
     /// Whether its download has been counted as completed.
     public var isCounted: Bool
 
+    /// Takes the fields as they are.
     public init(
         infoHash: InfoHash, peerID: PeerID, downloaded: UInt64, left: UInt64, address: SocketAddress,
         lastSeen: UInt32, isCounted: Bool
@@ -64,15 +79,20 @@ public struct MergedPeer: Sendable, Hashable {
 /// 64 bytes over IPv4, 76 over IPv6: kind, event, info hash, peer id, downloaded, left, endpoint.
 @frozen
 public struct AnnounceUpdate<Endpoint: CompactEndpoint>: Sendable, Hashable {
+    /// Of the swarm that is announced to.
     public var infoHash: InfoHash
+    /// As the client sent it.
     public var peerID: PeerID
     /// Bytes.
     public var downloaded: UInt64
     /// Bytes.
     public var left: UInt64
+    /// What has happened at the client.
     public var event: AnnounceEvent
+    /// Where the peer is reached: the address that the request came from, or one that a trusted sender claims.
     public var endpoint: Endpoint
 
+    /// Takes the fields as they are.
     @inlinable
     public init(
         infoHash: InfoHash, peerID: PeerID, downloaded: UInt64, left: UInt64, event: AnnounceEvent, endpoint: Endpoint
@@ -85,6 +105,7 @@ public struct AnnounceUpdate<Endpoint: CompactEndpoint>: Sendable, Hashable {
         self.endpoint = endpoint
     }
 
+    /// Bytes of the update in an entry, with its kind: 64 over IPv4, 76 over IPv6.
     @inlinable
     public static var byteCount: Int { 58 + Endpoint.byteCount }
 
@@ -199,6 +220,7 @@ extension Update {
 
 /// Walks over the updates of an entry.
 public struct UpdateCursor: Sendable {
+    /// Where the next update begins, in bytes from the start of the entry.
     public private(set) var offset: Int
     /// Where the updates end and the tickets begin.
     private let end: Int
@@ -209,8 +231,10 @@ public struct UpdateCursor: Sendable {
         end = Int(header.ticketsOffset)
     }
 
-    /// The update at the cursor; nil at the end.
+    /// Reads the update at the cursor, and goes on to the next.
     ///
+    /// - Parameter bytes: the same entry at each call.
+    /// - Returns: nil at the end.
     /// - Throws: `EntryDamaged` where the bytes are no update.
     public mutating func next(_ bytes: [UInt8]) throws(EntryDamaged) -> Update? {
         guard offset < end else { return nil }

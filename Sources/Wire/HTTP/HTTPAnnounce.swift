@@ -1,11 +1,11 @@
-/// The announce over HTTP: what a client asks (BEP 3, "trackers"; BEP 7, 23, 27).
-///
-/// Deviations: `uploaded` and `downloaded` may be absent and are then 0, since nothing but statistics rests on them
-/// and small clients leave them out; `event` and the flags never make an announce fail.
+// The announce over HTTP: what a client asks (BEP 3, "trackers"; BEP 7, 23, 27).
 
 import Primitives
 
 /// The query string of an announce, read.
+///
+/// Deviations: `uploaded` and `downloaded` may be absent and are then 0, since nothing but statistics rests on them
+/// and small clients leave them out; `event` and the flags never make an announce fail.
 public struct HTTPAnnounceRequest: Sendable, Hashable {
     /// Bytes of a query string that are read.
     ///
@@ -17,13 +17,15 @@ public struct HTTPAnnounceRequest: Sendable, Hashable {
     /// cut, so that no two become one.
     public static let maxOpaqueByteCount = 64
 
+    /// Of the swarm that is announced to.
     public var infoHash: InfoHash
+    /// The same in all announces of one download.
     public var peerID: PeerID
     /// Where the peer listens; never 0.
     public var port: UInt16
-    /// Bytes.
+    /// Bytes uploaded since the client sent `started`.
     public var uploaded: UInt64
-    /// Bytes.
+    /// Bytes downloaded since the client sent `started`.
     public var downloaded: UInt64
     /// Bytes still to be had; some clients say 2⁶⁴ − 1 while they have only a magnet link.
     public var left: UInt64
@@ -50,6 +52,7 @@ public struct HTTPAnnounceRequest: Sendable, Hashable {
     /// `ipv6`, likewise.
     public var claimedIPv6: SocketAddress?
 
+    /// Takes the fields as they are; for clients and tests, which set the claimed addresses afterwards.
     public init(
         infoHash: InfoHash, peerID: PeerID, port: UInt16, uploaded: UInt64 = 0, downloaded: UInt64 = 0, left: UInt64,
         event: AnnounceEvent = .none, numWant: Int? = nil, compact: Bool? = true, noPeerID: Bool = false,
@@ -217,7 +220,7 @@ extension HTTPAnnounceRequest {
 // MARK: - Encoding
 
 extension HTTPAnnounceRequest {
-    /// The query string, for behind the `?` (or, where the URL already has one, the `&`) of an announce URL.
+    /// The query string, to be put behind the `?` of an announce URL, or behind an `&` where it has a query already.
     public func encodedQuery() -> [UInt8] {
         var query: [UInt8] = []
         func add(_ key: HTTPRequestKey, _ value: some Sequence<UInt8>) {

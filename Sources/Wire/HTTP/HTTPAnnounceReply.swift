@@ -1,12 +1,12 @@
-/// The answer to an announce over HTTP, written by trackers and read by clients (BEP 3, 7, 23, 24).
+// The answer to an announce over HTTP, written by trackers and read by clients (BEP 3, 7, 23, 24).
 
 import Primitives
 
 /// What a tracker says besides the peers.
 public struct HTTPAnnounceReply: Sendable, Hashable {
-    /// Until the next announce; seconds.
+    /// Seconds until the next announce.
     public var interval: UInt32
-    /// The client is to announce no sooner, whatever happens; seconds.
+    /// Seconds before which the client is not to announce again, whatever happens.
     public var minInterval: UInt32?
     /// `complete`; nil where a tracker does not say.
     public var seeders: UInt32?
@@ -16,11 +16,12 @@ public struct HTTPAnnounceReply: Sendable, Hashable {
     public var completed: UInt32?
     /// BEP 24: where the tracker sees the client; the port is not sent.
     public var externalIP: SocketAddress?
-    /// To be sent back with the next announce; opaque.
+    /// Bytes for the client to send back with the next announce; opaque.
     public var trackerID: [UInt8]?
     /// For the person behind the client, when all is well otherwise.
     public var warningMessage: String?
 
+    /// Takes the fields as they are.
     public init(
         interval: UInt32, minInterval: UInt32? = nil, seeders: UInt32? = nil, leechers: UInt32? = nil,
         completed: UInt32? = nil, externalIP: SocketAddress? = nil, trackerID: [UInt8]? = nil,
@@ -41,6 +42,7 @@ public struct HTTPAnnounceReply: Sendable, Hashable {
     /// - Parameters:
     ///   - compactIPv4: 6 bytes a peer, for `peers`, which is always there.
     ///   - compactIPv6: 18 bytes a peer, for `peers6` (BEP 7), which is there unless empty.
+    /// - Returns: the body of the HTTP response.
     public func encoded(compactIPv4: [UInt8], compactIPv6: [UInt8] = []) -> [UInt8] {
         precondition(compactIPv4.count.isMultiple(of: CompactIPv4.byteCount), "a compact IPv4 peer has 6 bytes")
         precondition(compactIPv6.count.isMultiple(of: CompactIPv6.byteCount), "a compact IPv6 peer has 18 bytes")
@@ -55,7 +57,10 @@ public struct HTTPAnnounceReply: Sendable, Hashable {
 
     /// Encodes a reply in the dictionary form (BEP 3), in which peers of both families stand side by side.
     ///
-    /// - Parameter withPeerIDs: false where the client said `no_peer_id=1`.
+    /// - Parameters:
+    ///   - peers: in any order; zones are left out.
+    ///   - withPeerIDs: false where the client said `no_peer_id=1`.
+    /// - Returns: the body of the HTTP response.
     public func encoded(peers: [(PeerID, SocketAddress)], withPeerIDs: Bool) -> [UInt8] {
         encoded { bytes in
             bytes.append(Bencode.list)
@@ -125,6 +130,7 @@ public struct HTTPAnnounceReply: Sendable, Hashable {
 
 /// Why an answer to an announce or a scrape is of no use.
 public enum HTTPReplyError: Error, Sendable, Hashable {
+    /// The answer is not bencoded: often a web page.
     case notBencoded(BencodeError)
     /// The tracker has refused, and says why.
     case refused(HTTPFailure)
@@ -133,6 +139,7 @@ public enum HTTPReplyError: Error, Sendable, Hashable {
 }
 
 extension HTTPReplyError: CustomStringConvertible {
+    /// A sentence for a person, which shows the tracker's own words cut and cleaned.
     public var description: String {
         switch self {
         case .notBencoded(let error): "the tracker's answer is not bencoded: \(error)"
@@ -145,10 +152,12 @@ extension HTTPReplyError: CustomStringConvertible {
 extension HTTPAnnounceReply {
     /// A peer that a tracker names.
     public struct Peer: Sendable, Hashable {
+        /// Where the peer is reached; never port 0.
         public var address: SocketAddress
         /// Only in the dictionary form, and not always there.
         public var peerID: PeerID?
 
+        /// Takes the fields as they are.
         public init(address: SocketAddress, peerID: PeerID? = nil) {
             self.address = address
             self.peerID = peerID

@@ -1,8 +1,10 @@
-/// A refusal over HTTP: `failure reason` (BEP 3), and when to try again (BEP 31).
+// A refusal over HTTP.
 
 import Primitives
 
+/// A refusal over HTTP: `failure reason` (BEP 3), and when to try again (BEP 31).
 public struct HTTPFailure: Sendable, Hashable {
+    /// When the client may ask again (BEP 31, `retry in`).
     public enum Retry: Sendable, Hashable {
         /// "the client should never send this query again"
         case never
@@ -13,10 +15,12 @@ public struct HTTPFailure: Sendable, Hashable {
     /// Bytes of a text for people that are sent or read; longer ones are cut, for clients show one line.
     public static let maxTextByteCount = 255
 
-    /// For the person behind the client.
+    /// A line for the person behind the client; cut at `maxTextByteCount` bytes when it is encoded.
     public var reason: String
+    /// nil where the tracker does not say.
     public var retry: Retry?
 
+    /// Takes the text, and when to ask again; nil leaves that to the client.
     public init(_ reason: String, retry: Retry? = nil) {
         self.reason = reason
         self.retry = retry

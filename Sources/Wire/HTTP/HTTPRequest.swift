@@ -1,12 +1,8 @@
-/// What announces and scrapes over HTTP have in common: the keys of a query string, and what can be wrong with one.
-///
-/// A query is read as raw bytes. `+` stands for itself: an info hash is binary, clients percent-encode it by RFC 3986
-/// (or send it raw), and a `+` that meant a space would turn one torrent into another. Keys that we do not know
-/// (`corrupt`, `supportcrypto`, `redundant`, …) are skipped unread.
+// What announces and scrapes over HTTP have in common: the keys of a query string, and what can be wrong with one.
 
 import Primitives
 
-/// The keys that mean something to us.
+/// The keys of a query string that mean something to us.
 public enum HTTPRequestKey: String, Sendable, Hashable {
     case infoHash = "info_hash"
     case peerID = "peer_id"
@@ -40,6 +36,7 @@ public enum HTTPRequestError: Error, Sendable, Hashable {
     case notPercentEncoded(HTTPRequestKey)
     /// Not as many bytes as an info hash or a peer id has.
     case wrongLength(HTTPRequestKey, expected: Int, found: Int)
+    /// Something else than decimal digits.
     case notANumber(HTTPRequestKey)
     /// A number that does not fit.
     case outOfRange(HTTPRequestKey)
@@ -66,10 +63,15 @@ extension HTTPRequestError: CustomStringConvertible {
         }
     }
 
+    /// The same as `failureReason`.
     public var description: String { failureReason }
 }
 
-/// The pairs of a query string, as they are.
+/// The pairs of a query string whose keys we know, still encoded.
+///
+/// A query is read as raw bytes. `+` stands for itself: an info hash is binary, clients percent-encode it by RFC 3986
+/// (or send it raw), and a `+` that meant a space would turn one torrent into another. Keys that we do not know
+/// (`corrupt`, `supportcrypto`, `redundant`, …) are skipped unread.
 struct HTTPQuery: Sequence, IteratorProtocol {
     private var rest: ArraySlice<UInt8>
 

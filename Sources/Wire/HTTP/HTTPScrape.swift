@@ -1,4 +1,4 @@
-/// The scrape over HTTP (BEP 48).
+// The scrape over HTTP (BEP 48).
 
 import Primitives
 
@@ -17,6 +17,7 @@ public struct HTTPScrapeRequest: Sendable, Hashable {
     /// BEP 27, where the key stands in the query.
     public var passkey: [UInt8]?
 
+    /// Takes the fields as they are.
     public init(infoHashes: [InfoHash], passkey: [UInt8]? = nil) {
         self.infoHashes = infoHashes
         self.passkey = passkey
@@ -45,7 +46,7 @@ public struct HTTPScrapeRequest: Sendable, Hashable {
         guard !infoHashes.isEmpty else { throw .missing(.infoHash) }
     }
 
-    /// The query string, for behind the `?` of a scrape URL.
+    /// The query string, to be put behind the `?` of a scrape URL.
     public func encodedQuery() -> [UInt8] {
         var query: [UInt8] = []
         func add(_ key: HTTPRequestKey, _ value: [UInt8]) {
@@ -64,6 +65,7 @@ public struct HTTPScrapeRequest: Sendable, Hashable {
 public struct HTTPScrapeReply: Sendable, Hashable {
     /// The counts of one swarm.
     public struct File: Sendable, Hashable {
+        /// Of the swarm.
         public var infoHash: InfoHash
         /// `complete`: peers that have everything.
         public var seeders: UInt32
@@ -72,6 +74,7 @@ public struct HTTPScrapeReply: Sendable, Hashable {
         /// `incomplete`: all other peers.
         public var leechers: UInt32
 
+        /// Takes the fields as they are.
         public init(infoHash: InfoHash, seeders: UInt32, completed: UInt32, leechers: UInt32) {
             self.infoHash = infoHash
             self.seeders = seeders
@@ -80,12 +83,14 @@ public struct HTTPScrapeReply: Sendable, Hashable {
         }
     }
 
+    /// BEP 48's `files`: at most `HTTPScrapeRequest.maxInfoHashes`, in the order in which they were given or found.
     public var files: [File]
     /// `flags.min_request_interval`: seconds until the next scrape.
     ///
     /// Not in BEP 48, but what clients look for.
     public var minRequestInterval: UInt32?
 
+    /// Takes the fields as they are.
     public init(files: [File], minRequestInterval: UInt32? = nil) {
         self.files = files
         self.minRequestInterval = minRequestInterval

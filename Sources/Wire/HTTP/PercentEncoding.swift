@@ -1,7 +1,8 @@
-/// Percent-encoding of raw bytes (RFC 3986, 2.1).
+// Percent-encoding of raw bytes (RFC 3986, 2.1).
 
 import Primitives
 
+/// Percent-encoding of raw bytes (RFC 3986, 2.1).
 enum PercentEncoding {
     private static let percent = UInt8(ascii: "%")
     private static let digits = Array("0123456789ABCDEF".utf8)

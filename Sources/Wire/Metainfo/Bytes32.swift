@@ -1,7 +1,8 @@
-/// Thirty-two bytes by value: a SHA-256 (BEP 52).
+// Thirty-two bytes by value.
 
 import Primitives
 
+/// Thirty-two bytes by value: a SHA-256 (BEP 52).
 @frozen
 public struct Bytes32: Sendable, Hashable, Comparable {
     // Most significant byte first, so that numbers compare as the bytes do.
@@ -10,7 +11,9 @@ public struct Bytes32: Sendable, Hashable, Comparable {
     @usableFromInline var w2: UInt64 = 0
     @usableFromInline var w3: UInt64 = 0
 
+    /// The size in bytes, in memory and in a metainfo file.
     public static let byteCount = 32
+    /// Thirty-two zero bytes: what stands for an absent leaf of a Merkle tree (BEP 52).
     public static let zero = Bytes32()
 
     private init() {}
@@ -33,6 +36,7 @@ public struct Bytes32: Sendable, Hashable, Comparable {
         }
     }
 
+    /// As the bytes compare, the first being the most significant.
     public static func < (left: Bytes32, right: Bytes32) -> Bool {
         (left.w0, left.w1, left.w2, left.w3) < (right.w0, right.w1, right.w2, right.w3)
     }

@@ -1,7 +1,8 @@
-/// The files of a v1 torrent: `length`, or `files` (BEP 3), with the attributes of BEP 47.
+// The files of a v1 torrent.
 
 import Primitives
 
+/// The files of a v1 torrent: `length`, or `files` (BEP 3), with the attributes of BEP 47.
 enum FileList {
     static func files(
         _ info: MetainfoField, name: PathComponent, _ strictness: BencodeStrictness

@@ -1,4 +1,4 @@
-/// The files of a v2 torrent, and how they agree with the v1 half of a hybrid (BEP 52).
+// The files of a v2 torrent.
 
 import Primitives
 
@@ -12,6 +12,7 @@ public struct PieceLayer: Sendable, Hashable {
     public let hashes: ArraySlice<UInt8>
 }
 
+/// The files of a v2 torrent, and how they agree with the v1 half of a hybrid (BEP 52).
 struct FileTree {
     private let pieceLength: Int
     private var files: [TorrentFile] = []

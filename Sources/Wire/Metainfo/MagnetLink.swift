@@ -1,4 +1,4 @@
-/// Magnet links: a torrent's name for a web page, without its metainfo (BEP 9, "magnet URI format").
+// Magnet links: a torrent's name for a web page, without its metainfo (BEP 9, "magnet URI format").
 
 import Primitives
 
@@ -11,6 +11,7 @@ public struct MagnetLink: Sendable, Hashable {
     public var infoHash: InfoHash?
     /// The whole SHA-256 of the info dictionary: v2 and hybrid torrents.
     public var infoHashV2: Bytes32?
+    /// The torrent's name, as bytes; empty for none.
     public var displayName: [UInt8]
     /// URLs.
     public var trackers: [String]
@@ -30,7 +31,10 @@ public struct MagnetLink: Sendable, Hashable {
 
     /// The link of a torrent, with its name and all its trackers.
     ///
-    /// Hashing `metainfo.infoBytes` is the caller's.
+    /// - Parameters:
+    ///   - metainfo: whose `infoBytes` the caller has hashed.
+    ///   - infoHash: their SHA-1, for v1 and hybrid torrents.
+    ///   - infoHashV2: their SHA-256, for v2 and hybrid torrents.
     public init(_ metainfo: Metainfo, infoHash: InfoHash?, infoHashV2: Bytes32? = nil) {
         self.init(
             infoHash: infoHash, infoHashV2: infoHashV2, displayName: metainfo.info.name.bytes,

@@ -1,11 +1,11 @@
-/// Metainfo files, also known as .torrent files: v1 (BEP 3), v2 and hybrid (BEP 52).
-///
-/// Deviations: what stands outside the info dictionary is advice, often written by hand or by old scripts, so an
-/// unusable tracker, web seed, date or comment is left out rather than the torrent refused.
+// Metainfo files, also known as .torrent files: v1 (BEP 3), v2 and hybrid (BEP 52).
 
 import Primitives
 
 /// A validated metainfo file; only decoding makes one.
+///
+/// Deviations: what stands outside the info dictionary is advice, often written by hand or by old scripts, so an
+/// unusable tracker, web seed, date or comment is left out rather than the torrent refused.
 public struct Metainfo: Sendable, Hashable {
     /// Trackers, or web seeds; more are left out. (The longest public tracker lists hold a few hundred.)
     public static let maxURLCount = 1_024
@@ -18,6 +18,7 @@ public struct Metainfo: Sendable, Hashable {
     public let bytes: [UInt8]
     /// Where the info dictionary stands in `bytes`.
     public let infoRange: Range<Int>
+    /// What the torrent shares: the info dictionary, read.
     public let info: TorrentInfo
     /// The tracker of BEP 3; clients ignore it where there is an `announceList`.
     public let announce: String?
@@ -25,6 +26,7 @@ public struct Metainfo: Sendable, Hashable {
     public let announceList: [[String]]
     /// Web seeds (BEP 19).
     public let urlList: [String]
+    /// When the file was made, as it says; nil where it does not, or the number is none.
     public let creationDate: WallTime?
     /// For people; may hold line feeds and tabs, no other control characters.
     public let comment: String?

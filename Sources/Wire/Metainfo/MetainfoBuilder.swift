@@ -1,4 +1,4 @@
-/// Making metainfo files (v1, BEP 3), for `tracker torrent create`.
+// Making metainfo files (v1, BEP 3), for `tracker torrent create`.
 
 import Primitives
 
@@ -6,12 +6,14 @@ import Primitives
 public struct MetainfoBuilder: Sendable, Hashable {
     /// A file with its path below the torrent's directory.
     public struct File: Sendable, Hashable {
+        /// Below the torrent's directory; at least one component, at most `TorrentInfo.maxPathDepth`.
         public var path: [PathComponent]
         /// Bytes.
         public var length: Int
         /// BEP 47, `x`.
         public var isExecutable: Bool
 
+        /// Takes the fields as they are; `build` checks them.
         public init(path: [PathComponent], length: Int, isExecutable: Bool = false) {
             self.path = path
             self.length = length
@@ -19,6 +21,7 @@ public struct MetainfoBuilder: Sendable, Hashable {
         }
     }
 
+    /// Whether the torrent is a single file, or a directory of files.
     public enum Content: Sendable, Hashable {
         /// One file, named as the torrent is; its length in bytes.
         case file(length: Int)
@@ -26,9 +29,11 @@ public struct MetainfoBuilder: Sendable, Hashable {
         case directory([File])
     }
 
+    /// Of the file, or of the directory, that a client makes.
     public var name: PathComponent
-    /// Bytes.
+    /// Bytes, 1…`TorrentInfo.maxPieceLength`; a power of two by custom.
     public var pieceLength: Int
+    /// What the pieces are made of.
     public var content: Content
     /// The SHA-1 of each piece, 20 bytes each, one behind another.
     public var pieceHashes: [UInt8]
@@ -38,10 +43,14 @@ public struct MetainfoBuilder: Sendable, Hashable {
     public var trackers: [[String]] = []
     /// Web seeds (BEP 19).
     public var urlList: [String] = []
+    /// Written in whole seconds; nil to leave it out.
     public var creationDate: WallTime?
+    /// For people; nil to leave it out.
     public var comment: String?
+    /// The program that makes the file; nil to leave it out.
     public var createdBy: String?
 
+    /// Takes what a metainfo file must have; the rest is set afterwards, and `build` checks all of it.
     public init(name: PathComponent, pieceLength: Int, content: Content, pieceHashes: [UInt8]) {
         self.name = name
         self.pieceLength = pieceLength
@@ -49,8 +58,13 @@ public struct MetainfoBuilder: Sendable, Hashable {
         self.pieceHashes = pieceHashes
     }
 
-    /// The piece length to take where nobody says: a power of two from 16 KiB to 16 MiB that makes at most 2,048
-    /// pieces where it can, so that the file stays below 50 kB and a piece is downloaded in reasonable time.
+    /// The piece length to take where nobody says: a power of two from 16 KiB to 16 MiB.
+    ///
+    /// It makes at most 2,048 pieces where it can, so that the file stays below 50 kB and a piece is downloaded in
+    /// reasonable time.
+    ///
+    /// - Parameter totalLength: bytes of all files.
+    /// - Returns: bytes.
     public static func pieceLength(for totalLength: Int) -> Int {
         var length = 16_384
         while length < 16 << 20, length * 2_048 < totalLength { length *= 2 }
@@ -59,8 +73,9 @@ public struct MetainfoBuilder: Sendable, Hashable {
 
     /// Encodes the file, and decodes it again strictly: what a client would refuse is never made.
     ///
-    /// - Throws: `MetainfoError`, as for a file from a stranger; `badURL` for a tracker or web seed that would be
-    ///   left out.
+    /// - Returns: the metainfo as a client reads it; its `bytes` are the file.
+    /// - Throws: `MetainfoError`, as for a file from a stranger; `badURL` for a tracker or web seed that would be left
+    ///   out.
     /// - SeeAlso: BEP 3, "metainfo files"; BEP 12; BEP 19; BEP 27.
     public func build() throws(MetainfoError) -> Metainfo {
         let metainfo = try Metainfo(decoding: encoded(), strictness: .strict)

@@ -1,8 +1,10 @@
-/// Why bytes are no metainfo file, said so that a person can mend it.
+// Why bytes are no metainfo file.
 
 import Primitives
 
+/// Why bytes are no metainfo file, said so that a person can mend it.
 public struct MetainfoError: Error, Sendable, Hashable {
+    /// What is wrong with the value, or with its absence.
     public enum Reason: Sendable, Hashable {
         case notBencoded(BencodeError)
         /// A key that BEP 3 or BEP 52 demands is absent.
@@ -42,12 +44,14 @@ public struct MetainfoError: Error, Sendable, Hashable {
         case badURL
     }
 
+    /// What is wrong with `key`.
     public var reason: Reason
     /// The key in question, as the BEPs write it.
     public var key: String
     /// Which file, from 0 in the order of the torrent; nil where no single file is in question.
     public var fileIndex: Int?
 
+    /// Takes what is wrong, and where.
     public init(_ reason: Reason, key: String, fileIndex: Int? = nil) {
         self.reason = reason
         self.key = key

@@ -1,4 +1,4 @@
-/// Typed access to the values of a metainfo file, with errors that name the key.
+// Typed access to the values of a metainfo file, with errors that name the key.
 
 /// A value with the key under which it was found.
 struct MetainfoField {

@@ -1,18 +1,19 @@
-/// Names of files and directories that strangers chose, made safe before anything can use them.
+// Names of files and directories that strangers chose, made safe before anything can use them.
 
 import Primitives
 
-/// One name of a path: never empty, never `.` or `..`, without `/` and NUL, so that joining components cannot lead
-/// out of the directory they are joined to.
+/// One name of a path, made safe: never empty, never `.` or `..`, without `/` and NUL.
 ///
-/// The bytes are kept as they are, also where they are not UTF-8 (BEP 52, "file tree": "Keys may contain invalid
-/// UTF-8 sequences"): a Linux file name is bytes, and repairing two names could make them one.
+/// So joining components cannot lead out of the directory that they are joined to. The bytes are kept as they are, also
+/// where they are not UTF-8 (BEP 52, "file tree": "Keys may contain invalid UTF-8 sequences"): a Linux file name is
+/// bytes, and repairing two names could make them one.
 public struct PathComponent: Sendable, Hashable, Comparable {
     /// 255 characters of four bytes, the longest name that any common file system stores.
     ///
     /// Linux stores only 255 bytes, but a torrent made elsewhere is none the less valid.
     public static let maxByteCount = 1_020
 
+    /// As the torrent has them; 1…`maxByteCount`, not always UTF-8.
     public let bytes: [UInt8]
 
     /// Why a name is refused.
@@ -26,6 +27,9 @@ public struct PathComponent: Sendable, Hashable, Comparable {
         case tooLong
     }
 
+    /// Takes a name as it is, or refuses it.
+    ///
+    /// - Parameter bytes: one name, without separators.
     /// - Throws: `Refusal` for a name that could lead elsewhere, or that no file can have.
     public init(_ bytes: some Collection<UInt8>) throws(Refusal) {
         guard !bytes.isEmpty else { throw .empty }
@@ -38,6 +42,9 @@ public struct PathComponent: Sendable, Hashable, Comparable {
         self.bytes = Array(bytes)
     }
 
+    /// Takes the UTF-8 bytes of a name, or refuses them.
+    ///
+    /// - Parameter text: one name, without separators.
     /// - Throws: `Refusal` for a name that could lead elsewhere, or that no file can have.
     public init(_ text: String) throws(Refusal) { try self.init(text.utf8) }
 
@@ -53,6 +60,7 @@ extension PathComponent: CustomStringConvertible {
 }
 
 extension PathComponent.Refusal: CustomStringConvertible {
+    /// What is wrong with the name, to be put behind "has".
     public var description: String {
         switch self {
         case .empty: "an empty name"
@@ -64,10 +72,15 @@ extension PathComponent.Refusal: CustomStringConvertible {
     }
 }
 
-/// Text from strangers, for people's eyes: malformed UTF-8, control characters (a terminal would obey them) and
-/// characters that turn the writing direction (`gpj.exe` shown as `exe.jpg`) become U+FFFD.
+/// Text from strangers, made fit for people's eyes.
 ///
-/// - Parameter keepsLines: whether line feeds and tabs stay.
+/// Malformed UTF-8, control characters (a terminal would obey them) and characters that turn the writing direction
+/// (`gpj.exe` shown as `exe.jpg`) become U+FFFD.
+///
+/// - Parameters:
+///   - bytes: any bytes.
+///   - keepsLines: whether line feeds and tabs stay.
+/// - Returns: as many Unicode scalars as the bytes are read as.
 func displayText(_ bytes: some Collection<UInt8>, keepsLines: Bool = false) -> String {
     var result = String.UnicodeScalarView()
     for scalar in String(decoding: bytes, as: UTF8.self).unicodeScalars {

@@ -1,4 +1,4 @@
-/// The info dictionary: what a torrent shares, and what its info hash names (BEP 3, BEP 52).
+// The info dictionary: what a torrent shares, and what its info hash names (BEP 3, BEP 52).
 
 import Primitives
 
@@ -14,14 +14,17 @@ public struct TorrentFile: Sendable, Hashable {
     ///
     /// In v2 each file begins a piece.
     public let offset: Int
+    /// What clients do with the file besides; of BEP 47's letters those that are known.
     public let attributes: Attributes
     /// BEP 52: the root of the file's Merkle tree; nil in v1, for empty files and for padding.
     public let piecesRoot: Bytes32?
 
     /// BEP 47, `attr`.
     public struct Attributes: OptionSet, Sendable, Hashable {
+        /// One bit an attribute, which no wire knows.
         public let rawValue: UInt8
 
+        /// A set of the bits below.
         public init(rawValue: UInt8) { self.rawValue = rawValue }
 
         /// `p`, or BitComet's older way of naming: zeros up to the next piece, not to be written to a disk.
@@ -34,6 +37,7 @@ public struct TorrentFile: Sendable, Hashable {
         public static let symbolicLink = Attributes(rawValue: 8)
     }
 
+    /// Whether the file is nothing but zeros up to the next piece, never written to a disk.
     public var isPadding: Bool { attributes.contains(.padding) }
 }
 
@@ -57,6 +61,7 @@ public struct TorrentInfo: Sendable, Hashable {
     public static let maxTotalLength = Int(
         min(Int64(1) << 50, Int64(Int.max / maxPieceLength * maxPieceLength)))
 
+    /// Which of the two formats the info dictionary has.
     public enum Version: Sendable, Hashable {
         /// BEP 3 only.
         case v1
@@ -66,6 +71,7 @@ public struct TorrentInfo: Sendable, Hashable {
         case hybrid
     }
 
+    /// v1, v2 or both.
     public let version: Version
     /// The single file's name, or the directory's; advisory.
     public let name: PathComponent
@@ -77,9 +83,9 @@ public struct TorrentInfo: Sendable, Hashable {
     public let isSingleFile: Bool
     /// In the order of the pieces; v1 and hybrid torrents may hold padding.
     public let files: [TorrentFile]
-    /// Whether each file has a path of its own; false only where what clients bear was borne, too (lenient reading).
+    /// Whether each file has a path of its own; false only in lenient reading.
     ///
-    /// They rename one of two.
+    /// Clients accept such torrents, and rename one of two files with the same path.
     public let hasDistinctPaths: Bool
     /// The SHA-1 of each piece; nil in v2, where each file has a tree of its own.
     public let pieceHashes: PieceHashes?
@@ -101,7 +107,9 @@ public struct TorrentInfo: Sendable, Hashable {
 
     /// Reads the raw bytes of an info dictionary, as peers hand them out (BEP 9).
     ///
-    /// - Parameter strictness: lenient unless told, as clients are; the hash over the raw bytes decides.
+    /// - Parameters:
+    ///   - infoBytes: the dictionary and nothing behind it; at most 32 MiB (`BencodeLimits.metainfo`).
+    ///   - strictness: lenient unless told, as clients are; the hash over the raw bytes decides.
     /// - Throws: `MetainfoError`.
     /// - SeeAlso: BEP 3, BEP 27, BEP 47, BEP 52.
     public init(decoding infoBytes: [UInt8], strictness: BencodeStrictness = .lenient) throws(MetainfoError) {
@@ -125,9 +133,10 @@ public struct PieceHashes: Sendable, Hashable {
     /// 20 bytes a piece, sharing the metainfo's storage.
     public let bytes: ArraySlice<UInt8>
 
+    /// How many hashes there are: one a piece.
     public var count: Int { bytes.count / Bytes20.byteCount }
 
-    /// - Returns: nil beyond the last piece.
+    /// The SHA-1 of a piece, from 0; nil beyond the last piece.
     public subscript(piece index: Int) -> Bytes20? {
         guard index >= 0, index < count else { return nil }
         let start = bytes.startIndex + index * Bytes20.byteCount

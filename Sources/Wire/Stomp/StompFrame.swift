@@ -1,10 +1,4 @@
-/// Frames of STOMP 1.2, the protocol of message brokers: a command, headers, and a body that may hold any bytes.
-///
-///     COMMAND LF (name ":" value LF)* LF body NUL
-///
-/// The body's length is always written as `content-length`, so that a body may hold NUL. `StompParser.swift` reads.
-///
-/// - SeeAlso: https://stomp.github.io/stomp-specification-1.2.html
+// Frames of STOMP 1.2, the protocol of message brokers.
 
 import Primitives
 
@@ -47,14 +41,18 @@ public struct StompHeaders: Sendable, Hashable {
     private var bytes: [UInt8] = []
     private var fields: [Field] = []
 
+    /// No headers.
     public init() {}
 
+    /// Takes headers unescaped, in their order; a name may be repeated.
     public init(_ headers: KeyValuePairs<String, String>) {
         for (name, value) in headers { append(name, value) }
     }
 
+    /// How many headers there are, repeated names included.
     public var count: Int { fields.count }
 
+    /// Appends a header; it is unescaped here, and escaped when its frame is encoded.
     public mutating func append(_ name: String, _ value: String) {
         append(name: name.utf8, value: value.utf8)
     }
@@ -67,7 +65,7 @@ public struct StompHeaders: Sendable, Hashable {
         fields.append(Field(start: start, nameEnd: nameEnd, valueEnd: bytes.count))
     }
 
-    /// The first value of that name, as bytes.
+    /// The first value of that name, as bytes; nil where there is none.
     public func bytes(of name: StaticString) -> ArraySlice<UInt8>? {
         let count = name.utf8CodeUnitCount
         return name.withUTF8Buffer { wanted in
@@ -80,7 +78,7 @@ public struct StompHeaders: Sendable, Hashable {
         }
     }
 
-    /// The first value of that name; what is not UTF-8 in it is replaced.
+    /// The first value of that name, as text: what is not UTF-8 in it is replaced; nil where there is none.
     public subscript(name: StaticString) -> String? { bytes(of: name).map { String(decoding: $0, as: UTF8.self) } }
 
     /// Calls with each header in order.
@@ -89,20 +87,38 @@ public struct StompHeaders: Sendable, Hashable {
     }
 }
 
+/// Frames of STOMP 1.2, the protocol of message brokers: a command, headers, and a body that may hold any bytes.
+///
+///     COMMAND LF (name ":" value LF)* LF body NUL
+///
+/// The body's length is always written as `content-length`, so that a body may hold NUL. `StompParser.swift` reads.
+///
+/// - SeeAlso: https://stomp.github.io/stomp-specification-1.2.html
 public struct StompFrame: Sendable, Hashable {
+    /// What the frame asks for, or tells.
     public var command: StompCommand
-    /// All but `content-length`, which follows from the body.
+    /// All headers but `content-length`, which follows from the body.
     public var headers: StompHeaders
+    /// Any bytes, NUL included.
     public var body: [UInt8]
     /// Bytes of a body that was longer than the reader takes, and was passed over; `body` is empty then.
     public var skippedByteCount: Int
 
+    /// A frame without headers.
     public init(_ command: StompCommand, body: [UInt8] = []) { self.init(command, StompHeaders(), body: body) }
 
+    /// A frame with unescaped headers in their order.
     public init(_ command: StompCommand, _ headers: KeyValuePairs<String, String>, body: [UInt8] = []) {
         self.init(command, StompHeaders(headers), body: body)
     }
 
+    /// A frame with headers that were built before.
+    ///
+    /// - Parameters:
+    ///   - command: what the frame asks for, or tells.
+    ///   - headers: without `content-length`.
+    ///   - body: any bytes.
+    ///   - skippedByteCount: of a frame that was read: bytes of a body that was passed over.
     public init(_ command: StompCommand, _ headers: StompHeaders, body: [UInt8] = [], skippedByteCount: Int = 0) {
         self.command = command
         self.headers = headers

@@ -1,3 +1,32 @@
+// Reads STOMP frames from a stream of bytes that comes in pieces of any length.
+
+import Primitives
+
+/// Bytes that are no STOMP: the connection is of no use any more.
+public enum StompError: Error, Hashable, CustomStringConvertible {
+    /// A frame begins with something else than a command of STOMP 1.2; up to 20 printable characters of it.
+    case unknownCommand(String)
+    /// A header without a colon, with an unknown escape, or a carriage return within a line.
+    case badHeader
+    /// A `content-length` that is no number, or one that no broker takes.
+    case badContentLength
+    /// The head has more lines or bytes than `StompParser.Limits` allow.
+    case headTooLong
+    /// What follows a body of known length is not NUL.
+    case bodyGoesOn
+
+    /// What is wrong, as the end of a sentence about a connection.
+    public var description: String {
+        switch self {
+        case .unknownCommand(let name): "a frame begins with \(name), which is no STOMP command"
+        case .badHeader: "a frame has a header that is none"
+        case .badContentLength: "a frame has a content-length that is no length"
+        case .headTooLong: "a frame has more headers than any broker sends"
+        case .bodyGoesOn: "a frame's body is longer than its content-length"
+        }
+    }
+}
+
 /// Reads STOMP frames from a stream of bytes that comes in pieces of any length.
 ///
 ///     ┌─────────┐ a letter ┌──────┐ blank line ┌────────────────┐ all of it ┌─────┐
@@ -11,40 +40,17 @@
 /// topic could else break the connections of all its subscribers.
 ///
 /// Deviation from the specification: an unknown command is an error here, as is a header line without a colon.
-
-import Primitives
-
-/// Bytes that are no STOMP: the connection is of no use any more.
-public enum StompError: Error, Hashable, CustomStringConvertible {
-    case unknownCommand(String)
-    /// A header without a colon, with an unknown escape, or a carriage return within a line.
-    case badHeader
-    case badContentLength
-    /// The head has more lines or bytes than `StompParser.Limits` allow.
-    case headTooLong
-    /// What follows a body of known length is not NUL.
-    case bodyGoesOn
-
-    public var description: String {
-        switch self {
-        case .unknownCommand(let name): "a frame begins with \(name), which is no STOMP command"
-        case .badHeader: "a frame has a header that is none"
-        case .badContentLength: "a frame has a content-length that is no length"
-        case .headTooLong: "a frame has more headers than any broker sends"
-        case .bodyGoesOn: "a frame's body is longer than its content-length"
-        }
-    }
-}
-
 public struct StompParser: Sendable {
     /// What one frame may hold.
     ///
     /// RabbitMQ and ActiveMQ send some ten headers of below 200 bytes.
     public enum Limits {
+        /// Of one frame, `content-length` not counted.
         public static let headers = 64
-        /// Of one line, its end not counted.
-        public static let lineByteCount = 8 << 10
-        public static let headByteCount = 16 << 10
+        /// Bytes of one line, its end not counted.
+        static let lineByteCount = 8 << 10
+        /// Bytes of the command and all headers, their ends counted.
+        static let headByteCount = 16 << 10
         /// Bytes of an unknown command that an error shows.
         static let shownByteCount = 20
         /// Beyond this a `content-length` is no length: no broker takes such a message.
@@ -79,6 +85,9 @@ public struct StompParser: Sendable {
     /// Bytes of the body so far.
     private var bodyByteCount = 0
 
+    /// A parser at the beginning of a stream.
+    ///
+    /// - Parameter maxBodyByteCount: a longer body is passed over, and its frame tells how long it was.
     public init(maxBodyByteCount: Int) { self.maxBodyByteCount = maxBodyByteCount }
 
     /// Whether the bytes so far end between two frames.
@@ -88,7 +97,9 @@ public struct StompParser: Sendable {
 
     /// Takes the next bytes of the stream, all of them.
     ///
-    /// - Parameter frames: gets the frames that are complete by now, appended.
+    /// - Parameters:
+    ///   - bytes: what has come; it may end anywhere, also within a character or a line's end.
+    ///   - frames: gets the frames that are complete by now, appended.
     /// - Throws: what is wrong; frames before it are appended; all later calls throw it again.
     public mutating func parse(
         _ bytes: UnsafeRawBufferPointer, into frames: inout [StompFrame]
@@ -102,6 +113,12 @@ public struct StompParser: Sendable {
         }
     }
 
+    /// Takes the next bytes of the stream, as the other `parse` does.
+    ///
+    /// - Parameters:
+    ///   - bytes: what has come.
+    ///   - frames: gets the frames that are complete by now, appended.
+    /// - Throws: what is wrong; frames before it are appended; all later calls throw it again.
     public mutating func parse(_ bytes: [UInt8], into frames: inout [StompFrame]) throws(StompError) {
         var failure: StompError?
         bytes.withUnsafeBytes { raw in
@@ -175,7 +192,7 @@ public struct StompParser: Sendable {
         let (name, value) = (line[..<colon], line[(colon + 1)...])
         if name.elementsEqual("content-length".utf8) {
             // "If a client or a server receives repeated frame header entries, only the first header entry SHOULD be
-            // used": whoever ignores that could be made to read other frames than the broker.
+            // used": a reader that ignores that could be made to see other frames than the broker does.
             if contentLength == nil { contentLength = try length(value) }
         } else if command.escapesHeaders, line.contains(Stomp.backslash) {
             headers.append(name: try unescaped(name), value: try unescaped(value))

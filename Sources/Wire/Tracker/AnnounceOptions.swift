@@ -1,10 +1,11 @@
-/// BEP 41: options behind the 98 bytes of an announce.
-///
-/// "Option-Type 0x0 EndOfOptions … 0x1 NOP … 0x2 URLData: <Option-Type 0x2>, <Length Byte>, <Variable-Length URL
-/// Data>"; several URLData options are concatenated. Unknown options are skipped by their length byte.
+// BEP 41: options behind the 98 bytes of an announce.
 
 import Primitives
 
+/// The options behind the 98 bytes of an announce (BEP 41).
+///
+/// "Option-Type 0x0 EndOfOptions … 0x1 NOP … 0x2 URLData: <Option-Type 0x2>, <Length Byte>, <Variable-Length URL
+/// Data>"; several URLData options are concatenated. Unknown options are skipped by their length byte.
 public enum AnnounceOptions {
     /// Bytes of URL data that are kept, of all that a client sends: no sensible path is longer.
     public static let maxURLData = 1024
@@ -12,6 +13,11 @@ public enum AnnounceOptions {
     /// Path and query of the announce URL, as the client was given it.
     ///
     /// Options that end before their length says are ignored, as is whatever follows them.
+    ///
+    /// - Parameters:
+    ///   - bytes: the whole datagram.
+    ///   - start: where the options begin.
+    /// - Returns: at most `maxURLData` bytes; empty where there are none.
     public static func urlData(_ bytes: RawSpan, from start: Int = AnnounceRequest.byteCount) -> [UInt8] {
         var data: [UInt8] = []
         var offset = start

@@ -1,4 +1,4 @@
-/// BEP 15 replies: written in place by the tracker, read by clients.
+// BEP 15 replies: written in place by the tracker, read by clients.
 
 import Primitives
 
@@ -8,9 +8,16 @@ import Primitives
 public enum ReplyWriter {
     /// The longest reply: what fits the smallest path that IPv6 promises, less headers.
     public static let maxByteCount = 1400
+    /// Bytes before the compact peers of an "announce response".
     public static let announceHeaderByteCount = 20
 
-    /// "connect response": 16 bytes.
+    /// Writes a "connect response".
+    ///
+    /// - Parameters:
+    ///   - transactionID: of the request.
+    ///   - connectionID: which the client is to use for a minute.
+    ///   - room: at least 16 bytes.
+    /// - Returns: 16.
     @inlinable
     public static func connect(
         _ transactionID: TransactionID, _ connectionID: ConnectionID, into room: UnsafeMutableRawBufferPointer
@@ -22,7 +29,15 @@ public enum ReplyWriter {
         return 16
     }
 
-    /// The first 20 bytes of an "announce response"; compact peers follow.
+    /// Writes the first 20 bytes of an "announce response"; compact peers follow.
+    ///
+    /// - Parameters:
+    ///   - transactionID: of the request.
+    ///   - interval: seconds until the next announce.
+    ///   - leechers: peers of the swarm that lack something.
+    ///   - seeders: peers of the swarm that have everything.
+    ///   - room: at least 20 bytes.
+    /// - Returns: 20.
     @inlinable
     public static func announceHeader(
         _ transactionID: TransactionID, interval: UInt32, leechers: UInt32, seeders: UInt32,
@@ -37,7 +52,12 @@ public enum ReplyWriter {
         return 20
     }
 
-    /// The first 8 bytes of a "scrape response".
+    /// Writes the first 8 bytes of a "scrape response"; 12 bytes for each info hash follow (`scrapeCounts`).
+    ///
+    /// - Parameters:
+    ///   - transactionID: of the request.
+    ///   - room: at least 8 bytes.
+    /// - Returns: 8.
     @inlinable
     public static func scrapeHeader(
         _ transactionID: TransactionID, into room: UnsafeMutableRawBufferPointer
@@ -48,7 +68,14 @@ public enum ReplyWriter {
         return 8
     }
 
-    /// The counts of one scraped info hash, 12 bytes at an offset.
+    /// Writes the counts of one scraped info hash: 12 bytes.
+    ///
+    /// - Parameters:
+    ///   - seeders: peers that have everything.
+    ///   - completed: how often the torrent has been completed.
+    ///   - leechers: all other peers.
+    ///   - offset: 8 for the first info hash, 12 more for each further one.
+    ///   - room: of the whole reply.
     @inlinable
     public static func scrapeCounts(
         seeders: UInt32, completed: UInt32, leechers: UInt32, at offset: Int, into room: UnsafeMutableRawBufferPointer
@@ -59,9 +86,13 @@ public enum ReplyWriter {
         room.storeBytes(of: leechers.bigEndian, toByteOffset: offset + 8, as: UInt32.self)
     }
 
-    /// "error response": 8 bytes and a text.
+    /// Writes an "error response": 8 bytes and a text.
     ///
-    /// A text that the room does not hold is cut.
+    /// - Parameters:
+    ///   - transactionID: of the request.
+    ///   - text: for the person behind the client; cut where the room does not hold it.
+    ///   - room: at least 8 bytes.
+    /// - Returns: how many bytes were written.
     public static func error(
         _ transactionID: TransactionID, _ text: StaticString, into room: UnsafeMutableRawBufferPointer
     ) -> Int {
@@ -78,18 +109,27 @@ public enum ReplyWriter {
 
 /// A reply, as a client reads it.
 public enum TrackerReply: Sendable, Hashable {
+    /// The tracker gives a connection id.
     case connect(TransactionID, ConnectionID)
+    /// The tracker names peers.
     case announce(TransactionID, Announce)
+    /// The counts of the swarms in the order asked.
     case scrape(TransactionID, [Scrape])
+    /// The tracker has refused the request, in its own words: bytes, which need not be text.
     case error(TransactionID, message: [UInt8])
 
+    /// What a tracker answers an announce.
     public struct Announce: Sendable, Hashable {
-        /// Seconds.
+        /// Seconds until the next announce.
         public var interval: UInt32
+        /// Peers of the swarm that lack something, as the tracker says.
         public var leechers: UInt32
+        /// Peers of the swarm that have everything, as the tracker says.
         public var seeders: UInt32
+        /// In the tracker's order; those with port 0 are not left out.
         public var peers: [SocketAddress]
 
+        /// Takes the fields as they are.
         public init(interval: UInt32, leechers: UInt32, seeders: UInt32, peers: [SocketAddress]) {
             self.interval = interval
             self.leechers = leechers
@@ -98,11 +138,16 @@ public enum TrackerReply: Sendable, Hashable {
         }
     }
 
+    /// The counts of one swarm.
     public struct Scrape: Sendable, Hashable {
+        /// Peers that have everything.
         public var seeders: UInt32
+        /// How often the torrent has been completed.
         public var completed: UInt32
+        /// All other peers.
         public var leechers: UInt32
 
+        /// Takes the fields as they are.
         public init(seeders: UInt32, completed: UInt32, leechers: UInt32) {
             self.seeders = seeders
             self.completed = completed
@@ -110,17 +155,23 @@ public enum TrackerReply: Sendable, Hashable {
         }
     }
 
+    /// Why a datagram is no reply.
     public enum Malformed: Error, Hashable {
         /// Shorter than its action demands.
         case short
         /// Peers or counts that do not divide evenly.
         case ragged
+        /// An action beyond BEP 15's four.
         case unknownAction(UInt32)
     }
 
     /// Reads a reply.
     ///
-    /// - Parameter isIPv6: whether it came over IPv6, which decides the size of a peer: 18 bytes, or 6.
+    /// - Parameters:
+    ///   - bytes: the whole datagram.
+    ///   - isIPv6: whether it came over IPv6, which decides the size of a peer: 18 bytes, or 6.
+    /// - Throws: `Malformed`; whether the transaction id is the caller's is not checked.
+    /// - SeeAlso: BEP 15.
     public init(_ bytes: [UInt8], isIPv6: Bool) throws(Malformed) {
         let span = bytes.span.bytes
         guard bytes.count >= 8 else { throw .short }
