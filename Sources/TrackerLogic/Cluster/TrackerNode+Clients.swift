@@ -34,9 +34,7 @@ extension TrackerNode {
     mutating func book(
         _ datagram: Datagram, _ bytes: [UInt8], _ now: ClockReading, _ effects: inout Effects
     ) {
-        var waiting = WaitingRequest(
-            remote: datagram.remote, local: datagram.local, transactionID: TransactionID(0), socket: datagram.socket,
-            numWant: 0, ordinal: 0)
+        var waiting = WaitingRequest(remote: datagram.remote, local: datagram.local, socket: datagram.socket)
         let kind: BookedRequest.Kind
         do throws(TrackerRequestError) {
             switch try TrackerRequest(bytes.span.bytes) {
@@ -51,7 +49,7 @@ extension TrackerNode {
             case .announce(let request):
                 kind = .announce
                 waiting.transactionID = request.transactionID
-                waiting.numWant = numWant(request.numWant, isIPv4: datagram.remote.isIPv4)
+                waiting.numWant = numWant(request.announce, overUDPTo: datagram.remote)
                 guard connectionIDs.isValid(request.connectionID, from: datagram.remote, at: now.wall) else {
                     return complainAlone(request.transactionID, .connectionIDExpired, datagram, now, &effects)
                 }
@@ -106,20 +104,14 @@ extension TrackerNode {
             effects.answers.append(Answer(id: request.id, content: .failure(.notServing)))
             return
         }
-        var waiting = WaitingRequest(
-            remote: request.source, local: .unspecified, transactionID: TransactionID(0), socket: 0, numWant: 0,
-            ordinal: 0, clientRequest: request.id)
+        var waiting = WaitingRequest(request)
         let kind: BookedRequest.Kind
         let content: ForwardedRequest.Content
         switch request.content {
         case .announce(let announce):
             kind = .announce
-            let wanted = announce.numWant.map { $0 < 0 ? configuration.numWant : $0 } ?? configuration.numWant
-            waiting.numWant = UInt16(min(wanted, configuration.maxNumWant))
-            content = .announce(
-                ForwardedAnnounce(
-                    infoHash: announce.infoHash, peerID: announce.peerID, downloaded: announce.downloaded,
-                    left: announce.left, event: announce.event, port: announce.port, passkey: request.passkey))
+            waiting.numWant = numWant(announce)
+            content = .announce(announce, passkey: request.passkey)
         case .scrape(let infoHashes):
             kind = .scrape
             content = .scrape(Array(infoHashes.prefix(Limits.scrapeHashes)), passkey: request.passkey)

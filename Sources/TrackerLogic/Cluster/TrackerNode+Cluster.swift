@@ -102,8 +102,8 @@ extension TrackerNode {
         if has(.lowerMasterStays), phase == .master, message.epoch > candidate.epoch { return }
         if message.destination != .all {
             // It hears this node.
-            office.isHeard(by: sender, now: now.monotonic)
-            detector.isAnswered(by: sender)
+            office.noteHeard(by: sender, now: now.monotonic)
+            detector.noteAnswer(of: sender)
         }
         dispatch(message, place, now, &effects)
     }

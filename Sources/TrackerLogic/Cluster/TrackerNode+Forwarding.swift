@@ -155,9 +155,7 @@ extension TrackerNode {
         guard router.book.find(key: key) == nil, !router.book.isFull,
             let parsed = try? TrackerRequest(bytes.span.bytes)
         else { return }
-        var waiting = WaitingRequest(
-            remote: request.source, local: .unspecified, transactionID: TransactionID(0), socket: 0, numWant: 0,
-            ordinal: 0)
+        var waiting = WaitingRequest(remote: request.source)
         let kind: BookedRequest.Kind
         switch parsed {
         case .connect(let transactionID):
@@ -166,7 +164,7 @@ extension TrackerNode {
         case .announce(let announce):
             kind = .announce
             waiting.transactionID = announce.transactionID
-            waiting.numWant = numWant(announce.numWant, isIPv4: request.source.isIPv4)
+            waiting.numWant = numWant(announce.announce, overUDPTo: request.source)
         case .scrape(_, let transactionID, _):
             kind = .scrape
             waiting.transactionID = transactionID
@@ -192,7 +190,9 @@ extension TrackerNode {
                 noteSettled(known.key, now)
                 connect(transactionID, known.waiting, now, &effects)
             case .announce(let announce):
-                gather(announce, bytes, request, life, now, &effects)
+                gather(announce.announce, claimed: announce.ip, request, of: life, now, &effects) {
+                    Passkey.inURL(AnnounceOptions.urlData(bytes.span.bytes))
+                }
             case .scrape(_, _, let hashCount):
                 if let refusal = state.access.udpScrapeRefusal {
                     return refuse(number: request.number, of: life, refusal, now, &effects)
@@ -200,7 +200,7 @@ extension TrackerNode {
                 let infoHashes = (0..<hashCount).map { InfoHash(Bytes20(bytes.span.bytes, at: 16 + 20 * $0)) }
                 read(infoHashes, request.number, life, now, &effects)
             }
-        case .announce(let announce): gather(announce, request, life, now, &effects)
+        case .announce(let announce, let passkey): gather(announce, request, of: life, now, &effects) { passkey }
         case .scrape(let infoHashes, let passkey):
             if let refusal = state.access.refusal(passkey: passkey) {
                 return refuse(number: request.number, of: life, refusal, now, &effects)
@@ -209,59 +209,22 @@ extension TrackerNode {
         }
     }
 
+    /// Takes an announce into the entry that gathers, or refuses it.
+    ///
+    /// - Parameter claimed: BEP 15's `ip`.
     mutating func gather(
-        _ announce: AnnounceRequest, _ bytes: [UInt8], _ request: ForwardedRequest, _ life: Life,
-        _ now: ClockReading, _ effects: inout Effects
+        _ announce: Announce, claimed: UInt32 = 0, _ request: ForwardedRequest, of life: Life, _ now: ClockReading,
+        _ effects: inout Effects, passkey: () -> [UInt8]
     ) {
         counters.announces += 1
-        var peer = request.source
-        if announce.ip != 0, peer.isIPv4, isTrusted(peer) { peer = SocketAddress(ipv4: announce.ip, port: 0) }
-        peer.port = announce.port
-        peer.scope = 0
-        let refusal = refusal(of: announce.infoHash, port: announce.port, event: announce.event, peer: peer) {
-            Passkey.inURL(AnnounceOptions.urlData(bytes.span.bytes))
+        let peer = peerAddress(request.source, port: announce.port, claimed: claimed)
+        if let refusal = refusal(of: announce, by: peer, passkey: passkey) {
+            return refuse(number: request.number, of: life, refusal, now, &effects)
         }
-        if let refusal { return refuse(number: request.number, of: life, refusal, now, &effects) }
-        gather(
-            ForwardedAnnounce(
-                infoHash: announce.infoHash, peerID: announce.peerID, downloaded: announce.downloaded,
-                left: announce.left, event: announce.event, port: announce.port, passkey: []),
-            peer, request.number, life)
-    }
-
-    mutating func gather(
-        _ announce: ForwardedAnnounce, _ request: ForwardedRequest, _ life: Life, _ now: ClockReading,
-        _ effects: inout Effects
-    ) {
-        counters.announces += 1
-        var peer = request.source
-        peer.port = announce.port
-        peer.scope = 0
-        let refusal = refusal(of: announce.infoHash, port: announce.port, event: announce.event, peer: peer) {
-            announce.passkey
-        }
-        if let refusal { return refuse(number: request.number, of: life, refusal, now, &effects) }
-        gather(announce, peer, request.number, life)
-    }
-
-    mutating func gather(_ announce: ForwardedAnnounce, _ peer: SocketAddress, _ number: UInt64, _ life: Life) {
-        var hasRoom = true
-        if let endpoint = CompactIPv4(peer) {
-            hasRoom = gathering.append(
-                AnnounceUpdate(
-                    infoHash: announce.infoHash, peerID: announce.peerID, downloaded: announce.downloaded,
-                    left: announce.left, event: announce.event, endpoint: endpoint),
-                life: life, number: number)
-        } else if let endpoint = CompactIPv6(peer) {
-            hasRoom = gathering.append(
-                AnnounceUpdate(
-                    infoHash: announce.infoHash, peerID: announce.peerID, downloaded: announce.downloaded,
-                    left: announce.left, event: announce.event, endpoint: endpoint),
-                life: life, number: number)
-        }
+        let hasRoom = gathering.append(announce, of: peer, life: life, number: request.number)
         if !hasRoom, let place = neighbours.place(of: life.id) {
             // It comes again.
-            neighbours[place].seen.remove(number)
+            neighbours[place].seen.remove(request.number)
         }
     }
 }

@@ -47,7 +47,7 @@ extension TrackerNode {
         guard isQuorumMode, !has(.minorityStays) else { return true }
         let isFollowed = electorate.isQuorum { id in id == admission.id || neighbours.follows(id, candidate.epoch)
         }
-        if isFollowed { detector.isFollowed(now: now.monotonic) }
+        if isFollowed { detector.noteFollowed(now: now.monotonic) }
         return detector.wasFollowed(now: now.monotonic)
     }
 
@@ -250,7 +250,7 @@ extension TrackerNode {
     /// Makes way for a tracker that the policy prefers, when that has been in step for some keepalives
     /// (rule 6).
     private mutating func attendToHandover(_ now: ClockReading, _ effects: inout Effects) {
-        if let heir = handover.isRefused(now: now.monotonic) {
+        if let heir = handover.takeRefusal(now: now.monotonic) {
             // It has not taken the role: this node keeps it, and does not offer it again for a while.
             if let place = neighbours.place(of: heir.id) {
                 neighbours[place].inStepSince = now.monotonic

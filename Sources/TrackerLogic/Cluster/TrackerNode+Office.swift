@@ -69,7 +69,7 @@ extension TrackerNode {
         let voters = candidate.answers
         becomeMaster(now)
         candidate.note(master: admission.id)
-        detector.isFollowed(now: now.monotonic)
+        detector.noteFollowed(now: now.monotonic)
         handover.cancel()
         reads.removeAll()
         office.serve(from: state.index + (inherited == nil ? 0 : 1))

@@ -172,7 +172,7 @@ package struct Office: Sendable, Hashable {
     package mutating func unfollow() { following = nil }
 
     /// The master speaks to this tracker by name, so it hears it.
-    package mutating func isHeard(by life: Life, now: Instant) { if following?.life == life { following?.since = now } }
+    package mutating func noteHeard(by life: Life, now: Instant) { if following?.life == life { following?.since = now } }
 
     /// Its master has welcomed it.
     ///

@@ -8,15 +8,22 @@ struct WaitingRequest: Sendable, Hashable {
     /// Where the reply goes; for HTTP, where the request came from.
     var remote: SocketAddress
     /// Where the reply leaves from.
-    var local: SocketAddress
-    var transactionID: TransactionID
-    var socket: UInt16
+    var local = SocketAddress.unspecified
+    var transactionID = TransactionID(0)
+    var socket: UInt16 = 0
     /// Peers wanted, within the limits.
-    var numWant: UInt16
+    var numWant: UInt16 = 0
     /// Which update of the entry it is.
-    var ordinal: UInt32
+    var ordinal: UInt32 = 0
     /// The request of `ClientRequest`; nil for a datagram.
     var clientRequest: UInt64?
+}
+
+extension WaitingRequest {
+    /// Somebody who asks over HTTP.
+    init(_ request: ClientRequest, numWant: UInt16 = 0) {
+        self.init(remote: request.source, numWant: numWant, clientRequest: request.id)
+    }
 }
 
 struct Gathering: Sendable, Hashable {
@@ -33,24 +40,33 @@ struct Gathering: Sendable, Hashable {
     var isEmpty: Bool { updateCount == 0 }
 
     @inline(__always)
-    mutating func append<Endpoint>(_ announce: AnnounceUpdate<Endpoint>, for request: WaitingRequest) {
+    mutating func append(_ announce: Announce, of peer: SocketAddress, for request: WaitingRequest) {
         var request = request
         request.ordinal = UInt32(truncatingIfNeeded: updateCount)
         waiting.append(request)
-        announce.encode(into: &bytes)
-        updateCount += 1
+        append(announce, of: peer)
     }
 
     /// Adds an announce for which a tracker's request waits.
     ///
     /// - Returns: whether the entry had room for that tracker.
-    mutating func append<Endpoint>(_ announce: AnnounceUpdate<Endpoint>, life: Life, number: UInt64) -> Bool {
+    mutating func append(_ announce: Announce, of peer: SocketAddress, life: Life, number: UInt64) -> Bool {
         guard tickets.append(ordinal: UInt32(truncatingIfNeeded: updateCount), life: life, number: number) else {
             return false
         }
-        announce.encode(into: &bytes)
-        updateCount += 1
+        append(announce, of: peer)
         return true
+    }
+
+    /// In the form of the log, which has one for each address family.
+    @inline(__always)
+    private mutating func append(_ announce: Announce, of peer: SocketAddress) {
+        if let endpoint = CompactIPv4(peer) {
+            AnnounceUpdate(announce, endpoint: endpoint).encode(into: &bytes)
+        } else if let endpoint = CompactIPv6(peer) {
+            AnnounceUpdate(announce, endpoint: endpoint).encode(into: &bytes)
+        }
+        updateCount += 1
     }
 
     mutating func append(_ update: Update) {

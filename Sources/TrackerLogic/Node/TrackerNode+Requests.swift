@@ -66,44 +66,15 @@ extension TrackerNode {
         _ effects: inout Effects
     ) {
         counters.announces += 1
-        var peer = datagram.remote
-        // Over IPv6 a reply has peers of 18 bytes, whatever the field of 4 bytes says.
-        if request.ip != 0, peer.isIPv4, isTrusted(peer) { peer = SocketAddress(ipv4: request.ip, port: 0) }
-        peer.port = request.port
-        peer.scope = 0
-        let refusal = refusal(of: request.infoHash, port: request.port, event: request.event, peer: peer) {
-            Passkey.inURL(AnnounceOptions.urlData(bytes))
-        }
+        let announce = request.announce
+        let peer = peerAddress(datagram.remote, port: request.port, claimed: request.ip)
+        let refusal = refusal(of: announce, by: peer) { Passkey.inURL(AnnounceOptions.urlData(bytes)) }
         if let refusal { return complain(request.transactionID, refusal, datagram, now, &effects) }
         guard hasRoomToWait() else { return }
         let waiting = WaitingRequest(
             remote: datagram.remote, local: datagram.local, transactionID: request.transactionID,
-            socket: datagram.socket, numWant: numWant(request.numWant, isIPv4: peer.isIPv4), ordinal: 0)
-        if let endpoint = CompactIPv4(peer) {
-            gathering.append(
-                AnnounceUpdate(
-                    infoHash: request.infoHash, peerID: request.peerID, downloaded: request.downloaded,
-                    left: request.left, event: request.event, endpoint: endpoint),
-                for: waiting)
-        } else if let endpoint = CompactIPv6(peer) {
-            gathering.append(
-                AnnounceUpdate(
-                    infoHash: request.infoHash, peerID: request.peerID, downloaded: request.downloaded,
-                    left: request.left, event: request.event, endpoint: endpoint),
-                for: waiting)
-        }
-    }
-
-    /// The wire's number of peers wanted, made sensible: negative and 0 mean the default.
-    @inline(__always)
-    func numWant(_ wanted: Int32, isIPv4: Bool) -> UInt16 {
-        let count = wanted > 0 ? Int(wanted) : configuration.numWant
-        return UInt16(min(count, isIPv4 ? configuration.maxNumWant : min(configuration.maxNumWant, maxIPv6Peers)))
-    }
-
-    /// What fits a reply of 1,400 bytes.
-    private var maxIPv6Peers: Int {
-        (ReplyWriter.maxByteCount - ReplyWriter.announceHeaderByteCount) / CompactIPv6.byteCount
+            socket: datagram.socket, numWant: numWant(announce, overUDPTo: peer))
+        gathering.append(announce, of: peer, for: waiting)
     }
 
     private mutating func scrape(
@@ -188,13 +159,8 @@ extension TrackerNode {
 
     private mutating func gather(_ announce: Announce, _ request: ClientRequest, _ effects: inout Effects) {
         counters.announces += 1
-        var peer = request.source
-        peer.port = announce.port
-        peer.scope = 0
-        let refusal = refusal(
-            of: announce.infoHash, port: announce.port, event: announce.event, peer: peer
-        ) { request.passkey }
-        if let refusal {
+        let peer = peerAddress(request.source, port: announce.port)
+        if let refusal = refusal(of: announce, by: peer, passkey: { request.passkey }) {
             counters.errors += 1
             effects.answers.append(Answer(id: request.id, content: .failure(refusal)))
             return
@@ -203,23 +169,33 @@ extension TrackerNode {
             effects.answers.append(Answer(id: request.id, content: .failure(.busy)))
             return
         }
-        let wanted = announce.numWant.map { $0 < 0 ? configuration.numWant : $0 } ?? configuration.numWant
-        let waiting = WaitingRequest(
-            remote: request.source, local: .unspecified, transactionID: TransactionID(0), socket: 0,
-            numWant: UInt16(min(wanted, configuration.maxNumWant)), ordinal: 0, clientRequest: request.id)
-        if let endpoint = CompactIPv4(peer) {
-            gathering.append(
-                AnnounceUpdate(
-                    infoHash: announce.infoHash, peerID: announce.peerID, downloaded: announce.downloaded,
-                    left: announce.left, event: announce.event, endpoint: endpoint),
-                for: waiting)
-        } else if let endpoint = CompactIPv6(peer) {
-            gathering.append(
-                AnnounceUpdate(
-                    infoHash: announce.infoHash, peerID: announce.peerID, downloaded: announce.downloaded,
-                    left: announce.left, event: announce.event, endpoint: endpoint),
-                for: waiting)
-        }
+        gathering.append(announce, of: peer, for: WaitingRequest(request, numWant: numWant(announce)))
+    }
+
+    // MARK: - What an announce says
+
+    /// Where a peer is, as far as its tracker believes it: at its sender's address, and the port that it names.
+    ///
+    /// - Parameter claimed: the address in BEP 15's `ip`, which counts where its sender is trusted; 0 for none. Over
+    ///   IPv6 a reply has peers of 18 bytes, whatever that field of 4 bytes says, so there it says nothing.
+    @inline(__always)
+    func peerAddress(_ source: SocketAddress, port: UInt16, claimed: UInt32 = 0) -> SocketAddress {
+        var peer = source
+        if claimed != 0, peer.isIPv4, isTrusted(peer) { peer = SocketAddress(ipv4: claimed, port: 0) }
+        peer.port = port
+        peer.scope = 0
+        return peer
+    }
+
+    /// How many peers an announce asks for: nothing, or less than nothing, is the default; 0 is none.
+    ///
+    /// - Parameter peer: to whom the answer goes as a datagram; nil where it goes over HTTP, which has no end.
+    @inline(__always)
+    func numWant(_ announce: Announce, overUDPTo peer: SocketAddress? = nil) -> UInt16 {
+        let wanted = announce.numWant ?? -1
+        let count = min(wanted < 0 ? configuration.numWant : wanted, configuration.maxNumWant)
+        guard let peer, !peer.isIPv4 else { return UInt16(count) }
+        return UInt16(min(count, ReplyWriter.maxIPv6Peers))
     }
 
     // MARK: - Checks
@@ -227,9 +203,10 @@ extension TrackerNode {
     /// Why an announce may not go into the log; nil where it may.
     @inline(__always)
     func refusal(
-        of infoHash: InfoHash, port: UInt16, event: AnnounceEvent, peer: SocketAddress, passkey: () -> [UInt8]
+        of announce: Announce, by peer: SocketAddress, passkey: () -> [UInt8]
     ) -> Refusal? {
-        if port == 0 { return .portZero }
+        let (infoHash, event) = (announce.infoHash, announce.event)
+        if announce.port == 0 { return .portZero }
         if let refusal = state.access.refusal(infoHash, passkey: passkey) { return refusal }
         let limits = configuration.limits
         let counts = state.table.counts

@@ -9,6 +9,8 @@ public enum ReplyWriter {
     /// The longest reply: what fits the smallest path that IPv6 promises, less headers.
     public static let maxByteCount = 1400
     public static let announceHeaderByteCount = 20
+    /// Peers over IPv6 that fit an announce reply; over IPv4 there is room for 230.
+    public static let maxIPv6Peers = (maxByteCount - announceHeaderByteCount) / CompactIPv6.byteCount
 
     /// "connect response": 16 bytes.
     @inlinable
