@@ -10,8 +10,7 @@ extension TrackerNode {
     ///
     /// Without a bus, too: it may be back before they have lost patience.
     mutating func book(_ batch: DatagramBatch, _ now: ClockReading, _ effects: inout Effects) {
-        guard phase == .following || phase == .candidate || phase == .master, router.heedsSockets(now: now.monotonic)
-        else {
+        guard takesRequests, router.heedsSockets(now: now.monotonic) else {
             counters.ignored += UInt64(batch.datagrams.count)
             return
         }
@@ -77,7 +76,10 @@ extension TrackerNode {
                 handedAt: now.monotonic))
     }
 
-    var isGroup: Bool { configuration.cluster?.entry == .group }
+    /// Whether clients are heard here.
+    private var takesRequests: Bool { office.takesPart && !departure.isLast }
+
+    var isGroup: Bool { configuration.cluster.entry == .group }
 
     /// Whether this tracker is the one to speak: each for its own clients, or the master for the group's; never one
     /// that is out of the cluster.
@@ -99,8 +101,7 @@ extension TrackerNode {
 
     /// Books a request over HTTP.
     mutating func book(_ request: ClientRequest, _ now: ClockReading, _ effects: inout Effects) {
-        guard phase == .following || phase == .candidate || phase == .master, office.isBusUp, !router.book.isFull
-        else {
+        guard takesRequests, office.isBusUp, !router.book.isFull else {
             effects.answers.append(Answer(id: request.id, content: .failure(.notServing)))
             return
         }

@@ -10,31 +10,29 @@ extension TrackerNode {
     var life: Life { Life(id: admission.id, incarnation: promise.incarnation) }
 
     @inline(__always)
-    var policy: ClusterConfiguration {
-        guard let policy = configuration.cluster else { preconditionFailure("a node without a bus has no policy") }
-        return policy
-    }
+    var policy: ClusterConfiguration { configuration.cluster }
 
     /// A pause between two tries of the same.
     var retryPause: Duration { policy.keepalive / 4 }
 
     // MARK: - The bus
 
-    mutating func startInCluster(_ now: ClockReading, _ effects: inout Effects) {
-        snapshotter.start(now: now.monotonic, hasEntries: state.index > 0)
-        router.recentKeys.insert(state.settled, through: state.index, now: now.monotonic)
-        effects.observations.append(.fenced)
-        recallStop(&effects)
-    }
-
     func send(_ body: ClusterMessage.Body, to life: Life, epoch: Epoch? = nil, _ effects: inout Effects) {
+        guard policy.hasBus else { return }
         effects.messages.append(
             ClusterMessage(sender: self.life, destination: .one(life), epoch: epoch ?? promise.epoch, body: body))
     }
 
     func broadcast(_ body: ClusterMessage.Body, epoch: Epoch? = nil, _ effects: inout Effects) {
+        guard policy.hasBus else { return }
         effects.messages.append(
             ClusterMessage(sender: self.life, destination: .all, epoch: epoch ?? promise.epoch, body: body))
+    }
+
+    /// Tells the operator what has come to pass among trackers; of one that is alone there is no more to tell than
+    /// that it serves, or cannot.
+    func tellOfCluster(_ observation: Observation, _ effects: inout Effects) {
+        if policy.hasBus { effects.observations.append(observation) }
     }
 
     @inline(__always)
@@ -61,7 +59,7 @@ extension TrackerNode {
     // MARK: - Hearing
 
     mutating func hear(_ message: ClusterMessage, _ now: ClockReading, _ effects: inout Effects) {
-        guard isClustered, office.isBusUp, phase == .following || phase == .candidate || phase == .master else {
+        guard office.isBusUp, office.takesPart else {
             return
         }
         if case .one(let addressee) = message.destination, addressee != life { return }
@@ -183,9 +181,9 @@ extension TrackerNode {
 
     /// What is due, and what the step has made possible.
     mutating func attendToCluster(_ now: ClockReading, _ effects: inout Effects) {
-        guard phase == .following || phase == .candidate || phase == .master, office.isBusUp else {
+        guard office.takesPart, office.isBusUp else {
             // Who has left writes nothing behind its last word.
-            if phase == .restoring || phase == .following || phase == .candidate || phase == .master {
+            if phase == .restoring || office.takesPart {
                 writeLog(now, &effects)
             }
             leaveWhenDone(now, &effects)
@@ -244,8 +242,7 @@ extension TrackerNode {
 
     /// Tells the others how this tracker fares.
     mutating func sayReport(_ report: TrackerReport, _ effects: inout Effects) {
-        guard isClustered, office.isBusUp, admission.id != 0 else { return }
-        guard phase == .following || phase == .candidate || phase == .master else { return }
+        guard office.isBusUp, office.takesPart, admission.id != 0 else { return }
         broadcast(.report(report), &effects)
     }
 

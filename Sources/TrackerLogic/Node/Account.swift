@@ -40,7 +40,7 @@ extension TrackerNode {
                 + (promise.isWhole ? "" : "; its record does not hold the whole state, so it has no vote"))
         account.add(
             "log",
-            "applied through entry \(state.index); on its disk through \(isClustered ? log.durableThrough : state.index)"
+            "applied through entry \(state.index); on its disk through \(log.durableThrough)"
                 + "; \(log.tailCount) kept for others" + (log.isWriting ? "; a write is under way" : "")
                 + (log.writesResumeAt.map { "; tries to write again at \(when($0))" } ?? ""))
         account.add("pending", pendingInWords)
@@ -184,7 +184,7 @@ extension TrackerNode {
         case .following: break
         }
         if isInService { return [] }
-        if isClustered, !office.isBusUp { return reasons + ["has no bus"] }
+        if !office.isBusUp { return reasons + ["has no bus"] }
         if admission.id == 0 { reasons.append("has no number yet") }
         if let refusal = admission.refusal { reasons.append("was refused at \(when(admission.refusedAt)): \(refusal)") }
         if let ignored = detector.ignored, now < ignored.until {

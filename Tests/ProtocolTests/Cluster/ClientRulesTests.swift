@@ -11,7 +11,7 @@ struct ClientRulesTests {
     private static let other = SocketAddress.v4(2)
 
     private static func group(_ id: UInt32, _ configuration: inout NodeConfiguration) {
-        configuration.cluster?.entry = .group
+        configuration.cluster.entry = .group
     }
 
     private func isForward(_ body: ClusterMessage.Body) -> Bool { if case .forward = body { true } else { false } }

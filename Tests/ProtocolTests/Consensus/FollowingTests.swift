@@ -13,7 +13,7 @@ import Wire
     /// A tracker that has heard a master at 100 ms.
     private static func following(isInstalled: Bool = false) -> Office {
         var office = Office()
-        office.begin(inCluster: true)
+        office.begin()
         office.busConnected()
         office.follow(master, epoch, since: .at(100))
         if isInstalled { office.welcomed(attempt: 0) }
