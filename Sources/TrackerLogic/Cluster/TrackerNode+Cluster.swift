@@ -59,7 +59,7 @@ extension TrackerNode {
     // MARK: - Hearing
 
     mutating func hear(_ message: ClusterMessage, _ now: ClockReading, _ effects: inout Effects) {
-        guard office.isBusUp, office.takesPart else {
+        guard policy.hasBus, office.isBusUp, office.takesPart else {
             return
         }
         if case .one(let addressee) = message.destination, addressee != life { return }
@@ -192,7 +192,7 @@ extension TrackerNode {
         let gone = neighbours.markSilent(now: now.monotonic, detectionTime: policy.detectionTime)
         for id in gone { effects.observations.append(.trackerDown(id)) }
         attendToMaster(now, &effects)
-        if timers.takeRetry(now: now.monotonic, pause: retryPause) { tick(now, &effects) }
+        if retries, timers.takeRetry(now: now.monotonic, pause: retryPause) { tick(now, &effects) }
         if phase == .following { pumpRequests(now, &effects) }
         switch phase {
         case .master: lead(now, &effects)
@@ -221,7 +221,7 @@ extension TrackerNode {
             askToJoin(now, &effects)
             continueTransfer(now, &effects)
             if let following = office.following, following.isInstalled {
-                router.book.unhand(sentBefore: now.monotonic + .zero - policy.keepalive, epoch: following.epoch)
+                router.unhand(sentBefore: now.monotonic + .zero - policy.keepalive, epoch: following.epoch)
             }
         case .master: continueMerge(now, &effects)
         case .candidate, .restoring, .draining, .failed, .stopped: break
@@ -231,7 +231,7 @@ extension TrackerNode {
     /// Forgets requests whose clients have asked again by now.
     mutating func dropStaleRequests(_ now: ClockReading, _ effects: inout Effects) {
         let leading = phase == .master ? candidate.epoch : nil
-        for request in router.book.removeStale(now: now.monotonic, leading: leading) {
+        for request in router.removeStale(now: now.monotonic, leading: leading) {
             // Whoever is no master of a group cannot tell what its master has answered.
             if !isGroup || phase == .master { counters.timedOut += 1 }
             if let id = request.waiting.clientRequest {
@@ -247,7 +247,7 @@ extension TrackerNode {
     }
 
     private mutating func sayKeepalive(_ now: ClockReading, _ effects: inout Effects) {
-        guard timers.takeKeepalive(now: now.monotonic, interval: policy.keepalive) else { return }
+        guard policy.hasBus, timers.takeKeepalive(now: now.monotonic, interval: policy.keepalive) else { return }
         if admission.id != 0 { broadcast(keepalive, &effects) }
     }
 

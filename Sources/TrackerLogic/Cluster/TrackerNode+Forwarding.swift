@@ -23,24 +23,25 @@ extension TrackerNode {
     mutating func pumpRequests(_ now: ClockReading, _ effects: inout Effects) {
         guard isInService else { return }
         if phase == .master, router.hasOverflow { takeUpOverflow(now, &effects) }
-        guard !router.book.isEmpty else { return }
+        guard !router.isEmpty else { return }
         if phase == .master { takeUpBooked(now, &effects) } else { sendOnBooked(now, &effects) }
     }
 
     mutating func takeUpBooked(_ now: ClockReading, _ effects: inout Effects) {
-        while let number = router.book.nextUnhanded(candidate.epoch), let request = router.book[number] {
+        while let number = router.nextUnhanded(candidate.epoch), let request = router[number] {
             guard gathering.updateCount < configuration.limits.updatesPerEntry else { return }
             if isGroup, request.isGroupsRead, now.monotonic - request.heardAt > policy.detectionTime * 2 {
                 // The last master will have answered it long ago.
-                router.book.remove(number)
+                router.remove(number)
                 continue
             }
-            router.book.hand(number, candidate.epoch, now: now.monotonic)
+            router.hand(number, candidate.epoch, now: now.monotonic)
             let life = isGroup ? Tickets.group : self.life
             let name = isGroup ? request.key : number
             take(
-                ForwardedRequest(number: name, source: request.waiting.remote, content: request.content), of: life,
-                booked: number, now, &effects)
+                ForwardedRequest(
+                    number: name, source: request.waiting.remote, content: router.content(of: request)),
+                of: life, booked: number, now, &effects)
         }
     }
 
@@ -49,15 +50,15 @@ extension TrackerNode {
             return
         }
         var requests: [ForwardedRequest] = []
-        while let number = router.book.nextUnhanded(following.epoch), let request = router.book[number] {
+        while let number = router.nextUnhanded(following.epoch), let request = router[number] {
             if isGroup, now.monotonic - request.heardAt < policy.keepalive, request.waiting.clientRequest == nil {
                 // The master will have heard it too; only what it seems to have missed is sent on.
                 break
             }
-            router.book.hand(number, following.epoch, now: now.monotonic)
+            router.hand(number, following.epoch, now: now.monotonic)
             if isGroup, request.isGroupsRead, !has(.twoConnectors) { continue }
             if !isGroup || has(.twoConnectors), request.kind == .connect {
-                router.book.remove(number)
+                router.remove(number)
                 connect(request.waiting.transactionID, request.waiting, now, &effects)
                 continue
             }
@@ -68,13 +69,14 @@ extension TrackerNode {
                 }
             #endif
             requests.append(
-                ForwardedRequest(number: number, source: request.waiting.remote, content: request.content))
+                ForwardedRequest(
+                    number: number, source: request.waiting.remote, content: router.content(of: request)))
             if requests.count == forwardCount { break }
         }
         guard !requests.isEmpty else { return }
         router.handedOn(now: now.monotonic, pause: policy.handOnPause)
         let index = isGroup ? state.index : 0
-        send(.forward(requests, floor: router.book.floor, index: index), to: following.life, &effects)
+        send(.forward(requests, floor: router.floor, index: index), to: following.life, &effects)
     }
 
     /// When what waits to be handed on is due.
@@ -82,8 +84,8 @@ extension TrackerNode {
     /// In a group it is at the next quarter of a keepalive.
     @inline(__always)
     var handOnDeadline: Instant? {
-        guard !isGroup, !router.book.isEmpty, let following = office.following,
-            router.book.hasUnhanded(following.epoch), isInService
+        guard !isGroup, !router.isEmpty, let following = office.following,
+            router.hasUnhanded(following.epoch), isInService
         else { return nil }
         return router.handsOnAt(pause: policy.handOnPause)
     }
@@ -141,18 +143,18 @@ extension TrackerNode {
     ) {
         // Else it may have been settled here, and be forgotten. Its sender hands on again, and will know more then.
         let isPlanted = has(.settledForgotten) || has(.settledByTimeOnly)
-        guard index >= router.recentKeys.completeSince || isPlanted else { return }
-        let key = requestKey(request.source, bytes)
+        guard index >= router.remembersSince || isPlanted else { return }
+        let key = requestKey(request.source, bytes.span.bytes)
         let memory = isQuorumMode ? RecentKeys.memory : RecentKeys.memoryOfOthers
         let isSettled =
-            router.recentKeys.isRecent(key, within: memory, now: now.monotonic)
-            || router.recentKeys.isSettled(key, behind: index) && !has(.settledByTimeOnly)
+            router.isRecent(key, within: memory, now: now.monotonic)
+            || router.isSettled(key, behind: index) && !has(.settledByTimeOnly)
         if isSettled, !has(.settledForgotten) {
             // The sender has missed that.
             let note = AnsweredRequest(number: key, content: .counts([]))
             return router.send(note, to: sender)
         }
-        guard router.book.find(key: key) == nil, !router.book.isFull,
+        guard router.find(key: key) == nil, !router.isFull,
             let parsed = try? TrackerRequest(bytes.span.bytes)
         else { return }
         var waiting = WaitingRequest(remote: request.source)
@@ -169,10 +171,7 @@ extension TrackerNode {
             kind = .scrape
             waiting.transactionID = transactionID
         }
-        _ = router.book.add(
-            BookedRequest(
-                waiting: waiting, kind: kind, content: request.content, key: key, heardAt: now.monotonic,
-                handedAt: now.monotonic))
+        router.add(BookedRequest(waiting, kind, key: key, now), bytes.span.bytes)
     }
 
     // MARK: - Taking
@@ -186,7 +185,7 @@ extension TrackerNode {
             guard let parsed = try? TrackerRequest(bytes.span.bytes) else { return }
             switch parsed {
             case .connect(let transactionID):
-                guard let booked, let known = router.book.remove(booked) else { return }
+                guard let booked, let known = router.remove(booked) else { return }
                 noteSettled(known.key, now)
                 connect(transactionID, known.waiting, now, &effects)
             case .announce(let announce):

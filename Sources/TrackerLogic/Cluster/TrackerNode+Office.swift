@@ -128,7 +128,7 @@ extension TrackerNode {
         if candidate.isLeading { tellOfCluster(.steppedDown(candidate.epoch, .diskBroken), &effects) }
         candidate.giveUp()
         gathering = Gathering()
-        for request in router.book.removeAll() { refuse(request.waiting, .storageFailed, now, &effects) }
+        for request in router.removeAll() { refuse(request.waiting, .storageFailed, now, &effects) }
         if office.isBusUp { broadcast(.leave, &effects) }
         office.unfollow()
         reads.removeAll()
@@ -217,14 +217,14 @@ extension TrackerNode {
         var isDone: Bool
         switch phase {
         case .master: isDone = !handover.isUnderWay && proposer.isIdle && gathering.isEmpty
-        default: isDone = router.book.isEmpty && !log.isWriting
+        default: isDone = router.isEmpty && !log.isWriting
         }
         if departure.stopsAll, neighbours.all.contains(where: { $0.isUp }) { isDone = false }
         // Not in the step that answers the last of them.
         guard isDone || due <= now.monotonic, effects.replies.isEmpty else { return }
         if phase == .master { stepDown(.stopping, now, &effects) }
         if phase == .candidate { abandonElection(now) }
-        for request in router.book.removeAll() {
+        for request in router.removeAll() {
             guard let id = request.waiting.clientRequest else { continue }
             effects.answers.append(Answer(id: id, content: .failure(.notServing)))
         }

@@ -99,7 +99,7 @@ extension TrackerNode {
             return
         }
         let since = office.following.map { $0.isInstalled ? now.monotonic : $0.since } ?? now.monotonic
-        if has(.requestsDropped) { _ = router.book.removeAll() }
+        if has(.requestsDropped) { _ = router.removeAll() }
         office.follow(sender, epoch, since: since)
         detector.expectMaster(from: now.monotonic)
         candidate.note(master: sender.id)

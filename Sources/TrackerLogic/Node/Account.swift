@@ -132,12 +132,12 @@ extension TrackerNode {
     private func addBook(
         to account: inout NodeAccount, _ when: (Instant) -> String, _ client: (SocketAddress) -> String
     ) {
-        guard !router.book.isEmpty else { return account.add("book", "no client waits") }
-        var number = router.book.floor
-        var left = router.book.count
-        while left > 0, number < router.book.floor + UInt64(1 << 24) {
+        guard !router.isEmpty else { return account.add("book", "no client waits") }
+        var number = router.floor
+        var left = router.count
+        while left > 0, number < router.floor + UInt64(1 << 24) {
             defer { number += 1 }
-            guard let request = router.book[number] else { continue }
+            guard let request = router[number] else { continue }
             left -= 1
             let handed =
                 request.handedIn == .zero ? "no master has it" : "handed to the master of epoch \(request.handedIn)"

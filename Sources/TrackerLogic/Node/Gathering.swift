@@ -18,6 +18,13 @@ struct WaitingRequest: Sendable, Hashable {
 }
 
 extension WaitingRequest {
+    /// Somebody who asks by a datagram.
+    @inline(__always)
+    init(_ datagram: Datagram, _ transactionID: TransactionID) {
+        self.init(
+            remote: datagram.remote, local: datagram.local, transactionID: transactionID, socket: datagram.socket)
+    }
+
     /// Somebody who asks over HTTP.
     init(_ request: ClientRequest, numWant: UInt16 = 0) {
         self.init(remote: request.source, numWant: numWant, clientRequest: request.id)

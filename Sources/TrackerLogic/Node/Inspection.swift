@@ -51,7 +51,7 @@ extension TrackerNode {
             lastIndex: log.pending?.header.index ?? state.index, digest: state.digest,
             accessMode: state.access.mode, table: state.table.counts, registeredTorrents: state.registry.count,
             interval: intervals.interval(state.told),
-            waitingRequests: router.book.count, counters: counters, storageFailure: writes.failure)
+            waitingRequests: router.count, counters: counters, storageFailure: writes.failure)
     }
 
     /// For checkers: where the node stands now.
@@ -76,7 +76,7 @@ extension TrackerNode {
             life: life, role: clusterRole, leads: phase == .master ? candidate.epoch : nil, isServing: isInService,
             promised: promise.epoch, position: state.position, digest: state.digest,
             pending: log.pending?.header.ballot ?? restoredEntry?.header.ballot, isWhole: promise.isWhole,
-            isFenced: isFenced, isHandingOver: handover.isUnderWay, waitingRequests: router.book.count,
+            isFenced: isFenced, isHandingOver: handover.isUnderWay, waitingRequests: router.count,
             tailCount: log.tailCount, tailByteCount: log.tailByteCount, voters: self.voters(knowing: voters))
     }
 

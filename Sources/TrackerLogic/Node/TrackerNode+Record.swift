@@ -143,7 +143,7 @@ extension TrackerNode {
         let wasStopping = phase == .draining || departure.isLast
         office.fail()
         _ = writes.failed(.broken)
-        effects.observations.append(.storageFailed(.broken, refused: router.book.count))
+        effects.observations.append(.storageFailed(.broken, refused: router.count))
         dropCommands("the tracker stopped before it was carried out", &effects)
         vanish(now, &effects)
         if wasStopping { effects.observations.append(.drained) }

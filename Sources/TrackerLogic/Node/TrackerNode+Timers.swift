@@ -22,7 +22,7 @@ extension TrackerNode {
         switch timer {
         case .write: log.writesResumeAt
         case .departure: departure.leavesAt
-        case .retry: isOnBus || mayRetry ? timers.retryAt : nil
+        case .retry: retries ? timers.retryAt : nil
         case .keepalive: isOnBus ? timers.keepaliveAt : nil
         case .silence: isOnBus ? neighbours.silenceDeadline(policy.detectionTime) : nil
         case .masterSilence: office.isBusUp && phase == .following ? detector.deadline : nil
@@ -39,7 +39,7 @@ extension TrackerNode {
     @inline(__always)
     private var isOnBus: Bool { policy.hasBus && office.isBusUp }
 
-    /// Whether there is something to do again though nobody else is there; else a tracker without a bus sleeps.
+    /// Whether something may have to be done again: a tracker that serves, and has no bus, else sleeps.
     @inline(__always)
-    private var mayRetry: Bool { !isServing || hasCommands || departure.isLeaving }
+    var retries: Bool { policy.hasBus || !isServing || hasCommands || departure.isLeaving }
 }

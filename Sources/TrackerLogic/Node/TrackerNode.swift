@@ -13,7 +13,7 @@ import Wire
 /// The machines that decide lie in `Consensus/`, each with its rules, its state and its events; they know nothing of
 /// announces. What binds them is in the extensions of `Cluster/`: `+Cluster` (the door for messages, and time),
 /// `+Suspicion` and `+Election` (who is master), `+Leading` and `+Following` (entries), `+Joining` and `+Transfer`
-/// (newcomers), `+Merging` (after a partition), `+Members`, and `+Clients` (whose requests are whose). `+Office` has
+/// (newcomers), `+Merging` (after a partition), `+Members`, and `+Clients` (what is asked, and of whom). `+Office` has
 /// the few moments at which several machines change together, `+Timers` the table of when it wants to be woken.
 ///
 /// Invariants: a reply to an announce belongs to an update that is durable and applied; one entry is under way at a
@@ -136,8 +136,8 @@ public struct TrackerNode: Sendable, Equatable {
         noticeSilence(now, &effects)
         switch event {
         case .started: start(now, &effects)
-        case .datagramsReceived(let batch): book(batch, now, &effects)
-        case .requestReceived(let request): book(request, now, &effects)
+        case .datagramsReceived(let batch): receive(batch, now, &effects)
+        case .requestReceived(let request): receive(request, now, &effects)
         case .persisted(let token): persisted(token, now, &effects)
         case .persistFailed(let token, let failure): persistFailed(token, failure, now, &effects)
         case .deadlineReached: break
@@ -183,7 +183,7 @@ public struct TrackerNode: Sendable, Equatable {
         settleLastRestored()
         restoredThrough = []
         snapshotter.start(now: now.monotonic, hasEntries: state.index > 0)
-        router.recentKeys.insert(state.settled, through: state.index, now: now.monotonic)
+        router.remember(state.settled, through: state.index, now: now.monotonic)
         if policy.hasBus {
             effects.observations.append(.fenced)
         } else {
