@@ -117,9 +117,9 @@ struct ClusterMessageTests {
                     ForwardedRequest(
                         number: 2, source: ipv6,
                         content: .announce(
-                            ForwardedAnnounce(
+                            Announce(
                                 infoHash: hash, peerID: peer, downloaded: 3, left: .max, event: .stopped,
-                                port: 0x1AE2, passkey: [97, 98]))),
+                                port: 0x1AE2), passkey: [97, 98])),
                     ForwardedRequest(number: 3, source: ipv4, content: .scrape([hash, hash], passkey: [])),
                 ], floor: 0x0A, index: 0x0B),
             [20], eight(10), eight(11), [0, 3],

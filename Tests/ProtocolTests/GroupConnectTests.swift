@@ -14,7 +14,7 @@ struct GroupConnectTests {
     ) throws {
         var configuration = NodeConfiguration.test
         configuration.cluster = ClusterProfile.classic.configuration(members: [])
-        configuration.cluster?.entry = entry
+        configuration.cluster.entry = entry
         configuration.limits.waitingRequests = 8
         var harness = NodeHarness(configuration)
         for number in 0..<100 {

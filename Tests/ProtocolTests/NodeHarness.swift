@@ -113,6 +113,7 @@ struct NodeHarness: Sendable {
 
     mutating func step(_ event: Event) {
         node.step(event, now: now, into: &effects)
+        #expect(effects.messages.isEmpty || node.configuration.cluster.hasBus, "nobody is there to be told")
         pending += effects.persists
         for index in effects.replies.datagrams.indices {
             sent.append(Sent(datagram: effects.replies.datagrams[index], payload: effects.replies.payload(index)))

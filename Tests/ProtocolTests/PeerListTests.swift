@@ -25,12 +25,12 @@ struct PeerListTests {
     // MARK: How many
 
     static let wants: [(numWant: Int32, ipv4: Int, ipv6: Int)] = [
-        (-1, 50, 50), (0, 50, 50), (1, 1, 1), (49, 49, 49), (76, 76, 76), (77, 77, 76), (199, 199, 76),
+        (-1, 50, 50), (0, 0, 0), (1, 1, 1), (49, 49, 49), (76, 76, 76), (77, 77, 76), (199, 199, 76),
         (200, 200, 76), (201, 200, 76), (500, 200, 76), (.max, 200, 76), (.min, 50, 50), (-200, 50, 50),
     ]
 
     @Test(arguments: wants)
-    func `the number wanted is signed and capped, and the reply has just the size for it`(
+    func `the number wanted is signed and capped, 0 is none, and the reply has just the size for it`(
         _ want: (numWant: Int32, ipv4: Int, ipv6: Int)
     ) throws {
         for isIPv6 in [false, true] {

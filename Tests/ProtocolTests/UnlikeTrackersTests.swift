@@ -98,7 +98,7 @@ private struct Company {
     }
 
     @Test func `who is told another timing is named on both sides, once, and stays out`() {
-        let odd = configuration(3) { $0.cluster?.keepalive = .milliseconds(1500) }
+        let odd = configuration(3) { $0.cluster.keepalive = .milliseconds(1500) }
         var company = Company([configuration(1), configuration(2), odd])
         company.run(.seconds(20))
         // Blank members form a cluster when all are there that were told the same: this one is not.
@@ -120,11 +120,11 @@ private struct Company {
         let odd = configuration(3, mode: .survivor) { configuration in
             switch setting {
             case .mode: configuration.cluster = ClusterConfiguration(mode: .quorum, members: [1, 2, 3])
-            case .election: configuration.cluster?.election = .lowest
-            case .vote: configuration.cluster?.vote = .allDropped(after: .seconds(5))
-            case .keepalive: configuration.cluster?.keepalive = .milliseconds(900)
-            case .missed: configuration.cluster?.missed = 3
-            case .entry: configuration.cluster?.entry = .group
+            case .election: configuration.cluster.election = .lowest
+            case .vote: configuration.cluster.vote = .allDropped(after: .seconds(5))
+            case .keepalive: configuration.cluster.keepalive = .milliseconds(900)
+            case .missed: configuration.cluster.missed = 3
+            case .entry: configuration.cluster.entry = .group
             case .members, .interval, .minInterval, .intervalJitter, .targetRate, .peerLifetime: break
             }
         }
@@ -139,7 +139,7 @@ private struct Company {
     }
 
     @Test func `of two unlike masters the one of the higher epoch stays`() {
-        let odd = configuration(2, mode: .survivor) { $0.cluster?.missed = 4 }
+        let odd = configuration(2, mode: .survivor) { $0.cluster.missed = 4 }
         var company = Company([configuration(1, mode: .survivor), odd])
         company.run(.seconds(30))
         #expect(company.serving.count { $0 } == 1)

@@ -18,7 +18,7 @@ struct ClusterConfigurationTests {
         let node = try Self.load([:])
         #expect(node.id == 0)
         #expect(node.cluster == ClusterConfiguration(mode: .survivor))
-        #expect(try ConfigurationTests.load().node.cluster == nil)
+        #expect(try ConfigurationTests.load().node.cluster == .alone)
         #expect(try Self.load([.id: ["7"]]).id == 7)
     }
 
@@ -26,7 +26,7 @@ struct ClusterConfigurationTests {
     func members() throws {
         let node = try Self.load([.members: ["1,2,3"], .id: ["2"]])
         #expect(node.cluster == ClusterConfiguration(mode: .quorum, members: [1, 2, 3]))
-        #expect(try Self.load([.members: ["1,2,3"], .id: ["4"], .spare: ["true"]]).cluster?.members == [1, 2, 3])
+        #expect(try Self.load([.members: ["1,2,3"], .id: ["4"], .spare: ["true"]]).cluster.members == [1, 2, 3])
     }
 
     @Test("each profile is what it says, and single settings go before it")
@@ -47,15 +47,15 @@ struct ClusterConfigurationTests {
                     keepalive: .milliseconds(250), missed: 4))
         // The patience is that of the profile's own vote.
         #expect(
-            try Self.load([.profile: ["rotating"], .votePatience: ["1s"]]).cluster?.vote
+            try Self.load([.profile: ["rotating"], .votePatience: ["1s"]]).cluster.vote
                 == .allDropped(after: .seconds(1)))
     }
 
     @Test("a group is the entry, where there is one")
     func group() throws {
-        #expect(try Self.load([.group: ["239.192.7.7:6969"]]).cluster?.entry == .group)
-        #expect(try Self.load([.group: ["239.192.7.7:6969", "[ff15::7]:6969"]]).cluster?.entry == .group)
-        #expect(try Self.load([.entry: ["any"]]).cluster?.entry == .any)
+        #expect(try Self.load([.group: ["239.192.7.7:6969"]]).cluster.entry == .group)
+        #expect(try Self.load([.group: ["239.192.7.7:6969", "[ff15::7]:6969"]]).cluster.entry == .group)
+        #expect(try Self.load([.entry: ["any"]]).cluster.entry == .any)
     }
 
     /// Flags beside the bus, and what is said of them.

@@ -103,7 +103,7 @@ struct ConfigurationTests {
         (.id, "7", "7", { $0.node.id == 7 }),
         (
             .bus, "\"stomp://u:p@b:1\"", "stomp://u:p@b:1",
-            { $0.cluster.bus?.description == "stomp://b:1" && $0.node.id == 0 && $0.node.cluster != nil }
+            { $0.cluster.bus?.description == "stomp://b:1" && $0.node.id == 0 && $0.node.cluster.hasBus }
         ),
         (.clusterKeyFile, "\"/k\"", "/k", { $0.cluster.keyFile == "/k" }),
         (.clusterName, "\"c-1\"", "c-1", { $0.cluster.name == "c-1" }),
@@ -111,21 +111,21 @@ struct ConfigurationTests {
             .profile, "\"rotating\"", "rotating",
             { $0.node.cluster == ClusterProfile.rotating.configuration(members: []) }
         ),
-        (.members, "[3, 1]", "3,1", { $0.node.cluster?.members == [1, 3] && $0.node.cluster?.mode == .quorum }),
+        (.members, "[3, 1]", "3,1", { $0.node.cluster.members == [1, 3] && $0.node.cluster.mode == .quorum }),
         (.spare, "true", "true", { $0.cluster.isSpare }),
-        (.mode, "\"quorum\"", "quorum", { $0.node.cluster?.mode == .quorum }),
-        (.election, "\"next\"", "next", { $0.node.cluster?.election == .next }),
-        (.vote, "\"all\"", "all", { $0.node.cluster?.vote == .allDropped(after: .seconds(5)) }),
+        (.mode, "\"quorum\"", "quorum", { $0.node.cluster.mode == .quorum }),
+        (.election, "\"next\"", "next", { $0.node.cluster.election == .next }),
+        (.vote, "\"all\"", "all", { $0.node.cluster.vote == .allDropped(after: .seconds(5)) }),
         (
             .votePatience, "\"700ms\"", "700ms",
-            { $0.node.cluster?.vote == .allAskedAgain(every: .milliseconds(700)) }
+            { $0.node.cluster.vote == .allAskedAgain(every: .milliseconds(700)) }
         ),
-        (.keepalive, "2", "2", { $0.node.cluster?.keepalive == .seconds(2) }),
-        (.missed, "3", "3", { $0.node.cluster?.missed == 3 }),
-        (.entry, "\"group\"", "group", { $0.node.cluster?.entry == .group }),
+        (.keepalive, "2", "2", { $0.node.cluster.keepalive == .seconds(2) }),
+        (.missed, "3", "3", { $0.node.cluster.missed == 3 }),
+        (.entry, "\"group\"", "group", { $0.node.cluster.entry == .group }),
         (
             .group, "[\"239.1.2.3:80\", \"[ff15::1]:80\"]", "239.1.2.3:80,[ff15::1]:80",
-            { $0.cluster.groups.count == 2 && $0.node.cluster?.entry == .group }
+            { $0.cluster.groups.count == 2 && $0.node.cluster.entry == .group }
         ),
         (.interface, "\"eth0\"", "eth0", { $0.cluster.interface == "eth0" }),
         (.onMaster, "\"up\"", "up", { $0.cluster.hooks.onMaster == "up" }),

@@ -48,7 +48,7 @@ struct ExampleFileTests {
         for (number, host) in zip([1, 2, 3] as [UInt32], hosts) {
             #expect(host.node.id == number)
             #expect(host.cluster.members == [1, 2, 3])
-            #expect(host.node.cluster?.mode == .quorum)
+            #expect(host.node.cluster.mode == .quorum)
             #expect(host.cluster.hooks.advertised == "udp://tracker\(number).example:6969/announce")
             #expect(host.cluster.keyFile?.hasSuffix("/cluster.key") == true)
             #expect(host.console?.isLoopback == true)

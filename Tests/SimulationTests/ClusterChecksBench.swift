@@ -26,7 +26,7 @@ struct ClusterBench {
             configuration.id = id
             configuration.shardCount = 1
             configuration.cluster = profile.configuration(members: ids)
-            configuration.cluster?.entry = entry
+            configuration.cluster.entry = entry
             return configuration
         }
         checks = ClusterChecks(

@@ -11,7 +11,7 @@ extension ConfigurationLoader {
         if configuration.cluster.bus != nil, places[.id] == nil, configuration.cluster.members.isEmpty {
             configuration.node.id = 0
         }
-        configuration.node.cluster = configuration.cluster.policy
+        configuration.node.cluster = configuration.cluster.policy ?? .alone
         guard areSound(.bus) else { return }
         if configuration.cluster.bus == nil {
             checkAlone()
@@ -132,7 +132,7 @@ extension ConfigurationLoader {
 
     private mutating func checkVote() {
         guard areSound(.vote, .votePatience, .profile), configuration.cluster.votePatience != nil,
-            configuration.node.cluster?.vote == .majority
+            configuration.node.cluster.vote == .majority
         else { return }
         report(
             later(.votePatience, .vote),

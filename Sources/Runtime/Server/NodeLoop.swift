@@ -68,8 +68,8 @@ final class NodeLoop {
         self.poller = poller
         self.mailbox = mailbox
         self.outlets = outlets
-        answersFirst = node.configuration.cluster?.entry == .group
-        period = node.configuration.cluster?.keepalive ?? .seconds(1)
+        answersFirst = node.configuration.cluster.entry == .group
+        period = node.configuration.cluster.keepalive
         incarnation = node.inspection.life.incarnation
         sockets.register(with: poller)
     }

@@ -66,7 +66,7 @@ final class NodeService: Service, Sendable {
         board: FigureBoard, logger: Logger
     ) throws {
         precondition(
-            (node.configuration.cluster == nil) == (cluster.bus == nil),
+            node.configuration.cluster.hasBus == (cluster.bus != nil),
             "a tracker of a cluster has a bus, and no other has")
         let poller = try Poller()
         let waker = poller.waker

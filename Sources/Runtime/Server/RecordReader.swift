@@ -23,7 +23,7 @@ struct RecordReader {
             return try openAsItIs()
         } catch let error as StoreError where error.isUnreadable || error.isPartial {
             if configuration.acceptsLoss { return try openWithWhatIsLeft(error) }
-            guard configuration.node.cluster != nil, error.isUnreadable else { throw error }
+            guard configuration.node.cluster.hasBus, error.isUnreadable else { throw error }
             let place = try Store.setAside(
                 directory: configuration.dataDirectory, durability: configuration.durability)
             logger.error(
@@ -115,7 +115,7 @@ struct RecordReader {
             do {
                 switch record {
                 case .promise(let promise):
-                    guard promise.isWhole || configuration.node.cluster != nil || isLenient else {
+                    guard promise.isWhole || configuration.node.cluster.hasBus || isLenient else {
                         throw StoreError.notWhole(path: store.path)
                     }
                     restoring(promise) { _ in }

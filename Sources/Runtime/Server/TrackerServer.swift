@@ -95,8 +95,8 @@ public struct TrackerServer: Service {
                     failureTerminationBehavior: .gracefullyShutdownGroup)
             },
             gracefulShutdownSignals: [.sigterm, .sigint], logger: logger.atMost(.warning))
-        // The node of a cluster hands over what it has, which takes it two detection times at most.
-        let leave = configuration.node.cluster.map { $0.detectionTime * 2 } ?? .zero
+        // The node answers those who wait, or hands them over, which takes it two detection times at most.
+        let leave = configuration.node.cluster.detectionTime * 2
         group.maximumGracefulShutdownDuration = .seconds(10 + leave.wholeSeconds)
         try await ServiceGroup(configuration: group).run()
         logger.notice("stopped")

@@ -135,7 +135,7 @@ extension Checks {
         let count = (bytes.count - 20) / width
         guard announced.event != .stopped else { return count == 0 ? nil : "peers for one who leaves" }
         let limit = min(
-            wanted > 0 ? wanted : configuration.numWant, configuration.maxNumWant, announced.isIPv4 ? .max : 76)
+            wanted >= 0 ? wanted : configuration.numWant, configuration.maxNumWant, announced.isIPv4 ? .max : 76)
         return faultOfPeers(announced, swarm, count: count, limit: limit) { number in
             announced.isIPv4
                 ? CompactIPv4(span, at: 20 + number * 6).socketAddress

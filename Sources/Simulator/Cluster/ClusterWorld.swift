@@ -201,7 +201,7 @@ struct ClusterWorld: Sendable {
         let configurations = options.configurations(profile)
         trace = ClusterTrace(
             names: TrackerNames(configurations.map { $0.id }), clientCount: clients.count, isRecording: isRecording)
-        members = configurations[0].cluster?.members ?? []
+        members = configurations[0].cluster.members
         checks = ClusterChecks(profile: profile, configurations: configurations, clientAddresses: addresses)
         elections = ElectionWatch(configurations[0].cluster)
         budget = ElectionBudget(

@@ -14,14 +14,14 @@ extension TrackerNode {
     ) {
         if owner == Tickets.group {
             rememberSettled(ticket.number, now)
-            guard let number = router.book.find(key: ticket.number),
-                let request = router.book.remove(number)
+            guard let number = router.find(key: ticket.number),
+                let request = router.remove(number)
             else { return }
             // All hear; the master answers. The entry is its own, or one that it found undecided.
             if phase == .master || request.waiting.clientRequest != nil || has(.twoRepliers) {
                 answer(request.waiting, update, outcome, &effects)
             }
-        } else if owner == life, let request = router.book.remove(ticket.number) {
+        } else if owner == life, let request = router.remove(ticket.number) {
             answer(request.waiting, update, outcome, &effects)
         }
     }
@@ -33,8 +33,8 @@ extension TrackerNode {
         let isGroups = owner == Tickets.group
         if isGroups { rememberSettled(ticket.number, now) }
         guard isGroups || owner == life,
-            let number = isGroups ? router.book.find(key: ticket.number) : ticket.number,
-            let request = router.book.remove(number)
+            let number = isGroups ? router.find(key: ticket.number) : ticket.number,
+            let request = router.remove(number)
         else { return }
         if isGroups, phase != .master, request.waiting.clientRequest == nil { return }
         refuse(request.waiting, .notStored, now, &effects)
@@ -53,7 +53,7 @@ extension TrackerNode {
         _ answer: AnsweredRequest, to owner: Life, _ now: ClockReading, _ effects: inout Effects
     ) {
         if owner == Tickets.group {
-            guard let number = router.book.find(key: answer.number) else { return }
+            guard let number = router.find(key: answer.number) else { return }
             noteSettled(answer.number, now)
             settle(AnsweredRequest(number: number, content: answer.content), now, &effects)
         } else if owner == life {
@@ -78,7 +78,7 @@ extension TrackerNode {
             // The master has answered these: nobody else is to.
             for answer in answers {
                 rememberSettled(answer.number, now)
-                if let number = router.book.find(key: answer.number) { router.book.remove(number) }
+                if let number = router.find(key: answer.number) { router.remove(number) }
             }
             return
         }
@@ -112,18 +112,54 @@ extension TrackerNode {
     }
 
     mutating func settle(_ answer: AnsweredRequest, _ now: ClockReading, _ effects: inout Effects) {
-        guard let request = router.book.remove(answer.number) else { return }
+        guard let request = router.remove(answer.number) else { return }
         switch answer.content {
         case .refusal(let number):
             guard let refusal = Refusal(rawValue: number) else { return }
-            if request.waiting.clientRequest == nil, !errorLimiter.allows(request.waiting.remote, at: now.monotonic) {
-                counters.errorsWithheld += 1
-                return
-            }
-            refuse(request.waiting, refusal, now, &effects)
+            turnDown(request.waiting, refusal, now, &effects)
         case .counts(let counts):
             counters.scrapes += 1
             scraped(counts, request.waiting, &effects)
+        }
+    }
+
+    /// Tells a client why it gets nothing, unless its address has been told so much already.
+    mutating func turnDown(
+        _ request: WaitingRequest, _ refusal: Refusal, _ now: ClockReading, _ effects: inout Effects
+    ) {
+        if request.clientRequest == nil, !errorLimiter.allows(request.remote, at: now.monotonic) {
+            counters.errorsWithheld += 1
+            return
+        }
+        refuse(request, refusal, now, &effects)
+    }
+
+    /// The same for a request that was in no book yet.
+    mutating func turnDown(
+        _ request: WaitingRequest, _ refusal: Refusal, key: UInt64, _ now: ClockReading, _ effects: inout Effects
+    ) {
+        noteSettled(key, now)
+        turnDown(request, refusal, now, &effects)
+    }
+
+    /// Answers a scrape from its datagram.
+    mutating func scraped(
+        _ bytes: RawSpan, _ hashCount: Int, _ waiting: WaitingRequest, _ effects: inout Effects
+    ) {
+        counters.scrapes += 1
+        let table = state.table
+        effects.replies.append(
+            to: waiting.remote, from: waiting.local, socket: waiting.socket, limit: 8 + 12 * hashCount
+        ) { room in
+            var offset = ReplyWriter.scrapeHeader(waiting.transactionID, into: room)
+            for number in 0..<hashCount {
+                let counts = table.counts(of: InfoHash(Bytes20(bytes, at: 16 + 20 * number)))
+                ReplyWriter.scrapeCounts(
+                    seeders: counts.seeders, completed: counts.completed, leechers: counts.leechers, at: offset,
+                    into: room)
+                offset += 12
+            }
+            return offset
         }
     }
 

@@ -10,31 +10,29 @@ extension TrackerNode {
     var life: Life { Life(id: admission.id, incarnation: promise.incarnation) }
 
     @inline(__always)
-    var policy: ClusterConfiguration {
-        guard let policy = configuration.cluster else { preconditionFailure("a node without a bus has no policy") }
-        return policy
-    }
+    var policy: ClusterConfiguration { configuration.cluster }
 
     /// A pause between two tries of the same.
     var retryPause: Duration { policy.keepalive / 4 }
 
     // MARK: - The bus
 
-    mutating func startInCluster(_ now: ClockReading, _ effects: inout Effects) {
-        snapshotter.start(now: now.monotonic, hasEntries: state.index > 0)
-        router.recentKeys.insert(state.settled, through: state.index, now: now.monotonic)
-        effects.observations.append(.fenced)
-        recallStop(&effects)
-    }
-
     func send(_ body: ClusterMessage.Body, to life: Life, epoch: Epoch? = nil, _ effects: inout Effects) {
+        guard policy.hasBus else { return }
         effects.messages.append(
             ClusterMessage(sender: self.life, destination: .one(life), epoch: epoch ?? promise.epoch, body: body))
     }
 
     func broadcast(_ body: ClusterMessage.Body, epoch: Epoch? = nil, _ effects: inout Effects) {
+        guard policy.hasBus else { return }
         effects.messages.append(
             ClusterMessage(sender: self.life, destination: .all, epoch: epoch ?? promise.epoch, body: body))
+    }
+
+    /// Tells the operator what has come to pass among trackers; of one that is alone there is no more to tell than
+    /// that it serves, or cannot.
+    func tellOfCluster(_ observation: Observation, _ effects: inout Effects) {
+        if policy.hasBus { effects.observations.append(observation) }
     }
 
     @inline(__always)
@@ -61,7 +59,7 @@ extension TrackerNode {
     // MARK: - Hearing
 
     mutating func hear(_ message: ClusterMessage, _ now: ClockReading, _ effects: inout Effects) {
-        guard isClustered, office.isBusUp, phase == .following || phase == .candidate || phase == .master else {
+        guard policy.hasBus, office.isBusUp, office.takesPart else {
             return
         }
         if case .one(let addressee) = message.destination, addressee != life { return }
@@ -102,8 +100,8 @@ extension TrackerNode {
         if has(.lowerMasterStays), phase == .master, message.epoch > candidate.epoch { return }
         if message.destination != .all {
             // It hears this node.
-            office.isHeard(by: sender, now: now.monotonic)
-            detector.isAnswered(by: sender)
+            office.noteHeard(by: sender, now: now.monotonic)
+            detector.noteAnswer(of: sender)
         }
         dispatch(message, place, now, &effects)
     }
@@ -183,9 +181,9 @@ extension TrackerNode {
 
     /// What is due, and what the step has made possible.
     mutating func attendToCluster(_ now: ClockReading, _ effects: inout Effects) {
-        guard phase == .following || phase == .candidate || phase == .master, office.isBusUp else {
+        guard office.takesPart, office.isBusUp else {
             // Who has left writes nothing behind its last word.
-            if phase == .restoring || phase == .following || phase == .candidate || phase == .master {
+            if phase == .restoring || office.takesPart {
                 writeLog(now, &effects)
             }
             leaveWhenDone(now, &effects)
@@ -194,7 +192,7 @@ extension TrackerNode {
         let gone = neighbours.markSilent(now: now.monotonic, detectionTime: policy.detectionTime)
         for id in gone { effects.observations.append(.trackerDown(id)) }
         attendToMaster(now, &effects)
-        if timers.takeRetry(now: now.monotonic, pause: retryPause) { tick(now, &effects) }
+        if retries, timers.takeRetry(now: now.monotonic, pause: retryPause) { tick(now, &effects) }
         if phase == .following { pumpRequests(now, &effects) }
         switch phase {
         case .master: lead(now, &effects)
@@ -223,7 +221,7 @@ extension TrackerNode {
             askToJoin(now, &effects)
             continueTransfer(now, &effects)
             if let following = office.following, following.isInstalled {
-                router.book.unhand(sentBefore: now.monotonic + .zero - policy.keepalive, epoch: following.epoch)
+                router.unhand(sentBefore: now.monotonic + .zero - policy.keepalive, epoch: following.epoch)
             }
         case .master: continueMerge(now, &effects)
         case .candidate, .restoring, .draining, .failed, .stopped: break
@@ -233,7 +231,7 @@ extension TrackerNode {
     /// Forgets requests whose clients have asked again by now.
     mutating func dropStaleRequests(_ now: ClockReading, _ effects: inout Effects) {
         let leading = phase == .master ? candidate.epoch : nil
-        for request in router.book.removeStale(now: now.monotonic, leading: leading) {
+        for request in router.removeStale(now: now.monotonic, leading: leading) {
             // Whoever is no master of a group cannot tell what its master has answered.
             if !isGroup || phase == .master { counters.timedOut += 1 }
             if let id = request.waiting.clientRequest {
@@ -244,13 +242,12 @@ extension TrackerNode {
 
     /// Tells the others how this tracker fares.
     mutating func sayReport(_ report: TrackerReport, _ effects: inout Effects) {
-        guard isClustered, office.isBusUp, admission.id != 0 else { return }
-        guard phase == .following || phase == .candidate || phase == .master else { return }
+        guard office.isBusUp, office.takesPart, admission.id != 0 else { return }
         broadcast(.report(report), &effects)
     }
 
     private mutating func sayKeepalive(_ now: ClockReading, _ effects: inout Effects) {
-        guard timers.takeKeepalive(now: now.monotonic, interval: policy.keepalive) else { return }
+        guard policy.hasBus, timers.takeKeepalive(now: now.monotonic, interval: policy.keepalive) else { return }
         if admission.id != 0 { broadcast(keepalive, &effects) }
     }
 

@@ -147,7 +147,7 @@ extension TrackerNode {
         let mayStand = candidate.mayStandAgain(now: now.monotonic, pause: policy.detectionTime)
         guard mayVote, mayStand || has(.candidateOutbid) else { return }
         candidate.standsAgain(now: now.monotonic)
-        standInCluster(now, &effects)
+        stand(now, &effects)
     }
 
     /// Whether the tracker that an epoch belongs to is there, and stands or leads.

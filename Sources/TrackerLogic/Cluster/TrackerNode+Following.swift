@@ -107,7 +107,9 @@ extension TrackerNode {
     }
 
     mutating func entryNotWritten(_ now: ClockReading, _ effects: inout Effects) {
-        guard let entry = log.writeFailed(retryAt: now.monotonic + .seconds(1)) else { return }
+        // Whoever is alone gives up what could not be stored, and tries with the next.
+        let pause = policy.hasBus ? Duration.seconds(1) : .zero
+        guard let entry = log.writeFailed(retryAt: now.monotonic + pause) else { return }
         let ballot = entry.header.ballot
         if phase == .master {
             if ballot.epoch == candidate.epoch { ownWriteFailed(entry, now, &effects) }
@@ -268,7 +270,7 @@ extension TrackerNode {
         state.begin(planted(applied: entry.header, now), chain: entry.chain)
         counters.entries += 1
         counters.updates += UInt64(entry.header.updateCount)
-        let tickets = (try? Tickets(entry.bytes, entry.header)) ?? Tickets()
+        let tickets = gathering.tickets(of: entry)
         if isGroup { state.note(tickets) }
         var cursor = UpdateCursor(entry.header)
         var ordinal: UInt32 = 0

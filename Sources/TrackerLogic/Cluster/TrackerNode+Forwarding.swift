@@ -23,24 +23,25 @@ extension TrackerNode {
     mutating func pumpRequests(_ now: ClockReading, _ effects: inout Effects) {
         guard isInService else { return }
         if phase == .master, router.hasOverflow { takeUpOverflow(now, &effects) }
-        guard !router.book.isEmpty else { return }
+        guard !router.isEmpty else { return }
         if phase == .master { takeUpBooked(now, &effects) } else { sendOnBooked(now, &effects) }
     }
 
     mutating func takeUpBooked(_ now: ClockReading, _ effects: inout Effects) {
-        while let number = router.book.nextUnhanded(candidate.epoch), let request = router.book[number] {
+        while let number = router.nextUnhanded(candidate.epoch), let request = router[number] {
             guard gathering.updateCount < configuration.limits.updatesPerEntry else { return }
             if isGroup, request.isGroupsRead, now.monotonic - request.heardAt > policy.detectionTime * 2 {
                 // The last master will have answered it long ago.
-                router.book.remove(number)
+                router.remove(number)
                 continue
             }
-            router.book.hand(number, candidate.epoch, now: now.monotonic)
+            router.hand(number, candidate.epoch, now: now.monotonic)
             let life = isGroup ? Tickets.group : self.life
             let name = isGroup ? request.key : number
             take(
-                ForwardedRequest(number: name, source: request.waiting.remote, content: request.content), of: life,
-                booked: number, now, &effects)
+                ForwardedRequest(
+                    number: name, source: request.waiting.remote, content: router.content(of: request)),
+                of: life, booked: number, now, &effects)
         }
     }
 
@@ -49,15 +50,15 @@ extension TrackerNode {
             return
         }
         var requests: [ForwardedRequest] = []
-        while let number = router.book.nextUnhanded(following.epoch), let request = router.book[number] {
+        while let number = router.nextUnhanded(following.epoch), let request = router[number] {
             if isGroup, now.monotonic - request.heardAt < policy.keepalive, request.waiting.clientRequest == nil {
                 // The master will have heard it too; only what it seems to have missed is sent on.
                 break
             }
-            router.book.hand(number, following.epoch, now: now.monotonic)
+            router.hand(number, following.epoch, now: now.monotonic)
             if isGroup, request.isGroupsRead, !has(.twoConnectors) { continue }
             if !isGroup || has(.twoConnectors), request.kind == .connect {
-                router.book.remove(number)
+                router.remove(number)
                 connect(request.waiting.transactionID, request.waiting, now, &effects)
                 continue
             }
@@ -68,13 +69,14 @@ extension TrackerNode {
                 }
             #endif
             requests.append(
-                ForwardedRequest(number: number, source: request.waiting.remote, content: request.content))
+                ForwardedRequest(
+                    number: number, source: request.waiting.remote, content: router.content(of: request)))
             if requests.count == forwardCount { break }
         }
         guard !requests.isEmpty else { return }
         router.handedOn(now: now.monotonic, pause: policy.handOnPause)
         let index = isGroup ? state.index : 0
-        send(.forward(requests, floor: router.book.floor, index: index), to: following.life, &effects)
+        send(.forward(requests, floor: router.floor, index: index), to: following.life, &effects)
     }
 
     /// When what waits to be handed on is due.
@@ -82,8 +84,8 @@ extension TrackerNode {
     /// In a group it is at the next quarter of a keepalive.
     @inline(__always)
     var handOnDeadline: Instant? {
-        guard !isGroup, !router.book.isEmpty, let following = office.following,
-            router.book.hasUnhanded(following.epoch), isInService
+        guard !isGroup, !router.isEmpty, let following = office.following,
+            router.hasUnhanded(following.epoch), isInService
         else { return nil }
         return router.handsOnAt(pause: policy.handOnPause)
     }
@@ -141,23 +143,21 @@ extension TrackerNode {
     ) {
         // Else it may have been settled here, and be forgotten. Its sender hands on again, and will know more then.
         let isPlanted = has(.settledForgotten) || has(.settledByTimeOnly)
-        guard index >= router.recentKeys.completeSince || isPlanted else { return }
-        let key = requestKey(request.source, bytes)
+        guard index >= router.remembersSince || isPlanted else { return }
+        let key = requestKey(request.source, bytes.span.bytes)
         let memory = isQuorumMode ? RecentKeys.memory : RecentKeys.memoryOfOthers
         let isSettled =
-            router.recentKeys.isRecent(key, within: memory, now: now.monotonic)
-            || router.recentKeys.isSettled(key, behind: index) && !has(.settledByTimeOnly)
+            router.isRecent(key, within: memory, now: now.monotonic)
+            || router.isSettled(key, behind: index) && !has(.settledByTimeOnly)
         if isSettled, !has(.settledForgotten) {
             // The sender has missed that.
             let note = AnsweredRequest(number: key, content: .counts([]))
             return router.send(note, to: sender)
         }
-        guard router.book.find(key: key) == nil, !router.book.isFull,
+        guard router.find(key: key) == nil, !router.isFull,
             let parsed = try? TrackerRequest(bytes.span.bytes)
         else { return }
-        var waiting = WaitingRequest(
-            remote: request.source, local: .unspecified, transactionID: TransactionID(0), socket: 0, numWant: 0,
-            ordinal: 0)
+        var waiting = WaitingRequest(remote: request.source)
         let kind: BookedRequest.Kind
         switch parsed {
         case .connect(let transactionID):
@@ -166,15 +166,12 @@ extension TrackerNode {
         case .announce(let announce):
             kind = .announce
             waiting.transactionID = announce.transactionID
-            waiting.numWant = numWant(announce.numWant, isIPv4: request.source.isIPv4)
+            waiting.numWant = numWant(announce.announce, overUDPTo: request.source)
         case .scrape(_, let transactionID, _):
             kind = .scrape
             waiting.transactionID = transactionID
         }
-        _ = router.book.add(
-            BookedRequest(
-                waiting: waiting, kind: kind, content: request.content, key: key, heardAt: now.monotonic,
-                handedAt: now.monotonic))
+        router.add(BookedRequest(waiting, kind, key: key, now), bytes.span.bytes)
     }
 
     // MARK: - Taking
@@ -188,11 +185,13 @@ extension TrackerNode {
             guard let parsed = try? TrackerRequest(bytes.span.bytes) else { return }
             switch parsed {
             case .connect(let transactionID):
-                guard let booked, let known = router.book.remove(booked) else { return }
+                guard let booked, let known = router.remove(booked) else { return }
                 noteSettled(known.key, now)
                 connect(transactionID, known.waiting, now, &effects)
             case .announce(let announce):
-                gather(announce, bytes, request, life, now, &effects)
+                gather(announce.announce, claimed: announce.ip, request, of: life, now, &effects) {
+                    Passkey.inURL(AnnounceOptions.urlData(bytes.span.bytes))
+                }
             case .scrape(_, _, let hashCount):
                 if let refusal = state.access.udpScrapeRefusal {
                     return refuse(number: request.number, of: life, refusal, now, &effects)
@@ -200,7 +199,7 @@ extension TrackerNode {
                 let infoHashes = (0..<hashCount).map { InfoHash(Bytes20(bytes.span.bytes, at: 16 + 20 * $0)) }
                 read(infoHashes, request.number, life, now, &effects)
             }
-        case .announce(let announce): gather(announce, request, life, now, &effects)
+        case .announce(let announce, let passkey): gather(announce, request, of: life, now, &effects) { passkey }
         case .scrape(let infoHashes, let passkey):
             if let refusal = state.access.refusal(passkey: passkey) {
                 return refuse(number: request.number, of: life, refusal, now, &effects)
@@ -209,59 +208,22 @@ extension TrackerNode {
         }
     }
 
+    /// Takes an announce into the entry that gathers, or refuses it.
+    ///
+    /// - Parameter claimed: BEP 15's `ip`.
     mutating func gather(
-        _ announce: AnnounceRequest, _ bytes: [UInt8], _ request: ForwardedRequest, _ life: Life,
-        _ now: ClockReading, _ effects: inout Effects
+        _ announce: Announce, claimed: UInt32 = 0, _ request: ForwardedRequest, of life: Life, _ now: ClockReading,
+        _ effects: inout Effects, passkey: () -> [UInt8]
     ) {
         counters.announces += 1
-        var peer = request.source
-        if announce.ip != 0, peer.isIPv4, isTrusted(peer) { peer = SocketAddress(ipv4: announce.ip, port: 0) }
-        peer.port = announce.port
-        peer.scope = 0
-        let refusal = refusal(of: announce.infoHash, port: announce.port, event: announce.event, peer: peer) {
-            Passkey.inURL(AnnounceOptions.urlData(bytes.span.bytes))
+        let peer = peerAddress(request.source, port: announce.port, claimed: claimed)
+        if let refusal = refusal(of: announce, by: peer, passkey: passkey) {
+            return refuse(number: request.number, of: life, refusal, now, &effects)
         }
-        if let refusal { return refuse(number: request.number, of: life, refusal, now, &effects) }
-        gather(
-            ForwardedAnnounce(
-                infoHash: announce.infoHash, peerID: announce.peerID, downloaded: announce.downloaded,
-                left: announce.left, event: announce.event, port: announce.port, passkey: []),
-            peer, request.number, life)
-    }
-
-    mutating func gather(
-        _ announce: ForwardedAnnounce, _ request: ForwardedRequest, _ life: Life, _ now: ClockReading,
-        _ effects: inout Effects
-    ) {
-        counters.announces += 1
-        var peer = request.source
-        peer.port = announce.port
-        peer.scope = 0
-        let refusal = refusal(of: announce.infoHash, port: announce.port, event: announce.event, peer: peer) {
-            announce.passkey
-        }
-        if let refusal { return refuse(number: request.number, of: life, refusal, now, &effects) }
-        gather(announce, peer, request.number, life)
-    }
-
-    mutating func gather(_ announce: ForwardedAnnounce, _ peer: SocketAddress, _ number: UInt64, _ life: Life) {
-        var hasRoom = true
-        if let endpoint = CompactIPv4(peer) {
-            hasRoom = gathering.append(
-                AnnounceUpdate(
-                    infoHash: announce.infoHash, peerID: announce.peerID, downloaded: announce.downloaded,
-                    left: announce.left, event: announce.event, endpoint: endpoint),
-                life: life, number: number)
-        } else if let endpoint = CompactIPv6(peer) {
-            hasRoom = gathering.append(
-                AnnounceUpdate(
-                    infoHash: announce.infoHash, peerID: announce.peerID, downloaded: announce.downloaded,
-                    left: announce.left, event: announce.event, endpoint: endpoint),
-                life: life, number: number)
-        }
+        let hasRoom = gathering.append(announce, of: peer, life: life, number: request.number)
         if !hasRoom, let place = neighbours.place(of: life.id) {
             // It comes again.
-            neighbours[place].seen.remove(number)
+            neighbours[place].seen.remove(request.number)
         }
     }
 }

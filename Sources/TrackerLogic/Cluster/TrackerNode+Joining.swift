@@ -207,7 +207,7 @@ extension TrackerNode {
     var emptyState: ReplicatedState {
         ReplicatedState(
             secret: promise.secret, shardCount: promise.shardCount,
-            keepsMergeData: configuration.cluster?.mode == .survivor)
+            keepsMergeData: configuration.keepsMergeData)
     }
 
     /// Writes the promise down as it is in memory.

@@ -23,7 +23,7 @@ extension TrackerNode {
     /// Whether this master decides all by itself: in survivor mode, where nobody else is left.
     ///
     /// Its entries say so. It answers as soon as one is on its disk, and after a restart has to know that it may have.
-    var decidesAlone: Bool { isClustered && !isQuorumMode && votingElectorate.voters == [admission.id] }
+    var decidesAlone: Bool { !policy.hasBus || !isQuorumMode && votingElectorate.voters == [admission.id] }
 
     /// What a master does in every step.
     mutating func lead(_ now: ClockReading, _ effects: inout Effects) {
@@ -34,7 +34,7 @@ extension TrackerNode {
         pumpRequests(now, &effects)
         if has(.membersBySight) { dropSilentMember() }
         attendToHandover(now, &effects)
-        proposeInCluster(now, &effects)
+        proposeNext(now, &effects)
         if proposer.takeCommit() { broadcast(.commit(at: state.position), epoch: candidate.epoch, &effects) }
         if proposer.asksAgain(now: now.monotonic, pause: retryPause) { sendAgain(now, &effects) }
         attendToReads(now, &effects)
@@ -47,7 +47,7 @@ extension TrackerNode {
         guard isQuorumMode, !has(.minorityStays) else { return true }
         let isFollowed = electorate.isQuorum { id in id == admission.id || neighbours.follows(id, candidate.epoch)
         }
-        if isFollowed { detector.isFollowed(now: now.monotonic) }
+        if isFollowed { detector.noteFollowed(now: now.monotonic) }
         return detector.wasFollowed(now: now.monotonic)
     }
 
@@ -57,7 +57,7 @@ extension TrackerNode {
 
     // MARK: - Proposing
 
-    private mutating func proposeInCluster(_ now: ClockReading, _ effects: inout Effects) {
+    private mutating func proposeNext(_ now: ClockReading, _ effects: inout Effects) {
         guard proposer.isIdle, case nil = log.pending, !handover.isUnderWay else { return }
         guard hasPhaseOne else {
             if proposer.asksAgain(now: now.monotonic, pause: retryPause) {
@@ -68,8 +68,7 @@ extension TrackerNode {
         if isForming, gathering.updateCount < configuration.limits.updatesPerEntry {
             gathering.append(.setMembers(policy.members))
         }
-        guard let sealed = sealWhatIsGathered(after: state.position, now, &effects) else { return }
-        propose(LoggedEntry(sealed: sealed.bytes, sealed.header), now, &effects)
+        if let sealed = sealWhatIsGathered(now, &effects) { propose(sealed, now, &effects) }
     }
 
     /// Proposes an entry that is there already: one that an earlier master left undecided, or this one's by a further
@@ -183,7 +182,7 @@ extension TrackerNode {
     }
 
     private mutating func countVotes(_ now: ClockReading, _ effects: inout Effects) {
-        guard !proposer.isIdle else { return }
+        guard proposer.hasVotes else { return }
         switch proposer.decision(has(.commitBeforeQuorum) ? Electorate(voters: [admission.id]) : votingElectorate) {
         case .open: break
         case .committed:
@@ -212,14 +211,14 @@ extension TrackerNode {
         case .again: return tryAgain(entry, now, &effects)
         case .void, .drop: break
         }
-        let tickets = (try? Tickets(entry.bytes, entry.header)) ?? Tickets()
+        let tickets = gathering.tickets(of: entry)
         proposer.refused()
         postponeCommand(now)
         merging.beginAnew()
         if has(.abortToldEarly) { tellRefused(entry, now, &effects) }
         if consequence == .drop {
             log.dropPending()
-            effects.observations.append(.aborted(index: entry.header.index, refused: tickets.count))
+            tellOfCluster(.aborted(index: entry.header.index, refused: tickets.count), &effects)
             for ticket in tickets.tickets {
                 refuse(number: ticket.number, of: tickets.life(of: ticket), .notStored, now, &effects)
             }
@@ -250,7 +249,7 @@ extension TrackerNode {
     /// Makes way for a tracker that the policy prefers, when that has been in step for some keepalives
     /// (rule 6).
     private mutating func attendToHandover(_ now: ClockReading, _ effects: inout Effects) {
-        if let heir = handover.isRefused(now: now.monotonic) {
+        if let heir = handover.takeRefusal(now: now.monotonic) {
             // It has not taken the role: this node keeps it, and does not offer it again for a while.
             if let place = neighbours.place(of: heir.id) {
                 neighbours[place].inStepSince = now.monotonic
@@ -306,7 +305,7 @@ extension TrackerNode {
         guard phase == .following, mayVote, let following = office.following, following.life == sender,
             following.epoch == epoch, following.isInstalled, log.pending == nil
         else { return }
-        standInCluster(now, &effects)
+        stand(now, &effects)
     }
 
     /// Notes whether a slave is in step with this master.

@@ -10,7 +10,7 @@ extension TrackerNode {
     // MARK: - The bus
 
     mutating func connectBus(_ now: ClockReading, _ effects: inout Effects) {
-        guard isClustered, !office.isBusUp else { return }
+        guard !office.isBusUp else { return }
         office.busConnected()
         detector.expectMaster(from: now.monotonic)
         timers.begin(now: now.monotonic)
@@ -19,7 +19,7 @@ extension TrackerNode {
     /// Without its bus a node is blind: it answers nobody until it is back and caught up, for else a dead broker would
     /// make every node a master.
     mutating func loseBus(_ now: ClockReading, _ effects: inout Effects) {
-        guard isClustered, office.isBusUp else { return }
+        guard policy.hasBus, office.isBusUp else { return }
         if phase == .master { stepDown(.busLost, now, &effects) }
         if phase == .candidate { abandonElection(now) }
         office.busLost()
@@ -32,11 +32,13 @@ extension TrackerNode {
 
     // MARK: - Standing
 
-    mutating func standInCluster(_ now: ClockReading, _ effects: inout Effects) {
+    mutating func stand(_ now: ClockReading, _ effects: inout Effects) {
         var round = candidate.nextRound(above: has(.epochFromMemory) ? 0 : promise.epoch.round)
         // Who has no memory may have stood in an earlier life, and who took a number by itself may share it, and there
-        // is nobody to ask in survivor mode: the dice see to it that no epoch is used twice.
-        if !isQuorumMode, admission.wasBlank || configuration.id == 0 { round += UInt64(pauses.below(1 << 20)) }
+        // is nobody to ask in survivor mode: the dice see to it that no epoch is used twice where others heard of it.
+        if policy.hasBus, !isQuorumMode, admission.wasBlank || configuration.id == 0 {
+            round += UInt64(pauses.below(1 << 20))
+        }
         guard round <= NumberBounds.round else {
             // What nobody could read, this node could not read back either.
             detector.stopSuspecting()
@@ -46,10 +48,11 @@ extension TrackerNode {
         detector.stopSuspecting()
         office.stand()
         acceptor.stand(for: epoch)
-        candidate.stand(epoch, givesUpAt: now.monotonic + policy.detectionTime)
+        // The disk may be slow, where nobody else could be elected meanwhile.
+        candidate.stand(epoch, givesUpAt: policy.hasBus ? now.monotonic + policy.detectionTime : nil)
         persist(.promise(promise), .promise(epoch), &effects)
         if has(.electionBeforeDurable) { broadcast(.election, &effects) }
-        effects.observations.append(.stands(epoch))
+        tellOfCluster(.stands(epoch), &effects)
     }
 
     mutating func abandonElection(_ now: ClockReading) {
@@ -67,9 +70,14 @@ extension TrackerNode {
             inherited: candidate.inherited(
                 behind: state.position, own: log.pending, keepsOwn: !isQuorumMode && !has(.voteForgotten)))
         let voters = candidate.answers
-        becomeMaster(now)
+        office.lead()
+        candidate.lead()
+        proposer.begin(sentAt: candidate.askedAt)
+        clock.start(from: state.time, now: now)
+        sweep.start(now: now.monotonic)
+        snapshotter.start(now: now.monotonic, hasEntries: state.index > 0)
         candidate.note(master: admission.id)
-        detector.isFollowed(now: now.monotonic)
+        detector.noteFollowed(now: now.monotonic)
         handover.cancel()
         reads.removeAll()
         office.serve(from: state.index + (inherited == nil ? 0 : 1))
@@ -91,7 +99,7 @@ extension TrackerNode {
     // MARK: - Leaving it
 
     mutating func stepDown(_ reason: StepDownReason, _ now: ClockReading, _ effects: inout Effects) {
-        effects.observations.append(.steppedDown(candidate.epoch, reason))
+        tellOfCluster(.steppedDown(candidate.epoch, reason), &effects)
         if has(.deposedAnswers) { answerReads(now, by: Electorate(voters: [admission.id]), &effects) }
         office.depose()
         candidate.giveUp()
@@ -116,10 +124,11 @@ extension TrackerNode {
     }
 
     /// The disk is broken: nobody hears of this node again.
-    mutating func failInCluster(_ now: ClockReading, _ effects: inout Effects) {
-        if candidate.isLeading { effects.observations.append(.steppedDown(candidate.epoch, .diskBroken)) }
+    mutating func vanish(_ now: ClockReading, _ effects: inout Effects) {
+        if candidate.isLeading { tellOfCluster(.steppedDown(candidate.epoch, .diskBroken), &effects) }
         candidate.giveUp()
-        for request in router.book.removeAll() { refuse(request.waiting, .storageFailed, now, &effects) }
+        gathering = Gathering()
+        for request in router.removeAll() { refuse(request.waiting, .storageFailed, now, &effects) }
         if office.isBusUp { broadcast(.leave, &effects) }
         office.unfollow()
         reads.removeAll()
@@ -208,14 +217,14 @@ extension TrackerNode {
         var isDone: Bool
         switch phase {
         case .master: isDone = !handover.isUnderWay && proposer.isIdle && gathering.isEmpty
-        default: isDone = router.book.isEmpty && !log.isWriting
+        default: isDone = router.isEmpty && !log.isWriting
         }
         if departure.stopsAll, neighbours.all.contains(where: { $0.isUp }) { isDone = false }
         // Not in the step that answers the last of them.
         guard isDone || due <= now.monotonic, effects.replies.isEmpty else { return }
         if phase == .master { stepDown(.stopping, now, &effects) }
         if phase == .candidate { abandonElection(now) }
-        for request in router.book.removeAll() {
+        for request in router.removeAll() {
             guard let id = request.waiting.clientRequest else { continue }
             effects.answers.append(Answer(id: id, content: .failure(.notServing)))
         }
@@ -225,6 +234,11 @@ extension TrackerNode {
         guard !configuration.keepsSwarms else { return stop(&effects) }
         office.drain()
         acceptor.promiseNotWritten()
-        persist(.promise(acceptor.farewell), .final, &effects)
+        if policy.hasBus {
+            persist(.promise(acceptor.farewell), .final, &effects)
+        } else {
+            // Whether others stay need not be asked: the swarms go at once.
+            persist(.replaceAll(chunks: [state.chunk(0)]), .final, &effects)
+        }
     }
 }

@@ -21,7 +21,7 @@ extension SettingsPrint {
             case .targetRate: return UInt64(configuration.targetRate)
             case .peerLifetime: return UInt64(configuration.peerLifetime)
             case .members, .mode, .election, .vote, .keepalive, .missed, .entry:
-                return configuration.cluster.map { $0.fingerprint(of: setting) } ?? 0
+                return configuration.cluster.fingerprint(of: setting)
             }
         }
     }

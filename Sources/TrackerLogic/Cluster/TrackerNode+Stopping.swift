@@ -8,7 +8,7 @@ extension TrackerNode {
 
     /// An orderly stop: a master hands its role over, a slave waits for what it has sent on.
     mutating func leave(_ now: ClockReading, _ effects: inout Effects) {
-        departure.leave(by: now.monotonic + policy.detectionTime * 2)
+        departure.leave(by: now.monotonic + policy.detectionTime * 2, isLast: !policy.hasBus)
         guard phase == .master, !departure.stopsAll else { return }
         let order = policy.election.order(
             neighbours.all.filter(mayTakeOver).map { $0.life.id }, after: admission.id)

@@ -90,7 +90,7 @@ extension TrackerNode {
         }
         if detector.ignores(sender, now: now.monotonic) { return }
         if has(.preferredStandsAtOnce), mayVote, policy.election.prefers(admission.id, to: sender.id) {
-            return standInCluster(now, &effects)
+            return stand(now, &effects)
         }
         if let known = office.following, known.isInstalled, !isQuorumMode, known.life != sender,
             !detector.isSilent(now: now.monotonic)
@@ -99,7 +99,7 @@ extension TrackerNode {
             return
         }
         let since = office.following.map { $0.isInstalled ? now.monotonic : $0.since } ?? now.monotonic
-        if has(.requestsDropped) { _ = router.book.removeAll() }
+        if has(.requestsDropped) { _ = router.removeAll() }
         office.follow(sender, epoch, since: since)
         detector.expectMaster(from: now.monotonic)
         candidate.note(master: sender.id)
@@ -154,7 +154,7 @@ extension TrackerNode {
         if detector.suspect(now: now.monotonic) {
             if transfer.isFetching { office.welcomeIsVoid() }
             transfer.cancel()
-            effects.observations.append(.suspects(promise.epoch))
+            tellOfCluster(.suspects(promise.epoch), &effects)
         }
         guard mayAnswer else {
             detector.loseTurn()
@@ -201,7 +201,7 @@ extension TrackerNode {
             pause = policy.keepalive / 2 * rank
             if rank > 0 { pause = pause + pauses.between(.zero, policy.keepalive / 4) }
         }
-        if detector.takeTurn(now: now.monotonic, after: pause) { standInCluster(now, &effects) }
+        if detector.takeTurn(now: now.monotonic, after: pause) { stand(now, &effects) }
     }
 
     /// How many of those that are left are to stand before this node.

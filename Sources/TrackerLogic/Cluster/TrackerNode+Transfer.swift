@@ -58,7 +58,7 @@ extension TrackerNode {
 
     /// What this node has heard may be decided in entries that it will never see.
     private mutating func forgetRequests(_ effects: inout Effects) {
-        for request in router.book.removeAll() {
+        for request in router.removeAll() {
             guard let id = request.waiting.clientRequest else { continue }
             effects.answers.append(Answer(id: id, content: .failure(.notServing)))
         }
@@ -104,7 +104,7 @@ extension TrackerNode {
         }
         let oldCount = state.chunkCount
         state = fresh
-        router.recentKeys.insert(state.settled, through: state.index, now: now.monotonic)
+        router.remember(state.settled, through: state.index, now: now.monotonic)
         deriveKeys()
         if oldCount != state.chunkCount { sweep = ExpirySweep(shardCount: promise.shardCount) }
         log.reset(to: Position(index: fetched.completeThrough, chain: 0))

@@ -56,6 +56,11 @@ public struct ClusterConfiguration: Sendable, Hashable {
     ///
     /// A broker carries some ten thousand messages a second, and clients ask more often than that.
     public var handOnPause: Duration
+    /// Whether there is a bus to other trackers.
+    ///
+    /// A tracker without one is all that there is of its cluster, and does all that a master does. It is spared what is
+    /// done for others: it waits for nobody, tells nobody, and keeps nothing for them; what is on its disk is decided.
+    public private(set) var hasBus = true
 
     /// Takes the fields as they are, and sorts the members.
     public init(
@@ -71,6 +76,13 @@ public struct ClusterConfiguration: Sendable, Hashable {
         self.missed = missed
         self.entry = entry
         self.handOnPause = handOnPause
+    }
+
+    /// A tracker without a bus.
+    public static var alone: ClusterConfiguration {
+        var configuration = ClusterConfiguration(mode: .survivor)
+        configuration.hasBus = false
+        return configuration
     }
 
     /// After so long a silence a tracker is taken for down.

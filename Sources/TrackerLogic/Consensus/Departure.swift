@@ -33,6 +33,8 @@ package struct Departure: Sendable, Hashable {
 
     /// When an orderly stop is to be over; nil where there is none.
     package private(set) var leavesAt: Instant?
+    /// Whether it leaves, and nobody stays: it takes no more requests, so that it comes to an end.
+    package private(set) var isLast = false
     /// Whether all the others are to stop as well.
     package private(set) var stopsAll = false
     package private(set) var lastStop = LastStop.forgotten
@@ -46,7 +48,11 @@ package struct Departure: Sendable, Hashable {
     @inline(__always)
     package var isLeaving: Bool { if case nil = leavesAt { false } else { true } }
 
-    package mutating func leave(by time: Instant) { leavesAt = time }
+    /// - Parameter isLast: whether there is nobody to whom its clients could go.
+    package mutating func leave(by time: Instant, isLast: Bool = false) {
+        leavesAt = time
+        self.isLast = isLast
+    }
 
     /// The whole cluster is to stop.
     ///

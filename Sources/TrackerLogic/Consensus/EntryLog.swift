@@ -27,9 +27,13 @@ package struct LoggedEntry: Sendable, Hashable {
     }
 
     package init(sealed bytes: [UInt8], _ header: EntryHeader) {
+        self.init(sealed: bytes, header, chain: EntryHeader.chain(bytes))
+    }
+
+    init(sealed bytes: [UInt8], _ header: EntryHeader, chain: UInt64) {
         self.header = header
         self.bytes = bytes
-        chain = EntryHeader.chain(bytes)
+        self.chain = chain
     }
 
     /// Whether this one and another at its place may both have been decided, in survivor mode: they are neither the

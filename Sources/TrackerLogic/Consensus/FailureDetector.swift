@@ -105,7 +105,7 @@ package struct FailureDetector: Sendable, Hashable {
     }
 
     /// Whoever is spoken to by name is heard.
-    package mutating func isAnswered(by life: Life) { if ignored?.life == life { ignored = nil } }
+    package mutating func noteAnswer(of life: Life) { if ignored?.life == life { ignored = nil } }
 
     package func ignores(_ life: Life, now: Instant) -> Bool { ignoredLife(now: now) == life }
 
@@ -115,7 +115,7 @@ package struct FailureDetector: Sendable, Hashable {
     // MARK: - A master's quorum
 
     /// A quorum follows this master.
-    package mutating func isFollowed(now: Instant) { followedAt = now }
+    package mutating func noteFollowed(now: Instant) { followedAt = now }
 
     /// Whether a quorum has followed this master within the detection time.
     package func wasFollowed(now: Instant) -> Bool { now - followedAt < detectionTime }

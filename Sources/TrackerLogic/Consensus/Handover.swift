@@ -40,7 +40,7 @@ package struct Handover: Sendable, Hashable {
     /// Ends it when its time is over.
     ///
     /// - Returns: who has not taken the role; nil where there is time yet.
-    package mutating func isRefused(now: Instant) -> Life? {
+    package mutating func takeRefusal(now: Instant) -> Life? {
         guard let heir, now >= until else { return nil }
         cancel()
         return heir

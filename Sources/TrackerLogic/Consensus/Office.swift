@@ -19,9 +19,11 @@ package struct Following: Sendable, Hashable {
 
 /// The part that a tracker plays.
 ///
-///     restoring ── started ──► candidate ── own promise durable, elected ──► master ── drain ──► draining ──► stopped
-///                  │               ▲  │                                     │   │
-///     in a cluster └──► following ─┘  └── given up ──► following ◄─ deposed ┘   └─ disk broken ──► failed
+///     restoring ── started ──► following ── stands ──► candidate ── own promise durable, elected ──► master
+///                                  ▲                       │ given up                                   │
+///                                  └───────────────────────┴───────────────────────────────── deposed ──┘
+///     any of the last three ── stops ──► draining ── last word on the disk ──► stopped
+///     any ── disk broken ──► failed
 ///
 ///     following: nobody ── a master is heard ──► asks ── WELCOME ──► installed ── dismissed, or strayed ──► asks
 ///
@@ -32,15 +34,15 @@ package struct Following: Sendable, Hashable {
 /// Invariants: only a master serves as master; whoever follows is no master; without a bus nobody is followed.
 package struct Office: Sendable, Hashable {
     package enum Phase: Sendable, Hashable {
-        /// Reads its record back. Can transition to: candidate, following, stopped, failed.
+        /// Reads its record back. Can transition to: following, stopped, failed.
         case restoring
-        /// In a cluster: looks for a master, or follows one. Can transition to: candidate, draining, stopped, failed.
+        /// Looks for a master, or follows one. Can transition to: candidate, draining, stopped, failed.
         case following
         /// Waits for its election. Can transition to: master, following, draining, failed.
         case candidate
         /// Serves. Can transition to: following, draining, stopped, failed.
         case master
-        /// Answers those that wait and takes nothing new. Can transition to: stopped, failed.
+        /// Has answered those that waited, and writes its last word. Can transition to: stopped, failed.
         case draining
         /// Has lost its disk: what was asked of it may or may not be written. Stays so.
         case failed
@@ -95,9 +97,9 @@ package struct Office: Sendable, Hashable {
 
     // MARK: - Phases
 
-    package mutating func begin(inCluster: Bool) {
+    package mutating func begin() {
         precondition(phase == .restoring, "a node starts once")
-        phase = inCluster ? .following : .candidate
+        phase = .following
     }
 
     package mutating func stand() {
@@ -172,7 +174,9 @@ package struct Office: Sendable, Hashable {
     package mutating func unfollow() { following = nil }
 
     /// The master speaks to this tracker by name, so it hears it.
-    package mutating func isHeard(by life: Life, now: Instant) { if following?.life == life { following?.since = now } }
+    package mutating func noteHeard(by life: Life, now: Instant) {
+        if following?.life == life { following?.since = now }
+    }
 
     /// Its master has welcomed it.
     ///

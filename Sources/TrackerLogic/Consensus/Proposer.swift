@@ -123,6 +123,10 @@ package struct Proposer: Sendable, Hashable {
 
     package var hasErrors: Bool { !errors.isEmpty }
 
+    /// Whether any vote on the entry under way has come; most steps find none.
+    @inline(__always)
+    package var hasVotes: Bool { !oks.isEmpty || !errors.isEmpty }
+
     package func hasVoted(_ voter: UInt32) -> Bool { oks.contains(voter) || errors.contains(voter) }
 
     /// Who has said OK.

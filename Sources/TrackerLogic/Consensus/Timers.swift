@@ -31,10 +31,6 @@ package enum Timer: Sendable, Hashable, CaseIterable {
     case sweep
     /// A chunk of the snapshot is to be written (`Snapshotter`).
     case snapshot
-    /// A promise that could not be written is made anew, by a tracker that is alone.
-    case promise
-    /// A command of the operator's that could not be stored is carried out again.
-    case command
 }
 
 /// The timers that are nobody's but the node's.

@@ -46,7 +46,7 @@ extension TrackerNode {
                 + (promise.isWhole ? "" : "; its record does not hold the whole state, so it has no vote"))
         account.add(
             "log",
-            "applied through entry \(state.index); on its disk through \(isClustered ? log.durableThrough : state.index)"
+            "applied through entry \(state.index); on its disk through \(log.durableThrough)"
                 + "; \(log.tailCount) kept for others" + (log.isWriting ? "; a write is under way" : "")
                 + (log.writesResumeAt.map { "; tries to write again at \(when($0))" } ?? ""))
         account.add("pending", pendingInWords)
@@ -138,12 +138,12 @@ extension TrackerNode {
     private func addBook(
         to account: inout NodeAccount, _ when: (Instant) -> String, _ client: (SocketAddress) -> String
     ) {
-        guard !router.book.isEmpty else { return account.add("book", "no client waits") }
-        var number = router.book.floor
-        var left = router.book.count
-        while left > 0, number < router.book.floor + UInt64(1 << 24) {
+        guard !router.isEmpty else { return account.add("book", "no client waits") }
+        var number = router.floor
+        var left = router.count
+        while left > 0, number < router.floor + UInt64(1 << 24) {
             defer { number += 1 }
-            guard let request = router.book[number] else { continue }
+            guard let request = router[number] else { continue }
             left -= 1
             let handed =
                 request.handedIn == .zero ? "no master has it" : "handed to the master of epoch \(request.handedIn)"
@@ -190,7 +190,7 @@ extension TrackerNode {
         case .following: break
         }
         if isInService { return [] }
-        if isClustered, !office.isBusUp { return reasons + ["has no bus"] }
+        if !office.isBusUp { return reasons + ["has no bus"] }
         if admission.id == 0 { reasons.append("has no number yet") }
         if let refusal = admission.refusal { reasons.append("was refused at \(when(admission.refusedAt)): \(refusal)") }
         if let ignored = detector.ignored, now < ignored.until {

@@ -132,10 +132,10 @@ extension TrackerNode {
             hasVote: promise.isWhole && voters.contains(admission.id))
         trackers.insert(own, at: trackers.firstIndex { $0.life.id > admission.id } ?? trackers.count)
         let isWelcome = phase != .following || office.following?.isInstalled == true
-        let isInside = !isClustered || office.isBusUp && isWelcome
+        let isInside = !policy.hasBus || office.isBusUp && isWelcome
         var status = ClusterStatus(
-            life: life, mode: configuration.cluster?.mode, epoch: own.epoch, master: master,
-            isServing: isClustered ? isInService : isServing, isFenced: !isInside, voters: voters,
+            life: life, mode: policy.hasBus ? policy.mode : nil, epoch: own.epoch, master: master,
+            isServing: isInService, isFenced: !isInside, voters: voters,
             position: state.position, digest: state.digest, trackers: trackers)
         status.refusal = admission.refusal
         status.unlike = reports.unlike

@@ -58,34 +58,6 @@ public struct ClientRequest: Sendable, Equatable {
     }
 }
 
-/// What an announce asks for, whichever protocol brought it.
-public struct Announce: Sendable, Equatable {
-    public var infoHash: InfoHash
-    public var peerID: PeerID
-    /// Bytes.
-    public var downloaded: UInt64
-    /// Bytes.
-    public var left: UInt64
-    public var event: AnnounceEvent
-    /// Peers wanted; nil for the default.
-    public var numWant: Int?
-    /// The port on which the peer listens.
-    public var port: UInt16
-
-    public init(
-        infoHash: InfoHash, peerID: PeerID, downloaded: UInt64 = 0, left: UInt64, event: AnnounceEvent = .none,
-        numWant: Int? = nil, port: UInt16
-    ) {
-        self.infoHash = infoHash
-        self.peerID = peerID
-        self.downloaded = downloaded
-        self.left = left
-        self.event = event
-        self.numWant = numWant
-        self.port = port
-    }
-}
-
 /// What an operator, or the owner on his behalf, asks of a running node.
 public enum OperatorCommand: Sendable, Equatable {
     /// Replaces the access rules; the difference to those in force is replicated like any update.

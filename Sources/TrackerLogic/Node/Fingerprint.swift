@@ -241,12 +241,12 @@ extension TrackerNode {
     }
 
     private func absorbBook(_ print: inout Fingerprint, _ now: Instant) {
-        let floor = router.book.floor
+        let floor = router.floor
         var number = floor
-        var left = router.book.count
+        var left = router.count
         print.absorb(floor)
         while left > 0 {
-            if let request = router.book[number] {
+            if let request = router[number] {
                 left -= 1
                 print.absorb(number)
                 print.absorb(request.waiting.clientRequest) { $0.absorb($1) }
@@ -258,9 +258,7 @@ extension TrackerNode {
             number += 1
         }
         // The number that the next request gets.
-        guard number > floor, let last = router.book[number - 1], !router.book.isFull else { return }
-        var book = router.book
-        print.absorb(book.add(last))
+        if number > floor, !router.isFull { print.absorb(router.nextNumber) }
     }
 
     private func absorbReads(_ print: inout Fingerprint) {

@@ -1,4 +1,4 @@
-/// The entry that is being gathered: updates on their way into the log, and the requests that wait for them.
+/// The entry that is being gathered: updates on their way into the log, and who waits for them.
 
 import Primitives
 import Wire
@@ -8,49 +8,63 @@ struct WaitingRequest: Sendable, Hashable {
     /// Where the reply goes; for HTTP, where the request came from.
     var remote: SocketAddress
     /// Where the reply leaves from.
-    var local: SocketAddress
-    var transactionID: TransactionID
-    var socket: UInt16
+    var local = SocketAddress.unspecified
+    var transactionID = TransactionID(0)
+    var socket: UInt16 = 0
     /// Peers wanted, within the limits.
-    var numWant: UInt16
-    /// Which update of the entry it is.
-    var ordinal: UInt32
+    var numWant: UInt16 = 0
     /// The request of `ClientRequest`; nil for a datagram.
     var clientRequest: UInt64?
+}
+
+extension WaitingRequest {
+    /// Somebody who asks by a datagram.
+    @inline(__always)
+    init(_ datagram: Datagram, _ transactionID: TransactionID) {
+        self.init(
+            remote: datagram.remote, local: datagram.local, transactionID: transactionID, socket: datagram.socket)
+    }
+
+    /// Somebody who asks over HTTP.
+    init(_ request: ClientRequest, numWant: UInt16 = 0) {
+        self.init(remote: request.source, numWant: numWant, clientRequest: request.id)
+    }
 }
 
 struct Gathering: Sendable, Hashable {
     /// An entry without its header's contents.
     private(set) var bytes: [UInt8] = []
     private(set) var updateCount = 0
-    /// Who waits, on a tracker that is alone.
-    private(set) var waiting: [WaitingRequest] = []
-    /// Who waits, in a cluster: by number, on this tracker or another.
+    /// Who waits: by number, on this tracker or another.
     private(set) var tickets = Tickets()
+    /// Who waits for the entry that was made last, and which one that was.
+    private(set) var sealedTickets = Tickets()
+    private(set) var sealedPosition = Position.start
 
     init() { EntryHeader.reserve(in: &bytes) }
 
     var isEmpty: Bool { updateCount == 0 }
 
-    @inline(__always)
-    mutating func append<Endpoint>(_ announce: AnnounceUpdate<Endpoint>, for request: WaitingRequest) {
-        var request = request
-        request.ordinal = UInt32(truncatingIfNeeded: updateCount)
-        waiting.append(request)
-        announce.encode(into: &bytes)
-        updateCount += 1
-    }
-
     /// Adds an announce for which a tracker's request waits.
     ///
     /// - Returns: whether the entry had room for that tracker.
-    mutating func append<Endpoint>(_ announce: AnnounceUpdate<Endpoint>, life: Life, number: UInt64) -> Bool {
+    mutating func append(_ announce: Announce, of peer: SocketAddress, life: Life, number: UInt64) -> Bool {
         guard tickets.append(ordinal: UInt32(truncatingIfNeeded: updateCount), life: life, number: number) else {
             return false
         }
-        announce.encode(into: &bytes)
-        updateCount += 1
+        append(announce, of: peer)
         return true
+    }
+
+    /// In the form of the log, which has one for each address family.
+    @inline(__always)
+    private mutating func append(_ announce: Announce, of peer: SocketAddress) {
+        if let endpoint = CompactIPv4(peer) {
+            AnnounceUpdate(announce, endpoint: endpoint).encode(into: &bytes)
+        } else if let endpoint = CompactIPv6(peer) {
+            AnnounceUpdate(announce, endpoint: endpoint).encode(into: &bytes)
+        }
+        updateCount += 1
     }
 
     mutating func append(_ update: Update) {
@@ -63,35 +77,32 @@ struct Gathering: Sendable, Hashable {
     /// - Parameters:
     ///   - isAlone: whether its master is the only voter.
     ///   - previous: what the history before it comes to.
-    ///   - spare: room for the requests of the next entry, from one that is done.
+    ///   - bearsTickets: whether the entry says who waits, for others may have to answer them.
     mutating func seal(
-        _ ballot: Ballot, isAlone: Bool, time: WallTime, previous: UInt64, spare: inout [WaitingRequest]
-    ) -> Proposal {
+        _ ballot: Ballot, isAlone: Bool, time: WallTime, previous: UInt64, bearsTickets: Bool
+    ) -> LoggedEntry {
         let updatesEnd = UInt32(bytes.count)
-        tickets.encode(into: &bytes)
+        if bearsTickets { tickets.encode(into: &bytes) }
         let header = EntryHeader(
             index: ballot.index, epoch: ballot.epoch, attempt: ballot.attempt, isAlone: isAlone, time: time,
             updateCount: UInt32(updateCount), ticketsOffset: updatesEnd, previous: previous)
         let chain = header.seal(&bytes)
         let size = bytes.count
-        let proposal = Proposal(header: header, bytes: bytes, chain: chain, waiting: waiting)
+        let entry = LoggedEntry(sealed: bytes, header, chain: chain)
         // The sealed bytes go to the disk and stay shared; the next entry will be about as long.
         bytes = []
         bytes.reserveCapacity(size + size / 4)
         EntryHeader.reserve(in: &bytes)
         updateCount = 0
+        swap(&tickets, &sealedTickets)
         tickets.removeAll()
-        spare.removeAll(keepingCapacity: true)
-        swap(&waiting, &spare)
-        return proposal
+        sealedPosition = entry.position
+        return entry
     }
-}
 
-/// An entry that is under way.
-struct Proposal: Sendable, Hashable {
-    var header: EntryHeader
-    var bytes: [UInt8]
-    /// What the history with it comes to.
-    var chain: UInt64
-    var waiting: [WaitingRequest]
+    /// Who waits for an entry: as it was gathered here, or as the entry says.
+    func tickets(of entry: LoggedEntry) -> Tickets {
+        if entry.position == sealedPosition { return sealedTickets }
+        return (try? Tickets(entry.bytes, entry.header)) ?? Tickets()
+    }
 }

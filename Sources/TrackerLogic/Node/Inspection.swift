@@ -43,20 +43,20 @@ extension TrackerNode {
         let role: Role =
             switch phase {
             case .restoring: .restoring
-            case .following: clusterRole == .slave ? .slave : .newcomer
-            case .candidate: .candidate
-            case .master: .master
+            case .following where policy.hasBus: clusterRole == .slave ? .slave : .newcomer
+            // Alone, it is about to stand.
+            case .following, .candidate: departure.isLast ? .draining : .candidate
+            case .master: departure.isLast ? .draining : .master
             case .draining: .draining
             case .failed: .failed
             case .stopped: .stopped
             }
         return NodeStatus(
             id: admission.id, role: role, epoch: max(candidate.epoch, promise.epoch), commitIndex: state.index,
-            lastIndex: log.pending?.header.index ?? proposal?.header.index ?? state.index, digest: state.digest,
+            lastIndex: log.pending?.header.index ?? state.index, digest: state.digest,
             accessMode: state.access.mode, table: state.table.counts, registeredTorrents: state.registry.count,
             interval: intervals.interval(state.told),
-            waitingRequests: gathering.waiting.count + (proposal?.waiting.count ?? 0) + router.book.count,
-            counters: counters, storageFailure: writes.failure)
+            waitingRequests: router.count, counters: counters, storageFailure: writes.failure)
     }
 
     /// For checkers: where the node stands now.
@@ -82,7 +82,7 @@ extension TrackerNode {
             life: life, role: clusterRole, leads: phase == .master ? candidate.epoch : nil, isServing: isInService,
             promised: promise.epoch, position: state.position, digest: state.digest,
             pending: log.pending?.header.ballot ?? restoredEntry?.header.ballot, isWhole: promise.isWhole,
-            isFenced: isFenced, isHandingOver: handover.isUnderWay, waitingRequests: router.book.count,
+            isFenced: isFenced, isHandingOver: handover.isUnderWay, waitingRequests: router.count,
             tailCount: log.tailCount, tailByteCount: log.tailByteCount, voters: self.voters(knowing: voters))
     }
 

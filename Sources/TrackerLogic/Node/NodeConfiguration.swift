@@ -6,8 +6,8 @@ public struct NodeConfiguration: Sendable, Equatable {
     /// This tracker's number, unique among the active ones; at least 1, or 0 to be given one by the master (survivor
     /// mode).
     public var id: UInt32 = 1
-    /// How it acts with others; nil for a tracker without a bus, which is a cluster of one.
-    public var cluster: ClusterConfiguration?
+    /// How it acts with others; a tracker without a bus is a cluster of one.
+    public var cluster = ClusterConfiguration.alone
     /// How often clients are asked to announce, in seconds, when the tracker is not busy.
     public var interval: UInt32 = 1800
     /// How often at most they may, in seconds.
@@ -49,6 +49,9 @@ public struct NodeConfiguration: Sendable, Equatable {
 
     /// The defaults of a tracker without a bus.
     public init() {}
+
+    /// Whether a merge with another repository may come, for which something has to be remembered.
+    var keepsMergeData: Bool { cluster.hasBus && cluster.mode == .survivor }
 }
 
 /// Bounds on all that a stranger can grow.

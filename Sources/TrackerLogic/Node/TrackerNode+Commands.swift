@@ -16,12 +16,13 @@ extension TrackerNode {
         guard phase != .draining, phase != .stopped, phase != .failed else {
             return decline("the tracker is stopping, or has lost its disk", &effects)
         }
-        if let following = office.following, following.isInstalled, isClustered {
+        if let following = office.following, following.isInstalled {
             return drop("this tracker follows tracker \(following.life.id): that one has to be asked", &effects)
         }
         if case .handOver(let id) = command { return handOver(to: id, now, &effects) }
         if command == .stopCluster {
-            guard isClustered else { return drain(now, &effects) }
+            // Whoever has no bus is all of it.
+            guard policy.hasBus else { return drain(now, &effects) }
             guard phase == .master else {
                 return decline("there is no master now: stop each tracker by itself", &effects)
             }
@@ -81,7 +82,7 @@ extension TrackerNode {
     }
 
     private mutating func handOver(to id: UInt32, _ now: ClockReading, _ effects: inout Effects) {
-        guard isClustered, phase == .master, let neighbour = neighbours[id: id], mayTakeOver(neighbour) else {
+        guard phase == .master, let neighbour = neighbours[id: id], mayTakeOver(neighbour) else {
             return decline("tracker \(id) cannot take over: it is no voter, or not in sync", &effects)
         }
         beginHandover(to: neighbour.life, now)
@@ -158,13 +159,9 @@ extension TrackerNode {
 
     mutating func drain(_ now: ClockReading, _ effects: inout Effects) {
         dropCommands("the tracker stopped before it was carried out", &effects)
-        if isClustered, phase == .following || phase == .candidate || phase == .master {
-            if !departure.isLeaving { leave(now, &effects) }
-            return
-        }
         switch phase {
         case .candidate, .master, .following:
-            office.drain()
+            if !departure.isLeaving { leave(now, &effects) }
         case .restoring:
             office.stop()
             effects.observations.append(.drained)

@@ -29,8 +29,8 @@ extension TrackerNode {
         guard isNext, header.index > 0 else { throw EntryDamaged() }
         lastRestored = header.index
         let entry = LoggedEntry(sealed: bytes, header)
-        // A node alone has decided what it has, and says now whether it can be read.
-        guard isClustered else { return try apply(restored: entry) }
+        // Where nobody else votes, what is on the disk is decided; and it is said now whether it can be read.
+        guard policy.hasBus else { return try apply(restored: entry) }
         if let last = restoredEntry { try apply(restored: last) }
         restoredEntry = entry
     }
@@ -59,22 +59,18 @@ extension TrackerNode {
             guard chunk < restoredThrough.count else { throw EntryDamaged() }
             if entry.header.index > restoredThrough[chunk] { state.apply(update) }
         }
-        if isClustered {
-            log.append(decided: entry.bytes, at: entry.position)
-            if isGroup, let tickets = try? Tickets(entry.bytes, entry.header) { state.note(tickets) }
-        }
+        log.append(decided: entry.bytes, at: entry.position)
+        if isGroup, let tickets = try? Tickets(entry.bytes, entry.header) { state.note(tickets) }
     }
 
-    /// The last entry of the log may never have been decided.
-    ///
-    /// A node alone decides it by having it; in a cluster its fate is unknown, unless the snapshot holds it, or its
+    /// The last entry of the log may never have been decided: its fate is unknown, unless the snapshot holds it, or its
     /// master was the only voter.
     mutating func settleLastRestored() {
         guard let last = restoredEntry else { return log.restored(through: state.index) }
         restoredEntry = nil
         acceptor.restoreVote(last.header.index)
         let isDecided = last.header.isAlone && !has(.loneDecisionForgotten)
-        if isClustered, !isDecided, last.header.index > state.index {
+        if !isDecided, last.header.index > state.index {
             log.restored(through: state.index)
             return log.restorePending(last)
         }
@@ -96,20 +92,13 @@ extension TrackerNode {
     mutating func persisted(_ token: PersistToken, _ now: ClockReading, _ effects: inout Effects) {
         let kind = writes.take(token)
         if writes.succeeded() {
-            effects.observations.append(isClustered ? .voteRecovered : .storageRecovered)
+            effects.observations.append(policy.hasBus ? .voteRecovered : .storageRecovered)
         }
         switch kind {
         case .promise(let epoch):
             acceptor.promiseWritten(epoch)
-            if isClustered {
-                promiseKept(epoch, now, &effects)
-            } else if phase == .candidate, candidate.promiseKept(epoch) {
-                becomeMaster(now)
-            }
-        case .entry where isClustered: entryWritten(now, &effects)
-        case .entry(let ballot):
-            proposer.okReceived(from: admission.id, ballot)
-            settle(now, &effects)
+            promiseKept(epoch, now, &effects)
+        case .entry: entryWritten(now, &effects)
         case .everything(let index): everythingWritten(through: index, now, &effects)
         case .whole: wholeWritten(now, &effects)
         case .chunk: snapshotter.chunkCompleted(isSaved: true, now: now.monotonic)
@@ -125,24 +114,16 @@ extension TrackerNode {
         let kind = writes.take(token)
         if failure == .broken { return fail(now, &effects) }
         if writes.failed(failure) {
-            let refused = if case .entry = kind { proposal?.waiting.count ?? 0 } else { 0 }
-            // In a cluster the others may store what this one cannot; where too few can, that is told by itself.
+            let refused = if case .entry = kind { gathering.sealedTickets.count } else { 0 }
+            // The others may store what this one cannot, where there are any; where too few can, that is told by itself.
             effects.observations.append(
-                isClustered ? .voteFailed(failure) : .storageFailed(failure, refused: refused))
+                policy.hasBus ? .voteFailed(failure) : .storageFailed(failure, refused: refused))
         }
         switch kind {
         case .promise:
             // Without its promise it may not vote: it tries again, in an epoch that it has not named yet.
-            if isClustered {
-                promiseLost(now, &effects)
-            } else {
-                candidate.giveUp()
-                standAgainAt = now.monotonic + .seconds(1)
-            }
-        case .entry where isClustered: entryNotWritten(now, &effects)
-        case .entry(let ballot):
-            proposer.errorReceived(from: admission.id, ballot)
-            settle(now, &effects)
+            promiseLost(now, &effects)
+        case .entry: entryNotWritten(now, &effects)
         case .everything: everythingNotWritten(now)
         case .whole: wholeNotWritten(now)
         case .chunk(let number):
@@ -159,16 +140,12 @@ extension TrackerNode {
     /// The node falls silent rather than vote with holes.
     mutating func fail(_ now: ClockReading, _ effects: inout Effects) {
         guard phase != .failed else { return }
-        let wasDraining = phase == .draining
+        let wasStopping = phase == .draining || departure.isLast
         office.fail()
         _ = writes.failed(.broken)
-        let waiting = (proposal?.waiting ?? []) + gathering.waiting
-        effects.observations.append(.storageFailed(.broken, refused: waiting.count))
-        for request in waiting { refuse(request, .storageFailed, now, &effects) }
-        proposal = nil
-        gathering = Gathering()
+        effects.observations.append(.storageFailed(.broken, refused: router.count))
         dropCommands("the tracker stopped before it was carried out", &effects)
-        if isClustered { failInCluster(now, &effects) }
-        if wasDraining { effects.observations.append(.drained) }
+        vanish(now, &effects)
+        if wasStopping { effects.observations.append(.drained) }
     }
 }

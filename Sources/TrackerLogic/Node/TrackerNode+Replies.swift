@@ -4,29 +4,6 @@ import Primitives
 import Wire
 
 extension TrackerNode {
-    /// Applies an entry and answers its requests, in order.
-    mutating func commit(_ proposal: Proposal, chain: UInt64, _ effects: inout Effects) {
-        state.begin(proposal.header, chain: chain)
-        counters.entries += 1
-        counters.updates += UInt64(proposal.header.updateCount)
-        var cursor = UpdateCursor(proposal.header)
-        var ordinal: UInt32 = 0
-        var next = 0
-        do throws(EntryDamaged) {
-            while let update = try cursor.next(proposal.bytes) {
-                let outcome = state.apply(update)
-                count(outcome)
-                if next < proposal.waiting.count, proposal.waiting[next].ordinal == ordinal {
-                    answer(proposal.waiting[next], update, outcome, &effects)
-                    next += 1
-                }
-                ordinal &+= 1
-            }
-        } catch {
-            preconditionFailure("an entry of our own making cannot be read: \(error)")
-        }
-    }
-
     mutating func count(_ outcome: ReplicatedState.Outcome) {
         switch outcome {
         case .announced(let place): if place.isNewlyCompleted { counters.completed += 1 }

@@ -20,25 +20,26 @@ extension TrackerNode {
     @inline(__always)
     private func due(_ timer: Timer) -> Instant? {
         switch timer {
-        case .write: isClustered ? log.writesResumeAt : nil
-        case .departure: isClustered ? departure.leavesAt : nil
-        case .retry: isOnBus ? timers.retryAt : nil
+        case .write: log.writesResumeAt
+        case .departure: departure.leavesAt
+        case .retry: retries ? timers.retryAt : nil
         case .keepalive: isOnBus ? timers.keepaliveAt : nil
         case .silence: isOnBus ? neighbours.silenceDeadline(policy.detectionTime) : nil
-        case .masterSilence: isOnBus && phase == .following ? detector.deadline : nil
-        case .turn: isOnBus && phase == .following ? detector.standsAt : nil
-        case .handOn: isOnBus && phase == .following ? handOnDeadline : nil
-        case .election: isOnBus && phase == .candidate ? candidate.givesUpAt : nil
-        case .handover: isOnBus && phase == .master ? handover.deadline : nil
-        case .promise: phase == .candidate ? standAgainAt : nil
+        case .masterSilence: office.isBusUp && phase == .following ? detector.deadline : nil
+        case .turn: office.isBusUp && phase == .following ? detector.standsAt : nil
+        case .handOn: office.isBusUp && phase == .following ? handOnDeadline : nil
+        case .election: office.isBusUp && phase == .candidate ? candidate.givesUpAt : nil
+        case .handover: office.isBusUp && phase == .master ? handover.deadline : nil
         case .sweep: phase == .master ? sweep.deadline : nil
         // A snapshot must not run ahead of the log on the disk.
         case .snapshot: phase != .candidate && maySnapshot ? snapshotter.deadline : nil
-        // On a bus, commands go on with the next quarter of a keepalive; and an entry under way comes first.
-        case .command: phase == .master && !isClustered && proposer.isIdle ? commandsResumeAt : nil
         }
     }
 
     @inline(__always)
-    private var isOnBus: Bool { isClustered && office.isBusUp }
+    private var isOnBus: Bool { policy.hasBus && office.isBusUp }
+
+    /// Whether something may have to be done again: a tracker that serves, and has no bus, else sleeps.
+    @inline(__always)
+    var retries: Bool { policy.hasBus || !isServing || hasCommands || departure.isLeaving }
 }

@@ -7,10 +7,13 @@ import Wire
 ///
 ///     datagrams ─► requests ─► gathering ─► proposal ─► disk (and other trackers) ─► commit ─► apply ─► replies
 ///
+/// A tracker without a bus is a cluster of one, and takes this path and no other: what it is spared, `policy.hasBus` says
+/// where it matters.
+///
 /// The machines that decide lie in `Consensus/`, each with its rules, its state and its events; they know nothing of
 /// announces. What binds them is in the extensions of `Cluster/`: `+Cluster` (the door for messages, and time),
 /// `+Suspicion` and `+Election` (who is master), `+Leading` and `+Following` (entries), `+Joining` and `+Transfer`
-/// (newcomers), `+Merging` (after a partition), `+Members`, and `+Clients` (whose requests are whose). `+Office` has
+/// (newcomers), `+Merging` (after a partition), `+Members`, and `+Clients` (what is asked, and of whom). `+Office` has
 /// the few moments at which several machines change together, `+Timers` the table of when it wants to be woken.
 ///
 /// Invariants: a reply to an announce belongs to an update that is durable and applied; one entry is under way at a
@@ -26,7 +29,6 @@ public struct TrackerNode: Sendable, Equatable {
     // What is agreed on, and the log of it.
     /// What the trackers of a cluster agree on, as far as this one has applied the log.
     public internal(set) var state: ReplicatedState
-    /// The log in memory, which a node alone has no use for.
     var log: EntryLog
     var writes = WriteQueue()
     var snapshotter: Snapshotter
@@ -53,10 +55,6 @@ public struct TrackerNode: Sendable, Equatable {
     // What clients and operators ask for.
     var router: RequestRouter
     var gathering = Gathering()
-    /// The entry under way, on a tracker that is alone.
-    var proposal: Proposal?
-    /// Room for waiting requests, to be used again.
-    var spareWaiting: [WaitingRequest] = []
     /// Commands that wait for their turn, the next one first.
     var commands: [OperatorCommand] = []
     /// The command whose updates are on their way into the log.
@@ -76,15 +74,13 @@ public struct TrackerNode: Sendable, Equatable {
     var intervalUnderWay: UInt32 = 0
     /// Draws peers, and the spread of intervals.
     var random: RandomStream
-    /// When to stand again after a promise could not be written.
-    var standAgainAt: Instant?
 
     // While the record is read back.
     /// For each chunk, the last entry that it holds.
     var restoredThrough: [UInt64]
     /// The last entry of the log so far.
     var lastRestored: UInt64?
-    /// In a cluster, that entry: it may not have been decided.
+    /// That entry, where others vote as well: it may not have been decided.
     var restoredEntry: LoggedEntry?
 
     /// Totals since the process started.
@@ -102,23 +98,23 @@ public struct TrackerNode: Sendable, Equatable {
         configuration: NodeConfiguration, incarnation: UInt64, secret: ClusterSecret, record: Promise?, seed: UInt64
     ) {
         self.configuration = configuration
-        isQuorumMode = configuration.cluster?.mode == .quorum
+        isQuorumMode = configuration.cluster.mode == .quorum
         let secret = record?.secret ?? secret
         let shardCount = record?.shardCount ?? configuration.shardCount
         // A member without memory does not know what it has sworn: it has no vote until it has the whole state.
-        let isWhole = record?.isWhole ?? (configuration.cluster?.mode != .quorum || configuration.has(.amnesiacVotes))
+        let isWhole = record?.isWhole ?? (configuration.cluster.mode != .quorum || configuration.has(.amnesiacVotes))
         acceptor = Acceptor(
             Promise(
                 epoch: configuration.has(.promiseForgotten) ? .zero : record?.epoch ?? .zero, incarnation: incarnation,
                 secret: secret, shardCount: shardCount, isWhole: isWhole, leftInOrder: record?.leftInOrder ?? false))
         state = ReplicatedState(
-            secret: secret, shardCount: shardCount, keepsMergeData: configuration.cluster?.mode == .survivor)
-        log = EntryLog(maxTailCount: configuration.tailCount)
+            secret: secret, shardCount: shardCount, keepsMergeData: configuration.keepsMergeData)
+        log = EntryLog(maxTailCount: configuration.cluster.hasBus ? configuration.tailCount : 0)
         settings = SettingsPrint(configuration)
         admission = Admission(id: configuration.id, wasBlank: record == nil)
-        detector = FailureDetector(detectionTime: configuration.cluster?.detectionTime ?? .zero)
+        detector = FailureDetector(detectionTime: configuration.cluster.detectionTime)
         router = RequestRouter(
-            isKeyed: configuration.cluster?.entry == .group,
+            isKeyed: configuration.cluster.entry == .group,
             maxCount: configuration.has(.unboundedBook) ? .max : configuration.limits.waitingRequests)
         pauses = RandomStream(seed: seed ^ incarnation, stream: 2)
         connectionIDs = ConnectionIDs(
@@ -144,7 +140,7 @@ public struct TrackerNode: Sendable, Equatable {
     ///   - effects: appended to; the caller carries them out and empties the buffer.
     public mutating func step(_ event: Event, now: ClockReading, into effects: inout Effects) {
         // A process that was held finds out how late it is before it listens to anybody.
-        if isClustered { noticeSilence(now, &effects) }
+        noticeSilence(now, &effects)
         switch event {
         case .started: start(now, &effects)
         case .datagramsReceived(let batch): receive(batch, now, &effects)
@@ -159,13 +155,8 @@ public struct TrackerNode: Sendable, Equatable {
         case .reportMade(let report): sayReport(report, &effects)
         }
         attendToDeadlines(now, &effects)
-        if isClustered {
-            attendToCluster(now, &effects)
-        } else {
-            proposeWhatIsGathered(now, &effects)
-        }
+        attendToCluster(now, &effects)
         beginServing(now, &effects)
-        finishDraining(&effects)
     }
 
     /// When the node wants `deadlineReached`, if it hears nothing before.
@@ -173,7 +164,6 @@ public struct TrackerNode: Sendable, Equatable {
 
     @inline(__always)
     var maySnapshot: Bool {
-        if !isClustered { return true }
         guard log.durableThrough >= state.index || has(.snapshotAheadOfLog), promise.isWhole else { return false }
         return !transfer.isFetching
     }
@@ -189,12 +179,6 @@ public struct TrackerNode: Sendable, Equatable {
     @inline(__always)
     var promise: Promise { acceptor.promise }
 
-    /// Whether it acts with others over a bus.
-    ///
-    /// Asked often. A call would hand over a copy of the node, `!= nil` one of the value: so it is put in place.
-    @inline(__always)
-    var isClustered: Bool { if case nil = configuration.cluster { false } else { true } }
-
     /// Whether the entry that is gathering has room for a batch.
     ///
     /// While it has not, the owner leaves datagrams in the kernel's buffers, where they wait for less than they would
@@ -202,46 +186,36 @@ public struct TrackerNode: Sendable, Equatable {
     public var hasRoom: Bool { gathering.updateCount <= configuration.limits.updatesPerEntry / 2 }
 
     private mutating func start(_ now: ClockReading, _ effects: inout Effects) {
-        office.begin(inCluster: isClustered)
+        office.begin()
         settleLastRestored()
         restoredThrough = []
-        if isClustered { startInCluster(now, &effects) } else { stand(&effects) }
-    }
-
-    mutating func stand(_ effects: inout Effects) {
-        acceptor.stand(for: Epoch(round: promise.epoch.round + 1, id: admission.id))
-        candidate.stand(promise.epoch, givesUpAt: nil)
-        persist(.promise(promise), .promise(promise.epoch), &effects)
-    }
-
-    mutating func becomeMaster(_ now: ClockReading) {
-        office.lead()
-        candidate.lead()
-        proposer.begin(sentAt: candidate.askedAt)
-        clock.start(from: state.time, now: now)
-        sweep.start(now: now.monotonic)
         snapshotter.start(now: now.monotonic, hasEntries: state.index > 0)
+        router.remember(state.settled, through: state.index, now: now.monotonic)
+        if policy.hasBus {
+            effects.observations.append(.fenced)
+        } else {
+            // There is no bus to wait for, and no master to listen for.
+            connectBus(now, &effects)
+            detector.expectMaster(by: now.monotonic)
+        }
+        recallStop(&effects)
     }
 
     /// Opens the doors of a new master: not before the access rules that its operator has given are in force, or what
     /// they forbid could slip in.
     private mutating func beginServing(_ now: ClockReading, _ effects: inout Effects) {
         guard phase == .master, !isServing, !isAccessChanging, !isBeginningEmpty else { return }
-        guard !isClustered || state.index >= office.servesFrom || has(.forwardedTooEarly) else { return }
+        guard state.index >= office.servesFrom || has(.forwardedTooEarly) else { return }
         office.openDoors()
         departure.forget()
         effects.observations.append(.becameMaster(candidate.epoch))
         // Those who have been waiting for a master are heard at once.
-        if isClustered { attendToCluster(now, &effects) }
+        attendToCluster(now, &effects)
     }
 
     // MARK: - Deadlines
 
     private mutating func attendToDeadlines(_ now: ClockReading, _ effects: inout Effects) {
-        if phase == .candidate, let due = standAgainAt, due <= now.monotonic {
-            standAgainAt = nil
-            stand(&effects)
-        }
         if phase == .master { sweepWhenDue(now) }
         if has(.localExpiry), phase == .following { expireAlone(now) }
         guard phase == .master || phase == .following, maySnapshot else { return }
@@ -255,26 +229,11 @@ public struct TrackerNode: Sendable, Equatable {
 
     // MARK: - Agreement
 
-    /// The entry under way on a node alone; nil where nothing is gathered, or one is under way already.
-    ///
-    /// - Parameter position: what comes before it, where that is not applied yet.
-    private mutating func proposeWhatIsGathered(
-        after position: Position? = nil, _ now: ClockReading, _ effects: inout Effects
-    ) {
-        guard phase == .master || phase == .draining,
-            let sealed = sealWhatIsGathered(after: position ?? state.position, now, &effects)
-        else { return }
-        persist(.append(index: sealed.header.index, entry: sealed.bytes), .entry(sealed.header.ballot), &effects)
-        proposal = sealed
-    }
-
     /// Whether the members are still to come into the log.
     var isForming: Bool { isQuorumMode && state.members.isEmpty }
 
-    /// Makes the next proposal of what was gathered, where none is under way.
-    mutating func sealWhatIsGathered(
-        after position: Position, _ now: ClockReading, _ effects: inout Effects
-    ) -> Proposal? {
+    /// Makes the next entry of what was gathered, where none is under way.
+    mutating func sealWhatIsGathered(_ now: ClockReading, _ effects: inout Effects) -> LoggedEntry? {
         guard proposer.isIdle else { return nil }
         if !isForming { takeUpCommands(now, &effects) }
         while gathering.updateCount < configuration.limits.updatesPerEntry, let update = backlog.popLast() {
@@ -283,52 +242,13 @@ public struct TrackerNode: Sendable, Equatable {
             if case .setMembers = update { break }
         }
         guard !gathering.isEmpty else { return nil }
-        let ballot = proposer.propose(.fresh, candidate.epoch, index: position.index + 1, now: now.monotonic)
+        let ballot = proposer.propose(.fresh, candidate.epoch, index: state.index + 1, now: now.monotonic)
         return gathering.seal(
             ballot, isAlone: decidesAlone, time: has(.wallClockStamps) ? now.wall : clock.read(now),
-            previous: position.chain, spare: &spareWaiting)
-    }
-
-    /// Settles the entry under way on a node alone, by its one vote.
-    mutating func settle(_ now: ClockReading, _ effects: inout Effects) {
-        switch proposer.decision(Electorate(voters: [admission.id])) {
-        case .open:
-            break
-        case .committed:
-            guard let proposal = takeProposal() else { return }
-            proposer.committed()
-            let position = Position(index: proposal.header.index, chain: proposal.chain)
-            // The next entry goes to the disk while this one is being answered.
-            if !isCommandDue { proposeWhatIsGathered(after: position, now, &effects) }
-            commit(proposal, chain: position.chain, &effects)
-            snapshotter.entryApplied(byteCount: proposal.bytes.count, now: now.monotonic)
-            spareWaiting = proposal.waiting
-        case .refused, .refusedByAll:
-            guard let proposal = takeProposal() else { return }
-            proposer.refused()
-            for request in proposal.waiting { refuse(request, .notStored, now, &effects) }
-            postponeCommand(now)
-        }
-    }
-
-    private mutating func takeProposal() -> Proposal? {
-        defer { proposal = nil }
-        return proposal
+            previous: state.chain, bearsTickets: policy.hasBus)
     }
 
     // MARK: - Stopping
-
-    /// When all that waits is answered, writes the last of the record.
-    private mutating func finishDraining(_ effects: inout Effects) {
-        guard phase == .draining, !isClustered, proposal == nil, gathering.isEmpty, backlog.isEmpty, writes.isEmpty
-        else { return }
-        if configuration.keepsSwarms {
-            stop(&effects)
-        } else {
-            // Swarms are soft state: an orderly stop empties them.
-            persist(.replaceAll(chunks: [state.chunk(0)]), .final, &effects)
-        }
-    }
 
     mutating func stop(_ effects: inout Effects) {
         office.stop()

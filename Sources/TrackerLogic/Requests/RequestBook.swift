@@ -7,8 +7,10 @@
 /// The tracker that heard a request answers it, whoever is master; what no master has decided is handed to the next.
 /// In a multicast group, all keep what they heard until they see it decided.
 ///
-/// Invariants: at most as many requests as configured; none older than `maxAge`, for by then its client has asked
-/// again.
+/// Datagrams lie one behind another in one buffer, which is used again: to book one costs no allocation.
+///
+/// Invariants: at most as many requests as configured, and bytes of datagrams; none older than `maxAge`, for by then its
+/// client has asked again.
 
 import Primitives
 import Wire
@@ -18,18 +20,41 @@ struct BookedRequest: Sendable, Hashable {
         case connect, announce, scrape
     }
 
+    /// What it asks, for whoever has to take it up.
+    enum Content: Sendable, Hashable {
+        /// A datagram, as it came: where it lies in the book's bytes, counted from the first that it ever held.
+        case datagram(start: UInt64, byteCount: Int)
+        /// What came over HTTP.
+        indirect case visit(ForwardedRequest.Content)
+        /// It is in an entry, and nobody could have to take it up again.
+        case forgotten
+    }
+
     /// Who is to be answered, and how.
     var waiting: WaitingRequest
     /// What the content is, so that it is not read again to know.
     var kind: Kind
-    var content: ForwardedRequest.Content
+    fileprivate(set) var content = Content.forgotten
     /// In a group: what all trackers call it.
     var key: UInt64
     var heardAt: Instant
     /// When it was last sent on, in the epoch of `handedIn`.
     var handedAt: Instant
     /// The epoch whose master has it.
-    var handedIn = Epoch.zero
+    var handedIn: Epoch
+
+    /// - Parameter epoch: whose master has it already.
+    @inline(__always)
+    init(
+        _ waiting: WaitingRequest, _ kind: Kind, key: UInt64, takenIn epoch: Epoch = .zero, _ now: ClockReading
+    ) {
+        self.waiting = waiting
+        self.kind = kind
+        self.key = key
+        heardAt = now.monotonic
+        handedAt = now.monotonic
+        handedIn = epoch
+    }
 
     /// Whether it goes into no entry.
     var isRead: Bool { kind != .announce }
@@ -45,11 +70,20 @@ struct RequestBook: Sendable, Equatable {
     /// In a group, what one tracker hands on late another may have settled long ago without an entry: it has to come
     /// while that is remembered (`RecentKeys.memory`), with three seconds to spare for the way.
     private static let maxGroupAge = Duration.seconds(9)
+    /// What a datagram has at most: the runtime reads no more of it.
+    private static let datagramByteCount = 2048
+    /// Room that is kept while nobody waits.
+    private static let keptByteCount = 1 << 20
 
     /// In the order of their numbers; nil where they are done.
     private var requests: [BookedRequest?] = []
+    /// How many of the first of them are done.
+    private var doneCount = 0
     /// The number of the first of them.
     private(set) var floor: UInt64 = 0
+    /// The datagrams among them, and what has gone before the first of these bytes.
+    private var bytes: [UInt8] = []
+    private var goneByteCount: UInt64 = 0
     private(set) var count = 0
     /// Connects among them: they prove nothing, and anybody can send them in anybody's name.
     private var connectCount = 0
@@ -61,17 +95,25 @@ struct RequestBook: Sendable, Equatable {
     private let isKeyed: Bool
 
     private let maxCount: Int
+    private let maxByteCount: Int
     private var maxAge: Duration { isKeyed ? RequestBook.maxGroupAge : RequestBook.maxAge }
 
     init(isKeyed: Bool, maxCount: Int) {
         self.isKeyed = isKeyed
         self.maxCount = maxCount
+        let (product, overflows) = maxCount.multipliedReportingOverflow(by: RequestBook.datagramByteCount)
+        maxByteCount = overflows ? .max : product
     }
 
     var isEmpty: Bool { count == 0 }
     /// Whether as many connects are booked as may be: half of the book is for those who have proven their address.
     var isFullOfConnects: Bool { connectCount >= maxCount - maxCount / 2 }
-    var isFull: Bool { count >= maxCount || requests.count >= SeenWindow.width - 1 }
+    var isFull: Bool {
+        count >= maxCount || requests.count >= SeenWindow.width - 1 || bytes.count >= maxByteCount
+    }
+
+    /// The number that the next request gets.
+    var nextNumber: UInt64 { floor + UInt64(requests.count) }
 
     private func place(of number: UInt64) -> Int? {
         guard number >= floor, number - floor < UInt64(requests.count) else { return nil }
@@ -80,17 +122,51 @@ struct RequestBook: Sendable, Equatable {
 
     subscript(number: UInt64) -> BookedRequest? { place(of: number).flatMap { requests[$0] } }
 
-    /// Books a request.
+    /// Books a request that nobody could have to take up again.
     ///
     /// - Returns: its number.
+    @discardableResult
     mutating func add(_ request: BookedRequest) -> UInt64 {
         precondition(!isFull, "a full book takes nothing")
-        let number = floor + UInt64(requests.count)
+        let number = nextNumber
+        if requests.isEmpty { (handedEpoch, handedCount) = (request.handedIn, 0) }
+        // What this master has taken at once is handed already.
+        if request.handedIn != .zero, request.handedIn == handedEpoch, handedCount == requests.count {
+            handedCount += 1
+        }
         requests.append(request)
         count += 1
         if request.kind == .connect { connectCount += 1 }
         if isKeyed { keys.insert(UInt32(truncatingIfNeeded: request.key), slot: Int(number % UInt64(1 << 30))) }
         return number
+    }
+
+    /// Books a datagram.
+    @discardableResult
+    mutating func add(_ request: BookedRequest, _ datagram: RawSpan) -> UInt64 {
+        var request = request
+        request.content = .datagram(start: goneByteCount + UInt64(bytes.count), byteCount: datagram.byteCount)
+        datagram.withUnsafeBytes { bytes.append(contentsOf: $0) }
+        return add(request)
+    }
+
+    /// Books what came over HTTP.
+    @discardableResult
+    mutating func add(_ request: BookedRequest, _ visit: ForwardedRequest.Content) -> UInt64 {
+        var request = request
+        request.content = .visit(visit)
+        return add(request)
+    }
+
+    /// What a request asks, as it goes to the master.
+    func content(of request: BookedRequest) -> ForwardedRequest.Content {
+        switch request.content {
+        case .datagram(let start, let byteCount):
+            let first = Int(start - goneByteCount)
+            return .datagram(Array(bytes[first..<first + byteCount]))
+        case .visit(let content): return content
+        case .forgotten: preconditionFailure("what nobody could have to take up again is not asked for")
+        }
     }
 
     /// The oldest request of a key; retransmissions share theirs.
@@ -117,13 +193,27 @@ struct RequestBook: Sendable, Equatable {
     }
 
     private mutating func compact() {
-        var gone = 0
         // Matched, not compared: `==` copies what it looks at.
-        while gone < requests.count, case nil = requests[gone] { gone += 1 }
-        guard gone == requests.count || gone >= 256 else { return }
-        requests.removeFirst(gone)
-        floor += UInt64(gone)
-        handedCount = max(0, handedCount - gone)
+        while doneCount < requests.count, case nil = requests[doneCount] { doneCount += 1 }
+        // Half at once, so that the rest is not moved for every few.
+        guard doneCount == requests.count || doneCount >= max(256, requests.count / 2) else { return }
+        requests.removeFirst(doneCount)
+        floor += UInt64(doneCount)
+        handedCount = max(0, handedCount - doneCount)
+        doneCount = 0
+        if !bytes.isEmpty { compactBytes() }
+    }
+
+    /// Forgets the datagrams of requests that are gone.
+    private mutating func compactBytes() {
+        for request in requests {
+            guard case .datagram(let start, _)? = request?.content else { continue }
+            bytes.removeFirst(Int(start - goneByteCount))
+            goneByteCount = start
+            return
+        }
+        goneByteCount += UInt64(bytes.count)
+        if bytes.capacity > RequestBook.keptByteCount { bytes = [] } else { bytes.removeAll(keepingCapacity: true) }
     }
 
     /// The next request that the master of an epoch does not have yet.
@@ -140,7 +230,9 @@ struct RequestBook: Sendable, Equatable {
     }
 
     /// Whether there may be requests that the master of an epoch does not have yet; `nextUnhanded` knows.
-    func hasUnhanded(_ epoch: Epoch) -> Bool { handedEpoch != epoch || handedCount < requests.count }
+    func hasUnhanded(_ epoch: Epoch) -> Bool {
+        !isEmpty && (handedEpoch != epoch || handedCount < requests.count)
+    }
 
     mutating func hand(_ number: UInt64, _ epoch: Epoch, now: Instant) {
         guard let place = place(of: number) else { return }
@@ -185,6 +277,9 @@ struct RequestBook: Sendable, Equatable {
         let all = requests.compactMap { $0 }
         floor += UInt64(requests.count)
         requests = []
+        doneCount = 0
+        goneByteCount += UInt64(bytes.count)
+        bytes = []
         count = 0
         connectCount = 0
         handedCount = 0

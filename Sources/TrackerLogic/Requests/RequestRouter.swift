@@ -23,9 +23,9 @@ struct RequestRouter: Sendable, Equatable {
     }
 
     /// What this tracker has heard itself.
-    var book: RequestBook
+    private var book: RequestBook
     /// In a group: the last requests that were settled, so that what a slave hands on late is not answered again.
-    var recentKeys = RecentKeys()
+    private var recentKeys = RecentKeys()
     private var overflow: [Forwarded] = []
     private var outbox: [Outgoing] = []
     /// In a group: requests that were answered without an entry, in this step.
@@ -44,7 +44,83 @@ struct RequestRouter: Sendable, Equatable {
 
     func heedsSockets(now: Instant) -> Bool { deafUntil <= now }
 
+    // MARK: - The book
+
+    var isEmpty: Bool { book.isEmpty }
+    var isFull: Bool { book.isFull }
+    /// Whether as many connects are booked as may be.
+    var isFullOfConnects: Bool { book.isFullOfConnects }
+    /// Requests of this tracker's own clients that wait.
+    var count: Int { book.count }
+    /// Below this number, nobody waits.
+    var floor: UInt64 { book.floor }
+    /// The number that the next request gets.
+    var nextNumber: UInt64 { book.nextNumber }
+
+    subscript(number: UInt64) -> BookedRequest? { book[number] }
+
+    /// What a request asks, as it goes to the master.
+    func content(of request: BookedRequest) -> ForwardedRequest.Content { book.content(of: request) }
+
+    /// Books a request that was taken at once, and that nobody could have to take up again.
+    mutating func add(_ request: BookedRequest) { book.add(request) }
+
+    /// Books a datagram.
+    ///
+    /// - Returns: its number.
+    @discardableResult
+    mutating func add(_ request: BookedRequest, _ datagram: RawSpan) -> UInt64 { book.add(request, datagram) }
+
+    /// Books what came over HTTP.
+    mutating func add(_ request: BookedRequest, _ visit: ForwardedRequest.Content) { book.add(request, visit) }
+
+    @discardableResult
+    mutating func remove(_ number: UInt64) -> BookedRequest? { book.remove(number) }
+
+    mutating func removeAll() -> [BookedRequest] { book.removeAll() }
+
+    /// Takes out what is too old; see `RequestBook`.
+    mutating func removeStale(now: Instant, leading: Epoch?) -> [BookedRequest] {
+        book.removeStale(now: now, leading: leading)
+    }
+
+    // MARK: - Keys of a group
+
+    /// The oldest request of a key.
+    func find(key: UInt64) -> UInt64? { book.find(key: key) }
+
+    /// Whether a datagram is a copy of one that waits, or that was settled just now.
+    func isKnown(_ key: UInt64, now: Instant) -> Bool {
+        book.find(key: key) != nil || recentKeys.isRecent(key, now: now)
+    }
+
+    /// Whether a request that another tracker hands on was settled: within a time, or behind an index.
+    func isRecent(_ key: UInt64, within memory: Duration, now: Instant) -> Bool {
+        recentKeys.isRecent(key, within: memory, now: now)
+    }
+
+    func isSettled(_ key: UInt64, behind index: UInt64) -> Bool { recentKeys.isSettled(key, behind: index) }
+
+    /// All that entries behind this index have settled is remembered.
+    var remembersSince: UInt64 { recentKeys.completeSince }
+
+    /// Remembers what came with a state.
+    mutating func remember(_ settled: [SettledKey], through index: UInt64, now: Instant) {
+        recentKeys.insert(settled, through: index, now: now)
+    }
+
     // MARK: - Handing on
+
+    /// The next request that the master of an epoch does not have yet.
+    mutating func nextUnhanded(_ epoch: Epoch) -> UInt64? { book.nextUnhanded(epoch) }
+
+    /// Whether there may be requests that the master of an epoch does not have yet; `nextUnhanded` knows.
+    func hasUnhanded(_ epoch: Epoch) -> Bool { book.hasUnhanded(epoch) }
+
+    mutating func hand(_ number: UInt64, _ epoch: Epoch, now: Instant) { book.hand(number, epoch, now: now) }
+
+    /// What the master was sent before a time and has not settled may be lost.
+    mutating func unhand(sentBefore time: Instant, epoch: Epoch) { book.unhand(sentBefore: time, epoch: epoch) }
 
     /// When what waits may be handed on next.
     func handsOnAt(pause: Duration) -> Instant { handedOnAt + pause }

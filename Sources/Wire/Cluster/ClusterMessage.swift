@@ -288,8 +288,8 @@ public struct ForwardedRequest: Sendable, Hashable {
     public enum Content: Sendable, Hashable {
         /// As it came, announce or scrape, with its connection id found valid.
         case datagram([UInt8])
-        /// Over HTTP: an announce in the form of the log, with the passkey.
-        case announce(ForwardedAnnounce)
+        /// Over HTTP: an announce, with the passkey; `numWant` is for the tracker that heard it.
+        case announce(Announce, passkey: [UInt8])
         case scrape([InfoHash], passkey: [UInt8])
     }
 
@@ -298,29 +298,6 @@ public struct ForwardedRequest: Sendable, Hashable {
         self.number = number
         self.source = source
         self.content = content
-    }
-}
-
-public struct ForwardedAnnounce: Sendable, Hashable {
-    public var infoHash: InfoHash
-    public var peerID: PeerID
-    public var downloaded: UInt64
-    public var left: UInt64
-    public var event: AnnounceEvent
-    public var port: UInt16
-    public var passkey: [UInt8]
-
-    public init(
-        infoHash: InfoHash, peerID: PeerID, downloaded: UInt64, left: UInt64, event: AnnounceEvent, port: UInt16,
-        passkey: [UInt8]
-    ) {
-        self.infoHash = infoHash
-        self.peerID = peerID
-        self.downloaded = downloaded
-        self.left = left
-        self.event = event
-        self.port = port
-        self.passkey = passkey
     }
 }
 

@@ -230,9 +230,10 @@ extension ForwardedRequest {
         case .datagram(let datagram):
             bytes.append(0)
             bytes.append(counted: datagram)
-        case .announce(let announce):
+        case .announce(let announce, let passkey):
             bytes.append(1)
             announce.encode(into: &bytes)
+            bytes.append(counted: passkey)
         case .scrape(let infoHashes, let passkey):
             bytes.append(2)
             bytes.append(infoHashes: infoHashes)
@@ -245,7 +246,7 @@ extension ForwardedRequest {
         source = try reader.address()
         switch try reader.u8() {
         case 0: content = .datagram(try reader.counted())
-        case 1: content = .announce(try ForwardedAnnounce(&reader))
+        case 1: content = .announce(try Announce(&reader), passkey: try reader.counted())
         case 2:
             var infoHashes: [InfoHash] = []
             for _ in 0..<(try reader.count(atMost: ClusterMessage.Limits.scrapeHashes)) {
@@ -257,7 +258,7 @@ extension ForwardedRequest {
     }
 }
 
-extension ForwardedAnnounce {
+extension Announce {
     func encode(into bytes: inout [UInt8]) {
         bytes.append(infoHash.bytes)
         bytes.append(peerID.bytes)
@@ -265,18 +266,15 @@ extension ForwardedAnnounce {
         bytes.append(bigEndian: left)
         bytes.append(UInt8(truncatingIfNeeded: event.rawValue))
         bytes.append(bigEndian: port)
-        bytes.append(counted: passkey)
     }
 
     init(_ reader: inout MessageReader) throws(ClusterMessageError) {
-        infoHash = InfoHash(try reader.bytes20())
-        peerID = PeerID(try reader.bytes20())
-        downloaded = try reader.u64()
-        left = try reader.u64()
+        let (infoHash, peerID) = (InfoHash(try reader.bytes20()), PeerID(try reader.bytes20()))
+        let (downloaded, left) = (try reader.u64(), try reader.u64())
         guard let event = AnnounceEvent(rawValue: UInt32(try reader.u8())) else { throw .damaged }
-        self.event = event
-        port = try reader.u16()
-        passkey = try reader.counted()
+        self.init(
+            infoHash: infoHash, peerID: peerID, downloaded: downloaded, left: left, event: event,
+            port: try reader.u16())
     }
 }
 

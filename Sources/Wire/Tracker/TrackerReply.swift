@@ -10,6 +10,8 @@ public enum ReplyWriter {
     public static let maxByteCount = 1400
     /// Bytes before the compact peers of an "announce response".
     public static let announceHeaderByteCount = 20
+    /// Peers over IPv6 that fit an announce reply; over IPv4 there is room for 230.
+    public static let maxIPv6Peers = (maxByteCount - announceHeaderByteCount) / CompactIPv6.byteCount
 
     /// Writes a "connect response".
     ///

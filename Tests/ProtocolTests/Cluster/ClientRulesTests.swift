@@ -11,7 +11,7 @@ struct ClientRulesTests {
     private static let other = SocketAddress.v4(2)
 
     private static func group(_ id: UInt32, _ configuration: inout NodeConfiguration) {
-        configuration.cluster?.entry = .group
+        configuration.cluster.entry = .group
     }
 
     private func isForward(_ body: ClusterMessage.Body) -> Bool { if case .forward = body { true } else { false } }
@@ -78,6 +78,23 @@ struct ClientRulesTests {
         trio.run(.seconds(4))
         #expect(trio.masters == [2])
         #expect(trio.replies(to: Self.client).map(\.by) == [1])
+    }
+
+    @Test func `rule 18: a master that loses its role hands on what it has taken of its own clients`() throws {
+        var trio = Trio.serving()
+        // One announce is under way, and another one gathers behind it.
+        trio.holdMessages { if case .prepare = $0.body { true } else { false } }
+        for client in [Self.client, Self.other] { #expect(try trio.announce(client, at: 3) == nil) }
+        #expect(trio[3].inspection.waitingRequests == 2)
+        trio.loseBus(3)
+        trio.holdMessages { _ in false }
+        trio.drop { _ in true }
+        trio.run(.seconds(4))
+        #expect(trio.masters == [2])
+        trio.connectBus(3)
+        trio.run(.seconds(3))
+        for client in [Self.client, Self.other] { #expect(trio.replies(to: client).map(\.by) == [3]) }
+        #expect(trio[2].state.table.counts(of: .numbered(1)).leechers == 2)
     }
 
     @Test func `rule 18: in a group one tracker answers, and after its death the next`() throws {

@@ -68,7 +68,7 @@ import Wire
     /// It could not read its own promise back.
     @Test func `who has promised the last round never stands beyond it`() {
         let last = Epoch(round: NumberBounds.round, id: 1)
-        var trio = Trio(.paxos) { id, configuration in if id == 1 { configuration.cluster?.members = [1] } }
+        var trio = Trio(.paxos) { id, configuration in if id == 1 { configuration.cluster.members = [1] } }
         trio.startAt(last, 1)
         trio.run(.seconds(20))
         #expect(trio.masters.isEmpty)

@@ -135,9 +135,9 @@ import Wire
 
     @Test mutating func `it is heeded when it answers itself`() {
         detector.ignore(Self.master, now: .at(1000))
-        detector.isAnswered(by: Life(3, life: 8))
+        detector.noteAnswer(of: Life(3, life: 8))
         #expect(detector.ignores(Self.master, now: .at(1001)))
-        detector.isAnswered(by: Self.master)
+        detector.noteAnswer(of: Self.master)
         #expect(detector.ignored == nil)
         #expect(!detector.ignores(Self.master, now: .at(1001)))
     }
@@ -154,12 +154,12 @@ import Wire
     @Test(arguments: [(1000, true), (2999, true), (3000, false), (3001, false)] as [(Int64, Bool)])
     func `a master may speak for less than a detection time after its quorum did`(_ now: Int64, _ isFollowed: Bool) {
         var detector = detector
-        detector.isFollowed(now: .at(1000))
+        detector.noteFollowed(now: .at(1000))
         #expect(detector.wasFollowed(now: .at(now)) == isFollowed)
     }
 
     @Test mutating func `that a master is missed and that it is followed are two things`() {
-        detector.isFollowed(now: .at(1000))
+        detector.noteFollowed(now: .at(1000))
         detector.ignore(Self.master, now: .at(1000))
         _ = detector.suspect(now: .at(1000))
         #expect(detector.wasFollowed(now: .at(2999)))

@@ -13,7 +13,7 @@ import Wire
     /// A tracker that has heard a master at 100 ms.
     private static func following(isInstalled: Bool = false) -> Office {
         var office = Office()
-        office.begin(inCluster: true)
+        office.begin()
         office.busConnected()
         office.follow(master, epoch, since: .at(100))
         if isInstalled { office.welcomed(attempt: 0) }
@@ -63,9 +63,9 @@ import Wire
 
     @Test func `a word by name tells since when the master hears this tracker, if it is the master's`() {
         var office = Self.following()
-        office.isHeard(by: Life(3, life: 8), now: .at(200))
+        office.noteHeard(by: Life(3, life: 8), now: .at(200))
         #expect(office.following?.since == .at(100))
-        office.isHeard(by: Self.master, now: .at(300))
+        office.noteHeard(by: Self.master, now: .at(300))
         #expect(office.following?.since == .at(300))
         #expect(!office.isInstalled)
     }
@@ -88,7 +88,7 @@ import Wire
         var office = Self.following()
         office.unfollow()
         let before = office
-        office.isHeard(by: Self.master, now: .at(200))
+        office.noteHeard(by: Self.master, now: .at(200))
         office.welcomed(attempt: 3)
         office.dismissed(now: .at(200))
         office.welcomeIsVoid()

@@ -14,7 +14,7 @@ import Wire
         #expect(handover.heir == nil)
         #expect(!handover.isUnderWay)
         #expect(handover.deadline == nil)
-        #expect(handover.isRefused(now: .at(.max / 1_000_000)) == nil)
+        #expect(handover.takeRefusal(now: .at(.max / 1_000_000)) == nil)
     }
 
     @Test mutating func `one that began has an heir and a deadline, and nobody was told`() {
@@ -30,11 +30,11 @@ import Wire
         var handover = handover
         handover.begin(to: Self.heir, until: .at(900))
         _ = handover.announce(now: .at(800))
-        #expect(handover.isRefused(now: .at(now)) == (isOver ? Self.heir : nil))
+        #expect(handover.takeRefusal(now: .at(now)) == (isOver ? Self.heir : nil))
         #expect(handover.isUnderWay == !isOver)
         #expect(handover.heir == (isOver ? nil : Self.heir))
         #expect(handover.deadline == (isOver ? nil : .at(900)))
-        #expect(handover.isRefused(now: .at(now)) == nil, "it is told once")
+        #expect(handover.takeRefusal(now: .at(now)) == nil, "it is told once")
     }
 
     @Test mutating func `the heir is told at once, and again after each pause`() {
@@ -55,7 +55,7 @@ import Wire
         #expect(handover.heir == nil)
         #expect(!handover.isUnderWay)
         #expect(handover.deadline == nil)
-        #expect(handover.isRefused(now: .at(900)) == nil)
+        #expect(handover.takeRefusal(now: .at(900)) == nil)
         #expect(handover.isDue(now: .at(100), pause: .seconds(9)))
     }
 

@@ -18,7 +18,7 @@ import Wire
         var office = Office()
         office.busConnected()
         if phase == .restoring { return office }
-        office.begin(inCluster: phase != .candidate)
+        office.begin()
         office.follow(master, epoch, since: .at(100))
         office.welcomed(attempt: 0)
         switch phase {
@@ -125,11 +125,10 @@ import Wire
         #expect(!office.isBusUp)
     }
 
-    @Test(arguments: [(true, .following), (false, .candidate)] as [(Bool, Office.Phase)])
-    func `in a cluster it looks for a master, alone it stands`(_ inCluster: Bool, _ phase: Office.Phase) {
+    @Test func `when it has read its record, it looks for a master`() {
         var office = Office()
-        office.begin(inCluster: inCluster)
-        #expect(office.phase == phase)
+        office.begin()
+        #expect(office.phase == .following)
     }
 
     @Test func `who stands follows nobody, and who gives up looks for a master`() {
@@ -203,20 +202,20 @@ import Wire
     @Test func `a node starts once`() async {
         await #expect(processExitsWith: .failure) {
             var office = Office()
-            office.begin(inCluster: true)
-            office.begin(inCluster: true)
+            office.begin()
+            office.begin()
         }
     }
 
     @Test func `only a master serves, and only a master steps down`() async {
         await #expect(processExitsWith: .failure) {
             var office = Office()
-            office.begin(inCluster: true)
+            office.begin()
             office.openDoors()
         }
         await #expect(processExitsWith: .failure) {
             var office = Office()
-            office.begin(inCluster: true)
+            office.begin()
             office.depose()
         }
     }

@@ -44,7 +44,7 @@ enum AnnounceFault {
         let count = (bytes.count - 20) / width
         if announced.event == .stopped, count > 0 { return "peers for one who leaves" }
         let limit = min(
-            wanted > 0 ? wanted : configuration.numWant, configuration.maxNumWant, announced.isIPv4 ? .max : 76)
+            wanted >= 0 ? wanted : configuration.numWant, configuration.maxNumWant, announced.isIPv4 ? .max : 76)
         if count > limit { return "\(count) peers, \(limit) wanted" }
         let named = (0..<count).map { number in
             announced.isIPv4

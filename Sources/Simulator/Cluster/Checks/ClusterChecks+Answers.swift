@@ -55,10 +55,8 @@ extension ClusterChecks {
                 ? "is cut off" : !sight.isWhole ? "lacks the state" : !sight.isServing ? "does not serve" : "is a slave"
             violate(.silentUnlessServing, at: step.time, "\(name(step.node)) \(why), and replies")
         }
-        guard promises.minorityIsSilent, sight.leads != nil, members.count > 1,
-            let cluster = nodes[step.node].configuration.cluster
-        else { return }
-        let limit = cluster.detectionTime * ClusterChecks.deafFor
+        guard promises.minorityIsSilent, sight.leads != nil, members.count > 1 else { return }
+        let limit = nodes[step.node].configuration.cluster.detectionTime * ClusterChecks.deafFor
         // Until lately it was another quorum that it had to hear: an entry that was left by an earlier master changes
         // its voters when it is applied.
         for since in [membersSince, nodes[step.node].votersSince] {

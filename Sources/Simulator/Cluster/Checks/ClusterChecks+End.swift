@@ -74,7 +74,7 @@ extension ClusterChecks {
     /// Whether what a tracker lacks was decided too short a time ago for it to know.
     private func mayLag(_ sight: NodeSight, _ node: Int, at time: Instant) -> Bool {
         guard let decidedAt = log.decidedAt(sight.position.index + 1) else { return false }
-        let keepalive = nodes[node].configuration.cluster?.keepalive ?? .zero
+        let keepalive = nodes[node].configuration.cluster.keepalive
         return time - decidedAt <= keepalive * 2
     }
 

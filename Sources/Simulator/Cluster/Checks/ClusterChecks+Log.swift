@@ -157,7 +157,8 @@ extension ClusterChecks {
 
     /// Whether a tracker has been heard within the detection time, by a clock that may be fast.
     private func isHeard(_ id: UInt32, by step: ClusterStep) -> Bool {
-        guard let node = node(withID: id), let cluster = nodes[step.node].configuration.cluster else { return false }
+        guard let node = node(withID: id) else { return false }
+        let cluster = nodes[step.node].configuration.cluster
         return node == step.node || step.time - nodes[step.node].heardAt[node] < cluster.detectionTime * 3 / 4
     }
 

@@ -101,9 +101,8 @@ extension ClusterChecks {
     private mutating func checkStands(
         _ epoch: Epoch, _ step: ClusterStep, _ before: NodeSight, _ event: Event
     ) {
-        guard promises.membersDecide, before.leads == nil, let cluster = nodes[step.node].configuration.cluster else {
-            return
-        }
+        guard promises.membersDecide, before.leads == nil else { return }
+        let cluster = nodes[step.node].configuration.cluster
         if case .messageReceived(let message) = event, case .handover = message.body { return }
         // Clocks run at their own pace, and what was heard while it was held counts from then on.
         let limit = cluster.detectionTime * 2

@@ -74,9 +74,9 @@ package struct ClusterChecks: Sendable {
     package init(profile: ClusterProfile, configurations: [NodeConfiguration], clientAddresses: [SocketAddress]) {
         promises = ClusterPromises(profile)
         self.configurations = configurations
-        isGroup = configurations.first?.cluster?.entry == .group
+        isGroup = configurations.first?.cluster.entry == .group
         nodes = configurations.map { NodeRecord(configuration: $0, nodeCount: configurations.count) }
-        members = configurations.first?.cluster?.members ?? []
+        members = configurations.first?.cluster.members ?? []
         books = clientAddresses.map(RequestBook.init(address:))
         ledger = PeerLedger(clientCount: clientAddresses.count)
         rules = RuleRecord(nodeCount: configurations.count)
