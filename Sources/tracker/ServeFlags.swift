@@ -1,7 +1,7 @@
 /// The flags of `tracker serve`: one for each setting, with the name and the help that the table of settings gives it.
 
 import ArgumentParser
-import Runtime
+import Settings
 
 struct ServeFlags: ParsableArguments {
     @Option(name: .flag(.id), help: .of(.id)) var id: String?

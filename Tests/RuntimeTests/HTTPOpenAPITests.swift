@@ -1,8 +1,8 @@
 import Foundation
 import Primitives
-import Runtime
 import Testing
 import TrackerLogic
+import Web
 import Wire
 
 /// The description of the API against what it really answers.
