@@ -104,7 +104,7 @@ let package = Package(
         .target(
             name: "LoadGenerator",
             dependencies: [
-                "Datagrams", "TrackerLogic", "Primitives",
+                "Client", "Datagrams", "TrackerLogic", "Primitives",
                 .product(name: "Histogram", package: "hdrhistogram-swift"),
             ],
             swiftSettings: strict),
@@ -131,6 +131,7 @@ let package = Package(
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ],
+            resources: [.embedInCode("openapi.yaml")],
             swiftSettings: strict),
         .target(
             name: "Server",

@@ -113,7 +113,7 @@ extension SocketAddress {
     /// The addresses of a host, each once, in the order of the system's preference (RFC 6724).
     ///
     /// Takes as long as the system's resolver does.
-    static func lookUp(_ host: String, port: UInt16) throws(TrackerClientError) -> [SocketAddress] {
+    package static func lookUp(_ host: String, port: UInt16) throws(TrackerClientError) -> [SocketAddress] {
         if let address = SocketAddress(host: host, port: port) { return [address] }
         var hints = addrinfo()
         hints.ai_socktype = CInt(SOCK_STREAM.rawValue)

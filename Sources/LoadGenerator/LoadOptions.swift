@@ -1,5 +1,6 @@
 /// What `tracker load` shall do to a tracker.
 
+import Client
 import Datagrams
 import Primitives
 import TrackerLogic
@@ -125,7 +126,7 @@ public struct LoadOptions: Sendable, Hashable {
 /// Why a load could not be run.
 public enum LoadError: Error, Sendable, Hashable, CustomStringConvertible {
     case invalid(String)
-    case noSuchHost(String, reason: String)
+    case noSuchHost(TrackerClientError)
     case silent(SocketAddress)
     /// The tracker answers `connect` with this error.
     case refused(SocketAddress, String)
@@ -135,8 +136,8 @@ public enum LoadError: Error, Sendable, Hashable, CustomStringConvertible {
         switch self {
         case .invalid(let text):
             "This load cannot be run: \(text)."
-        case .noSuchHost(let name, let reason):
-            "Cannot find the host \"\(name)\": \(reason). Give an address such as udp://127.0.0.1:6969."
+        case .noSuchHost(let error):
+            "This load cannot be run: \(error.description)."
         case .silent(let target):
             "Nobody answers at \(target) over UDP: is a tracker running there, and does no firewall drop the requests?"
         case .refused(let target, let text):

@@ -1,6 +1,6 @@
 /// The names of the settings: their paths in the file, from which the environment's names follow.
 ///
-/// An enum, so that the command line's switch over it does not compile while a setting has no flag.
+/// An enum, so that a switch over all of them does not compile while it lacks one.
 
 public enum SettingKey: String, Sendable, Hashable, CaseIterable {
     case id = "id"

@@ -1,4 +1,4 @@
-/// The JSON that the API answers with. Its keys are a promise: docs/openapi.yaml describes each, and a test compares.
+/// The JSON that the API answers with. Its keys are a promise: openapi.yaml describes each, and a test compares.
 
 import Bus
 import Foundation

@@ -73,6 +73,9 @@ public struct APIServer: Sendable {
         return try await HTTPService.listen(on: address, service, responder: responder(token: options.token))
     }
 
+    /// The description of the API: `openapi.yaml` beside this file, which the build puts into the program.
+    private static let description = String(decoding: PackageResources.openapi_yaml, as: UTF8.self)
+
     /// What answers, without a listener.
     public func responder(token: String?) -> some TrackerResponder {
         let router = Router(context: ClientContext.self)
@@ -86,7 +89,7 @@ public struct APIServer: Sendable {
         router.post("/api/stop") { _, _ in try await stopCluster() }
         router.post("/api/handover") { request, _ in try await handOver(request) }
         router.get("/api/openapi.yaml") { _, _ in
-            Response.text(OpenAPIDocument.text, type: "application/yaml; charset=utf-8")
+            Response.text(Self.description, type: "application/yaml; charset=utf-8")
         }
         if let torrents {
             router.get("/api/torrents") { request, _ in try await torrentsPage(torrents, request) }
