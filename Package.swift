@@ -1,13 +1,18 @@
 // swift-tools-version: 6.2
 //
-// The house (docs/architecture.md):
+// The house (docs/architecture.md has what lives in each room, and the arrows). A module imports from the floors below
+// it, and stands as low as that lets it:
 //
-//   Primitives ◄─ Wire ◄─┬─ TrackerLogic ◄─┬─ Runtime ◄──── tracker
-//                        └─ PeerLogic ◄────┤                   │
-//                                          └─ Simulator ◄──────┘
+//   6  tracker
+//   5  Server
+//   4  Settings  LoadGenerator
+//   3  Storage  Web  Client            Simulator°
+//   2  Bus  Torrents                   TrackerLogic°  PeerLogic°
+//   1  Datagrams                       Wire°
+//   0                                  Primitives°
 //
-// Everything left of Runtime is pure: no Foundation, no clock, no system randomness, no async, no hash-table
-// order. `Tests/ProtocolTests/PurityTests.swift` enforces it.
+// What is marked ° is pure: no Foundation, no clock, no system randomness, no async, no hash-table order.
+// `Tests/ProtocolTests/PurityTests.swift` enforces it, and `ModuleMapTests.swift` beside it the map.
 
 import PackageDescription
 
@@ -67,14 +72,54 @@ let package = Package(
         // The real world.
         .target(name: "Datagrams", dependencies: ["Primitives"], cSettings: gnuC, swiftSettings: gnu),
         .target(
-            name: "Runtime",
+            name: "Bus",
             dependencies: [
-                "Datagrams", "TrackerLogic", "PeerLogic", "Wire", "Primitives",
+                "Datagrams", "Wire", "Primitives",
                 .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                .product(name: "NIOTLS", package: "swift-nio"),
+            ],
+            swiftSettings: strict),
+        .target(
+            name: "Storage",
+            dependencies: [
+                "TrackerLogic", "Wire", "Primitives",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
-                .product(name: "HTTPTypes", package: "swift-http-types"),
+            ],
+            swiftSettings: strict),
+        .target(
+            name: "Client",
+            dependencies: ["Datagrams", "TrackerLogic", "Wire", "Primitives"],
+            swiftSettings: strict),
+        .target(
+            name: "Torrents",
+            dependencies: [
+                "Wire", "Primitives",
+                .product(name: "Crypto", package: "swift-crypto"),
+            ],
+            swiftSettings: strict),
+        .target(
+            name: "LoadGenerator",
+            dependencies: [
+                "Client", "Datagrams", "TrackerLogic", "Primitives",
                 .product(name: "Histogram", package: "hdrhistogram-swift"),
+            ],
+            swiftSettings: strict),
+        .target(
+            name: "Settings",
+            dependencies: [
+                "Bus", "Storage", "Client", "Datagrams", "TrackerLogic", "Wire", "Primitives",
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: strict),
+        .target(
+            name: "Web",
+            dependencies: [
+                "Bus", "Datagrams", "TrackerLogic", "Wire", "Primitives",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "HummingbirdCore", package: "hummingbird"),
                 .product(name: "Logging", package: "swift-log"),
@@ -84,8 +129,15 @@ let package = Package(
                 .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
                 .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras"),
                 .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOSSL", package: "swift-nio-ssl"),
-                .product(name: "NIOTLS", package: "swift-nio"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+            ],
+            resources: [.embedInCode("openapi.yaml")],
+            swiftSettings: strict),
+        .target(
+            name: "Server",
+            dependencies: [
+                "Bus", "Storage", "Settings", "Torrents", "Web", "Datagrams", "TrackerLogic", "Wire", "Primitives",
+                .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
@@ -93,7 +145,8 @@ let package = Package(
         .executableTarget(
             name: "tracker",
             dependencies: [
-                "Runtime", "Simulator", "Wire", "Primitives",
+                "Server", "Web", "Settings", "Bus", "Client", "Torrents", "LoadGenerator", "Simulator", "Wire",
+                "Primitives",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
@@ -112,7 +165,8 @@ let package = Package(
         .testTarget(
             name: "RuntimeTests",
             dependencies: [
-                "Runtime", "Datagrams", "TrackerLogic", "Wire", "Primitives",
+                "Server", "Web", "Settings", "LoadGenerator", "Client", "Torrents", "Storage", "Bus", "Datagrams",
+                "TrackerLogic", "Wire", "Primitives",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),

@@ -170,7 +170,7 @@ def mixed(value):
 
 
 def info_hash(seed, torrent):
-    """The load generator's torrents, as in Sources/Runtime/Load/LoadPopulation.swift."""
+    """The load generator's torrents, as in Sources/LoadGenerator/LoadPopulation.swift."""
     first = (mixed(seed ^ 0x746F7272656E7473) + 4 * torrent) & MASK
     return b"".join(mixed((first + part) & MASK).to_bytes(8, "big") for part in range(3))[:20]
 

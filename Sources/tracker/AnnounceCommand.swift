@@ -1,8 +1,9 @@
 /// `tracker announce`
 
 import ArgumentParser
+import Client
 import Primitives
-import Runtime
+import Settings
 import Wire
 
 struct AnnounceCommand: AsyncParsableCommand {

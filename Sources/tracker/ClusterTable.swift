@@ -1,6 +1,6 @@
 /// A cluster as one of its trackers sees it, for people.
 
-import Runtime
+import Client
 
 enum ClusterTable {
     static func text(_ cluster: ClusterView) -> String {

@@ -1,7 +1,8 @@
 /// Where a tracker's console is, and how one is let in.
 
 import ArgumentParser
-import Runtime
+import Client
+import Settings
 
 enum ConsolePlace {
     static let standard = "127.0.0.1:6970"

@@ -1,8 +1,8 @@
 /// `tracker doctor`
 
 import ArgumentParser
+import Client
 import Foundation
-import Runtime
 
 struct DoctorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

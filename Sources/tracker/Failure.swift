@@ -1,7 +1,7 @@
 /// How the program ends when it does not end well.
 
+import Client
 import Foundation
-import Runtime
 
 struct Failure: Error {
     /// What the program's exit code says; `tracker --help` lists them.

@@ -2,8 +2,8 @@
 
 import ArgumentParser
 import Foundation
+import LoadGenerator
 import Primitives
-import Runtime
 
 struct LoadCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

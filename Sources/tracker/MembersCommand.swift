@@ -1,7 +1,7 @@
 /// `tracker members list|add|remove|replace` and `tracker handover`: orders to a cluster, through any of its trackers.
 
 import ArgumentParser
-import Runtime
+import Client
 
 struct MembersCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

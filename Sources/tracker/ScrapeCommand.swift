@@ -1,7 +1,8 @@
 /// `tracker scrape`
 
 import ArgumentParser
-import Runtime
+import Client
+import Web
 import Wire
 
 struct ScrapeCommand: AsyncParsableCommand {

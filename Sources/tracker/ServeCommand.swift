@@ -1,8 +1,10 @@
 /// `tracker serve`
 
 import ArgumentParser
+import Bus
 import Foundation
-import Runtime
+import Server
+import Settings
 
 struct ServeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,8 +1,8 @@
 /// `tracker status`
 
 import ArgumentParser
+import Client
 import Foundation
-import Runtime
 
 struct StatusCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

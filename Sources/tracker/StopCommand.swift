@@ -1,7 +1,7 @@
 /// `tracker stop`: the orderly stop of a whole cluster.
 
 import ArgumentParser
-import Runtime
+import Client
 
 struct StopCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

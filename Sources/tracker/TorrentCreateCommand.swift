@@ -3,7 +3,7 @@
 import ArgumentParser
 import Foundation
 import Primitives
-import Runtime
+import Torrents
 import Wire
 
 struct TorrentCreateCommand: AsyncParsableCommand {

@@ -3,7 +3,8 @@
 import ArgumentParser
 import Foundation
 import Primitives
-import Runtime
+import Settings
+import Torrents
 import Wire
 
 struct TorrentShowCommand: ParsableCommand {

@@ -59,7 +59,7 @@ struct PurityTests {
         ("import Glibc", "may not import Glibc"),
         ("import Dispatch", "may not import Dispatch"),
         ("import Synchronization", "may not import Synchronization"),
-        ("import Runtime", "may not import Runtime"),
+        ("import Server", "may not import Server"),
         ("@preconcurrency import Foundation", "may not import Foundation"),
         ("public import Foundation", "may not import Foundation"),
         ("import struct Foundation.Data", "may not import Foundation"),
@@ -185,10 +185,9 @@ struct PurityTests {
         ("Wire", ["TrackerLogic", "PeerLogic", "Simulator", "Datagrams"], ["Primitives"]),
         ("TrackerLogic", ["PeerLogic", "Simulator", "Datagrams"], ["Primitives", "Wire"]),
         ("PeerLogic", ["TrackerLogic", "Simulator"], ["Primitives", "Wire"]),
-        ("Simulator", ["Runtime", "Datagrams", "tracker"], ["Primitives", "Wire", "TrackerLogic", "PeerLogic"]),
-        ("Datagrams", ["Wire", "TrackerLogic", "Runtime", "Foundation"], ["Primitives", "Glibc"]),
-        ("Runtime", ["Simulator", "tracker"], ["TrackerLogic", "PeerLogic", "Wire", "Foundation", "Glibc"]),
-        ("tracker", [], ["Runtime", "Simulator", "ArgumentParser", "Foundation"]),
+        ("Simulator", ["Server", "Datagrams", "tracker"], ["Primitives", "Wire", "TrackerLogic", "PeerLogic"]),
+        ("Datagrams", ["Wire", "TrackerLogic", "Server", "Foundation"], ["Primitives", "Glibc"]),
+        ("Server", [], ["TrackerLogic", "Web", "Wire", "Foundation", "Glibc"]),
     ])
     func `each module imports what the map allows it`(_ module: String, _ forbidden: [String], _ allowed: [String]) {
         for (names, count) in [(forbidden, 1), (allowed, 0)] {
@@ -201,7 +200,7 @@ struct PurityTests {
 
     @Test func `outside the logic, the world may be used, but files are tidy`() {
         let worldly = Self.head + "import Foundation\nlet a = Date()\nlet b = [1: 2]\nfunc c() async { print(1) }\n"
-        #expect(PurityRules.check(worldly, path: "Sources/Runtime/File.swift").isEmpty)
+        #expect(PurityRules.check(worldly, path: "Sources/Server/File.swift").isEmpty)
         #expect(PurityRules.check(worldly, path: "Tests/RuntimeTests/FileTests.swift").isEmpty)
         let untidy = Self.head + "let a = 1\t\n"
         #expect(PurityRules.check(untidy, path: "Tests/RuntimeTests/FileTests.swift").map(\.line) == [3])
@@ -212,14 +211,14 @@ struct PurityTests {
         func lines(_ count: Int) -> String { Self.head + String(repeating: "let a = 1\n", count: count - 2) }
         #expect(PurityRules.check(lines(400), path: "Sources/Wire/File.swift").isEmpty)
         #expect(PurityRules.check(lines(401), path: "Sources/Wire/File.swift").map(\.line) == [0])
-        #expect(PurityRules.check(lines(500), path: "Sources/Runtime/File.swift").isEmpty)
-        #expect(PurityRules.check(lines(501), path: "Sources/Runtime/File.swift").map(\.line) == [0])
+        #expect(PurityRules.check(lines(500), path: "Sources/Server/File.swift").isEmpty)
+        #expect(PurityRules.check(lines(501), path: "Sources/Server/File.swift").map(\.line) == [0])
         #expect(PurityRules.check(lines(501), path: "Tests/A/File.swift").map(\.line) == [0])
 
         func check(_ source: String, _ path: String) -> Int { PurityRules.check(source, path: path).count }
         #expect(check("import Primitives\n\nlet a = 1\n", "Sources/Wire/File.swift") == 1)
         #expect(check("import Primitives\n\n/// A.\nlet a = 1\n", "Sources/Wire/File.swift") == 0)
-        #expect(check("let a = 1\n", "Sources/Runtime/File.swift") == 1)
+        #expect(check("let a = 1\n", "Sources/Server/File.swift") == 1)
         #expect(check("import Testing\n\nlet a = 1\n", "Tests/A/File.swift") == 0)
         #expect(check("let a = 1\n", "Tests/A/File.swift") == 1)
         #expect(check("\n/// A.\n", "Tests/A/File.swift") == 1)
@@ -244,8 +243,8 @@ struct PurityTests {
         let wire = ".target(name: \"Wire\", dependencies: [\"Primitives\"]"
         #expect(check(wire, wire).isEmpty)
         #expect(
-            check(wire, ".target(name: \"Wire\", dependencies: [\"Primitives\", \"Runtime\"]")
-                == ["Wire may not depend on Runtime"])
+            check(wire, ".target(name: \"Wire\", dependencies: [\"Primitives\", \"Server\"]")
+                == ["Wire may not depend on Server"])
         #expect(
             check(wire, ".target(name: \"Wire\", dependencies: [.product(name: \"Crypto\", package: \"swift-crypto\")]")
                 == ["Wire may not depend on Crypto", "Wire may not depend on swift-crypto"])

@@ -1,7 +1,7 @@
 /// What passes from the bus to the logic: only what is authentic, of now, for us, and once.
 
+import Bus
 import Primitives
-import Runtime
 import Testing
 import Wire
 

@@ -1,4 +1,4 @@
-import Runtime
+import Server
 import Testing
 import Wire
 

@@ -1,8 +1,8 @@
 /// What `--bus`, `--cluster-name` and `--cluster-key-file` say, and what is said of them when they are wrong.
 
+import Bus
 import Foundation
 import Primitives
-import Runtime
 import Testing
 
 @Suite("Bus options")

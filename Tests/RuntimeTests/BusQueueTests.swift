@@ -1,7 +1,7 @@
 /// What waits for the bus, how it is cut into frames, and how it becomes whole again.
 
+import Bus
 import Primitives
-import Runtime
 import Testing
 import Wire
 

@@ -1,8 +1,8 @@
 /// What a member, or somebody who has recorded one, can draw from a tracker over the bus.
 
+import Bus
 import Foundation
 import Primitives
-import Runtime
 import Testing
 import Wire
 

@@ -1,8 +1,8 @@
 /// Whole buses between trackers of one process: over the embedded broker, and over multicast on the loopback interface.
 
+import Bus
 import Foundation
 import Primitives
-import Runtime
 import Synchronization
 import Testing
 import Wire

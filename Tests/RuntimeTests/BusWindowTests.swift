@@ -1,7 +1,7 @@
 /// Which frames have come, which are missing, and how fast to send: the small machines of the buses.
 
+import Bus
 import Primitives
-import Runtime
 import Testing
 import Wire
 

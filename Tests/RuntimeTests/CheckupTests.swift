@@ -1,5 +1,5 @@
+import Client
 import Foundation
-import Runtime
 import Testing
 
 /// What `tracker doctor` makes of what it is told.

@@ -1,5 +1,5 @@
 import Primitives
-import Runtime
+import Settings
 import Testing
 import TrackerLogic
 

@@ -1,7 +1,8 @@
+import Client
 import Datagrams
 import Foundation
 import Primitives
-import Runtime
+import Settings
 import Testing
 import Wire
 

@@ -1,6 +1,7 @@
+import Client
 import Foundation
 import Primitives
-import Runtime
+import Settings
 import Testing
 import TrackerLogic
 import Wire

@@ -1,13 +1,16 @@
 /// Whole trackers in the test's process, with sockets on loopback, a record each, and a bus between them.
 
+import Client
 import Foundation
 import Logging
 import Primitives
-import Runtime
+import Server
 import ServiceLifecycle
+import Settings
 import Synchronization
 import Testing
 import TrackerLogic
+import Web
 import Wire
 
 /// One tracker that runs until it is stopped.

@@ -1,6 +1,6 @@
 import Foundation
 import Primitives
-import Runtime
+import Settings
 import Testing
 import TrackerLogic
 

@@ -1,6 +1,8 @@
+import Bus
 import Foundation
 import Primitives
-import Runtime
+import Settings
+import Storage
 import Testing
 import TrackerLogic
 

@@ -1,4 +1,4 @@
-import Runtime
+import Client
 import Testing
 
 /// How `tracker status` asks a tracker.

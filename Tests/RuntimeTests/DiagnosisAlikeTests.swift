@@ -1,7 +1,9 @@
+import Bus
+import Client
 import Primitives
-import Runtime
 import Testing
 import TrackerLogic
+import Web
 import Wire
 
 /// Why nobody is answered: the status, `/healthz` and HTTP clients are told the same.
@@ -101,7 +103,7 @@ struct DiagnosisAlikeTests {
         options.logger = quiet
         let console = try await server.listen(on: loopback, options)
         let http = try await tracker(
-            Troubled(refusal: trouble.refusal, problem: Diagnosis.problem(made.found)))
+            Troubled(refusal: trouble.refusal, problem: Finding.problem(made.found)))
         try await running([console, http]) {
             let view = try await ConsoleClient(host: console.address.host, port: console.address.port).cluster()
             let finding = try #require(view.findings?.first)

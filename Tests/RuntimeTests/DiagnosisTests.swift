@@ -1,8 +1,10 @@
+import Bus
 import Datagrams
 import Primitives
-import Runtime
+import Server
 import Testing
 import TrackerLogic
+import Web
 import Wire
 
 /// Why is nobody answered? Each case in words, and the cause first.

@@ -1,8 +1,9 @@
 import Datagrams
 import Primitives
-import Runtime
+import Server
 import Testing
 import TrackerLogic
+import Web
 import Wire
 
 /// Datagrams that the kernel dropped: from the sockets to the metrics and the diagnosis, for as long as they matter.

@@ -1,8 +1,9 @@
 /// The files that operators begin with: each is taken as it stands, and the files of one cluster agree.
 
+import Bus
 import Foundation
 import Primitives
-import Runtime
+import Settings
 import Testing
 import TrackerLogic
 

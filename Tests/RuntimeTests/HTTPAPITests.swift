@@ -1,9 +1,9 @@
 import Foundation
 import Primitives
-import Runtime
 import Synchronization
 import Testing
 import TrackerLogic
+import Web
 import Wire
 
 @Suite("HTTP: the API")

@@ -1,7 +1,8 @@
+import Bus
 import Primitives
-import Runtime
 import Testing
 import TrackerLogic
+import Web
 import Wire
 
 /// One after another, for they watch the clock and some send as much as they can.

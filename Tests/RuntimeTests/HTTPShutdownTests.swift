@@ -1,7 +1,7 @@
 import Primitives
-import Runtime
 import Testing
 import TrackerLogic
+import Web
 
 extension HTTPTimedTests {
     /// Nothing that a client does or leaves undone delays a stop (by the bounds on clients, it would).

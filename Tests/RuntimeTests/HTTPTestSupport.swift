@@ -3,10 +3,10 @@
 import Foundation
 import Logging
 import Primitives
-import Runtime
 import ServiceLifecycle
 import Synchronization
 import TrackerLogic
+import Web
 import Wire
 
 #if canImport(Glibc)

@@ -1,7 +1,9 @@
+import Client
 import Foundation
 import Logging
 import Primitives
-import Runtime
+import Server
+import Settings
 import Testing
 import Wire
 

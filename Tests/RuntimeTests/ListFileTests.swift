@@ -1,5 +1,5 @@
 import Foundation
-import Runtime
+import Settings
 import Testing
 import TrackerLogic
 import Wire

@@ -1,7 +1,7 @@
 /// Whom the load generator speaks for: how many addresses its peers have, and what it says where they are too few.
 
+import LoadGenerator
 import Primitives
-import Runtime
 import Testing
 import TrackerLogic
 

@@ -2,8 +2,8 @@
 
 import Datagrams
 import Foundation
+import LoadGenerator
 import Primitives
-import Runtime
 import Testing
 
 private let tracker = SocketAddress(ipv4: 0x7F00_0001, port: 6969)

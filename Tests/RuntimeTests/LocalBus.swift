@@ -1,8 +1,8 @@
 /// A bus inside the test's process: what one sends, the others get, each on a thread of its own.
 
+import Bus
 import Dispatch
 import Foundation
-import Runtime
 import Synchronization
 import Wire
 

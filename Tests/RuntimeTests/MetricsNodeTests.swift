@@ -1,7 +1,7 @@
 import Primitives
-import Runtime
 import Testing
 import TrackerLogic
+import Web
 import Wire
 
 @Suite("Metrics: the node and the process")

@@ -1,6 +1,6 @@
 import Primitives
-import Runtime
 import Testing
+import Web
 import Wire
 
 @Suite("Metrics: the text of Prometheus")

@@ -1,7 +1,7 @@
 /// Trackers on a group that loses, repeats and reorders datagrams: all of it with a clock of its own.
 
+import Bus
 import Primitives
-import Runtime
 import Testing
 import Wire
 

@@ -1,7 +1,7 @@
 /// What an operator reads in the log about his tracker's place in the cluster.
 
 import Logging
-import Runtime
+import Server
 import Testing
 import TrackerLogic
 import Wire

@@ -1,6 +1,7 @@
+import Bus
 import Logging
 import Primitives
-import Runtime
+import Server
 import Synchronization
 import Testing
 import TrackerLogic

@@ -1,7 +1,7 @@
 /// Which changes are refused after one that failed, and until when.
 
 import Primitives
-import Runtime
+import Storage
 import Testing
 import TrackerLogic
 import Wire

@@ -1,13 +1,16 @@
 /// What a service manager is told: over real sockets, of the kinds that `NOTIFY_SOCKET` may name.
 
+import Bus
+import Client
 import Datagrams
 import Foundation
 import Primitives
-import Runtime
+import Server
 import ServiceLifecycle
 import Synchronization
 import Testing
 import TrackerLogic
+import Web
 import Wire
 
 /// A socket on which a manager would listen.

@@ -1,6 +1,7 @@
+import Bus
 import Primitives
-import Runtime
 import TrackerLogic
+import Web
 import Wire
 
 /// A cluster in which nothing happens, for tests of the API.

@@ -1,7 +1,7 @@
 /// The conversation with a broker: what is said when, what ends it, and which broker comes next.
 
+import Bus
 import Primitives
-import Runtime
 import Testing
 import Wire
 

@@ -2,7 +2,7 @@
 
 import Foundation
 import GRDB
-import Runtime
+import Storage
 import Testing
 import TrackerLogic
 

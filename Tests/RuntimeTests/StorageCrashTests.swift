@@ -2,7 +2,7 @@
 
 import Foundation
 import Primitives
-import Runtime
+import Storage
 import Synchronization
 import Testing
 import TrackerLogic

@@ -4,7 +4,9 @@ import Foundation
 import GRDB
 import Logging
 import Primitives
-import Runtime
+import Server
+import Settings
+import Storage
 import Testing
 import TrackerLogic
 import Wire

@@ -3,7 +3,7 @@
 import Foundation
 import GRDB
 import Primitives
-import Runtime
+import Storage
 import Testing
 import TrackerLogic
 import Wire

@@ -4,7 +4,7 @@
 import Foundation
 import GRDB
 import Primitives
-import Runtime
+import Storage
 import Synchronization
 import Testing
 import TrackerLogic

@@ -1,10 +1,13 @@
 /// Files, names and texts that are not what they seem: nobody waits for them, follows them or obeys them.
 
+import Bus
 import Datagrams
 import Foundation
 import Logging
 import Primitives
-import Runtime
+import Server
+import Settings
+import Storage
 import Testing
 import TrackerLogic
 import Wire

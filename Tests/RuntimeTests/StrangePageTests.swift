@@ -1,7 +1,6 @@
 /// What pages of other sites can have a visitor's browser ask of the console.
 
 import Primitives
-import Runtime
 import Testing
 
 @Suite("Pages of others")

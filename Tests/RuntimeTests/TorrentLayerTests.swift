@@ -1,8 +1,8 @@
 /// The Merkle trees of v2 torrents, against a dumb model of BEP 52: all leaves, all levels.
 
 import Primitives
-import Runtime
 import Testing
+import Torrents
 import Wire
 
 @Suite("Piece layers")

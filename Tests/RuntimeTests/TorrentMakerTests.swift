@@ -1,9 +1,9 @@
 import Foundation
 import Glibc
 import Primitives
-import Runtime
 import Synchronization
 import Testing
+import Torrents
 import Wire
 
 /// .torrent files made of real files.

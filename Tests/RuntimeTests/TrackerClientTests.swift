@@ -1,6 +1,6 @@
+import Client
 import Foundation
 import Primitives
-import Runtime
 import Synchronization
 import Testing
 import Wire

@@ -1,4 +1,4 @@
-import Runtime
+import Client
 import Testing
 
 @Suite("Tracker URLs")

@@ -31,7 +31,7 @@ LONG = os.environ.get("SWARMKEEPER_LONG") == "1"
 
 STOP = 10.0
 """Seconds within which a tracker stops: some ten times as long as it takes, for machines are busy. The parts of it are
-bounded in HTTPLimits (Sources/Runtime/HTTP), and HTTPShutdownTests show that nothing else is waited for."""
+bounded in HTTPLimits (Sources/Web), and HTTPShutdownTests show that nothing else is waited for."""
 
 _CLONE_NEWNS = 0x0002_0000
 

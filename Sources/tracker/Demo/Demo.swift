@@ -1,8 +1,8 @@
 /// The demonstration itself: starts the trackers, tells what happens to them, and starts again what was killed.
 
+import Client
 import Foundation
 import Primitives
-import Runtime
 import UnixSignals
 
 struct Demo {

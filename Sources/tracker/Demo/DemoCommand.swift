@@ -1,8 +1,8 @@
 /// `tracker demo`: three trackers that act as one, on this machine, to be watched while they are killed.
 
 import ArgumentParser
+import Bus
 import Foundation
-import Runtime
 import UnixSignals
 
 struct DemoCommand: AsyncParsableCommand {

@@ -1,7 +1,7 @@
 /// One tracker of the demonstration: a process of its own, whose log is read line by line.
 
 import Foundation
-import Runtime
+import Settings
 import Synchronization
 
 /// What a tracker's process does, as its parent hears of it.

@@ -1,0 +1,74 @@
+/// Why a listener could not be opened, in words that name the address and the way out.
+
+import NIOCore
+import Primitives
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+public struct ListenFailure: Error, Equatable, CustomStringConvertible {
+    public enum Cause: Sendable, Hashable {
+        case addressInUse
+        case notPermitted
+        case noSuchAddress
+        case familyNotSupported
+        case tooManyFiles
+        /// The API is open to others and has no token.
+        case tokenMissing
+        /// The system's words.
+        case other(String)
+    }
+
+    /// What was to listen, as in "cannot listen for …".
+    public var purpose: String
+    public var address: Primitives.SocketAddress
+    public var cause: Cause
+
+    public init(purpose: String, address: Primitives.SocketAddress, cause: Cause) {
+        self.purpose = purpose
+        self.address = address
+        self.cause = cause
+    }
+
+    package init(purpose: String, address: Primitives.SocketAddress, error: any Error) {
+        self.init(purpose: purpose, address: address, cause: Self.cause(of: error))
+    }
+
+    private static func cause(of error: any Error) -> Cause {
+        guard let error = error as? IOError else { return .other("\(error)") }
+        switch error.errnoCode {
+        case EADDRINUSE: return .addressInUse
+        case EACCES, EPERM: return .notPermitted
+        case EADDRNOTAVAIL: return .noSuchAddress
+        case EAFNOSUPPORT: return .familyNotSupported
+        case EMFILE, ENFILE: return .tooManyFiles
+        default: return .other(String(cString: strerror(error.errnoCode)))
+        }
+    }
+
+    public var description: String { "cannot listen for \(purpose) on \(address): \(reason)" }
+
+    private var reason: String {
+        switch cause {
+        case .addressInUse:
+            "another program has this port; stop it, or choose another port"
+        case .notPermitted:
+            address.port < 1024 && address.port > 0
+                ? "no permission; ports below 1024 need root or the capability CAP_NET_BIND_SERVICE"
+                : "no permission"
+        case .noSuchAddress:
+            "this machine has no such address; 0.0.0.0 and [::] stand for all that it has"
+        case .familyNotSupported:
+            "this machine has no \(address.isIPv4 ? "IPv4" : "IPv6")"
+        case .tooManyFiles:
+            "no file descriptors left; raise the limit (ulimit -n)"
+        case .tokenMissing:
+            "others can reach this address, so a token is needed; set one, or listen on 127.0.0.1"
+        case .other(let words):
+            words
+        }
+    }
+}

@@ -1,0 +1,250 @@
+/// A node with its thread, its sockets and its record, as a service that starts, drains and stops.
+
+import Bus
+import Datagrams
+import Foundation
+import Logging
+import Primitives
+import ServiceLifecycle
+import Settings
+import Storage
+import Synchronization
+import TrackerLogic
+import Web
+import Wire
+
+/// The node's disk failed while it served: it has fallen silent, and the process should end.
+public struct RecordLost: Error, CustomStringConvertible {
+    public var directory: String
+
+    public var description: String {
+        "The disk under \(directory) failed, and nobody can say what is on it. The tracker has stopped rather than "
+            + "answer what it cannot keep. Check the disk, then start the tracker again: it says whether its record is "
+            + "whole."
+    }
+}
+
+/// Beside the node itself, what a tracker of a cluster has.
+struct ClusterParts: Sendable {
+    /// Nil for a tracker that is alone.
+    var bus: (any Bus)?
+    var hooks = Hooks()
+}
+
+final class NodeService: Service, Sendable {
+    /// How the loop came to its end.
+    private enum End: Sendable {
+        case drained
+        case recordLost
+    }
+
+    let mailbox: NodeMailbox
+    /// What this tracker has seen of its cluster.
+    let chronicle: ClusterChronicle
+    let bus: (any Bus)?
+    let orders: OrderDesk
+    /// What it has measured and found out.
+    let board: FigureBoard
+    private let office: OrderOffice
+    private let silence = Mutex(SilenceLog())
+    private let mailroom: BusMailroom
+    private let hooks: HookRunner
+    private let requests: RequestDesk
+    private let store: Store
+    private let directory: String
+    private let logger: Logger
+    /// What this tracker waits for at its start, until that is told.
+    private let awaited: Mutex<String?>
+    /// What the thread takes with it when it starts.
+    private let parts: Mutex<Parts?>
+
+    private struct Parts: @unchecked Sendable {
+        // Made here, owned by the node's thread from its start on, and by nobody else.
+        var node: TrackerNode
+        var sockets: DatagramSockets
+        var poller: Poller
+    }
+
+    init(
+        node: TrackerNode, sockets: DatagramSockets, store: Store, directory: String, cluster: ClusterParts,
+        board: FigureBoard, logger: Logger
+    ) throws {
+        precondition(
+            node.configuration.cluster.hasBus == (cluster.bus != nil),
+            "a tracker of a cluster has a bus, and no other has")
+        let poller = try Poller()
+        let waker = poller.waker
+        let mailbox = NodeMailbox { waker.wake() }
+        self.mailbox = mailbox
+        self.board = board
+        requests = RequestDesk(mailbox: mailbox, board: board)
+        orders = OrderDesk(mailbox: mailbox)
+        bus = cluster.bus
+        let life = node.inspection.life
+        let office = OrderOffice(
+            mailbox: mailbox, desk: orders, relay: cluster.bus.map { OrderRelay(bus: $0, logger: logger) })
+        self.office = office
+        mailroom = BusMailroom(mailbox: mailbox, incarnation: life.incarnation, logger: logger) { message in
+            office.received(message)
+        }
+        hooks = HookRunner(cluster.hooks, logger: logger)
+        chronicle = ClusterChronicle(id: life.id)
+        awaited = Mutex(cluster.bus == nil ? nil : Diagnosis.awaited(node.clusterStatus(now: Clock.monotonic())))
+        parts = Mutex(Parts(node: node, sockets: sockets, poller: poller))
+        self.store = store
+        self.directory = directory
+        self.logger = logger
+    }
+
+    /// Takes requests from HTTP.
+    var requestHandler: some RequestHandler { requests }
+
+    /// What went over the bus.
+    var busTally: BusTally { mailroom.tally }
+
+    func run() async throws {
+        try startStore()
+        bus?.start(inbox: mailroom)
+        let end = await withGracefulShutdownHandler {
+            await withCheckedContinuation { continuation in startThread { continuation.resume(returning: $0) } }
+        } onGracefulShutdown: {
+            self.mailbox.put { $0.commands.append(.drain) }
+        }
+        requests.close()
+        office.close()
+        // The node's last word, that it leaves, is still on its way.
+        await bus?.stop()
+        store.close()
+        await hooks.finish()
+        guard case .drained = end else { throw RecordLost(directory: directory) }
+    }
+
+    private func startThread(_ ended: @escaping @Sendable (End) -> Void) {
+        let thread = Thread { [self] in
+            guard let parts = parts.withLock({ parts in parts.take() }) else {
+                preconditionFailure("a node's service runs once")
+            }
+            nonisolated(unsafe) var end = End.drained
+            var outlets = NodeOutlets(
+                submit: { [store] in store.submit($0) },
+                answer: { [requests] in requests.answer($0) },
+                observe: { [self] observations in
+                    if observations.contains(where: \.isRecordLost) { end = .recordLost }
+                    observe(observations)
+                })
+            outlets.publish = { [board] in board.publish($0) }
+            outlets.examine = { [self] in examine($0, $1, $2, announceRate: $3) }
+            if let bus {
+                outlets.send = { [mailroom] messages in
+                    mailroom.sent(messages.count)
+                    bus.send(messages)
+                }
+                outlets.droppedMail = { [mailroom] in mailroom.dropped($0) }
+            }
+            let loop = NodeLoop(
+                node: parts.node, sockets: parts.sockets, poller: parts.poller, mailbox: mailbox, outlets: outlets)
+            loop.run()
+            ended(end)
+        }
+        thread.name = "tracker node"
+        thread.start()
+    }
+
+    private func startStore() throws {
+        try store.start(
+            onCompletion: { [mailbox] results in
+                mailbox.put { mail in
+                    for (token, failure) in results {
+                        mail.writeResults.append(WriteResult(token: token, failure: failure))
+                    }
+                }
+            },
+            onObservation: { [logger] observation in
+                let level: Logger.Level = if case .writesFailed = observation { .error } else { .warning }
+                logger.log(level: level, "\(observation)")
+            })
+    }
+
+    /// Looks at how this tracker fares; on the node's thread.
+    ///
+    /// - Returns: what the other trackers are to be told.
+    private func examine(
+        _ status: NodeStatus, _ view: ClusterStatus, _ figures: NodeFigures, announceRate: UInt32
+    ) -> TrackerReport? {
+        let findings = Diagnosis.findings(
+            status, view, bus: bus?.status, tally: busTally, lostDatagrams: figures.lostLately)
+        switch silence.withLock({ $0.look(findings) }) {
+        case .silent(let finding): logger.warning("clients get no answer: \(finding.text)")
+        case .over: logger.notice("clients are answered again")
+        case nil: break
+        }
+        let report = board.update(
+            findings, figures, announceRate: announceRate, disk: status.storageFailure)
+        return bus == nil ? nil : report
+    }
+
+    /// On the node's thread.
+    private func observe(_ observations: [Observation]) {
+        for observation in observations {
+            let isOrdered = orders.isBusy
+            orders.observed(observation)
+            if let state = chronicle.observed(observation) { hooks.changed(state) }
+            if case .membersChanged(let members) = observation, !chronicle.isNews(members) { continue }
+            if !isOrdered, chronicle.isSlave, case .commandDropped = observation {
+                // What every tracker commands at its start and on SIGHUP; only a master's word counts.
+                logger.info("access rules and torrents are the master's: reload them there to change them")
+            } else {
+                log(observation)
+            }
+        }
+    }
+
+    private func log(_ observation: Observation) {
+        if case .fenced = observation, let first = awaited.withLock({ $0.take() }) {
+            // It has just started: nothing is lost yet, and nothing wrong.
+            return logger.notice("clients get no answer yet: this tracker waits for \(first)")
+        }
+        let line = ObservationLine(observation, directory: directory)
+        logger.log(level: line.level, "\(line.message)", metadata: line.metadata)
+    }
+}
+
+extension Observation {
+    fileprivate var isRecordLost: Bool { if case .storageFailed(.broken, _) = self { true } else { false } }
+}
+
+extension NodeService: StatusProvider {
+    func status() async -> NodeStatus? { await mailbox.ask { $0.status } }
+}
+
+extension NodeService: ClusterProvider {
+    func cluster() async -> ClusterReport? {
+        let answer = await mailbox.ask { node in (node.status, node.clusterStatus(now: Clock.monotonic())) }
+        guard let (node, status) = answer else { return nil }
+        let (bus, tally) = (bus?.status, busTally)
+        var report = ClusterReport(status: status, bus: bus, tally: tally, elections: chronicle.tally)
+        report.figures = board.figures
+        report.own = board.report
+        report.findings = Diagnosis.findings(
+            node, status, bus: bus, tally: tally, lostDatagrams: report.figures.lostLately)
+        return report
+    }
+
+    func carryOut(_ order: ClusterOrder) async -> OrderOutcome { await office.carryOut(order) }
+}
+
+extension NodeService: TorrentProvider {
+    func torrents(matching text: String?, offset: Int, count: Int) async throws -> TorrentsPage {
+        // Searching and sorting are done here, not on the node's thread.
+        var all = await mailbox.ask { $0.state.registry.all } ?? []
+        if let text = text?.lowercased() {
+            all.removeAll { !$0.name.lowercased().contains(text) && !"\($0.infoHash)".hasPrefix(text) }
+        }
+        all.sort { ($0.name, "\($0.infoHash)") < ($1.name, "\($1.infoHash)") }
+        let page = Array(all.dropFirst(offset).prefix(count))
+        let counts = await mailbox.ask { node in page.map { node.state.table.counts(of: $0.infoHash) } }
+        guard let counts else { return TorrentsPage(torrents: [], total: 0) }
+        return TorrentsPage(
+            torrents: zip(page, counts).map { TorrentsPage.Torrent(registered: $0, counts: $1) }, total: all.count)
+    }
+}

@@ -1,0 +1,77 @@
+/// Everything that `tracker serve` needs to know before it opens its first socket.
+///
+/// Built by `ServerConfiguration.load` from, in rising order: these defaults, a TOML file, the environment, flags.
+/// Every property but those of `node` that are no setting has one line in `Setting.all`, from which the file's keys,
+/// the environment's names, the flags and the documentation are derived.
+
+import Logging
+import Primitives
+import Storage
+import TrackerLogic
+
+public struct ServerConfiguration: Sendable, Equatable {
+    /// What the logic is told.
+    public var node = NodeConfiguration()
+    /// How it acts with others; `load` tells the logic what follows from it (`node.cluster`).
+    public var cluster = ClusterSettings()
+    /// Where UDP announces are heard (BEP 15).
+    public var udp = [
+        SocketAddress(ipv4: 0, port: 6969),
+        SocketAddress(high: 0, low: 0, port: 6969),
+    ]
+    /// Where HTTP announces are heard (BEP 3).
+    public var http: [SocketAddress] = []
+    /// Where the console and its JSON API are served; nil for nowhere.
+    public var console: SocketAddress? = SocketAddress(ipv4: 0x7F00_0001, port: 6970)
+    /// A file with the bearer token of the console; needed wherever the console is not on loopback.
+    public var consoleTokenFile: String?
+    /// Where the record is kept; empty only in a value that `load` did not make.
+    public var dataDirectory = ""
+    public var durability = Durability.disk
+    /// Whether to go on with what is left of a record that is damaged; for one start.
+    public var acceptsLoss = false
+    /// Who may announce what; the rules themselves are read by `accessRules()`.
+    public var accessMode = AccessMode.open
+    /// The list of info hashes of `allow` and `deny`.
+    public var accessListFile: String?
+    /// The users of `private`.
+    public var usersFile: String?
+    /// A directory whose .torrent files are registered at the start and on SIGHUP.
+    public var torrentsDirectory: String?
+    public var logLevel = Logger.Level.info
+    public var logFormat = LogFormat.text
+
+    public init() {}
+}
+
+/// How a line of the log looks.
+public enum LogFormat: String, Sendable, Hashable, CaseIterable {
+    /// For people.
+    case text
+    /// One JSON object a line.
+    case json
+}
+
+extension ServerConfiguration {
+    /// The data directory where nobody names one: `$STATE_DIRECTORY` (systemd's `StateDirectory=`; the first, where
+    /// there are several), else `$XDG_STATE_HOME/swarmkeeper`, else `~/.local/state/swarmkeeper`.
+    ///
+    /// - Returns: nil where the environment has none of the three.
+    public static func defaultDataDirectory(environment: [String: String]) -> String? {
+        if let first = environment["STATE_DIRECTORY"]?.split(separator: ":").first { return String(first) }
+        // The XDG specification: "All paths set in these environment variables must be absolute"; others are ignored.
+        if let state = environment["XDG_STATE_HOME"], state.hasPrefix("/") {
+            return joinedPath(state, "swarmkeeper")
+        }
+        if let home = environment["HOME"], home.hasPrefix("/") {
+            return joinedPath(home, ".local/state/swarmkeeper")
+        }
+        return nil
+    }
+}
+
+/// A path as seen from a directory: absolute ones stay.
+func joinedPath(_ directory: String, _ path: String) -> String {
+    if directory.isEmpty || path.hasPrefix("/") { return path }
+    return directory.hasSuffix("/") ? directory + path : directory + "/" + path
+}

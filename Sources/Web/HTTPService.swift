@@ -1,0 +1,168 @@
+/// One HTTP listener: bound first, served from `run` on, stopped within a second.
+///
+/// Hummingbird's `Application` binds inside `run` and cannot set IPV6_V6ONLY, so that a tracker would say that it is up
+/// before it is, and `[::]:6969` would take the port of `0.0.0.0:6969`. So the listening socket is ours; parsing,
+/// routing and answering are hummingbird's.
+///
+/// Nothing is accepted before `run`: clients that come early wait in the backlog.
+
+import Bus
+import Hummingbird
+import HummingbirdCore
+import Logging
+import NIOCore
+import NIOExtras
+import NIOPosix
+import Primitives
+import ServiceLifecycle
+import Synchronization
+import TrackerLogic
+
+public final class HTTPService: Service, CustomStringConvertible {
+    /// What the listener is for.
+    public struct Options: Sendable {
+        /// In the metrics' `listener` label.
+        public var name: String
+        /// As in "cannot listen for …".
+        public var purpose: String
+        public var limits = HTTPLimits()
+        /// Addresses that may hold any number of connections.
+        public var trusted: [AddressPrefix] = []
+        public var logger = Logger(label: "swarmkeeper.http")
+        public var tally = HTTPTally()
+
+        public init(name: String, purpose: String) {
+            self.name = name
+            self.purpose = purpose
+        }
+    }
+
+    /// Where it listens: as asked, with the port that the system chose where 0 was asked.
+    public let address: Primitives.SocketAddress
+    private let purpose: String
+    private let logger: Logger
+    private let channel: any Channel
+    private let quiescing: ServerQuiescingHelper
+    private let connections: AsyncStream<AcceptedConnection>
+    private let connectionHandler: HTTPConnectionChannel
+    private let isStopping = Atomic(false)
+
+    /// Opens the listening socket.
+    ///
+    /// - Throws: `ListenFailure`.
+    public static func listen(
+        on address: Primitives.SocketAddress, _ options: Options, responder: some TrackerResponder
+    ) async throws(ListenFailure) -> HTTPService {
+        let group = MultiThreadedEventLoopGroup.singleton
+        let quiescing = ServerQuiescingHelper(group: group)
+        let (connections, continuation) = AsyncStream.makeStream(of: AcceptedConnection.self)
+        let handler = HTTPConnectionChannel(options: options, responder: responder)
+        let limits = options.limits
+        let maximumConnections = limits.effectiveConnections
+        var bootstrap = ServerBootstrap(group: group)
+            .serverChannelOption(.backlog, value: Int32(clamping: limits.backlog))
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .serverChannelOption(.autoRead, value: false)
+            .serverChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandlers([
+                        AvailableConnectionsChannelHandler(maxConnections: maximumConnections),
+                        quiescing.makeServerChannelHandler(channel: channel),
+                    ])
+                }
+            }
+            .childChannelOption(.allowRemoteHalfClosure, value: true)
+            .childChannelOption(.maxMessagesPerRead, value: 1)
+            .childChannelOption(.socketOption(.so_rcvbuf), value: .init(HTTPLimits.socketBufferBytes))
+            .childChannelOption(.socketOption(.so_sndbuf), value: .init(HTTPLimits.socketBufferBytes))
+            .childChannelOption(
+                .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: HTTPLimits.readBytes)
+            )
+            .childChannelInitializer { channel in
+                handler.setup(channel: channel, logger: options.logger).map { connection in
+                    continuation.yield(AcceptedConnection(connection))
+                }
+            }
+        if !address.isIPv4 {
+            // Else it would take the port of an IPv4 listener.
+            bootstrap = bootstrap.serverChannelOption(
+                ChannelOptions.Types.SocketOption(level: .ipv6, name: .ipv6_v6only), value: 1)
+        }
+        do {
+            let channel = try await bootstrap.bind(to: try address.nioAddress()).get()
+            channel.closeFuture.whenComplete { _ in continuation.finish() }
+            return HTTPService(
+                channel: channel, asked: address, quiescing: quiescing, connections: connections, handler: handler,
+                options: options)
+        } catch {
+            throw ListenFailure(purpose: options.purpose, address: address, error: error)
+        }
+    }
+
+    private init(
+        channel: any Channel, asked: Primitives.SocketAddress, quiescing: ServerQuiescingHelper,
+        connections: AsyncStream<AcceptedConnection>, handler: HTTPConnectionChannel, options: Options
+    ) {
+        address = channel.localAddress.flatMap { Primitives.SocketAddress($0) } ?? asked
+        purpose = options.purpose
+        logger = options.logger
+        self.channel = channel
+        self.quiescing = quiescing
+        self.connections = connections
+        connectionHandler = handler
+    }
+
+    public var description: String { "\(purpose) on \(address)" }
+
+    /// Serves until a graceful shutdown or cancellation; to be called once.
+    ///
+    /// - Throws: `ListenFailure` if the system closes the listening socket meanwhile.
+    public func run() async throws {
+        try await channel.setOption(.autoRead, value: true).get()
+        logger.debug("serving \(purpose)", metadata: ["address": "\(address)"])
+        await withTaskCancellationOrGracefulShutdownHandler {
+            await withDiscardingTaskGroup { group in
+                for await connection in connections {
+                    guard let value = connection.take() else { continue }
+                    group.addTask { await self.connectionHandler.handle(value: value, logger: self.logger) }
+                }
+            }
+        } onCancelOrGracefulShutdown: {
+            self.stop()
+        }
+        guard isStopping.load(ordering: .acquiring) else {
+            throw ListenFailure(purpose: purpose, address: address, cause: .other("the socket was closed"))
+        }
+    }
+
+    /// Closes the socket of a service that is not going to run, or stops one that runs.
+    public func close() async {
+        stop()
+        try? await channel.closeFuture.get()
+    }
+
+    private func stop() {
+        isStopping.store(true, ordering: .releasing)
+        quiescing.initiateShutdown(promise: nil)
+    }
+}
+
+/// A connection on its way from the event loop to its task; one that never gets there is closed.
+private final class AcceptedConnection: Sendable {
+    private let connection: Mutex<HTTPConnectionChannel.Value?>
+
+    init(_ connection: HTTPConnectionChannel.Value) { self.connection = Mutex(connection) }
+
+    func take() -> HTTPConnectionChannel.Value? {
+        connection.withLock { connection in
+            defer { connection = nil }
+            return connection
+        }
+    }
+
+    deinit {
+        // NIO traps when one of its asynchronous channels goes unused.
+        guard let connection = take() else { return }
+        Task { try? await connection.executeThenClose { _, _ in } }
+    }
+}
