@@ -25,7 +25,7 @@ private func say(_ lines: [String]) -> UInt32 {
 private func scenario(_ profile: UInt32, _ ground: UInt32, _ seed: UInt64) -> ClusterScenario {
     let grounds = ClusterGround.allCases
     return ClusterRun(
-        seed: seed, profile: ClusterProfile.allCases[Int(profile)],
+        seed: seed, profile: Profile.allCases[Int(profile)],
         ground: ground < grounds.count ? grounds[Int(ground)] : nil, nodes: nil, seconds: nil
     ).scenario
 }

@@ -6,7 +6,8 @@ import Simulator
 struct SimulationOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "How trackers elect and vote: classic, rotating, lowest or paxos; all four in turn, by seed, if not given.",
+            "How trackers elect and vote: classic, rotating, lowest or paxos, or alone, for one tracker without a bus; "
+                + "the seed says if not given.",
             valueName: "name"))
     var profile: String?
 

@@ -7,7 +7,7 @@ import TrackerLogic
 
 @Suite("Chance", .computes)
 struct ChanceTests {
-    private static let profiles = ClusterProfile.allCases
+    private static let profiles = Profile.clusters
 
     /// Lines up to the moment at which what was left out would have had its say.
     private func before(_ moment: Instant, _ result: ClusterResult) -> [TraceLine] {
@@ -27,7 +27,7 @@ struct ChanceTests {
     }
 
     @Test(arguments: profiles)
-    func `a fault that is left out leaves the others where, when and what they were`(_ profile: ClusterProfile) {
+    func `a fault that is left out leaves the others where, when and what they were`(_ profile: Profile) {
         var compared = 0
         for seed: UInt64 in 0..<60 {
             var run = ClusterRun(seed: seed, profile: profile)
@@ -53,7 +53,7 @@ struct ChanceTests {
     }
 
     @Test(arguments: profiles)
-    func `one kind of faults more leaves those of other kinds as they were`(_ profile: ClusterProfile) {
+    func `one kind of faults more leaves those of other kinds as they were`(_ profile: Profile) {
         var compared = 0
         for seed: UInt64 in 0..<60 {
             var scenario = ClusterScenario(seed: seed, profile: profile)
@@ -81,7 +81,7 @@ struct ChanceTests {
     }
 
     @Test(arguments: profiles)
-    func `a client that is left out changes nothing before it comes, and no other's coming`(_ profile: ClusterProfile) {
+    func `a client that is left out changes nothing before it comes, and no other's coming`(_ profile: Profile) {
         for seed: UInt64 in 0..<10 {
             var run = ClusterRun(seed: seed, profile: profile)
             let whole = run.scenario.run(recordsTrace: true)
@@ -102,7 +102,7 @@ struct ChanceTests {
 
     @Test(arguments: profiles)
     func `trackers that are left out leave the others their ids, their starts and their lives`(
-        _ profile: ClusterProfile
+        _ profile: Profile
     ) {
         var compared = 0
         for seed: UInt64 in 0..<20 {
@@ -208,7 +208,7 @@ struct ChanceTests {
 
     @Test(arguments: profiles)
     func `trackers that are left out leave the others' links and disks as fast as they were`(
-        _ profile: ClusterProfile
+        _ profile: Profile
     ) {
         var (links, disks) = (0, 0)
         for seed: UInt64 in 0..<20 {
@@ -235,7 +235,7 @@ struct ChanceTests {
 
     /// What strikes is named by the tracker and the moment, so leaving one out renames no other.
     @Test(arguments: profiles)
-    func `a strike that is left out leaves all that came before it`(_ profile: ClusterProfile) {
+    func `a strike that is left out leaves all that came before it`(_ profile: Profile) {
         var compared = 0
         for seed: UInt64 in 0..<30 {
             var run = ClusterRun(seed: seed, profile: profile)

@@ -19,7 +19,7 @@ struct ClusterBench {
     private var tickets: UInt64 = 0
 
     /// Three trackers, all of them whole, the first of them master; and a few clients.
-    init(_ profile: ClusterProfile = .paxos, entry: ClusterConfiguration.Entry = .any, count: Int = 3) {
+    init(_ profile: Profile = .paxos, entry: ClusterConfiguration.Entry = .any, count: Int = 3) {
         let ids = (1...UInt32(count)).map { $0 }
         let configurations = ids.map { id in
             var configuration = NodeConfiguration()

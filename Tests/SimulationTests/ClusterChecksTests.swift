@@ -163,7 +163,7 @@ struct ClusterLogCheckTests {
 
     @Test
     func `a vote by a newcomer is seen, but not in survivor mode`() {
-        for profile in [ClusterProfile.paxos, .classic] {
+        for profile in [Profile.paxos, .classic] {
             var bench = ClusterBench(profile)
             bench.checks.died(node: 2, at: bench.now)
             bench.checks.memoryLost(node: 2, at: bench.now)
@@ -220,8 +220,8 @@ struct ClusterLogCheckTests {
         #expect(bench.invariants == (isWholeAgain ? [.quorumDecides] : []))
     }
 
-    @Test(arguments: [ClusterProfile.classic, .rotating, .lowest])
-    func `in survivor mode the active decide, a majority or all of them`(_ profile: ClusterProfile) {
+    @Test(arguments: [Profile.classic, .rotating, .lowest])
+    func `in survivor mode the active decide, a majority or all of them`(_ profile: Profile) {
         var bench = ClusterBench(profile)
         let first = bench.entry()
         bench.store([0, 1], first)

@@ -178,7 +178,7 @@ struct ClusterReplyCheckTests {
 
     @Test
     func `a master that has not heard a quorum for long is silent in quorum mode`() {
-        for profile in [ClusterProfile.paxos, .classic] {
+        for profile in [Profile.paxos, .classic] {
             var bench = ClusterBench(profile)
             bench.pass(.seconds(5))
             bench.connect(0)
@@ -315,15 +315,18 @@ struct ClusterReplyCheckTests {
 
     @Test
     func `every profile says what it promises`() {
-        for profile in ClusterProfile.allCases {
+        for profile in Profile.allCases {
             let promises = ClusterPromises(profile)
-            let isQuorum = profile.configuration(members: [1, 2, 3]).mode == .quorum
+            // A tracker alone is the only voter that there is.
+            let isQuorum = profile.configuration(members: [1, 2, 3])?.mode == .quorum || profile == .alone
             #expect(promises.hasOneHistory == isQuorum)
             #expect(promises.membersDecide == isQuorum)
             #expect(promises.repliesAreLinear == isQuorum)
             #expect(promises.abortsAreFinal == isQuorum)
-            let vote = profile.configuration(members: []).vote
+            let vote = profile.configuration(members: [])?.vote ?? .majority
             #expect(promises.allDecide == (vote != .majority))
+            #expect(promises.diskDecides == (profile == .alone))
+            #expect(promises.answersAtOnce == (profile == .alone))
         }
     }
 }

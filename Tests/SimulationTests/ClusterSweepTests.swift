@@ -1,4 +1,4 @@
-/// Random clusters under random faults, in all four profiles: none may break a promise, and each comes back from its
+/// Random worlds under random faults, in all profiles: none may break a promise, and each comes back from its
 /// seed.
 
 import Foundation
@@ -12,8 +12,8 @@ struct ClusterSweepTests {
     /// Scenarios of each profile: more than a thousand, or as many as `SWARMKEEPER_SCENARIOS` says.
     static var count: Int { Sweep.count * 3 / 8 }
 
-    @Test(arguments: ClusterProfile.allCases, 0..<Sweep.parts)
-    func `no seed breaks a promise`(_ profile: ClusterProfile, _ part: Int) {
+    @Test(arguments: Profile.allCases, 0..<Sweep.parts)
+    func `no seed breaks a promise`(_ profile: Profile, _ part: Int) {
         let each = (ClusterSweepTests.count + Sweep.parts - 1) / Sweep.parts
         for seed in UInt64(part * each)..<UInt64((part + 1) * each) {
             let scenario = ClusterScenario(seed: seed, profile: profile)
@@ -27,8 +27,8 @@ struct ClusterSweepTests {
     }
 
     /// Where seeds do not come: what broke here once were mistakes that a sweep of 200,000 had not met.
-    @Test(arguments: ClusterProfile.allCases, ClusterGround.allCases)
-    func `no promise is broken on harsher grounds`(_ profile: ClusterProfile, _ ground: ClusterGround) {
+    @Test(arguments: Profile.allCases, ClusterGround.allCases)
+    func `no promise is broken on harsher grounds`(_ profile: Profile, _ ground: ClusterGround) {
         for seed in 0..<UInt64(ClusterSweepTests.count / 25) {
             let run = ClusterRun(seed: seed, profile: profile, ground: ground)
             let result = run.scenario.run()
@@ -43,7 +43,7 @@ struct ClusterSweepTests {
     func `seeds mean what they meant when their hashes were written down`() throws {
         let file = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "cluster-golden-hashes.txt")
         var lines: [String] = []
-        for profile in ClusterProfile.allCases {
+        for profile in Profile.allCases {
             for seed: UInt64 in [1, 2, 3, 1_000_000] {
                 let hash = ClusterScenario(seed: seed, profile: profile).run().traceHash
                 lines.append("\(profile.rawValue) \(seed) \(String(hash, radix: 16))")
@@ -57,8 +57,8 @@ struct ClusterSweepTests {
     }
 
     /// A sweep that does not reach the bad moments proves nothing.
-    @Test(arguments: ClusterProfile.allCases)
-    func `scenarios reach what they are for`(_ profile: ClusterProfile) {
+    @Test(arguments: Profile.clusters)
+    func `scenarios reach what they are for`(_ profile: Profile) {
         var tally = ClusterTally()
         for seed: UInt64 in 0..<80 { tally += ClusterScenario(seed: seed, profile: profile).run().tally }
         #expect(tally.deaths > 100)

@@ -7,8 +7,8 @@ import TrackerLogic
 
 @Suite("Simulated clusters", .computes)
 struct ClusterWorldTests {
-    @Test(arguments: ClusterProfile.allCases)
-    func `one seed is one run`(_ profile: ClusterProfile) {
+    @Test(arguments: Profile.allCases)
+    func `one seed is one run`(_ profile: Profile) {
         for seed: UInt64 in 0..<3 {
             let first = ClusterScenario(seed: seed, profile: profile).run()
             let second = ClusterScenario(seed: seed, profile: profile).run()
@@ -20,7 +20,7 @@ struct ClusterWorldTests {
             #expect(third.trace.count > 100)
             #expect(third.trace.last == "trace hash \(String(first.traceHash, radix: 16))")
             #expect(!third.transitions.isEmpty)
-            #expect(!third.messages.isEmpty)
+            #expect(third.messages.isEmpty == (profile == .alone))
             #expect(!third.datagrams.isEmpty)
         }
     }
@@ -28,7 +28,7 @@ struct ClusterWorldTests {
     @Test
     func `different seeds and profiles are different runs`() {
         var hashes: [UInt64] = []
-        for profile in ClusterProfile.allCases {
+        for profile in Profile.allCases {
             hashes += (0..<4).map { ClusterScenario(seed: $0, profile: profile).run().traceHash }
         }
         #expect(Set(hashes).count == hashes.count)
@@ -45,16 +45,17 @@ struct ClusterWorldTests {
         #expect(result.simulatedSeconds <= 12 + 60)
     }
 
-    @Test(arguments: ClusterProfile.allCases)
-    func `what is drawn makes sense`(_ profile: ClusterProfile) {
+    @Test(arguments: Profile.allCases)
+    func `what is drawn makes sense`(_ profile: Profile) {
         for seed: UInt64 in 0..<300 {
             let options = ClusterScenario(seed: seed, profile: profile).options
-            #expect((3...7).contains(options.nodeCount))
+            #expect(profile == .alone ? options.nodeCount == 1 : (3...7).contains(options.nodeCount))
             #expect(options.spareCount == 0 || (profile == .paxos && options.nodeCount - options.spareCount >= 3))
             #expect(options.unnumberedCount == 0 || (profile != .paxos && options.unnumberedCount < options.nodeCount))
             #expect((6...23).contains(options.clientCount))
             #expect((1...4).contains(options.swarmCount))
             #expect(!options.faults.kinds.contains(.memberChange) || profile == .paxos)
+            #expect(!options.faults.kinds.contains(.partition) || profile != .alone)
         }
     }
 

@@ -22,7 +22,7 @@ struct DamageTests {
 
     @Test
     func `nothing else is drawn anew where disks are not damaged`() {
-        for profile in ClusterProfile.allCases {
+        for profile in Profile.allCases {
             var scenario = ClusterScenario(seed: 3, profile: profile)
             let hash = scenario.run().traceHash
             scenario.options.faults.damageGap = .seconds(100_000)

@@ -7,8 +7,8 @@ import TrackerLogic
 
 @Suite("Elections", .computes)
 struct ElectionTests {
-    @Test(arguments: ClusterProfile.allCases)
-    func `the policy's choice is elected, in one election`(_ profile: ClusterProfile) {
+    @Test(arguments: Profile.clusters)
+    func `the policy's choice is elected, in one election`(_ profile: Profile) {
         var judged = 0
         for seed: UInt64 in 0..<150 {
             let run = ClusterRun(seed: seed, profile: profile, ground: .deaths)

@@ -18,7 +18,7 @@ struct FailoverTimeTests {
     }
 
     /// The master dies; nothing else goes wrong.
-    private func scenario(seed: UInt64, _ profile: ClusterProfile, _ entry: ClusterConfiguration.Entry)
+    private func scenario(seed: UInt64, _ profile: Profile, _ entry: ClusterConfiguration.Entry)
         -> ClusterScenario
     {
         var scenario = ClusterScenario(seed: seed, profile: profile, nodes: 3, seconds: 20)
@@ -68,9 +68,9 @@ struct FailoverTimeTests {
     }
 
     /// The time of detection is the profile's; a fifth of a second is for the election.
-    @Test(arguments: ClusterProfile.allCases, [ClusterConfiguration.Entry.any, .group])
+    @Test(arguments: Profile.clusters, [ClusterConfiguration.Entry.any, .group])
     func `whoever asks is answered once the dead master was missed, and an election later`(
-        _ profile: ClusterProfile, _ entry: ClusterConfiguration.Entry
+        _ profile: Profile, _ entry: ClusterConfiguration.Entry
     ) throws {
         let detection = profile == .rotating ? Duration.seconds(1) : .seconds(2)
         var (longest, total) = (Duration.zero, 0)

@@ -9,7 +9,7 @@ import TrackerLogic
 struct StoryTests {
     private func at(_ seconds: Double) -> Instant { Instant(nanoseconds: Int64(seconds * 1e9)) }
 
-    private func quiet(_ profile: ClusterProfile, _ script: [ClusterTurn]) -> ClusterScenario {
+    private func quiet(_ profile: Profile, _ script: [ClusterTurn]) -> ClusterScenario {
         var scenario = ClusterScenario(seed: 1, profile: profile, nodes: 3, seconds: 10)
         var options = ClusterOptions()
         options.coreLength = .seconds(10)
@@ -23,8 +23,8 @@ struct StoryTests {
 
     // MARK: - Lines
 
-    @Test(arguments: ClusterProfile.allCases)
-    func `lines are sentences about trackers by their numbers`(_ profile: ClusterProfile) {
+    @Test(arguments: Profile.clusters)
+    func `lines are sentences about trackers by their numbers`(_ profile: Profile) {
         for seed: UInt64 in 0..<6 {
             let result = ClusterScenario(seed: seed, profile: profile).run(recordsTrace: true)
             let names = result.names
@@ -80,8 +80,8 @@ struct StoryTests {
 
     // MARK: - Faults
 
-    @Test(arguments: ClusterProfile.allCases)
-    func `each fault that lasts is told when it begins and when it ends`(_ profile: ClusterProfile) {
+    @Test(arguments: Profile.clusters)
+    func `each fault that lasts is told when it begins and when it ends`(_ profile: Profile) {
         var kinds: [ClusterHistory.Period.Kind] = []
         for seed: UInt64 in 0..<40 {
             let result = ClusterScenario(seed: seed, profile: profile).run(recordsTrace: true, recordsHistory: true)
@@ -145,8 +145,8 @@ struct StoryTests {
 
     // MARK: - A moment
 
-    @Test(arguments: ClusterProfile.allCases)
-    func `the state at a moment is the one that the trace shows`(_ profile: ClusterProfile) {
+    @Test(arguments: Profile.clusters)
+    func `the state at a moment is the one that the trace shows`(_ profile: Profile) {
         let scenario = ClusterScenario(seed: 3, profile: profile)
         let whole = scenario.run(recordsTrace: true)
         for seconds in [0.0, 0.7, 4.2, 11, 19.99, 33] {

@@ -66,6 +66,18 @@ public struct ClusterFault: Sendable, Hashable {
             }
         }
 
+        /// Whether it is about what trackers are to each other.
+        var needsOthers: Bool {
+            switch self {
+            case .partition, .oneWayPartition, .deafLinks, .slowPair, .clog, .busLoss, .brokerOutage, .memoryLoss,
+                .memberChange, .handover:
+                true
+            case .crash, .pause, .darkness, .diskFailure, .brokenDisk, .slowDisk, .clockStep, .cleanStop, .ruleChange,
+                .registration:
+                false
+            }
+        }
+
         /// Whether it ends or holds a tracker.
         var isBlow: Bool {
             switch self {

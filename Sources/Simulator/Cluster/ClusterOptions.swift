@@ -58,6 +58,10 @@ public struct ClusterOptions: Sendable, Hashable {
     /// Between two messages in which a slave hands requests on.
     public var handOnPause = Duration.milliseconds(1)
     public var keepsSwarms = false
+    /// Whether what the operator's files say is commanded at every start of a tracker (a tracker alone).
+    public var commandsAtStart = false
+    /// Whether the world goes on until whoever has fallen silent must be gone, to see who is left.
+    public var outlastsTheSilent = false
     /// How the whole cluster is stopped, and started anew, once all is repaired; nil where it is not.
     public var wholeStop: ClusterStop?
     public var snapshotAge = Duration.seconds(10)
@@ -102,8 +106,8 @@ public struct ClusterOptions: Sendable, Hashable {
     /// What this seed means for this profile.
     ///
     /// - Parameter nodes: trackers; drawn where nil.
-    public static func drawn(seed: UInt64, profile: ClusterProfile, nodes: Int?) -> ClusterOptions {
-        let place = ClusterProfile.allCases.firstIndex(of: profile) ?? 0
+    public static func drawn(seed: UInt64, profile: Profile, nodes: Int?) -> ClusterOptions {
+        let place = Profile.allCases.firstIndex(of: profile) ?? 0
         // Each part by its own name, and what is new in a part at its end.
         func part(_ number: Int) -> RandomStream { RandomStream(seed, .options, place, number) }
         var (basics, members, people, trackers) = (part(0), part(1), part(2), part(3))
@@ -111,10 +115,12 @@ public struct ClusterOptions: Sendable, Hashable {
         var options = ClusterOptions()
         let sizes = [3, 3, 3, 3, 4, 5, 5, 5, 6, 7]
         let size = sizes[basics.below(sizes.count)]
-        options.nodeCount = nodes ?? size
+        options.nodeCount = profile == .alone ? 1 : nodes ?? size
         precondition((1...30).contains(options.nodeCount), "a simulated cluster has 1 to 30 trackers")
         options.coreLength = basics.between(.seconds(25), .seconds(50))
-        options.entry = basics.oneIn(3) ? .group : .any
+        // A tracker alone costs little, and its disk needs time to go wrong.
+        if profile == .alone { options.coreLength = options.coreLength * 5 }
+        options.entry = basics.oneIn(3) && profile != .alone ? .group : .any
         options.drawMembers(&members, profile)
         options.drawWorkload(&people)
         options.drawTrackers(&trackers)
@@ -128,6 +134,7 @@ public struct ClusterOptions: Sendable, Hashable {
         if clocks.oneIn(4) { options.maxWallError = 3_600_000 }
         if clocks.oneIn(4) { options.maxPollDelay = .milliseconds(20) }
         options.drawCrowd(part(9))
+        if profile == .alone { (options.commandsAtStart, options.outlastsTheSilent) = (true, true) }
         var stops = part(10)
         if stops.oneIn(8) { options.wholeStop = ClusterStop.allCases[stops.below(3)] }
         return options
@@ -154,7 +161,7 @@ public struct ClusterOptions: Sendable, Hashable {
         waitingRequests = max(waitingRequests, 3 * (clientCount + scraperCount + strangerCount))
     }
 
-    private mutating func drawMembers(_ random: inout RandomStream, _ profile: ClusterProfile) {
+    private mutating func drawMembers(_ random: inout RandomStream, _ profile: Profile) {
         if profile == .paxos {
             if random.oneIn(3), nodeCount > 3 { spareCount = 1 + random.below(min(2, nodeCount - 3)) }
         } else if random.oneIn(4), nodeCount > 1 {
@@ -225,7 +232,7 @@ public struct ClusterOptions: Sendable, Hashable {
 
     /// - Parameter stream: of each kind of fault, so that one kind more changes nothing for the others.
     private mutating func drawFaults(
-        _ random: inout RandomStream, _ profile: ClusterProfile, _ stream: (Int) -> RandomStream
+        _ random: inout RandomStream, _ profile: Profile, _ stream: (Int) -> RandomStream
     ) {
         faults.maxBlows = 1 + random.below(14)
         // Mostly a majority stays; sometimes anything may go.
@@ -239,6 +246,7 @@ public struct ClusterOptions: Sendable, Hashable {
             var random = stream(kind.rawValue)
             guard random.oneIn(3) else { continue }
             if kind == .memberChange, profile != .paxos { continue }
+            if profile == .alone, kind.needsOthers { continue }
             if kind == .brokenDisk, !random.oneIn(2) { continue }
             faults.kinds.append(kind)
         }

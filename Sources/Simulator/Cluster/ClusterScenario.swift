@@ -5,14 +5,14 @@ import TrackerLogic
 
 public struct ClusterScenario: Sendable {
     public let seed: UInt64
-    public let profile: ClusterProfile
+    public let profile: Profile
     /// Drawn from the seed; may be changed before the run, which makes another scenario of it.
     public var options: ClusterOptions
 
     /// - Parameters:
     ///   - nodes: trackers; drawn where nil, three to seven.
     ///   - seconds: how long there are faults; drawn where nil, half a minute to a minute.
-    public init(seed: UInt64, profile: ClusterProfile, nodes: Int? = nil, seconds: Int64? = nil) {
+    public init(seed: UInt64, profile: Profile, nodes: Int? = nil, seconds: Int64? = nil) {
         self.seed = seed
         self.profile = profile
         options = ClusterOptions.drawn(seed: seed, profile: profile, nodes: nodes)
@@ -60,7 +60,7 @@ public struct ClusterScenario: Sendable {
 /// What came of a scenario.
 public struct ClusterResult: Sendable, Hashable {
     public var seed: UInt64
-    public var profile: ClusterProfile
+    public var profile: Profile
     /// Empty for a run without fault.
     public var violations: [Violation]
     /// Of all transitions: equal for equal runs.

@@ -30,7 +30,7 @@ public enum ClusterStory: String, Sendable, CaseIterable {
     /// The broker is lost: all fall silent, and go on when it is back.
     case brokerLoss = "broker-loss"
 
-    private var profile: ClusterProfile {
+    private var profile: Profile {
         switch self {
         case .loneSurvivor, .partitionSurvivor: .classic
         case .lowest: .lowest

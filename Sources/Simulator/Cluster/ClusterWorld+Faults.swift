@@ -40,7 +40,9 @@ extension ClusterWorld {
             for node in nodes.indices { cutOff(node, fault.duration, "\(cause) (broker outage)", notice(node)) }
         case .ruleChange:
             wish(fault, cause)
-            command(.setAccess(drawingFault { $0.rules() }))
+            let rules = drawingFault { $0.rules() }
+            if options.commandsAtStart, nodes.allSatisfy({ $0.heldUntil <= now }) { self.rules = rules }
+            command(.setAccess(rules))
         case .registration:
             wish(fault, cause)
             register()
@@ -235,10 +237,13 @@ extension ClusterWorld {
 
     private mutating func someID() -> UInt32 { max(1, nodes[plan.random.below(nodes.count)].configuration.id) }
 
-    private mutating func register() {
-        let torrents = workload.infoHashes.enumerated().map { number, infoHash in
+    var torrents: [RegisteredTorrent] {
+        workload.infoHashes.enumerated().map { number, infoHash in
             RegisteredTorrent(infoHash: infoHash, name: "torrent \(number)", byteCount: UInt64(number) << 20)
         }
+    }
+
+    private mutating func register() {
         let gone = drawingFault { $0.infoHash() }
         command(plan.random.oneIn(3) ? .unregisterTorrents([gone]) : .registerTorrents(torrents))
     }
@@ -300,7 +305,7 @@ extension ClusterWorld {
             let (life, cut) = (nodes[node].life, seats[node].cut)
             if !nodes[node].isUp {
                 queue.put(.nodeReturns(node, life: life), at: now + .milliseconds(10))
-            } else if !seats[node].isOnBus {
+            } else if hasBus, !seats[node].isOnBus {
                 queue.put(.busReturns(node, life: life, cut: cut), at: now + .milliseconds(10))
             }
         }
@@ -320,7 +325,14 @@ extension ClusterWorld {
             }
         }
         visitAll()
-        queue.put(.reckoning, at: now + ClusterWorld.reckoningTime)
+        queue.put(.reckoning, at: now + (options.outlastsTheSilent ? longestLife : ClusterWorld.reckoningTime))
+    }
+
+    /// After which whoever has fallen silent is gone: the longest interval and a fifth, on the slowest clock, and two
+    /// rounds of the sweep.
+    private var longestLife: Duration {
+        let interval = options.interval * IntervalPolicy.maxStretch + options.intervalJitter
+        return .seconds(Int64(interval) * 6 / 5 * 3 / 2 + 180)
     }
 
     /// Looks at what has become of all.
@@ -335,7 +347,29 @@ extension ClusterWorld {
             else { continue }
             unanswered.append((place, askedAt))
         }
-        checks.finish(machines: nodes.map { $0.machine }, unanswered: unanswered, at: now)
+        let machines = nodes.map { $0.machine }
+        checks.finish(machines: machines, unanswered: unanswered, at: now)
+        if options.outlastsTheSilent {
+            let present = clients.filter { $0.kind == .peer && $0.stage == .present && $0.isGranted }
+            checks.checkExact(machines, present: present.map { ($0.infoHash, $0.endpoint) }, at: now)
+        }
+        if options.commandsAtStart {
+            for node in nodes.indices { checkRules(node) }
+        }
         isOver = true
+    }
+
+    /// The rules of a tracker that serves are what its operator's files say.
+    mutating func checkRules(_ node: Int) {
+        guard let access = nodes[node].machine?.state.access else { return }
+        let isRight =
+            access.mode == rules.mode && access.infoHashCount == rules.infoHashes.count
+            && access.userCount == rules.users.count
+        if isRight { return }
+        violate(
+            .rulesAreInForce,
+            "\(trace.names[node]) has access \(access.mode) with \(access.infoHashCount) info hashes and "
+                + "\(access.userCount) users, commanded was \(rules.mode) with \(rules.infoHashes.count) and "
+                + "\(rules.users.count)")
     }
 }

@@ -29,11 +29,22 @@ extension ClusterWorld {
         let life = nodes[node].life
         step(node, .started)
         guard nodes[node].life == life else { return }
-        seats[node].cut += 1
-        var random = RandomStream(seed, .connecting, node, life)
-        let delay = random.between(.microseconds(100), isHealed ? .milliseconds(50) : bus.options.maxConnectDelay)
-        queue.put(.busReturns(node, life: life, cut: seats[node].cut), at: now + delay)
-        strikes(node, at: .restarted)
+        if options.commandsAtStart { commandFiles(node) }
+        if hasBus {
+            seats[node].cut += 1
+            var random = RandomStream(seed, .connecting, node, life)
+            let delay = random.between(.microseconds(100), isHealed ? .milliseconds(50) : bus.options.maxConnectDelay)
+            queue.put(.busReturns(node, life: life, cut: seats[node].cut), at: now + delay)
+        }
+        if nodes[node].life == life { strikes(node, at: .restarted) }
+    }
+
+    /// What the operator's files say is commanded at every start.
+    private mutating func commandFiles(_ node: Int) {
+        let life = nodes[node].life
+        step(node, .commandReceived(.setAccess(rules)))
+        guard nodes[node].life == life else { return }
+        step(node, .commandReceived(.registerTorrents(torrents)))
     }
 
     /// - Parameters:
@@ -146,6 +157,7 @@ extension ClusterWorld {
             }
             lastMasterAt = now
             seats[node].isMaster = true
+            if options.commandsAtStart { checkRules(node) }
             mark(node, .becameMaster, "master of \(epoch)")
         case .steppedDown(let epoch, let reason):
             tally.stepDowns += 1

@@ -22,7 +22,7 @@ extension ClusterWorld {
         }
         if !nodes[node].isUp { return told([.down], "is down") }
         if nodes[node].heldUntil > now { return told([.held], "is held") }
-        if !seats[node].isOnBus {
+        if hasBus, !seats[node].isOnBus {
             return troubles.find([.noBus], of: node) == nil ? "is not on its bus yet" : told([.noBus], "has no bus")
         }
         return nil

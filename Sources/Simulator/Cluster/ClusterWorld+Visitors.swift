@@ -94,7 +94,7 @@ extension ClusterWorld {
         visits.removeAll { nodes[$0.node].life != $0.life }
         let waiting = visits.first { visit in
             // Without its bus it looks at nothing; there the HTTP server's own patience ends first.
-            if nodes[visit.node].heldUntil > now || !seats[visit.node].isToldOnBus { return false }
+            if nodes[visit.node].heldUntil > now || hasBus && !seats[visit.node].isToldOnBus { return false }
             // While the role is handed over, what the next entry is to hold waits for that.
             if nudgedAt == nil, nodes[visit.node].inspection?.isHandingOver == true { return false }
             if let nudgedAt, visit.askedAt >= nudgedAt { return now - visit.askedAt > ClusterWorld.answerBound }

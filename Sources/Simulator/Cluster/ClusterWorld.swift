@@ -108,7 +108,7 @@ struct ClusterWorld: Sendable {
     static let maxEvents = 400_000
 
     let seed: UInt64
-    let profile: ClusterProfile
+    let profile: Profile
     let options: ClusterOptions
     var now = Instant(nanoseconds: 0)
     var queue = EventQueue<Happening>()
@@ -169,6 +169,8 @@ struct ClusterWorld: Sendable {
     var emptyings = 0
     /// When everybody was made to ask anew.
     var nudgedAt: Instant?
+    /// What the operator's files say, where that is commanded at every start.
+    var rules = AccessRules()
     var elections: ElectionWatch
     var budget: ElectionBudget
     var lastMasterAt = Instant(nanoseconds: 0)
@@ -176,7 +178,10 @@ struct ClusterWorld: Sendable {
 
     var allViolations: [Violation] { ownViolations + checks.violations }
 
-    init(seed: UInt64, profile: ClusterProfile, options: ClusterOptions, isRecording: Bool, keepsHistory: Bool) {
+    /// Whether there is a bus between the trackers.
+    var hasBus: Bool { profile != .alone }
+
+    init(seed: UInt64, profile: Profile, options: ClusterOptions, isRecording: Bool, keepsHistory: Bool) {
         self.seed = seed
         self.profile = profile
         self.options = options
@@ -205,7 +210,7 @@ struct ClusterWorld: Sendable {
         checks = ClusterChecks(profile: profile, configurations: configurations, clientAddresses: addresses)
         elections = ElectionWatch(configurations[0].cluster)
         budget = ElectionBudget(
-            configurations[0].cluster, trackers: configurations.count, hasOneHistory: profile == .paxos,
+            configurations[0].cluster, trackers: configurations.count, hasOneHistory: checks.promises.hasOneHistory,
             isNoisy: !options.hasGoodWays)
         if options.hasGoodClocks { checks.clocksAreGood() }
         nodes = configurations.indices.map { ClusterWorld.node($0, options, configurations[$0], seed: seed) }

@@ -49,7 +49,7 @@ package struct LyingCluster: Sendable {
 
     package private(set) var tally = Tally()
 
-    package init(seed: UInt64, profile: ClusterProfile, liesAboutEpochs: Bool = false) {
+    package init(seed: UInt64, profile: Profile, liesAboutEpochs: Bool = false) {
         self.liesAboutEpochs = liesAboutEpochs
         random = RandomStream(seed: seed, stream: 1)
         liar = Liar(random: RandomStream(seed: seed, stream: 2))

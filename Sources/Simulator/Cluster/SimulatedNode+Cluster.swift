@@ -15,7 +15,8 @@ extension SimulatedNode {
         guard isUp else { preconditionFailure("only the living take steps") }
         checks.willStep(node: number, event: event, at: now)
         _ = step(event, .other, now: now, into: &effects)
-        let sight = checks.stepped(node: number, event: event, machine: &machine!, effects: effects, at: now)
+        let sight = checks.stepped(
+            node: number, event: event, machine: &machine!, record: disk.record, effects: effects, at: now)
         if case .some = sight.pending { pendingAt = now }
         trace.absorb(now, 1, number)
         trace.absorb(number, event, sight.position.index, sight.digest, effects)

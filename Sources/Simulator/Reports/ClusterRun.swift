@@ -32,8 +32,8 @@ public struct ClusterRun: Sendable, Hashable {
     }
 
     public var seed: UInt64
-    /// nil for the profiles in turn, by seed.
-    public var profile: ClusterProfile?
+    /// nil for the one that the seed means.
+    public var profile: Profile?
     /// nil for what the seed draws.
     public var ground: ClusterGround?
     /// nil for as many as the seed draws, and so on.
@@ -52,7 +52,7 @@ public struct ClusterRun: Sendable, Hashable {
     public var without: [Noise] = []
 
     public init(
-        seed: UInt64, profile: ClusterProfile? = nil, ground: ClusterGround? = nil, nodes: Int? = nil,
+        seed: UInt64, profile: Profile? = nil, ground: ClusterGround? = nil, nodes: Int? = nil,
         seconds: Int? = nil
     ) {
         self.seed = seed
@@ -62,7 +62,7 @@ public struct ClusterRun: Sendable, Hashable {
         self.seconds = seconds
     }
 
-    public static var profileNames: [String] { ClusterProfile.allCases.map { $0.rawValue } }
+    public static var profileNames: [String] { Profile.allCases.map { $0.rawValue } }
     public static var groundNames: [String] { ClusterGround.allCases.map { $0.rawValue } }
 
     /// - Parameters:
@@ -70,15 +70,12 @@ public struct ClusterRun: Sendable, Hashable {
     ///   - groundName: one of `groundNames`; another one counts as none.
     public init(seed: UInt64, profileName: String?, groundName: String?, nodes: Int?, seconds: Int?) {
         self.init(
-            seed: seed, profile: profileName.flatMap(ClusterProfile.init(rawValue:)),
+            seed: seed, profile: profileName.flatMap(Profile.init(rawValue:)),
             ground: groundName.flatMap(ClusterGround.init(rawValue:)), nodes: nodes, seconds: seconds)
     }
 
     /// The profile that was named, or the seed's.
-    public var chosenProfile: ClusterProfile {
-        let all = ClusterProfile.allCases
-        return profile ?? all[Int(seed % UInt64(all.count))]
-    }
+    public var chosenProfile: Profile { profile ?? Profile.drawn(seed: seed) }
 
     public var scenario: ClusterScenario {
         var scenario = ClusterScenario(seed: seed, profile: chosenProfile, nodes: nodes)

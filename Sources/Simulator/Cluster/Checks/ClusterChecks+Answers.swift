@@ -319,6 +319,17 @@ extension ClusterChecks {
 
     // MARK: - Forgetting
 
+    /// A tracker alone answers all of an entry as it applies it.
+    mutating func checkAnswered(_ step: ClusterStep) {
+        let open = nodes[step.node].witnesses.first {
+            !$0.isAnswered && $0.place.index <= step.sight.position.index
+        }
+        guard let open else { return }
+        violate(
+            .answeredOnce, at: step.time,
+            "\(name(step.node)) does not answer the announce of \(open.announced.address) in entry \(open.place.index)")
+    }
+
     /// Who has applied an entry has answered its clients in the same step, or never will; in a group, the next master
     /// may have to.
     mutating func forgetWitnesses(_ step: ClusterStep) {

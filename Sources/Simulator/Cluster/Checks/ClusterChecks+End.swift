@@ -14,7 +14,8 @@ extension ClusterChecks {
         machines: [TrackerNode?], unanswered: [(client: Int, since: Instant)], at time: Instant
     ) {
         checkUnanswered(unanswered, at: time)
-        finish(machines.map { $0.map { NodeSight($0) } }, at: time)
+        let inCluster = !promises.diskDecides
+        finish(machines.map { $0.map { NodeSight($0, inCluster: inCluster) } }, at: time)
         for (node, machine) in machines.enumerated() {
             guard let machine else { continue }
             checkState(machine.state, node, at: time)
@@ -39,6 +40,37 @@ extension ClusterChecks {
             violate(
                 .answeredSurvives, at: time,
                 "peer \(account.address) of \(account.infoHash) was told \(account.told) s and is not at \(name(node))")
+        }
+    }
+
+    /// A tracker that becomes master holds all that was decided, and nothing else.
+    mutating func checkMaster(_ state: ReplicatedState, _ node: Int, at time: Instant) {
+        if promises.hasOneHistory { checkState(state, node, at: time) }
+        if stops.isEmptyDue[node] {
+            stops.isEmptyDue[node] = false
+            let count = state.table.counts.torrents
+            if count > 0 {
+                violate(
+                    .stopEmptiesSwarms, at: time,
+                    "\(name(node)) was stopped in good order, and comes back with \(count) swarms")
+            }
+        }
+    }
+
+    /// Whoever is there is in the table when all has been well for long enough, and nobody else.
+    package mutating func checkExact(
+        _ machines: [TrackerNode?], present: [(infoHash: InfoHash, address: SocketAddress)], at time: Instant
+    ) {
+        for (node, machine) in machines.enumerated() {
+            guard let table = machine?.state.table else { continue }
+            for (infoHash, address) in present where !table.contains(infoHash, address) {
+                violate(.healedIsExact, at: time, "peer \(address) of \(infoHash) is not at \(name(node))")
+            }
+            let count = table.counts.peers
+            if count != present.count {
+                violate(
+                    .healedIsExact, at: time, "\(count) peers are at \(name(node)), \(present.count) are there")
+            }
         }
     }
 

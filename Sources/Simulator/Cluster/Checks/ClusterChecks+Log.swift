@@ -69,6 +69,38 @@ extension ClusterChecks {
         }
     }
 
+    /// What a tracker alone finds on its disk as it begins is decided, told or not; nobody is answered for it any more.
+    mutating func settle(_ record: DiskRecord, _ step: ClusterStep) {
+        isSettling = true
+        defer { isSettling = false }
+        // Of the same index, and without swarms.
+        if stops.isReplaced[step.node] { log.forgetState(log.lastIndex) }
+        stops.isReplaced[step.node] = false
+        for (offset, entry) in record.entries.enumerated() {
+            let index = record.firstIndex + UInt64(offset)
+            guard index > log.lastIndex else { continue }
+            guard let header = try? EntryHeader(entry), header.index == index else {
+                return violate(.recordIsReadable, at: step.time, "entry \(index) of \(name(step.node)) is damaged")
+            }
+            let position = Position(index: index, chain: EntryHeader.chain(entry))
+            _ = log.observe(position, digest: nil, node: step.node, at: step.time)
+            decide(position, header, entry, step, step.sight)
+        }
+    }
+
+    /// The swarms of a tracker alone are gone with all that was in them, or the snapshot says what is left.
+    mutating func emptied(by chunks: [SnapshotChunk], _ node: Int, at time: Instant) {
+        let swarms = chunks.reduce(0) { $1.number == 0 ? $0 : $0 + ((try? $1.swarms().count) ?? 1) }
+        if swarms > 0 || !stops.isAsked[node] || nodes[node].configuration.keepsSwarms {
+            violate(.onlyStopsEmptySwarms, at: time, "\(name(node)) begins a new record with \(swarms) swarms")
+        }
+        stops.isReplaced[node] = true
+        stops.count += 1
+        model.removeAllSwarms()
+        for infoHash in history.infoHashes { history.note(infoHash, SwarmCounts(), after: model.index) }
+        ledger.close()
+    }
+
     /// A value is applied for the first time: it is decided.
     private mutating func decide(
         _ position: Position, _ header: EntryHeader, _ entry: [UInt8], _ step: ClusterStep, _ before: NodeSight
@@ -247,7 +279,9 @@ extension ClusterChecks {
                     "entry \(place.index) counts one download of \(announced.address) once more")
             }
         }
-        guard let life else { return }
+        // A tracker alone answers all that it has in its log, and needs no tickets for that.
+        let waiting = life ?? (promises.answersAtOnce && !isSettling ? step.sight.life : nil)
+        guard let life = waiting, !AddressPlan.isVisitor(announced.address) || !promises.answersAtOnce else { return }
         let witness = Witness(
             place: place, time: model.time, decidedAt: step.time, announced: announced, swarm: swarm,
             interval: toldInterval)

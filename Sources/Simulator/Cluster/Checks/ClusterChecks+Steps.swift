@@ -52,6 +52,10 @@ extension ClusterChecks {
         guard let before else {
             return violate(.timeGoesOn, at: step.time, "\(name(step.node)) takes a step and is not alive")
         }
+        if promises.answersAtOnce {
+            noteStop(event, effects, step)
+            noteNotStored(event, effects, step)
+        }
         note(event, node: step.node, at: step.time)
         if step.sight.life != before.life { lives.append((step.sight.life, step.node)) }
         checkEpoch(step)
@@ -63,10 +67,13 @@ extension ClusterChecks {
         }
         for persist in effects.persists {
             nodes[step.node].disk.ask(persist)
-            if case .append(_, let entry) = persist.change { checkOwnAppend(entry, step) }
+            guard case .append(_, let entry) = persist.change else { continue }
+            checkOwnAppend(entry, step)
+            if promises.answersAtOnce { nodes[step.node].writing = (persist.token, entry) }
         }
         for message in effects.messages { check(message, step, before) }
         if !effects.replies.isEmpty { checkReplies(effects, step, before) }
+        if promises.answersAtOnce { checkAnswered(step) }
         checkRules(step, before, event, effects)
         forgetWitnesses(step)
         checkBounds(step, effects)

@@ -17,12 +17,37 @@ struct StopRecord: Sendable {
     /// How often swarms were emptied.
     var count = 0
 
-    init(nodeCount: Int) { leftAt = Array(repeating: nil, count: nodeCount) }
+    /// Of a tracker alone: whether its life was asked to stop, and whether it has to come back without swarms.
+    var isAsked: [Bool]
+    var isEmptyDue: [Bool]
+    /// Whether its record was begun anew in that life.
+    var isReplaced: [Bool]
+
+    init(nodeCount: Int) {
+        leftAt = Array(repeating: nil, count: nodeCount)
+        isAsked = Array(repeating: false, count: nodeCount)
+        isEmptyDue = isAsked
+        isReplaced = isAsked
+    }
 }
 
 extension ClusterChecks {
     /// A tracker has stopped in good order, as its disk says, and does not want the swarms to be kept.
     package mutating func leftInOrder(node: Int) { stops.leftAt[node] = nodes[node].disk.lastIndex }
+
+    /// A tracker alone is asked to stop, or has done so; where its disk has not taken the last of its record, it has
+    /// left things as they were.
+    mutating func noteStop(_ event: Event, _ effects: Effects, _ step: ClusterStep) {
+        switch event {
+        case .started: stops.isAsked[step.node] = false
+        case .commandReceived(.drain), .commandReceived(.stopCluster): stops.isAsked[step.node] = true
+        case .commandReceived, .datagramsReceived, .requestReceived, .busConnected, .busLost, .deadlineReached,
+            .messageReceived, .persisted, .persistFailed, .reportMade:
+            break
+        }
+        guard effects.observations.contains(.drained), case .persisted = event else { return }
+        stops.isEmptyDue[step.node] = !nodes[step.node].configuration.keepsSwarms
+    }
 
     /// A tracker comes into office.
     mutating func beginsToLead(_ epoch: Epoch, _ step: ClusterStep) {

@@ -190,6 +190,8 @@ extension ClusterChecks {
             }
             return
         }
+        // What a tracker alone proposes anew is no ghost.
+        if promises.diskDecides { abortedValues.removeAll { $0.chain == chain } }
         goesOn(step.node, votingFor: header.ballot, asMaster: true)
         let position = step.sight.position
         if header.index != position.index + 1 {
@@ -266,6 +268,32 @@ extension ClusterChecks {
         }
         // Far more than can wait to be told at one time.
         if refused.count > 4096 { refused.removeFirst(refused.count - 4096) }
+    }
+
+    /// A tracker alone hears that its entry is certainly not on its disk: it is void, and all who waited are told.
+    mutating func noteNotStored(_ event: Event, _ effects: Effects, _ step: ClusterStep) {
+        guard case .persistFailed(let token, let failure) = event, failure != .broken,
+            let (asked, entry) = nodes[step.node].writing, asked == token, let header = try? EntryHeader(entry)
+        else { return }
+        nodes[step.node].writing = nil
+        if header.updateCount > 0 {
+            abortedValues.append(AbortedValue(chain: EntryHeader.chain(entry), epoch: header.epoch))
+        }
+        var waiting = 0
+        var cursor = UpdateCursor(header)
+        while let update = try? cursor.next(entry) {
+            guard let announced = Announced(update) else { continue }
+            waiting += 1
+            refused.append(
+                RefusedTicket(life: step.sight.life, number: 0, epoch: header.epoch, announced: announced))
+        }
+        let told = effects.replies.datagrams.count + effects.answers.count
+        if told != waiting {
+            violate(
+                .answeredOnce, at: step.time,
+                "\(waiting) requests at \(name(step.node)) were not stored, \(told) were told")
+        }
+        refused.removeAll { AddressPlan.isVisitor($0.announced.address) }
     }
 
     /// An entry is decided: it must not be one that was aborted, nor hold what a client was told is not stored.

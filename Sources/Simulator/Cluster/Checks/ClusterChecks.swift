@@ -64,6 +64,8 @@ package struct ClusterChecks: Sendable {
     /// In a group, the latest of what anybody may have to answer: also one who starts later.
     var groupWitnesses: [Witness] = []
     var stops: StopRecord
+    /// Whether what is found on a disk is being carried over.
+    var isSettling = false
     /// Values that were aborted.
     var abortedValues: [AbortedValue] = []
     /// Requests in aborted entries whose clients have not been told.
@@ -71,12 +73,13 @@ package struct ClusterChecks: Sendable {
     /// Those whose clients have.
     var dead: [RefusedTicket] = []
 
-    package init(profile: ClusterProfile, configurations: [NodeConfiguration], clientAddresses: [SocketAddress]) {
+    package init(profile: Profile, configurations: [NodeConfiguration], clientAddresses: [SocketAddress]) {
         promises = ClusterPromises(profile)
         self.configurations = configurations
         isGroup = configurations.first?.cluster?.entry == .group
         nodes = configurations.map { NodeRecord(configuration: $0, nodeCount: configurations.count) }
         members = configurations.first?.cluster?.members ?? []
+        if promises.diskDecides, members.isEmpty { members = configurations.map { $0.id } }
         books = clientAddresses.map(RequestBook.init(address:))
         ledger = PeerLedger(clientCount: clientAddresses.count)
         rules = RuleRecord(nodeCount: configurations.count)
@@ -154,7 +157,11 @@ package struct ClusterChecks: Sendable {
     package mutating func started(
         node: Int, machine: TrackerNode, record: DiskRecord, at time: Instant
     ) {
-        began(node, NodeSight(machine), record, at: time)
+        let sight = NodeSight(machine, inCluster: !promises.diskDecides)
+        began(node, sight, record, at: time)
+        guard promises.diskDecides else { return }
+        settle(record, ClusterStep(node: node, time: time, sight: sight, table: machine.state.table))
+        checkState(machine.state, node, at: time)
     }
 
     /// A node is about to take a step.
@@ -167,9 +174,10 @@ package struct ClusterChecks: Sendable {
     /// - Parameter machine: looked at only; `inout`, for a node that is lent is copied.
     /// - Returns: what the node is like now.
     package mutating func stepped(
-        node: Int, event: Event, machine: inout TrackerNode, effects: Effects, at time: Instant
+        node: Int, event: Event, machine: inout TrackerNode, record: DiskRecord, effects: Effects, at time: Instant
     ) -> NodeSight {
-        let sight = NodeSight(&machine, knowing: nodes[node].knownVoters)
+        let sight = NodeSight(
+            &machine, knowing: nodes[node].knownVoters, inCluster: !promises.diskDecides)
         if nodes[node].isAsSeen(sight), ClusterChecks.isQuiet(event, effects) {
             note(event, node: node, at: time)
             return sight
@@ -183,7 +191,9 @@ package struct ClusterChecks: Sendable {
         if let before, before.isWhole && sight.isWhole || isSettling, before.position.index < sight.position.index {
             for index in (before.position.index + 1)...sight.position.index {
                 // A log that is cut short may have let go of it within the step.
-                if let entry = machine.committedEntry(at: index) ?? event.entry(index) { applied.append(entry) }
+                var entry = machine.committedEntry(at: index) ?? event.entry(index)
+                if promises.diskDecides { entry = durable(index, in: record, node, at: time) }
+                if let entry { applied.append(entry) }
             }
             table = machine.state.table
         } else if !effects.replies.isEmpty || ClusterChecks.isMerged(effects) {
@@ -192,7 +202,22 @@ package struct ClusterChecks: Sendable {
         var step = ClusterStep(node: node, time: time, sight: sight, applied: applied, table: table)
         if !applied.isEmpty { step.gone = gone(effects) }
         watch(step, before, event, effects)
+        if ClusterChecks.isMaster(effects) { checkMaster(machine.state, node, at: time) }
         return sight
+    }
+
+    /// Whether a tracker says that it has become master.
+    private static func isMaster(_ effects: borrowing Effects) -> Bool {
+        effects.observations.contains { if case .becameMaster = $0 { true } else { false } }
+    }
+
+    /// Of a tracker alone, an entry that it has applied: what its log in memory says does not count.
+    private mutating func durable(
+        _ index: UInt64, in record: DiskRecord, _ node: Int, at time: Instant
+    ) -> [UInt8]? {
+        if let entry = record.entry(index), (try? EntryHeader(entry))?.index == index { return entry }
+        violate(.appliedIsDurable, at: time, "\(name(node)) applies entry \(index), which is not on its disk")
+        return nil
     }
 
     /// Whether a tracker has heard that another lives, or looked at its clock, and has done nothing.
@@ -212,6 +237,7 @@ package struct ClusterChecks: Sendable {
     /// A write of a node has become durable.
     package mutating func wrote(node: Int, change: Persist.Change, at time: Instant) {
         checkWrite(node, change, at: time)
+        if promises.diskDecides, case .replaceAll(let chunks) = change { emptied(by: chunks, node, at: time) }
         nodes[node].disk.apply(change, givesUpHistories: !promises.hasOneHistory)
         // Until then the tracker could be of no quorum that does not know of that vote.
         if promises.votersRemember, case .promise(let promise) = change, promise.isWhole {

@@ -1,5 +1,7 @@
 /// What a profile promises, and so what its runs are held to.
 ///
+/// A tracker alone promises all that quorum mode does, as the only voter that there is, and more.
+///
 /// Quorum mode (`paxos`) promises agreement. Survivor mode goes on with whoever is there, on both sides of a partition
 /// if need be: there can be several histories at one time, and of two of them one is given up in the end. What is said
 /// of *the* log in quorum mode is said there of each history.
@@ -39,10 +41,21 @@ package struct ClusterPromises: Sendable, Hashable {
     /// Everybody who is active has stored what is decided (`--vote all`): whoever the master has heard lately.
     package var allDecide: Bool
 
-    package init(_ profile: ClusterProfile) {
+    /// What is on the disk of the only voter is decided, told or not: a tracker alone begins with all of it, and with
+    /// everything that was answered.
+    package var diskDecides: Bool
+    /// Whoever waits for an update is answered in the step in which it is applied, or told in the step in which its
+    /// tracker hears that it was not stored.
+    ///
+    /// Clusters: by the tracker that heard the request, which may have given it up.
+    package var answersAtOnce: Bool
+
+    package init(_ profile: Profile) {
+        diskDecides = profile == .alone
+        answersAtOnce = profile == .alone
         let hasQuorum =
             switch profile {
-            case .paxos: true
+            case .paxos, .alone: true
             case .classic, .rotating, .lowest: false
             }
         hasOneHistory = hasQuorum
@@ -55,7 +68,7 @@ package struct ClusterPromises: Sendable, Hashable {
         allDecide =
             switch profile {
             case .rotating, .lowest: true
-            case .classic, .paxos: false
+            case .classic, .paxos, .alone: false
             }
     }
 }

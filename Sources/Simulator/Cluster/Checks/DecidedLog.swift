@@ -51,6 +51,9 @@ struct DecidedLog: Sendable {
         return place.branch?.chain == position.chain || place.others.contains { $0.chain == position.chain }
     }
 
+    /// What is held after an entry is something else from now on.
+    mutating func forgetState(_ index: UInt64) { if index <= lastIndex { places[Int(index)].branch?.digest = nil } }
+
     /// A tracker has applied an entry.
     ///
     /// - Parameter digest: nil where what it then held was not seen.

@@ -30,6 +30,8 @@ struct NodeRecord: Sendable {
     var heardAt: [Instant]
     /// Updates that its clients wait for, in the order of the log.
     var witnesses: [Witness] = []
+    /// Of a tracker alone, the entry that it is writing.
+    var writing: (token: PersistToken, entry: [UInt8])?
     /// Numbers of its clients' requests in this life that are in the log, in rising order.
     private var decidedNumbers: [UInt64] = []
 
@@ -61,6 +63,7 @@ struct NodeRecord: Sendable {
         stood = nil
         witnesses = []
         decidedNumbers = []
+        writing = nil
         for node in heardAt.indices { heardAt[node] = time }
     }
 

@@ -73,20 +73,22 @@ package struct ClusterStep: Sendable {
 }
 
 extension NodeSight {
-    init(_ machine: TrackerNode) { self.init(machine.inspection, machine.state.time) }
+    /// - Parameter inCluster: whether there is a bus, without which it is nobody.
+    init(_ machine: TrackerNode, inCluster: Bool) { self.init(machine.inspection, machine.state.time, inCluster) }
 
     /// After a step: looks at the node itself, not at a copy.
     ///
     /// - Parameter voters: what they were at the last look.
-    init(_ machine: inout TrackerNode, knowing voters: [UInt32]) {
-        self.init(machine.inspect(knowing: voters), machine.state.time)
+    init(_ machine: inout TrackerNode, knowing voters: [UInt32], inCluster: Bool) {
+        self.init(machine.inspect(knowing: voters), machine.state.time, inCluster)
     }
 
-    private init(_ inspection: Inspection, _ time: WallTime) {
+    private init(_ inspection: Inspection, _ time: WallTime, _ inCluster: Bool) {
         self.init(
             life: inspection.life, leads: inspection.leads, isServing: inspection.isServing,
             position: inspection.position, digest: inspection.digest, time: time, pending: inspection.pending,
-            isWhole: inspection.isWhole, isFenced: inspection.isFenced, waitingRequests: inspection.waitingRequests,
+            isWhole: inspection.isWhole, isFenced: inCluster && inspection.isFenced,
+            waitingRequests: inspection.waitingRequests,
             tailCount: inspection.tailCount, tailByteCount: inspection.tailByteCount, voters: inspection.voters)
     }
 }

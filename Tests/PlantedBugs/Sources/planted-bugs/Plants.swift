@@ -13,14 +13,14 @@ struct Plant: Sendable {
     /// What it may break; other alarms count for nothing.
     var checkers: [Invariant]
     /// In turn, by seed.
-    var profiles: [ClusterProfile]
+    var profiles: [Profile]
     /// Seeds from each starting point, at most.
     var budget: Int
     /// What is changed in the scenarios.
     var adjust: @Sendable (inout ClusterOptions) -> Void
 
     init(
-        _ bug: PlantedBug, _ checkers: Invariant..., within budget: Int = 500, in profiles: [ClusterProfile] = [.paxos],
+        _ bug: PlantedBug, _ checkers: Invariant..., within budget: Int = 500, in profiles: [Profile] = [.paxos],
         on adjust: @escaping @Sendable (inout ClusterOptions) -> Void = { _ in }
     ) {
         self.bug = bug
@@ -37,7 +37,7 @@ struct Plant: Sendable {
         return scenario
     }
 
-    static let survivors: [ClusterProfile] = [.classic, .rotating, .lowest]
+    static let survivors: [Profile] = [.classic, .rotating, .lowest]
 
     static func find(_ name: String) -> Plant? { all.first { $0.bug.rawValue == name } }
 
@@ -258,7 +258,7 @@ struct Plant: Sendable {
         Plant(.electionBeforeDurable, .promiseIsKept),
         Plant(.noPreVote, .electionsAreNeeded),
         Plant(.preferredStandsAtOnce, .electionsAreNeeded),
-        Plant(.rankOfSuspecters, .preferredIsElected, in: ClusterProfile.allCases) { $0.harden(.deaths) },
+        Plant(.rankOfSuspecters, .preferredIsElected, in: Profile.clusters) { $0.harden(.deaths) },
         Plant(.cutLogWaitedFor, .healedIsAnswered, .healedIsOne, .requestsAreKept, within: 3000, on: cutLogs),
         Plant(.candidateOutbid, .electionsAreFew, within: 2000, on: overtakings),
         Plant(.minorityStays, .silentUnlessServing),
