@@ -29,11 +29,16 @@ enum AddressPlan {
     /// The place of whoever may have this address.
     static func place(of address: SocketAddress) -> Int { Int(address.port) - Int(firstPort) }
 
-    static func visitor(_ number: Int) -> SocketAddress {
-        SocketAddress(ipv4: visitors + UInt32(number), port: firstPort + UInt16(number))
+    private static let visitors6: UInt64 = 0x2001_0DB8_0000_0003
+
+    static func visitor(_ number: Int, isIPv6: Bool = false) -> SocketAddress {
+        let port = firstPort + UInt16(number)
+        return isIPv6
+            ? SocketAddress(high: visitors6, low: UInt64(number + 1), port: port)
+            : SocketAddress(ipv4: visitors + UInt32(number), port: port)
     }
 
     static func isVisitor(_ address: SocketAddress) -> Bool {
-        address.isIPv4 && address.ipv4 & 0xFFFF_0000 == visitors
+        address.isIPv4 ? address.ipv4 & 0xFFFF_0000 == visitors : address.high == visitors6
     }
 }

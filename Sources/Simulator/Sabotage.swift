@@ -25,8 +25,17 @@ package enum Sabotage: String, Sendable, CaseIterable {
     case promisesLongInterval
     case repliesToWrongClient
     case repliesFromWrongAddress
+    case refusesWithoutReason
+    case refusesGoodIDs
+    // Answers over HTTP are not.
+    case answersTwice
+    case swallowsAnswers
+    case miscountsAnswers
+    case namesStrangers
+    case sendsVisitorsAway
     // Entries are not what the node meant.
     case stampsBackwards
+    case stampsAhead
     // The owner does not do its part.
     case forgetsCommands
     case fallsSilentAfterFaults

@@ -29,41 +29,27 @@ public struct NetworkOptions: Sendable, Hashable {
     }()
 }
 
-struct SimulatedNetwork: Sendable {
-    var options: NetworkOptions
-    /// Until when nothing gets through.
-    var isDarkUntil = Instant(nanoseconds: 0)
-    private var random: RandomStream
-
-    init(options: NetworkOptions, random: RandomStream) {
-        self.options = options
-        self.random = random
-    }
-
-    /// What becomes of one datagram.
-    struct Fate: Sendable {
-        /// When its copies arrive; nil for none.
-        var first: Duration?
-        var second: Duration?
-        /// Which bit has flipped, counted from the first of the first byte.
-        var flippedBit: Int?
-    }
-
-    mutating func carry(byteCount: Int, now: Instant) -> Fate {
-        guard now >= isDarkUntil else { return Fate() }
-        return options.carry(byteCount: byteCount, &random)
-    }
+/// What becomes of one datagram.
+struct DatagramFate: Sendable {
+    /// When its copies arrive; nil for none.
+    var first: Duration?
+    var second: Duration?
 }
 
 extension NetworkOptions {
     /// What becomes of one datagram, by the chance of its path.
-    func carry(byteCount: Int, _ random: inout RandomStream) -> SimulatedNetwork.Fate {
-        var fate = SimulatedNetwork.Fate()
+    func carry(_ random: inout RandomStream) -> DatagramFate {
+        var fate = DatagramFate()
         guard !strikes(lossPerMille, &random) else { return fate }
         fate.first = delay(&random)
         if strikes(repeatPerMille, &random) { fate.second = delay(&random) }
-        if byteCount > 0, strikes(flipPerMille, &random) { fate.flippedBit = random.below(byteCount * 8) }
         return fate
+    }
+
+    /// Which bit of a datagram flips, counted from the first of the first byte.
+    func flippedBit(of byteCount: Int, _ random: inout RandomStream) -> Int? {
+        guard byteCount > 0, strikes(flipPerMille, &random) else { return nil }
+        return random.below(byteCount * 8)
     }
 
     private func strikes(_ perMille: Int, _ random: inout RandomStream) -> Bool {

@@ -34,8 +34,6 @@ struct SimulatedNode: Sendable {
     var pendingAt = Instant(nanoseconds: 0)
     /// When it was last told of a write; tales keep their order.
     var lastTold = Instant(nanoseconds: 0)
-    /// Whether it has said that it serves.
-    var isServing = false
     /// Whether it has been asked to stop.
     var isStopping = false
 
@@ -90,30 +88,6 @@ struct SimulatedNode: Sendable {
 
     // MARK: - Its steps
 
-    /// - Returns: what there is to check.
-    mutating func step(
-        _ event: Event, _ cause: Checks.Step.Cause, now: Instant, into effects: inout Effects
-    ) -> Checks.Step {
-        let reading = clock.reading(at: now)
-        let step = Checks.Step(
-            node: number, time: now, reading: reading, indexBefore: machine?.state.index ?? 0,
-            isServing: isServing && !isStopping, cause: cause)
-        machine?.step(event, now: reading, into: &effects)
-        return step
-    }
-
-    /// Shows a step to the checkers and writes it into the trace.
-    mutating func show(
-        _ step: Checks.Step, _ event: Event, _ effects: Effects, to checks: inout Checks, _ trace: inout Trace
-    ) {
-        guard let machine else { preconditionFailure("only the living take steps") }
-        checks.stepped(step, machine, disk.record, effects)
-        trace.absorb(step, event, machine, effects)
-        if trace.isRecording {
-            trace.line(step.time, "node \(number)", World.describe(event, machine, effects))
-        }
-    }
-
     /// When the node is to be woken; nil where it does not want to be, or will be early enough.
     mutating func planWake(now: Instant) -> Instant? {
         guard let shown = machine?.findDeadline() else { return nil }
@@ -135,7 +109,6 @@ struct SimulatedNode: Sendable {
     mutating func die() {
         machine = nil
         isUp = false
-        isServing = false
         life += 1
         inbox.removeAll()
         isPollDue = false

@@ -70,39 +70,6 @@ extension ClusterStop: CustomStringConvertible {
     }
 }
 
-extension Moment: CustomStringConvertible {
-    public var description: String {
-        switch self {
-        case .writeSubmitted: "writeSubmitted"
-        case .snapshotUnderWay: "snapshotUnderWay"
-        case .durableUntold: "durableUntold"
-        case .replied: "replied"
-        case .writeFailed: "writeFailed"
-        case .restarted: "restarted"
-        case .stopping: "stopping"
-        }
-    }
-}
-
-extension Fault: CustomStringConvertible {
-    public var description: String {
-        switch self {
-        case .crash: "crash"
-        case .diskFails(let failure, let duration): "diskFails(\(failure), \(duration.words))"
-        case .diskSlow(let delay, let duration): "diskSlow(\(delay.words), for: \(duration.words))"
-        case .clockStep(let milliseconds): "clockStep(\(milliseconds))"
-        case .cleanStop: "cleanStop"
-        case .pause(let duration): "pause(\(duration.words))"
-        case .darkness(let duration): "darkness(\(duration.words))"
-        case .ruleChange: "ruleChange"
-        }
-    }
-}
-
-extension Duration {
-    fileprivate var words: String { "Duration(nanoseconds: \(nanoseconds))" }
-}
-
 extension SimulatedClient.Act: CustomStringConvertible {
     var description: String {
         switch self {
@@ -146,6 +113,6 @@ extension ExplorerOptions.Start: CustomStringConvertible {
 extension SwarmModel.Peer: CustomStringConvertible {
     var description: String {
         "Peer(address: \(address), peerID: \(peerID), downloaded: \(downloaded), left: \(left), "
-            + "lastSeen: \(lastSeen), isCounted: \(isCounted), told: \(told))"
+            + "lastSeen: \(lastSeen), isCounted: \(isCounted))"
     }
 }

@@ -6,11 +6,11 @@ import TrackerLogic
 import Wire
 
 struct Workload: Sendable {
-    let options: ScenarioOptions
+    let options: ClusterOptions
     var random: RandomStream
     let infoHashes: [InfoHash]
 
-    init(options: ScenarioOptions, random: RandomStream) {
+    init(options: ClusterOptions, random: RandomStream) {
         self.options = options
         var random = random
         infoHashes = (0..<options.swarmCount).map { _ in InfoHash(Workload.bytes20(&random)) }
@@ -65,8 +65,6 @@ struct Workload: Sendable {
         }
     }
 
-    mutating func scrapePause() -> Duration { random.between(.seconds(1), options.stay) }
-
     /// Something that is no honest request: noise, a forgery, or half of one.
     mutating func junk() -> [UInt8] {
         var bytes: [UInt8] = []
@@ -91,9 +89,6 @@ struct Workload: Sendable {
         }
         return bytes
     }
-
-    mutating func strangerPause() -> Duration { random.between(.milliseconds(10), .seconds(30)) }
-    mutating func visitorPause() -> Duration { random.between(.milliseconds(100), options.stay) }
 
     /// Rules that an operator may want.
     mutating func rules() -> AccessRules {

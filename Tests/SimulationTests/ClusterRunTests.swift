@@ -212,11 +212,11 @@ struct ClusterRunTests {
         #expect(svg.contains("class=\"mark start\""))
         #expect(result.capture.packetCount > result.datagrams.count + result.history.letters.count)
         #expect(result.history.letters.count > 10)
-        result.violations = [Violation(.epochsRise, at: Instant(nanoseconds: 2_000_000_000), "made up")]
+        result.violations = [Violation(.oneMasterPerEpoch, at: Instant(nanoseconds: 2_000_000_000), "made up")]
         let text = result.failure(of: run)
-        #expect(text.contains("seed 1, profile classic: epochsRise violated at 2.000 s: made up"))
+        #expect(text.contains("seed 1, profile classic: oneMasterPerEpoch violated at 2.000 s: made up"))
         #expect(text.contains("first bad event: "))
         #expect(text.contains("tracker replay 1 --profile classic --nodes 3 --seconds 10 --without network"))
-        #expect(result.diagram(of: run).svg().contains("epochsRise: made up"))
+        #expect(result.diagram(of: run).svg().contains("oneMasterPerEpoch: made up"))
     }
 }

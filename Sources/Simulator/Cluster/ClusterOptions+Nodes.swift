@@ -1,19 +1,9 @@
-/// From the options of a scenario to the configuration of its trackers, and to what its people are like.
+/// From the options of a scenario to the configuration of its trackers, and to who is there.
 
 import Primitives
 import TrackerLogic
 
 extension ClusterOptions {
-    /// What people do, for `Workload`.
-    var people: ScenarioOptions {
-        var people = ScenarioOptions()
-        people.clientCount = clientCount
-        people.swarmCount = swarmCount
-        people.isFlashCrowd = isFlashCrowd
-        people.stay = stay
-        return people
-    }
-
     /// Whether the tracker of this place is there.
     func hasTracker(_ place: Int) -> Bool { onlyTrackers?.contains(place + 1) ?? true }
 

@@ -34,6 +34,10 @@ public struct ClusterOptions: Sendable, Hashable {
     public var strangerCount = 0
     /// Who ask over HTTP.
     public var visitorCount = 0
+    /// Whether those who ask over HTTP bring passkeys, use IPv6, ask for many swarms, and for what cannot be.
+    public var hasWhimsicalVisitors = false
+    /// Clients that share one address, behind one translator.
+    public var clientsPerAddress = 1
     /// Clients in a hundred that use IPv6.
     public var ipv6Percent = 30
     /// Whether all clients come in the same tenth of a second.
@@ -62,6 +66,8 @@ public struct ClusterOptions: Sendable, Hashable {
     public var commandsAtStart = false
     /// Whether the world goes on until whoever has fallen silent must be gone, to see who is left.
     public var outlastsTheSilent = false
+    /// Whether the run ends with the orderly stop of all trackers.
+    public var stopsAtEnd = false
     /// How the whole cluster is stopped, and started anew, once all is repaired; nil where it is not.
     public var wholeStop: ClusterStop?
     public var snapshotAge = Duration.seconds(10)
@@ -81,6 +87,8 @@ public struct ClusterOptions: Sendable, Hashable {
     public var maxDrift: Int64 = 0
     /// By how much wall clocks are ahead or behind at first, at most, in milliseconds.
     public var maxWallError: Int64 = 1000
+    /// Between two comparisons of a tracker with a copy of its disk, on average.
+    public var probeGap = Duration.seconds(15)
     /// How long datagrams wait for a node to look, at most.
     public var maxPollDelay = Duration.microseconds(200)
 
@@ -134,7 +142,9 @@ public struct ClusterOptions: Sendable, Hashable {
         if clocks.oneIn(4) { options.maxWallError = 3_600_000 }
         if clocks.oneIn(4) { options.maxPollDelay = .milliseconds(20) }
         options.drawCrowd(part(9))
-        if profile == .alone { (options.commandsAtStart, options.outlastsTheSilent) = (true, true) }
+        if profile == .alone {
+            (options.commandsAtStart, options.outlastsTheSilent, options.stopsAtEnd) = (true, true, true)
+        }
         var stops = part(10)
         if stops.oneIn(8) { options.wholeStop = ClusterStop.allCases[stops.below(3)] }
         return options

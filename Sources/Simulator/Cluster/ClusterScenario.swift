@@ -8,6 +8,8 @@ public struct ClusterScenario: Sendable {
     public let profile: Profile
     /// Drawn from the seed; may be changed before the run, which makes another scenario of it.
     public var options: ClusterOptions
+    /// What is planted around its trackers, to test the checkers.
+    package var sabotage: Sabotage?
 
     /// - Parameters:
     ///   - nodes: trackers; drawn where nil, three to seven.
@@ -32,7 +34,8 @@ public struct ClusterScenario: Sendable {
         telling places: [Int] = []
     ) -> ClusterResult {
         var world = ClusterWorld(
-            seed: seed, profile: profile, options: options, isRecording: recordsTrace, keepsHistory: recordsHistory)
+            seed: seed, profile: profile, options: options, sabotage: sabotage, isRecording: recordsTrace,
+            keepsHistory: recordsHistory)
         world.run(until: moment)
         world.tally.faultsDrawn = world.plan.lastFault
         world.tally.strikesDrawn = world.plan.strikes.count
@@ -134,6 +137,10 @@ public struct ClusterTally: Sendable, Hashable {
     /// Requests over HTTP that were answered, if only that there is no answer.
     public var visitsAnswered = 0
     public var timeOuts = 0
+    /// Datagrams in which a bit has flipped.
+    public var flips = 0
+    /// Comparisons of a tracker with a copy of its disk.
+    public var probes = 0
 
     public init() {}
 
@@ -167,5 +174,7 @@ public struct ClusterTally: Sendable, Hashable {
         left.refusals += right.refusals
         left.visitsAnswered += right.visitsAnswered
         left.timeOuts += right.timeOuts
+        left.flips += right.flips
+        left.probes += right.probes
     }
 }

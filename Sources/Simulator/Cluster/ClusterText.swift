@@ -119,7 +119,16 @@ enum ClusterText {
     }
 
     /// What a client came to know.
-    static func describe(_ outcome: Announcer.Outcome) -> String { World.describe(outcome) }
+    static func describe(_ outcome: Announcer.Outcome) -> String {
+        switch outcome {
+        case .announced(let announce):
+            "is answered: \(announce.peers.count) peers, \(announce.seeders) seeders, \(announce.leechers) leechers"
+        case .scraped(let counts): "is told of \(counts.count) swarms"
+        case .refused(let message): "is refused: \(String(decoding: message, as: UTF8.self))"
+        case .malformed: "cannot read the answer"
+        case .timedOut: "gives up"
+        }
+    }
 
     /// What a client does.
     static func describe(_ act: SimulatedClient.Act, _ client: SimulatedClient) -> String {

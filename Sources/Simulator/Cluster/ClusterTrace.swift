@@ -14,7 +14,7 @@ import TrackerLogic
 import Wire
 
 struct ClusterTrace: Sendable {
-    private var trace = Trace(isRecording: false)
+    private var sum = TraceHash()
     private(set) var lines: [TraceLine] = []
     let isRecording: Bool
     let names: TrackerNames
@@ -34,32 +34,32 @@ struct ClusterTrace: Sendable {
         writes = Array(repeating: [], count: names.short.count)
     }
 
-    var hash: UInt64 { trace.hash }
+    var hash: UInt64 { sum.value }
 
-    mutating func absorb(_ word: UInt64) { trace.absorb(word) }
+    mutating func absorb(_ word: UInt64) { sum.absorb(word) }
 
     mutating func absorb(_ time: Instant, _ tag: UInt64, _ place: Int) {
-        trace.absorb(UInt64(bitPattern: time.nanoseconds) ^ tag << 56 ^ UInt64(place) << 48)
+        sum.absorb(UInt64(bitPattern: time.nanoseconds) ^ tag << 56 ^ UInt64(place) << 48)
     }
 
     /// A step of a node, with all that came of it.
     mutating func absorb(_ node: Int, _ event: Event, _ position: UInt64, _ digest: UInt64, _ effects: Effects) {
-        trace.absorb(UInt64(node) << 32 | event.tag << 16 | UInt64(effects.observations.count))
-        trace.absorb(position ^ digest)
+        sum.absorb(UInt64(node) << 32 | event.tag << 16 | UInt64(effects.observations.count))
+        sum.absorb(position ^ digest)
         if !effects.replies.isEmpty {
             let bytes = effects.replies.bytes.span.bytes
             for datagram in effects.replies.datagrams {
                 let start = Int(datagram.offset)
-                let sum = checksum(bytes.extracting(start..<start + Int(datagram.byteCount)))
-                trace.absorb(datagram.remote.low ^ UInt64(datagram.remote.port) << 48 ^ sum)
+                let check = checksum(bytes.extracting(start..<start + Int(datagram.byteCount)))
+                sum.absorb(datagram.remote.low ^ UInt64(datagram.remote.port) << 48 ^ check)
             }
         }
         for message in effects.messages {
-            trace.absorb(message.epoch.round << 16 ^ UInt64(message.epoch.id) << 8 ^ message.body.tag)
+            sum.absorb(message.epoch.round << 16 ^ UInt64(message.epoch.id) << 8 ^ message.body.tag)
         }
         for persist in effects.persists {
-            trace.absorb(persist.token.rawValue)
-            if case .append(_, let entry) = persist.change { trace.absorb(entry) }
+            sum.absorb(persist.token.rawValue)
+            if case .append(_, let entry) = persist.change { sum.absorb(entry) }
         }
     }
 

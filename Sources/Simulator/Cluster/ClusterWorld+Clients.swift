@@ -32,7 +32,9 @@ extension ClusterWorld {
         guard addresses.indices.contains(place), addresses[place] == remote, seats[node].darkUntil <= now else {
             return
         }
-        let fate = network.carry(byteCount: 0, &paths[(place * nodes.count + node) * 2 + 1])
+        let path = (place * nodes.count + node) * 2 + 1
+        let fate = network.carry(&paths[path])
+        let bytes = spoiled(bytes, on: path)
         if let first = fate.first { queue.put(.datagramAtClient(place, from: node, bytes), at: now + first) }
         if let second = fate.second { queue.put(.datagramAtClient(place, from: node, bytes), at: now + second) }
     }
@@ -55,9 +57,20 @@ extension ClusterWorld {
     private mutating func carry(_ place: Int, _ node: Int, _ bytes: [UInt8]) {
         guard seats[node].isThere else { return }
         let remote = addresses[place]
-        let fate = network.carry(byteCount: 0, &paths[(place * nodes.count + node) * 2])
+        let path = (place * nodes.count + node) * 2
+        let fate = network.carry(&paths[path])
+        let bytes = spoiled(bytes, on: path)
         if let first = fate.first { queue.put(.datagramAtNode(node, from: remote, bytes), at: now + first) }
         if let second = fate.second { queue.put(.datagramAtNode(node, from: remote, bytes), at: now + second) }
+    }
+
+    /// A datagram as it comes out of the network: now and then, one of its bits has flipped.
+    private mutating func spoiled(_ bytes: [UInt8], on path: Int) -> [UInt8] {
+        guard !flips.isEmpty, let bit = network.flippedBit(of: bytes.count, &flips[path]) else { return bytes }
+        tally.flips += 1
+        var bytes = bytes
+        bytes[bit / 8] ^= 1 << UInt8(bit % 8)
+        return bytes
     }
 
     /// A reply has reached a client's socket.

@@ -316,6 +316,10 @@ extension ClusterWorld {
     mutating func nudge() {
         if let way = options.wholeStop, wholeStop == nil { return stopAll(way) }
         nudgedAt = now
+        checks.allIsWell(since: now)
+        if tamperings.first?.sabotage == .fallsSilentAfterFaults {
+            for node in nodes.indices { nodes[node].heldUntil = now + .seconds(1_000_000) }
+        }
         trace.line(now, [], "everybody asks anew")
         for place in clients.indices where options.hasClient(place) {
             switch (clients[place].kind, clients[place].stage) {
@@ -356,6 +360,7 @@ extension ClusterWorld {
         if options.commandsAtStart {
             for node in nodes.indices { checkRules(node) }
         }
+        if options.stopsAtEnd { return queue.put(.end, at: now) }
         isOver = true
     }
 

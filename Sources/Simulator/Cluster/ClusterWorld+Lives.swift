@@ -15,9 +15,12 @@ extension ClusterWorld {
         nodes[node].random = RandomStream(seed, .life, node, nodes[node].life)
         var peek = nodes[node].random
         lives.append((peek.next(), node))
+        commanded[node] = nil
+        var record = nodes[node].disk.record
+        if !tamperings.isEmpty { tamperings[node].spoil(&record) }
         do throws(RecordDamaged) {
             let machine = try TrackerNode.recovered(
-                from: nodes[node].disk.record, configuration: nodes[node].configuration, secret: secret,
+                from: record, configuration: nodes[node].configuration, secret: secret,
                 random: &nodes[node].random)
             tally.starts += 1
             nodes[node].live(machine, now: now, &checks)
@@ -42,6 +45,7 @@ extension ClusterWorld {
     /// What the operator's files say is commanded at every start.
     private mutating func commandFiles(_ node: Int) {
         let life = nodes[node].life
+        guard tamperings.first?.sabotage != .forgetsCommands else { return }
         step(node, .commandReceived(.setAccess(rules)))
         guard nodes[node].life == life else { return }
         step(node, .commandReceived(.registerTorrents(torrents)))
@@ -107,6 +111,10 @@ extension ClusterWorld {
     }
 
     private mutating func comeBack(_ node: Int, after delay: Duration) {
+        if isClosing {
+            isOver = nodes.allSatisfy { !$0.isUp }
+            return
+        }
         if let stop = wholeStop, !stop.isOver { return beginAnewWhenAllAreDown() }
         trouble(node, for: delay)
         queue.put(.nodeReturns(node, life: nodes[node].life), at: now + delay)
@@ -186,7 +194,14 @@ extension ClusterWorld {
         case .fenced: mark(node, .fenced, "fenced")
         case .swarmsEmptied: emptyings += 1
         case .stopsWithCluster: nodes[node].isStopping = true
-        case .storageRecovered, .voteRecovered, .settingsDiffer, .accessChanged, .registryChanged, .joinRefused,
+        case .accessChanged(let mode, let infoHashes, let users):
+            guard let rules = commanded[node] else { return }
+            if mode == rules.mode, infoHashes == rules.infoHashes.count, users == rules.users.count { return }
+            violate(
+                .rulesAreInForce,
+                "\(trace.names[node]) has put access \(mode) with \(infoHashes) info hashes and \(users) users in force, "
+                    + "commanded was \(rules.mode) with \(rules.infoHashes.count) and \(rules.users.count)")
+        case .storageRecovered, .voteRecovered, .settingsDiffer, .registryChanged, .joinRefused,
             .idAssigned, .trackerUp, .trackerDown:
             break
         case .diverged(let position):

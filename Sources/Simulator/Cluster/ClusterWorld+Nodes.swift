@@ -29,7 +29,10 @@ extension ClusterWorld {
     mutating func step(_ node: Int, _ event: Event) {
         let life = nodes[node].life
         let applied = keepsHistory ? nodes[node].appliedIndex : nil
-        nodes[node].step(event, now: now, into: &effects, &checks, &trace)
+        if case .commandReceived(.setAccess(let rules)) = event { commanded[node] = rules }
+        var tampering = tamperings.isEmpty ? nil : tamperings[node]
+        nodes[node].step(event, now: now, into: &effects, &checks, &trace, &tampering)
+        if let tampering { tamperings[node] = tampering }
         if keepsHistory, let index = nodes[node].appliedIndex, index != applied {
             mark(node, .committed, "entry \(index)")
         }
@@ -45,7 +48,7 @@ extension ClusterWorld {
     private mutating func carryOut(_ node: Int) {
         let moments = isHealed ? 0 : effects.moments
         if !effects.replies.isEmpty { reply(node) }
-        if !effects.answers.isEmpty { answerVisitors(node) }
+        tally.visitsAnswered += effects.answers.count
         if !isHealed, !effects.messages.isEmpty || !effects.persists.isEmpty,
             plan.strike(at: ClusterMoment.halfWay.bit, of: node) != nil, mayTrouble(node)
         {
@@ -58,6 +61,9 @@ extension ClusterWorld {
         for place in effects.messages.indices { send(node, effects.messages[place]) }
         if !effects.persists.isEmpty {
             nodes[node].disk.submit(effects.persists)
+            if tamperings.first?.sabotage == .reportsBeforeDurable {
+                for write in effects.persists { scheduleTale(node, write, nil) }
+            }
             beginGroup(node)
         }
         if effects.observations.isEmpty {
@@ -128,7 +134,9 @@ extension ClusterWorld {
         for write in end.writes[..<end.durableCount] { moments |= becomeDurable(node, write.change) }
         if end.failure != nil { tally.writesFailed += end.writes.count }
         if end.failure == .broken { nodes[node].disk.failure = nil }
-        for write in end.writes { scheduleTale(node, write, end.failure) }
+        if tamperings.first?.sabotage != .reportsBeforeDurable {
+            for write in end.writes { scheduleTale(node, write, end.failure) }
+        }
         beginGroup(node)
         if !isHealed, moments != 0, let moment = plan.strike(at: moments, of: node) { strike(node, moment) }
     }

@@ -39,7 +39,7 @@ extension ClusterWorld {
         goesWrong()
         let life = nodes[node].life
         queue.put(.stopOverdue(node, life: life), at: now + .seconds(10))
-        step(node, .commandReceived(.drain))
+        if tamperings.first?.sabotage != .neverStops { step(node, .commandReceived(.drain)) }
         if nodes[node].life == life { strikes(node, at: .stopping) }
     }
 
@@ -63,6 +63,13 @@ extension ClusterWorld {
             for node in nodes.indices { queue.put(.operatorStops(node), at: now + ClusterWorld.turn * Int64(node)) }
         }
         queue.put(.stopOfAllOverdue, at: now + ClusterWorld.patience)
+    }
+
+    /// The last thing: an orderly stop of all, which has to come to its end.
+    mutating func end() {
+        isClosing = true
+        for node in nodes.indices { stop(node, for: .zero) }
+        isOver = nodes.allSatisfy { !$0.isUp }
     }
 
     /// Brings all trackers back once the last one is down.

@@ -5,16 +5,6 @@ import Primitives
 import TrackerLogic
 import Wire
 
-/// A request over HTTP that has not been answered.
-struct OpenVisit: Sendable {
-    var id: UInt64
-    var node: Int
-    var life: Int
-    var askedAt: Instant
-    /// Info hashes that it asks for; none for an announce.
-    var hashCount: Int
-}
-
 extension ClusterWorld {
     /// By its own clock a tracker keeps a request for 15 s, by when a client asks again (BEP 15).
     private var keptFor: Duration { .seconds(15) * 1_000_000 / Int(1_000_000 - options.maxDrift) }
@@ -43,10 +33,9 @@ extension ClusterWorld {
         guard nodes[node].isUp, !nodes[node].isStopping, nodes[node].heldUntil <= now else { return }
         lastVisit += 1
         let content: ClientRequest.Content
-        var hashCount = 0
         let infoHash = workload.infoHashes[random.below(workload.infoHashes.count)]
         if random.oneIn(2) {
-            hashCount = 1 + random.below(3)
+            let hashCount = 1 + random.below(3)
             content = .scrape(Array(repeating: infoHash, count: hashCount))
         } else {
             let events: [AnnounceEvent] = [.started, .none, .completed, .stopped]
@@ -56,43 +45,38 @@ extension ClusterWorld {
                     left: UInt64(random.below(2)), event: events[random.below(events.count)],
                     numWant: random.oneIn(2) ? nil : random.below(100), port: 5000))
         }
-        visits.append(
-            OpenVisit(id: lastVisit, node: node, life: nodes[node].life, askedAt: now, hashCount: hashCount))
-        let request = ClientRequest(id: lastVisit, source: AddressPlan.visitor(number), content: content)
+        var request = ClientRequest(id: lastVisit, source: AddressPlan.visitor(number), content: content)
+        if !whims.isEmpty { takeWhims(number, &request) }
+        checks.visited(request, node: node, life: nodes[node].life, at: now)
         step(node, .requestReceived(request))
     }
 
-    /// A tracker answers requests over HTTP.
-    mutating func answerVisitors(_ node: Int) {
-        for answer in effects.answers {
-            tally.visitsAnswered += 1
-            guard let place = visits.firstIndex(where: { $0.id == answer.id }), visits[place].node == node else {
-                violate(.answeredOnce, "tracker \(node) answers HTTP request \(answer.id), which nobody waits for")
-                continue
-            }
-            let visit = visits.remove(at: place)
-            switch answer.content {
-            case .scrape(let counts):
-                if counts.count != visit.hashCount {
-                    violate(.replyIsRight, "\(counts.count) counts over HTTP, \(visit.hashCount) wanted")
-                }
-            case .announce(let announce):
-                let longest = options.interval * IntervalPolicy.maxStretch + options.intervalJitter
-                if visit.hashCount > 0 || announce.interval == 0 || announce.interval > longest {
-                    violate(.replyIsRight, "an interval of \(announce.interval) s over HTTP")
-                }
-            case .failure(let refusal):
-                if let nudgedAt, visit.askedAt >= nudgedAt, refusal.isTrouble {
-                    violate(.healedIsAnswered, "HTTP at tracker \(node), when all is well: \(refusal.text)")
-                }
-            }
+    /// A visit that is something else than most.
+    private mutating func takeWhims(_ number: Int, _ request: inout ClientRequest) {
+        var random = RandomStream(seed: whims[number].next())
+        if random.oneIn(2) { request.passkey = Workload.passkey(random.below(2 * options.clientCount)) }
+        if random.oneIn(3) { request.source = AddressPlan.visitor(number, isIPv6: true) }
+        switch request.content {
+        case .announce(var announce):
+            if random.oneIn(8) { announce.infoHash = InfoHash(Workload.bytes20(&random)) }
+            if random.oneIn(12) { announce.port = 0 }
+            if random.oneIn(6) { announce.numWant = -1 - random.below(9) }
+            request.content = .announce(announce)
+        case .scrape:
+            let count = random.oneIn(8) ? 70 + random.below(20) : 1 + random.below(6)
+            request.content = .scrape(
+                (0..<count).map { _ in
+                    random.oneIn(4)
+                        ? InfoHash(Workload.bytes20(&random))
+                        : workload.infoHashes[random.below(workload.infoHashes.count)]
+                })
         }
     }
 
     /// Whoever waits on a connection to a tracker that lives is answered in time.
     mutating func checkVisits() {
-        visits.removeAll { nodes[$0.node].life != $0.life }
-        let waiting = visits.first { visit in
+        let lives = nodes.map { $0.life }
+        let waiting = checks.openVisits(inLives: lives).first { visit in
             // Without its bus it looks at nothing; there the HTTP server's own patience ends first.
             if nodes[visit.node].heldUntil > now || hasBus && !seats[visit.node].isToldOnBus { return false }
             // While the role is handed over, what the next entry is to hold waits for that.
@@ -106,12 +90,5 @@ extension ClusterWorld {
         violate(
             .requestsAreKept,
             "an HTTP request at tracker \(waiting.node) has waited for \((now - waiting.askedAt).wholeMilliseconds) ms")
-    }
-}
-
-extension Refusal {
-    /// Whether it tells of trouble at the tracker, and not of rules or limits.
-    fileprivate var isTrouble: Bool {
-        self == .notStored || self == .storageFailed || self == .busy || self == .notServing
     }
 }

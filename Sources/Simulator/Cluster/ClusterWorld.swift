@@ -56,6 +56,7 @@ struct ClusterWorld: Sendable {
         case turn(Int)
         case diskRecovers(Int)
         case damage
+        case probe(Int)
         /// A node is to lose its disk as soon as it may, if that is before a time.
         case memoryIsLost(Int, before: Instant, downtime: Duration)
         case heals
@@ -64,6 +65,7 @@ struct ClusterWorld: Sendable {
         case stopOfAllOverdue
         case nudge
         case reckoning
+        case end
     }
 
     /// What is known of a node beside what `SimulatedNode` holds.
@@ -126,6 +128,8 @@ struct ClusterWorld: Sendable {
     /// The network between clients and trackers, and the chance of each way on it.
     var network: NetworkOptions
     var paths: [RandomStream]
+    /// As `paths`, of flipped bits; empty where none flip.
+    var flips: [RandomStream] = []
     var bus: SimulatedBus
     var plan: ClusterFaultPlan
     var workload: Workload
@@ -133,9 +137,17 @@ struct ClusterWorld: Sendable {
     var people: [Person] = []
     var strangers: [RandomStream]
     var visitors: [RandomStream]
-    /// Requests over HTTP that wait, oldest first.
-    var visits: [OpenVisit] = []
+    /// What else their visits may be; empty where they have no whims.
+    var whims: [RandomStream] = []
     var lastVisit: UInt64 = 0
+    /// By tracker: when it is compared with a copy of its disk.
+    var probes: [RandomStream]
+    /// What is planted around each tracker; empty but in tests.
+    var tamperings: [Tampering] = []
+    /// The access rules that each tracker was commanded last, in this life.
+    var commanded: [AccessRules?]
+    /// The last that is wanted: an orderly stop.
+    var isClosing = false
     /// Damages to disks so far.
     var damageCount = 0
     /// What the operator gives to all trackers, so that connection ids are good at any of them.
@@ -181,7 +193,10 @@ struct ClusterWorld: Sendable {
     /// Whether there is a bus between the trackers.
     var hasBus: Bool { profile != .alone }
 
-    init(seed: UInt64, profile: Profile, options: ClusterOptions, isRecording: Bool, keepsHistory: Bool) {
+    init(
+        seed: UInt64, profile: Profile, options: ClusterOptions, sabotage: Sabotage? = nil, isRecording: Bool,
+        keepsHistory: Bool
+    ) {
         self.seed = seed
         self.profile = profile
         self.options = options
@@ -190,11 +205,21 @@ struct ClusterWorld: Sendable {
         network = options.network
         bus = SimulatedBus(count: options.nodeCount, options: options.bus, seed: seed)
         plan = ClusterFaultPlan(options: options.faults, seed: seed, count: options.nodeCount)
-        workload = Workload(options: options.people, random: RandomStream(seed, .swarms))
+        workload = Workload(options: options, random: RandomStream(seed, .swarms))
         strangers = (0..<options.strangerCount).map { RandomStream(seed, .stranger, $0) }
         visitors = (0..<options.visitorCount).map { RandomStream(seed, .visitor, $0) }
+        if options.hasWhimsicalVisitors {
+            whims = (0..<options.visitorCount).map { RandomStream(seed, .visitorWhim, $0) }
+        }
+        probes = (0..<options.nodeCount).map { RandomStream(seed, .probe, $0) }
+        commanded = Array(repeating: nil, count: options.nodeCount)
         clients = ClusterWorld.clients(options, seed: seed)
-        paths = ClusterWorld.paths(clients.count + options.strangerCount, options.nodeCount, seed: seed)
+        paths = ClusterWorld.paths(
+            clients.count + options.strangerCount, options.nodeCount, seed: seed, .request, .reply)
+        if options.network.flipPerMille > 0 {
+            flips = ClusterWorld.paths(
+                clients.count + options.strangerCount, options.nodeCount, seed: seed, .flipThere, .flipBack)
+        }
         people = clients.indices.map {
             Person(random: RandomStream(seed, .visit, $0), announcers: RandomStream(seed, .announcer, $0))
         }
@@ -215,6 +240,7 @@ struct ClusterWorld: Sendable {
         if options.hasGoodClocks { checks.clocksAreGood() }
         nodes = configurations.indices.map { ClusterWorld.node($0, options, configurations[$0], seed: seed) }
         seats = nodes.indices.map { Seat(isThere: options.hasTracker($0)) }
+        if let sabotage { plant(sabotage) }
         trace.absorb(seed)
         plant()
     }
@@ -239,7 +265,7 @@ struct ClusterWorld: Sendable {
             var client = SimulatedClient(
                 kind: place < options.clientCount ? .peer : .scraper,
                 address: AddressPlan.client(
-                    place, house: place, isIPv6: random.below(100) < options.ipv6Percent),
+                    place, house: place / options.clientsPerAddress, isIPv6: random.below(100) < options.ipv6Percent),
                 home: 0, passkey: place < options.clientCount ? Workload.passkey(place) : [], random: random)
             client.announcer = ClusterWorld.announcer(for: client.address, options, random)
             return client
@@ -247,16 +273,29 @@ struct ClusterWorld: Sendable {
     }
 
     /// By person, then by tracker: there, and back.
-    private static func paths(_ people: Int, _ trackers: Int, seed: UInt64) -> [RandomStream] {
+    private static func paths(
+        _ people: Int, _ trackers: Int, seed: UInt64, _ there: StreamKind, _ back: StreamKind
+    ) -> [RandomStream] {
         var paths: [RandomStream] = []
         paths.reserveCapacity(people * trackers * 2)
         for person in 0..<people {
             for tracker in 0..<trackers {
-                paths.append(RandomStream(seed, .request, person, tracker))
-                paths.append(RandomStream(seed, .reply, person, tracker))
+                paths.append(RandomStream(seed, there, person, tracker))
+                paths.append(RandomStream(seed, back, person, tracker))
             }
         }
         return paths
+    }
+
+    /// Plants a fault around all trackers.
+    private mutating func plant(_ sabotage: Sabotage) {
+        for node in nodes.indices {
+            nodes[node].disk.sabotage = sabotage
+            tamperings.append(
+                Tampering(
+                    sabotage, random: RandomStream(seed, .sabotage, node),
+                    longestInterval: options.interval * IntervalPolicy.maxStretch))
+        }
     }
 
     /// Puts the first events into the queue.
@@ -278,6 +317,7 @@ struct ClusterWorld: Sendable {
         for number in options.script.indices { queue.put(.turn(number), at: now + options.script[number].at) }
         queue.put(.heals, at: now + options.coreLength)
         planDamage()
+        for node in nodes.indices where seats[node].isThere { planProbe(node) }
     }
 
     // MARK: - The loop
@@ -336,6 +376,7 @@ struct ClusterWorld: Sendable {
             if nodes[node].life == life, !nodes[node].isUp { bringUp(node) }
         case .stopOverdue(let node, let life):
             if nodes[node].life == life, nodes[node].isStopping {
+                if isClosing { violate(.stopEnds, "\(trace.names[node]) does not stop") }
                 die(node, "is stopped the hard way", by: "the operator", for: seats[node].downtime)
             }
         case .busLossTold(let node, let life, let cut):
@@ -351,12 +392,14 @@ struct ClusterWorld: Sendable {
         case .turn(let number): take(number)
         case .diskRecovers(let node): recoverDisk(node)
         case .damage: nextDamage()
+        case .probe(let node): probe(node)
         case .memoryIsLost(let node, let time, let downtime): tryMemoryLoss(node, before: time, downtime)
         case .heals: heal()
         case .operatorStops(let node): stop(node, for: .zero)
         case .stopOfAllOverdue: stopOfAllOverdue()
         case .nudge: nudge()
         case .reckoning: reckon()
+        case .end: end()
         }
     }
 

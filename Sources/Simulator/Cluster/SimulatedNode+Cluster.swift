@@ -10,11 +10,13 @@ extension SimulatedNode {
     /// Here, for only `mutating` methods of a node look at its machine without copying all of it.
     mutating func step(
         _ event: Event, now: Instant, into effects: inout Effects, _ checks: inout ClusterChecks,
-        _ trace: inout ClusterTrace
+        _ trace: inout ClusterTrace, _ tampering: inout Tampering?
     ) {
         guard isUp else { preconditionFailure("only the living take steps") }
-        checks.willStep(node: number, event: event, at: now)
-        _ = step(event, .other, now: now, into: &effects)
+        let reading = clock.reading(at: now)
+        checks.willStep(node: number, event: event, wall: reading.wall, at: now)
+        machine?.step(event, now: reading, into: &effects)
+        tampering?.spoil(&effects)
         let sight = checks.stepped(
             node: number, event: event, machine: &machine!, record: disk.record, effects: effects, at: now)
         if case .some = sight.pending { pendingAt = now }

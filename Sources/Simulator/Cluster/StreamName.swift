@@ -33,6 +33,9 @@ enum StreamKind: UInt64 {
     /// By person, then tracker: from the one to the other, and back.
     case request = 21
     case reply = 22
+    /// As `request` and `reply`: which bits flip there.
+    case flipThere = 23
+    case flipBack = 24
 
     // By tracker.
     case clock = 30
@@ -59,6 +62,13 @@ enum StreamKind: UInt64 {
     case visitor = 52
     /// By tracker: who asks over HTTP when all is well again.
     case lastVisit = 53
+    /// By number of the visitor: what else a visit may be.
+    case visitorWhim = 54
+
+    /// By tracker: when it is compared with a copy of its disk.
+    case probe = 60
+    /// By tracker, in tests.
+    case sabotage = 61
 }
 
 extension RandomStream {

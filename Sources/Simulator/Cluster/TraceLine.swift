@@ -67,7 +67,7 @@ public struct TraceLine: Sendable, Hashable {
     ///
     /// - Parameter places: of the trackers whose columns are shown; nil for all.
     public func words(columns places: [Int]? = nil) -> String {
-        var line = Trace.text(time)
+        var line = Figure.microseconds(time)
         for place in places ?? Array(columns.indices) where columns.indices.contains(place) {
             line += " │ "
             line += TraceLine.padded(columns[place])

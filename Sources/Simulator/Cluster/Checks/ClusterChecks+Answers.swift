@@ -15,7 +15,7 @@ extension ClusterChecks {
         // What a tracker is within a step nobody sees: one that stops has answered before.
         let stops = effects.observations.contains(.drained)
         for number in replies.datagrams.indices {
-            let reply = ReplyCursor.Reply(datagram: replies.datagrams[number], bytes: replies.payload(number))
+            let reply = Reply(datagram: replies.datagrams[number], bytes: replies.payload(number))
             if reply.action <= 2, !stops { checkSpeaker(step, before, isAnnounce: reply.action == 1) }
             guard let client = client(at: reply.datagram.remote) else { continue }
             let places = books[client].places(reply.transactionID).filter {
@@ -31,7 +31,7 @@ extension ClusterChecks {
             case 0: checkConnect(reply, client, places, step)
             case 1: checkAnnounce(reply, client, places, step, before)
             case 2: checkScrape(reply, client, places, step, before)
-            case 3: checkError(reply, client, places, step)
+            case 3: checkError(reply, client, places, step, effects)
             default: violate(.replyIsRight, at: step.time, "\(name(step.node)) replies with action \(reply.action)")
             }
         }
@@ -93,7 +93,7 @@ extension ClusterChecks {
     // MARK: - Announces
 
     private mutating func checkAnnounce(
-        _ reply: ReplyCursor.Reply, _ client: Int, _ places: [Int], _ step: ClusterStep, _ before: NodeSight
+        _ reply: Reply, _ client: Int, _ places: [Int], _ step: ClusterStep, _ before: NodeSight
     ) {
         let address = books[client].address
         var asked: [(place: Int, request: AnnounceRequest)] = []
@@ -130,7 +130,7 @@ extension ClusterChecks {
         let witness = nodes[step.node].witnesses[found ?? first]
         nodes[step.node].witnesses[found ?? first].isAnswered = true
         noteAnswer(witness, client, asked.map { $0.place }, step)
-        checkProof(requests.map { $0.connectionID }, client, step)
+        checkProof(asked.map { $0.place }, client, step)
         let told = reply.bytes.count >= 20 ? reply.bytes.span.bytes.u32(at: 8) : 0
         ledger.answered(
             witness.announced, client: client, index: witness.place.index, told: told, time: witness.time,
@@ -201,18 +201,19 @@ extension ClusterChecks {
                 + "who lives and leads")
     }
 
-    /// Connection ids are proof of an address: one that was issued to it must be among them.
-    private mutating func checkProof(_ ids: [ConnectionID], _ client: Int, _ step: ClusterStep) {
-        guard !ids.contains(where: books[client].hasIssued) else { return }
+    /// Connection ids are proof of an address: one that was issued to it, not long ago, must be among them.
+    private mutating func checkProof(_ places: [Int], _ client: Int, _ step: ClusterStep) {
+        guard !places.contains(where: { books[client].asks[$0].isProven }) else { return }
         violate(
             .onlyProvenAreAnswered, at: step.time,
-            "\(name(step.node)) answers client \(client) under a connection id that no tracker has issued to it")
+            "\(name(step.node)) answers client \(client) under a connection id that no tracker has issued to it, or "
+                + "too long ago")
     }
 
     // MARK: - Connects, scrapes, errors
 
     private mutating func checkConnect(
-        _ reply: ReplyCursor.Reply, _ client: Int, _ places: [Int], _ step: ClusterStep
+        _ reply: Reply, _ client: Int, _ places: [Int], _ step: ClusterStep
     ) {
         let place = places.first { place in
             guard case .connect? = books[client].asks[place].request else { return false }
@@ -225,30 +226,28 @@ extension ClusterChecks {
         }
         let answerer = Ask.Answerer(node: step.node, life: step.sight.life, epoch: step.sight.leads)
         books[client].answer(place, answerer, at: step.time)
-        books[client].issue(ConnectionID(reply.bytes.span.bytes.u64(at: 8)))
+        books[client].issue(ConnectionID(reply.bytes.span.bytes.u64(at: 8)), at: nodes[step.node].wall)
     }
 
     private mutating func checkScrape(
-        _ reply: ReplyCursor.Reply, _ client: Int, _ places: [Int], _ step: ClusterStep, _ before: NodeSight
+        _ reply: Reply, _ client: Int, _ places: [Int], _ step: ClusterStep, _ before: NodeSight
     ) {
         var isAsked = false
         var isOpen = false
-        var ids: [ConnectionID] = []
         var stale: UInt64?
         for place in places {
             let ask = books[client].asks[place]
-            guard case .scrape(let id, _, let hashCount)? = ask.request, reply.bytes.count == 8 + 12 * hashCount else {
+            guard case .scrape(_, _, let hashCount)? = ask.request, reply.bytes.count == 8 + 12 * hashCount else {
                 continue
             }
             isAsked = true
-            ids.append(id)
             guard self.isOpen(ask, step) else { continue }
             isOpen = true
             let told = ClusterChecks.counts(ask.bytes, reply.bytes, hashCount)
             if isRight(told, since: ask.decidedBefore, step, before) {
                 let answerer = Ask.Answerer(node: step.node, life: step.sight.life, epoch: step.sight.leads)
                 books[client].answer(place, answerer, at: step.time)
-                return checkProof(ids, client, step)
+                return checkProof(places, client, step)
             }
             stale = stale ?? (promises.repliesAreLinear ? history.latest(told, in: 0...ask.decidedBefore) : nil)
         }
@@ -274,7 +273,7 @@ extension ClusterChecks {
     }
 
     /// Whether counts are those of a state that a scrape may see.
-    private func isRight(
+    func isRight(
         _ told: [(infoHash: InfoHash, counts: SwarmCounts)], since index: UInt64, _ step: ClusterStep,
         _ before: NodeSight
     ) -> Bool {
@@ -300,7 +299,7 @@ extension ClusterChecks {
     }
 
     private mutating func checkError(
-        _ reply: ReplyCursor.Reply, _ client: Int, _ places: [Int], _ step: ClusterStep
+        _ reply: Reply, _ client: Int, _ places: [Int], _ step: ClusterStep, _ effects: Effects
     ) {
         let text = reply.bytes[8...]
         let refusal = (UInt8.min...UInt8.max).lazy.compactMap(Refusal.init(rawValue:)).first { refusal in
@@ -309,11 +308,40 @@ extension ClusterChecks {
         guard let refusal else {
             return violate(.replyIsRight, at: step.time, "\(name(step.node)) sends an error with an unknown text")
         }
-        if refusal == .connectionIDExpired { checkExpired(client, places, step) }
-        if refusal == .notStored, !toldRefused(client, reply.transactionID, step) {
-            violate(
-                .refusalIsJustified, at: step.time,
-                "\(name(step.node)) tells client \(client) that its request is not stored, and it was not aborted")
+        if refusal == .connectionIDExpired { return checkExpired(client, places, step) }
+        let isJustified: Bool
+        if refusal == .notStored {
+            isJustified = toldRefused(client, reply.transactionID, step)
+        } else {
+            isJustified = places.contains {
+                self.isJustified(refusal, books[client].asks[$0], books[client].address, step, effects)
+            }
+        }
+        if isJustified { return }
+        violate(
+            .refusalIsJustified, at: step.time,
+            "\(name(step.node)) tells client \(client): \(refusal.text)")
+    }
+
+    /// Whether a datagram deserves to be refused like this.
+    private func isJustified(
+        _ refusal: Refusal, _ ask: Ask, _ address: SocketAddress, _ step: ClusterStep, _ effects: Effects
+    ) -> Bool {
+        switch refusal {
+        case .connectionIDExpired, .notStored: return false
+        case .malformedAnnounce, .malformedScrape, .unknownAction: return ask.request == nil
+        case .storageFailed: return nodes[step.node].hasFailed || ClusterChecks.failsNow(effects)
+        case .busy, .notServing: return true
+        case .scrapeNeedsPasskey:
+            guard case .scrape? = ask.request else { return false }
+            return !promises.repliesAreLinear || access.wasPrivate(since: ask.decidedBefore)
+        case .portZero, .infoHashNotAllowed, .infoHashDenied, .passkeyMissing, .passkeyUnknown, .trackerFull,
+            .addressFull, .swarmFull:
+            guard let request = ask.announce else { return false }
+            let passkey = Passkey.inURL(AnnounceOptions.urlData(ask.bytes.span.bytes))
+            return isJustified(
+                refusal, request.infoHash, port: request.port, address, passkey: passkey, since: ask.decidedBefore,
+                step)
         }
     }
 

@@ -43,6 +43,32 @@ extension ClusterChecks {
         }
     }
 
+    /// A tracker that serves, and one that was made from a copy of its disk.
+    mutating func compare(_ copy: TrackerNode, with own: Inspection, node: Int, at time: Instant) {
+        let position = copy.state.position
+        if promises.diskDecides, position != own.position {
+            violate(
+                .statesAgree, at: time,
+                "\(name(node)) is at entry \(own.position.index), and a copy of its disk at \(position.index)")
+        }
+        let known = position == own.position ? own.digest : log.digest(at: position)
+        if let known, known != copy.state.digest {
+            violate(
+                .statesAgree, at: time,
+                "a copy of the disk of \(name(node)) holds another state after entry \(position.index)")
+        }
+        guard promises.hasOneHistory, position.index == model.index else { return }
+        if let difference = model.difference(from: copy.state) {
+            violate(.statesAgree, at: time, "in a copy of the disk of \(name(node)): \(difference)")
+        }
+        guard promises.diskDecides,
+            let account = ledger.missing(in: copy.state, onTimeAt: nil, knowsStops: promises.repliesAreLinear)
+        else { return }
+        violate(
+            .answeredSurvives, at: time,
+            "peer \(account.address) of \(account.infoHash) is not in a copy of the disk of \(name(node))")
+    }
+
     /// A tracker that becomes master holds all that was decided, and nothing else.
     mutating func checkMaster(_ state: ReplicatedState, _ node: Int, at time: Instant) {
         if promises.hasOneHistory { checkState(state, node, at: time) }

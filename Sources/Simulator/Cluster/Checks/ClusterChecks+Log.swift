@@ -217,6 +217,7 @@ extension ClusterChecks {
         var ordinal: UInt32 = 0
         var next = 0
         var isAnySwarmChanged = false
+        var areRulesChanged = false
         do throws(EntryDamaged) {
             while let update = try cursor.next(entry) {
                 let isWaitedFor = next < tickets.count && tickets.tickets[next].ordinal == ordinal
@@ -233,20 +234,23 @@ extension ClusterChecks {
                 } else if case .setInterval(let seconds) = update {
                     toldInterval = seconds
                 } else if case .emptyShard(let shard) = update {
-                    _ = model.apply(update, table)
+                    model.apply(update, table)
                     checkEmptied(shard, header, table, step)
                     isAnySwarmChanged = true
                 } else if case .expire = update {
                     expire(update, table, step)
                     isAnySwarmChanged = true
                 } else {
-                    _ = model.apply(update, table)
+                    model.apply(update, table)
+                    areRulesChanged = true
                 }
                 ordinal += 1
             }
         } catch {
             violate(.recordIsReadable, at: step.time, "entry \(position.index) cannot be read")
         }
+        let limits = configurations[step.node].limits
+        if areRulesChanged || limits.peers < 1000 || limits.torrents < 1000 { access.note(model) }
         guard isAnySwarmChanged else { return }
         for infoHash in history.infoHashes {
             history.note(infoHash, model.counts(of: infoHash), after: position.index)
@@ -261,11 +265,10 @@ extension ClusterChecks {
         let completed = before?.completed ?? 0
         // Who has left or was taken out, and is heard of again by a late copy, is a new peer.
         let isKnown = before?.place(of: announced.address) != nil
-        _ = model.apply(update, table)
+        model.apply(update, table)
         let swarm = model.swarm(announced.infoHash) ?? SwarmModel.Swarm(infoHash: announced.infoHash)
         history.note(announced.infoHash, swarm.counts, after: place.index)
-        let sentAt = checkAsked(announced, life, number, step)
-        if let client = client(listeningAt: announced.address), let sentAt {
+        if let (client, sentAt) = checkAsked(announced, life, number, step) {
             if announced.event == .stopped {
                 ledger.decidedStop(announced.infoHash, by: client, announced.address, index: place.index)
             }
@@ -281,7 +284,7 @@ extension ClusterChecks {
         }
         // A tracker alone answers all that it has in its log, and needs no tickets for that.
         let waiting = life ?? (promises.answersAtOnce && !isSettling ? step.sight.life : nil)
-        guard let life = waiting, !AddressPlan.isVisitor(announced.address) || !promises.answersAtOnce else { return }
+        guard let life = waiting else { return }
         let witness = Witness(
             place: place, time: model.time, decidedAt: step.time, announced: announced, swarm: swarm,
             interval: toldInterval)
@@ -325,10 +328,10 @@ extension ClusterChecks {
 
     /// Updates are asked for, each as often as it came at most.
     ///
-    /// - Returns: when its client sent it; nil where there is no such client.
+    /// - Returns: whose it is, and when it was sent; nil where there is no such client.
     private mutating func checkAsked(
         _ announced: Announced, _ life: Life?, _ number: UInt64, _ step: ClusterStep
-    ) -> Instant? {
+    ) -> (client: Int, sentAt: Instant)? {
         guard !AddressPlan.isVisitor(announced.address) else { return nil }
         var hearer: Int?
         if let life, life != Tickets.group {
@@ -343,15 +346,17 @@ extension ClusterChecks {
             violate(.updateIsAsked, at: step.time, "the log has an announce of \(announced.address), who never asked")
             return nil
         }
-        let isGroup = isGroup
-        let place = books[client].asks.firstIndex { ask in
-            guard let request = ask.announce, announced.isAsked(by: request, from: books[client].address) else {
-                return false
-            }
-            let copies = hearer.map { ask.heard[$0] } ?? (isGroup ? ask.groupCopies : ask.heard.reduce(0, +))
-            return ask.decidedCount < copies
+        if let place = openAsk(announced, client, hearer) {
+            books[client].decide(place)
+            return (client, books[client].asks[place].sentAt)
         }
-        guard let place else {
+        // Where people share an address, a bit on the way may have made one's port of another's.
+        for other in books.indices where other != client && books[other].address.low == announced.address.low {
+            guard let place = openAsk(announced, other, hearer) else { continue }
+            books[other].decide(place)
+            return (other, books[other].asks[place].sentAt)
+        }
+        do {
             let asks = books[client].asks.filter { ask in
                 ask.announce.map { announced.isAsked(by: $0, from: books[client].address) } ?? false
             }
@@ -362,8 +367,18 @@ extension ClusterChecks {
                     + "\(asks.map { $0.heard.inBrackets }.inBrackets)")
             return nil
         }
-        books[client].decide(place)
-        return books[client].asks[place].sentAt
+    }
+
+    /// A request of a client that asks for an update, and that is not in the log as often as it was heard.
+    ///
+    /// - Parameter hearer: the tracker whose request it is; nil where it may be anybody's.
+    private func openAsk(_ announced: Announced, _ client: Int, _ hearer: Int?) -> Int? {
+        let (address, isGroup) = (books[client].address, isGroup)
+        return books[client].asks.firstIndex { ask in
+            guard let request = ask.announce, announced.isAsked(by: request, from: address) else { return false }
+            let copies = hearer.map { ask.heard[$0] } ?? (isGroup ? ask.groupCopies : ask.heard.reduce(0, +))
+            return ask.decidedCount < copies
+        }
     }
 
     /// Takes the silent out of the model; nobody may be among them who was told that he has more time.
@@ -374,7 +389,7 @@ extension ClusterChecks {
             account.answeredAt > 0 && now + 1 < account.livesUntil
                 && model.swarm(account.infoHash)?.place(of: account.address) != nil
         }
-        _ = model.apply(update, table)
+        model.apply(update, table)
         for account in patient where model.swarm(account.infoHash)?.place(of: account.address) == nil {
             violate(
                 .expiryIsPatient, at: step.time,

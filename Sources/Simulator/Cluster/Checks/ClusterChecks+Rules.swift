@@ -170,15 +170,9 @@ extension ClusterChecks {
 
     /// A connection id that a tracker has issued is good at all of them.
     mutating func checkExpired(_ client: Int, _ places: [Int], _ step: ClusterStep) {
-        guard rules.hasGoodClocks else { return }
-        let isGood = places.allSatisfy { place in
-            switch books[client].asks[place].request {
-            case .announce(let announce): books[client].hasIssued(announce.connectionID)
-            case .scrape(let id, _, _): books[client].hasIssued(id)
-            case .connect, nil: false
-            }
-        }
-        guard isGood else { return }
+        guard rules.hasGoodClocks || nodes.count == 1 else { return }
+        let asks = books[client].asks
+        guard places.allSatisfy({ asks[$0].connectionID != nil && asks[$0].isFresh }) else { return }
         violate(
             .connectionIDsLast, at: step.time,
             "\(name(step.node)) refuses the connection id of client \(client), which a tracker has just issued")

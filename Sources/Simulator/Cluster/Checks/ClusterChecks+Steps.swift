@@ -73,6 +73,8 @@ extension ClusterChecks {
         }
         for message in effects.messages { check(message, step, before) }
         if !effects.replies.isEmpty { checkReplies(effects, step, before) }
+        if !effects.answers.isEmpty { checkAnswers(effects, step, before) }
+        if ClusterChecks.failsNow(effects) { nodes[step.node].hasFailed = true }
         if promises.answersAtOnce { checkAnswered(step) }
         checkRules(step, before, event, effects)
         forgetWitnesses(step)

@@ -207,6 +207,11 @@ extension ClusterChecks {
         if header.updateCount > UInt32(clamping: limit) {
             violate(.queuesAreBounded, at: step.time, "entry \(header.index) holds \(header.updateCount) updates")
         }
+        if clocks.isAhead(header.time, at: step.time), header.time > step.sight.time {
+            violate(
+                .timeIsReal, at: step.time,
+                "\(name(step.node)) proposes entry \(header.index) with a time that no clock has shown yet")
+        }
         if header.time < step.sight.time {
             violate(.timeNeverRunsBack, at: step.time, "entry \(header.index) is earlier than the one before it")
         }
@@ -293,7 +298,6 @@ extension ClusterChecks {
                 .answeredOnce, at: step.time,
                 "\(waiting) requests at \(name(step.node)) were not stored, \(told) were told")
         }
-        refused.removeAll { AddressPlan.isVisitor($0.announced.address) }
     }
 
     /// An entry is decided: it must not be one that was aborted, nor hold what a client was told is not stored.

@@ -46,6 +46,11 @@ package struct ClusterChecks: Sendable {
     /// The swarms after the last entry that is decided (quorum mode).
     var model = SwarmModel()
     var history = CountHistory()
+    var access = AccessHistory()
+    var visits = VisitBook()
+    /// Since when nobody has a reason to be in trouble.
+    var wellSince: Instant?
+    var clocks = ClockWatch()
     /// The interval that clients are told, in seconds, where one is decided (quorum mode).
     var toldInterval: UInt32?
     var lastDecidedTime = WallTime(milliseconds: 0)
@@ -138,16 +143,22 @@ package struct ClusterChecks: Sendable {
     }
 
     /// Datagrams are about to be handed to a node.
-    package mutating func willHear(_ batch: DatagramBatch, node: Int, at time: Instant) {
+    ///
+    /// - Parameter wall: the node's clock; nil where nobody has looked at it.
+    package mutating func willHear(_ batch: DatagramBatch, node: Int, wall: WallTime? = nil, at time: Instant) {
         let span = batch.bytes.span.bytes
         for datagram in batch.datagrams {
             guard let client = client(at: datagram.remote) else { continue }
             let start = Int(datagram.offset)
             let bytes = span.extracting(start..<start + Int(datagram.byteCount))
-            books[client].hear(
-                bytes, node: node, nodeCount: nodes.count, decidedBefore: log.lastIndex, at: time)
-            guard case .announce(let request)? = try? TrackerRequest(bytes), request.event == .stopped else { continue }
-            ledger.heardStop(request.infoHash, by: client, listening(request, client))
+            let isNew = books[client].hear(
+                bytes, node: node, nodeCount: nodes.count, decidedBefore: log.lastIndex,
+                wall: areAgesKnown ? wall : nil, at: time)
+            guard case .announce(let request)? = try? TrackerRequest(bytes) else { continue }
+            let address = listening(request, client)
+            // A bit on the way has made another request of it.
+            if isNew { ledger.spoiled(request, by: client, address) }
+            if request.event == .stopped { ledger.heardStop(request.infoHash, by: client, address) }
         }
     }
 
@@ -165,8 +176,21 @@ package struct ClusterChecks: Sendable {
     }
 
     /// A node is about to take a step.
-    package mutating func willStep(node: Int, event: Event, at time: Instant) {
-        if case .datagramsReceived(let batch) = event { willHear(batch, node: node, at: time) }
+    package mutating func willStep(node: Int, event: Event, wall: WallTime, at time: Instant) {
+        clocks.note(wall, at: time)
+        if case .datagramsReceived(let batch) = event { willHear(batch, node: node, wall: wall, at: time) }
+        nodes[node].wall = wall
+    }
+
+    /// Whether the age of a connection id is the same by all clocks.
+    private var areAgesKnown: Bool { rules.hasGoodClocks || nodes.count == 1 }
+
+    /// A visitor asks a tracker over HTTP.
+    ///
+    /// - Parameter life: of the tracker, as the world counts them.
+    package mutating func visited(_ request: ClientRequest, node: Int, life: Int, at time: Instant) {
+        visits.add(
+            Visit(request: request, node: node, life: life, askedAt: time, decidedBefore: log.lastIndex))
     }
 
     /// A node has taken a step, and its effects are about to be carried out.
@@ -196,7 +220,7 @@ package struct ClusterChecks: Sendable {
                 if let entry { applied.append(entry) }
             }
             table = machine.state.table
-        } else if !effects.replies.isEmpty || ClusterChecks.isMerged(effects) {
+        } else if !effects.replies.isEmpty || !effects.answers.isEmpty || ClusterChecks.isMerged(effects) {
             table = machine.state.table
         }
         var step = ClusterStep(node: node, time: time, sight: sight, applied: applied, table: table)
@@ -261,6 +285,9 @@ package struct ClusterChecks: Sendable {
         // A lone survivor's memory is all there is.
         if !promises.membersDecide { ledger.close() }
     }
+
+    /// From now on, who asks over HTTP is told nothing of trouble.
+    package mutating func allIsWell(since time: Instant) { wellSince = time }
 
     /// Wall clocks differ so little that no connection id goes bad before its time.
     package mutating func clocksAreGood() { rules.hasGoodClocks = true }

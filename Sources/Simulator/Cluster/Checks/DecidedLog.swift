@@ -51,6 +51,14 @@ struct DecidedLog: Sendable {
         return place.branch?.chain == position.chain || place.others.contains { $0.chain == position.chain }
     }
 
+    /// The state after an entry of some history; nil where nobody has been seen there.
+    func digest(at position: Position) -> UInt64? {
+        guard position.index <= lastIndex else { return nil }
+        let place = places[Int(position.index)]
+        if let branch = place.branch, branch.chain == position.chain { return branch.digest }
+        return place.others.first { $0.chain == position.chain }?.digest
+    }
+
     /// What is held after an entry is something else from now on.
     mutating func forgetState(_ index: UInt64) { if index <= lastIndex { places[Int(index)].branch?.digest = nil } }
 

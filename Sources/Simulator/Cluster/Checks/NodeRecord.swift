@@ -30,6 +30,10 @@ struct NodeRecord: Sendable {
     var heardAt: [Instant]
     /// Updates that its clients wait for, in the order of the log.
     var witnesses: [Witness] = []
+    /// What its clock said as it took its last step.
+    var wall: WallTime?
+    /// Whether it has lost its disk in this life.
+    var hasFailed = false
     /// Of a tracker alone, the entry that it is writing.
     var writing: (token: PersistToken, entry: [UInt8])?
     /// Numbers of its clients' requests in this life that are in the log, in rising order.
@@ -64,6 +68,7 @@ struct NodeRecord: Sendable {
         witnesses = []
         decidedNumbers = []
         writing = nil
+        hasFailed = false
         for node in heardAt.indices { heardAt[node] = time }
     }
 

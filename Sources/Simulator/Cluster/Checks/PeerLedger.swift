@@ -35,6 +35,8 @@ struct PeerLedger: Sendable {
         var latestSentAt = Instant(nanoseconds: 0)
         /// Whether the client's last word on the download was that it is complete.
         var isComplete = false
+        /// Whether somebody else may have spoken in its name.
+        var isSpoiled = false
 
         /// Cluster time up to which the peer may not be taken out.
         var livesUntil: UInt64 { UInt64(answeredAt) + UInt64(told) + UInt64(told / 5) }
@@ -64,6 +66,18 @@ struct PeerLedger: Sendable {
                 account.isComplete = true
             } else if request.left > 0, request.event != .stopped {
                 account.isComplete = false
+            }
+        }
+    }
+
+    /// A tracker has heard what a bit on the way has made of a request.
+    mutating func spoiled(_ request: AnnounceRequest, by client: Int, _ address: SocketAddress) {
+        sent(request, by: client, address)
+        // It may name the port of somebody in the same house.
+        for other in accounts.indices {
+            for place in accounts[other].indices
+            where accounts[other][place].infoHash == request.infoHash && accounts[other][place].address == address {
+                accounts[other][place].isSpoiled = true
             }
         }
     }
@@ -101,7 +115,7 @@ struct PeerLedger: Sendable {
         var isRight = false
         change(client, infoHash, address) { account in
             account.counted += 1
-            isRight = account.counted <= account.downloads
+            isRight = account.counted <= account.downloads || account.isSpoiled
         }
         return isRight
     }
@@ -147,7 +161,7 @@ struct PeerLedger: Sendable {
     ///   - knowsStops: whether it is known which `stopped` have been carried out (quorum mode).
     func missing(in state: ReplicatedState, onTimeAt time: Instant?, knowsStops: Bool) -> Account? {
         let now = UInt64(state.time.seconds)
-        for account in accounts.joined() where account.answeredAt > 0 && !account.hasLeft {
+        for account in accounts.joined() where account.answeredAt > 0 && !account.hasLeft && !account.isSpoiled {
             // An older `stopped` that is still on its way may come after all.
             if account.stopsHeard > (knowsStops ? account.stopsDone : 0) { continue }
             if account.stoppedAt >= account.answeredAt { continue }

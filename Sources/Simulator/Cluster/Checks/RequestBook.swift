@@ -23,6 +23,10 @@ struct Ask: Sendable {
     let decidedBefore: UInt64
     /// How often it was sent; a copy that a bit on the way has changed was not.
     var sentCount = 1
+    /// Whether its connection id was good proof of its address when a tracker heard it…
+    var isProven = false
+    /// …and might be refused by nobody, whenever one heard it.
+    var isFresh = true
     /// How many copies each tracker has heard.
     var heard: [Int]
     var lastHeardAt: Instant
@@ -75,6 +79,15 @@ struct Ask: Sendable {
         return bytes.indices.allSatisfy { bytes[$0] == other.u8(at: $0) }
     }
 
+    /// nil where it brings none.
+    var connectionID: ConnectionID? {
+        switch request {
+        case .announce(let announce): announce.connectionID
+        case .scrape(let id, _, _): id
+        case .connect, nil: nil
+        }
+    }
+
     var announce: AnnounceRequest? { if case .announce(let announce)? = request { announce } else { nil } }
 }
 
@@ -84,10 +97,21 @@ struct RequestBook: Sendable {
     private static let askCount = 48
     private static let issuedCount = 24
 
+    private struct Issued: Sendable {
+        var id: ConnectionID
+        /// By the clock of the tracker that issued it; nil where nobody has looked at it.
+        var wall: WallTime?
+    }
+
+    /// Seconds of age at which a connection id is good: two minutes, half a minute of skew, and the grain of its time.
+    private static let goodAges: ClosedRange<Int64> = -45...175
+    /// "A tracker should accept the connection ID until two minutes after it has been send" (BEP 15).
+    private static let freshAges: ClosedRange<Int64> = -30...120
+
     let address: SocketAddress
     private(set) var asks: [Ask] = []
     private var oldest = 0
-    private var issued: [ConnectionID] = []
+    private var issued: [Issued] = []
     private var oldestIssued = 0
 
     init(address: SocketAddress) { self.address = address }
@@ -111,13 +135,36 @@ struct RequestBook: Sendable {
     }
 
     /// A tracker hears a request: as it was sent, or as a bit on the way has made it.
-    mutating func hear(_ bytes: RawSpan, node: Int, nodeCount: Int, decidedBefore: UInt64, at time: Instant) {
-        if place(of: bytes) == nil {
+    ///
+    /// - Parameter wall: the tracker's clock; nil where ages by it say nothing.
+    /// - Returns: whether it was never sent so.
+    mutating func hear(
+        _ bytes: RawSpan, node: Int, nodeCount: Int, decidedBefore: UInt64, wall: WallTime?, at time: Instant
+    ) -> Bool {
+        let known = place(of: bytes)
+        if known == nil {
             let copy = bytes.withUnsafeBytes { Array($0) }
             put(Ask(copy, nodeCount: nodeCount, decidedBefore: decidedBefore, at: time))
         }
-        guard let place = place(of: bytes) else { return }
+        guard let place = known ?? place(of: bytes) else { return false }
         asks[place].hear(by: node, at: time)
+        prove(place, at: wall)
+        return known == nil
+    }
+
+    private mutating func prove(_ place: Int, at wall: WallTime?) {
+        guard let id = asks[place].connectionID else { return }
+        guard let proof = issued.last(where: { $0.id == id }) else {
+            asks[place].isFresh = false
+            return
+        }
+        guard let wall, let issuedAt = proof.wall else {
+            asks[place].isProven = true
+            return
+        }
+        let age = (wall.milliseconds - issuedAt.milliseconds) / 1000
+        if RequestBook.goodAges.contains(age) { asks[place].isProven = true }
+        if !RequestBook.freshAges.contains(age) { asks[place].isFresh = false }
     }
 
     private func place(of bytes: RawSpan) -> Int? {
@@ -136,14 +183,13 @@ struct RequestBook: Sendable {
 
     mutating func decide(_ place: Int) { asks[place].decidedCount += 1 }
 
-    mutating func issue(_ id: ConnectionID) {
+    mutating func issue(_ id: ConnectionID, at wall: WallTime?) {
+        let new = Issued(id: id, wall: wall)
         if issued.count < RequestBook.issuedCount {
-            issued.append(id)
+            issued.append(new)
         } else {
-            issued[oldestIssued] = id
+            issued[oldestIssued] = new
             oldestIssued = (oldestIssued + 1) % RequestBook.issuedCount
         }
     }
-
-    func hasIssued(_ id: ConnectionID) -> Bool { issued.contains(id) }
 }
