@@ -199,7 +199,8 @@ extension ClusterWorld {
             if mode == rules.mode, infoHashes == rules.infoHashes.count, users == rules.users.count { return }
             violate(
                 .rulesAreInForce,
-                "\(trace.names[node]) has put access \(mode) with \(infoHashes) info hashes and \(users) users in force, "
+                "\(trace.names[node]) has put access \(mode) with \(infoHashes) info hashes and \(users) users in "
+                    + "force, "
                     + "commanded was \(rules.mode) with \(rules.infoHashes.count) and \(rules.users.count)")
         case .storageRecovered, .voteRecovered, .settingsDiffer, .registryChanged, .joinRefused,
             .idAssigned, .trackerUp, .trackerDown:

@@ -27,6 +27,8 @@ struct Ask: Sendable {
     var isProven = false
     /// …and might be refused by nobody, whenever one heard it.
     var isFresh = true
+    /// The addresses at which trackers have heard it.
+    var locals: [SocketAddress] = []
     /// How many copies each tracker has heard.
     var heard: [Int]
     var lastHeardAt: Instant
@@ -60,7 +62,8 @@ struct Ask: Sendable {
     /// Copies that a group may have heard: of those that were sent, each tracker may have missed another.
     var groupCopies: Int { max(heard.max() ?? 0, min(sentCount, heard.reduce(0, +))) + lateRounds }
 
-    mutating func hear(by node: Int, at time: Instant) {
+    mutating func hear(by node: Int, on local: SocketAddress, at time: Instant) {
+        if !locals.contains(local) { locals.append(local) }
         heard[node] += 1
         lastHeardAt = time
         guard let answeredAt, !isLateRoundOpen, time - answeredAt >= Ask.memory else { return }
@@ -139,7 +142,8 @@ struct RequestBook: Sendable {
     /// - Parameter wall: the tracker's clock; nil where ages by it say nothing.
     /// - Returns: whether it was never sent so.
     mutating func hear(
-        _ bytes: RawSpan, node: Int, nodeCount: Int, decidedBefore: UInt64, wall: WallTime?, at time: Instant
+        _ bytes: RawSpan, on local: SocketAddress, node: Int, nodeCount: Int, decidedBefore: UInt64,
+        wall: WallTime?, at time: Instant
     ) -> Bool {
         let known = place(of: bytes)
         if known == nil {
@@ -147,7 +151,7 @@ struct RequestBook: Sendable {
             put(Ask(copy, nodeCount: nodeCount, decidedBefore: decidedBefore, at: time))
         }
         guard let place = known ?? place(of: bytes) else { return false }
-        asks[place].hear(by: node, at: time)
+        asks[place].hear(by: node, on: local, at: time)
         prove(place, at: wall)
         return known == nil
     }
