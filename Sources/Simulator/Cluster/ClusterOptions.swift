@@ -88,7 +88,7 @@ public struct ClusterOptions: Sendable, Hashable {
     /// By how much wall clocks are ahead or behind at first, at most, in milliseconds.
     public var maxWallError: Int64 = 1000
     /// Between two comparisons of a tracker with a copy of its disk, on average.
-    public var probeGap = Duration.seconds(15)
+    public var probeGap = Duration.seconds(60)
     /// How long datagrams wait for a node to look, at most.
     public var maxPollDelay = Duration.microseconds(200)
 
@@ -142,12 +142,22 @@ public struct ClusterOptions: Sendable, Hashable {
         if clocks.oneIn(4) { options.maxWallError = 3_600_000 }
         if clocks.oneIn(4) { options.maxPollDelay = .milliseconds(20) }
         options.drawCrowd(part(9))
+        options.drawOddities(part(11))
         if profile == .alone {
             (options.commandsAtStart, options.outlastsTheSilent, options.stopsAtEnd) = (true, true, true)
         }
         var stops = part(10)
         if stops.oneIn(8) { options.wholeStop = ClusterStop.allCases[stops.below(3)] }
         return options
+    }
+
+    /// What is seldom met, and what looks at the end for longer.
+    private mutating func drawOddities(_ random: RandomStream) {
+        var random = random
+        if random.oneIn(6) { network.flipPerMille = random.below(40) }
+        if random.oneIn(4) { clientsPerAddress = 2 + random.below(4) }
+        if random.oneIn(2) { hasWhimsicalVisitors = true }
+        if random.oneIn(16) { outlastsTheSilent = true }
     }
 
     private mutating func drawCrowd(_ random: RandomStream) {
