@@ -107,7 +107,7 @@ let package = Package(
         .testTarget(
             name: "SimulationTests",
             dependencies: ["Simulator", "TrackerLogic", "PeerLogic", "Wire", "Primitives"],
-            exclude: ["cluster-golden-hashes.txt", "Transcripts"],
+            exclude: ["golden-hashes.txt", "Transcripts"],
             swiftSettings: strict),
         .testTarget(
             name: "RuntimeTests",

@@ -65,7 +65,7 @@ struct Plan {
         var round = Round()
         let began = Self.processorSeconds
         for seed in 1...UInt64(seeds) {
-            let result = ClusterScenario(seed: seed, profile: profile, nodes: nodes, seconds: Int64(seconds)).run()
+            let result = Scenario(seed: seed, profile: profile, nodes: nodes, seconds: Int64(seconds)).run()
             round.events += result.events
             round.simulatedSeconds += Int(result.simulatedSeconds)
             if !result.violations.isEmpty { round.failures += 1 }

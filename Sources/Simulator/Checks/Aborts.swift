@@ -19,7 +19,7 @@ struct Aborts: Sendable {
     /// decided, is void.
     ///
     /// Where a vote refused it, an empty entry with its tickets is decided in its place.
-    mutating func aborted(_ index: UInt64, _ step: ClusterStep, _ scene: Scene) {
+    mutating func aborted(_ index: UInt64, _ step: Step, _ scene: Scene) {
         if let latest = scene.nodes[step.node].proposals.last(where: { $0.ballot.index == index }) {
             noteAborted(index, by: step.node, in: latest.ballot.epoch, scene) {
                 $0.ballot.epoch == latest.ballot.epoch
@@ -76,7 +76,7 @@ struct Aborts: Sendable {
     }
 
     /// A tracker alone hears that its entry is certainly not on its disk: it is void, and all who waited are told.
-    mutating func noteNotStored(_ event: Event, _ effects: Effects, _ step: ClusterStep, _ scene: inout Scene) {
+    mutating func noteNotStored(_ event: Event, _ effects: Effects, _ step: Step, _ scene: inout Scene) {
         guard case .persistFailed(let token, let failure) = event, failure != .broken,
             let (asked, entry) = scene.nodes[step.node].writing, asked == token, let header = try? EntryHeader(entry)
         else { return }
@@ -102,7 +102,7 @@ struct Aborts: Sendable {
 
     /// An entry is decided: it must not be one that was aborted, nor hold what a client was told is not stored.
     mutating func checkAborted(
-        _ position: Position, _ header: EntryHeader, _ tickets: Tickets, _ step: ClusterStep, _ scene: inout Scene,
+        _ position: Position, _ header: EntryHeader, _ tickets: Tickets, _ step: Step, _ scene: inout Scene,
         _ requests: inout Requests
     ) {
         // In survivor mode, whoever stored the entry may have found itself master on the other side of a partition, or
@@ -135,7 +135,7 @@ struct Aborts: Sendable {
     ///
     /// - Returns: whether that is so.
     mutating func toldRefused(
-        _ client: Int, _ transactionID: TransactionID, _ step: ClusterStep, _ requests: Requests
+        _ client: Int, _ transactionID: TransactionID, _ step: Step, _ requests: Requests
     ) -> Bool {
         let book = requests.books[client]
         let asked = book.asks.filter { $0.transactionID == transactionID }.compactMap { $0.announce }
@@ -155,7 +155,7 @@ struct Aborts: Sendable {
     }
 
     /// A visitor is told that his request is not stored.
-    mutating func toldRefused(_ visit: Visit, _ step: ClusterStep) -> Bool {
+    mutating func toldRefused(_ visit: Visit, _ step: Step) -> Bool {
         let place = refused.firstIndex { ticket in
             (ticket.life == Tickets.group || ticket.life == step.sight.life) && visit.asks(for: ticket.announced)
         }

@@ -6,7 +6,7 @@ struct Bounds: Sendable {
     /// Messages of one step: one for each tracker of each of a few kinds, and what goes to all.
     private static func maxMessages(nodeCount: Int) -> Int { 4 * nodeCount + 16 }
 
-    func check(_ step: ClusterStep, _ effects: Effects, _ scene: inout Scene) {
+    func check(_ step: Step, _ effects: Effects, _ scene: inout Scene) {
         let (sight, configuration) = (step.sight, scene.nodes[step.node].configuration)
         if sight.tailCount > max(1, configuration.tailCount) {
             scene.violate(

@@ -25,7 +25,7 @@ import Primitives
 import TrackerLogic
 import Wire
 
-package struct ClusterChecks: Sendable {
+package struct Checks: Sendable {
     private var scene: Scene
     private var votes = Votes()
     private var aborts = Aborts()
@@ -49,7 +49,7 @@ package struct ClusterChecks: Sendable {
         stops = Stops(nodeCount: count)
     }
 
-    var promises: ClusterPromises { scene.promises }
+    var promises: Promises { scene.promises }
 
     package var violations: [Violation] { scene.violations }
 
@@ -125,7 +125,7 @@ package struct ClusterChecks: Sendable {
         let sight = NodeSight(machine, inCluster: !promises.diskDecides)
         began(node, sight, record, at: time)
         guard promises.diskDecides else { return }
-        settle(record, ClusterStep(node: node, time: time, sight: sight, table: machine.state.table))
+        settle(record, Step(node: node, time: time, sight: sight, table: machine.state.table))
         end.checkState(machine.state, node, at: time, &scene, &requests)
     }
 
@@ -138,7 +138,7 @@ package struct ClusterChecks: Sendable {
     }
 
     /// What a tracker alone finds on its disk as it begins is decided, told or not; nobody is answered for it any more.
-    private mutating func settle(_ record: DiskRecord, _ step: ClusterStep) {
+    private mutating func settle(_ record: DiskRecord, _ step: Step) {
         swarms.isSettling = true
         defer { swarms.isSettling = false }
         // Of the same index, and without swarms.
@@ -173,7 +173,7 @@ package struct ClusterChecks: Sendable {
     ) -> NodeSight {
         let sight = NodeSight(
             &machine, knowing: scene.nodes[node].knownVoters, inCluster: !promises.diskDecides)
-        if scene.nodes[node].isAsSeen(sight), ClusterChecks.isQuiet(event, effects) {
+        if scene.nodes[node].isAsSeen(sight), Checks.isQuiet(event, effects) {
             scene.note(event, node: node, at: time)
             return sight
         }
@@ -194,10 +194,10 @@ package struct ClusterChecks: Sendable {
         } else if !effects.replies.isEmpty || !effects.answers.isEmpty || Merges.isMerged(effects) {
             table = machine.state.table
         }
-        var step = ClusterStep(node: node, time: time, sight: sight, applied: applied, table: table)
+        var step = Step(node: node, time: time, sight: sight, applied: applied, table: table)
         if !applied.isEmpty { step.gone = log.gone(effects, scene) }
         watch(step, before, event, effects)
-        if ClusterChecks.isMaster(effects) {
+        if Checks.isMaster(effects) {
             end.checkMaster(machine.state, node, at: time, &scene, &requests, &stops)
         }
         return sight
@@ -223,12 +223,12 @@ package struct ClusterChecks: Sendable {
     }
 
     /// A tracker has taken a step.
-    package mutating func watch(_ step: ClusterStep, _ event: Event, _ effects: Effects) {
+    package mutating func watch(_ step: Step, _ event: Event, _ effects: Effects) {
         watch(step, scene.nodes[step.node].lastSight, event, effects)
     }
 
     /// - Parameter before: what it was like before the step; nil for one that is not alive.
-    private mutating func watch(_ step: ClusterStep, _ before: NodeSight?, _ event: Event, _ effects: Effects) {
+    private mutating func watch(_ step: Step, _ before: NodeSight?, _ event: Event, _ effects: Effects) {
         guard let before else {
             return scene.violate(
                 .timeGoesOn, at: step.time, "\(scene.name(step.node)) takes a step and is not alive")
@@ -264,7 +264,7 @@ package struct ClusterChecks: Sendable {
     }
 
     /// What was said to clients.
-    private mutating func checkAnswers(_ step: ClusterStep, _ before: NodeSight, _ effects: Effects) {
+    private mutating func checkAnswers(_ step: Step, _ before: NodeSight, _ effects: Effects) {
         if !effects.replies.isEmpty { replies.checkReplies(effects, step, before, &scene, &requests, &aborts) }
         if !effects.answers.isEmpty { visits.checkAnswers(effects, step, before, &scene, &aborts) }
         if Scene.failsNow(effects) { scene.nodes[step.node].hasFailed = true }
@@ -272,7 +272,7 @@ package struct ClusterChecks: Sendable {
     }
 
     /// The entries that a tracker has applied in this step, one after another.
-    private mutating func follow(_ step: ClusterStep, _ before: NodeSight) {
+    private mutating func follow(_ step: Step, _ before: NodeSight) {
         guard log.mayFollow(step, before, &scene) else { return }
         var position = before.position
         for entry in step.applied {
@@ -287,7 +287,7 @@ package struct ClusterChecks: Sendable {
     }
 
     /// A value is decided.
-    private mutating func take(_ decided: Log.Decided, _ step: ClusterStep) {
+    private mutating func take(_ decided: Log.Decided, _ step: Step) {
         merges.noteWords(decided.header, decided.entry, step, &scene)
         aborts.checkAborted(decided.position, decided.header, decided.tickets, step, &scene, &requests)
         guard decided.isNext else { return }

@@ -16,7 +16,7 @@ struct Elections: Sendable {
 
     /// What a step has to do with elections.
     mutating func check(
-        _ step: ClusterStep, _ before: NodeSight, _ event: Event, _ effects: Effects, _ scene: inout Scene
+        _ step: Step, _ before: NodeSight, _ event: Event, _ effects: Effects, _ scene: inout Scene
     ) {
         noteSuspicion(event, step, scene)
         for observation in effects.observations {
@@ -24,7 +24,7 @@ struct Elections: Sendable {
         }
     }
 
-    private mutating func noteSuspicion(_ event: Event, _ step: ClusterStep, _ scene: Scene) {
+    private mutating func noteSuspicion(_ event: Event, _ step: Step, _ scene: Scene) {
         switch event {
         case .messageReceived(let message):
             guard case .suspect = message.body, let sender = scene.node(withID: message.sender.id) else { return }
@@ -42,7 +42,7 @@ struct Elections: Sendable {
 
     /// Nobody stands before a quorum misses the master, unless he is master, or is handed the role.
     private mutating func checkStands(
-        _ epoch: Epoch, _ step: ClusterStep, _ before: NodeSight, _ event: Event, _ scene: inout Scene
+        _ epoch: Epoch, _ step: Step, _ before: NodeSight, _ event: Event, _ scene: inout Scene
     ) {
         guard scene.promises.membersDecide, before.leads == nil,
             let cluster = scene.nodes[step.node].configuration.cluster
@@ -67,7 +67,7 @@ struct Elections: Sendable {
     }
 
     /// Voters change one at a time, so that majorities overlap, and only at the operator's word.
-    mutating func checkMembers(_ ids: [UInt32], _ step: ClusterStep, _ scene: inout Scene) {
+    mutating func checkMembers(_ ids: [UInt32], _ step: Step, _ scene: inout Scene) {
         let changed = ids.filter { !scene.members.contains($0) } + scene.members.filter { !ids.contains($0) }
         if changed.count > 1 {
             scene.violate(

@@ -27,7 +27,7 @@ struct Log: Sendable {
     /// Where a tracker has got to in a step.
     ///
     /// - Returns: whether what it has applied is to be looked at; and then what it holds.
-    mutating func mayFollow(_ step: ClusterStep, _ before: NodeSight, _ scene: inout Scene) -> Bool {
+    mutating func mayFollow(_ step: Step, _ before: NodeSight, _ scene: inout Scene) -> Bool {
         let sight = step.sight
         guard sight.isWhole || !step.applied.isEmpty else { return false }
         if before.isWhole, sight.position == before.position, sight.digest == before.digest { return false }
@@ -58,7 +58,7 @@ struct Log: Sendable {
     ///
     /// - Parameter position: where it was, and then is.
     mutating func follow(
-        _ entry: [UInt8], after position: inout Position, _ step: ClusterStep, _ before: NodeSight,
+        _ entry: [UInt8], after position: inout Position, _ step: Step, _ before: NodeSight,
         _ scene: inout Scene
     ) -> Finding {
         guard let header = try? EntryHeader(entry) else {
@@ -80,7 +80,7 @@ struct Log: Sendable {
     ///
     /// - Parameter index: where it lies.
     mutating func settle(
-        _ entry: [UInt8], at index: UInt64, _ step: ClusterStep, _ scene: inout Scene
+        _ entry: [UInt8], at index: UInt64, _ step: Step, _ scene: inout Scene
     ) -> Decided? {
         guard index > scene.log.lastIndex else { return nil }
         guard let header = try? EntryHeader(entry), header.index == index else {
@@ -95,7 +95,7 @@ struct Log: Sendable {
 
     /// A value is applied for the first time: it is decided.
     private mutating func decide(
-        _ position: Position, _ header: EntryHeader, _ entry: [UInt8], _ step: ClusterStep, _ before: NodeSight,
+        _ position: Position, _ header: EntryHeader, _ entry: [UInt8], _ step: Step, _ before: NodeSight,
         _ scene: inout Scene
     ) -> Decided {
         checkQuorum(position, step, before, &scene)
@@ -123,7 +123,7 @@ struct Log: Sendable {
     }
 
     /// Whether a tracker goes on in the history that it had.
-    private func continues(_ step: ClusterStep, _ before: NodeSight, _ scene: Scene) -> Bool {
+    private func continues(_ step: Step, _ before: NodeSight, _ scene: Scene) -> Bool {
         guard !scene.promises.hasOneHistory else { return true }
         guard let entry = step.applied.first, let header = try? EntryHeader(entry) else { return false }
         return header.index == before.position.index + 1 && header.previous == before.position.chain
@@ -148,7 +148,7 @@ struct Log: Sendable {
     }
 
     private mutating func checkQuorum(
-        _ position: Position, _ step: ClusterStep, _ before: NodeSight, _ scene: inout Scene
+        _ position: Position, _ step: Step, _ before: NodeSight, _ scene: inout Scene
     ) {
         if scene.promises.membersDecide {
             let holders = holders(position, among: scene.members, scene)
@@ -205,7 +205,7 @@ struct Log: Sendable {
     }
 
     /// An entry that a tracker has accepted, and that may have been decided, as it gives up hope to learn that.
-    private mutating func checkOwnDisk(_ position: Position, _ step: ClusterStep, _ scene: inout Scene) {
+    private mutating func checkOwnDisk(_ position: Position, _ step: Step, _ scene: inout Scene) {
         guard !scene.nodes[step.node].disk.holds(position.index, chain: position.chain) else { return }
         scene.violate(
             .quorumDecides, at: step.time,
@@ -213,7 +213,7 @@ struct Log: Sendable {
     }
 
     /// Whether a tracker has been heard within the detection time, by a clock that may be fast.
-    private func isHeard(_ id: UInt32, by step: ClusterStep, _ scene: Scene) -> Bool {
+    private func isHeard(_ id: UInt32, by step: Step, _ scene: Scene) -> Bool {
         guard let node = scene.node(withID: id), let cluster = scene.nodes[step.node].configuration.cluster else {
             return false
         }

@@ -45,7 +45,7 @@ struct Merges: Sendable {
     }
 
     /// What a step has to do with merges.
-    mutating func check(_ step: ClusterStep, _ event: Event, _ effects: Effects, _ scene: inout Scene) {
+    mutating func check(_ step: Step, _ event: Event, _ effects: Effects, _ scene: inout Scene) {
         if case .started = event { stops[step.node] = [] }
         if !scene.promises.hasOneHistory { noteMerge(event, effects, step) }
         for observation in effects.observations {
@@ -58,7 +58,7 @@ struct Merges: Sendable {
     }
 
     /// A value is applied for the first time, in some history.
-    mutating func noteWords(_ header: EntryHeader, _ entry: [UInt8], _ step: ClusterStep, _ scene: inout Scene) {
+    mutating func noteWords(_ header: EntryHeader, _ entry: [UInt8], _ step: Step, _ scene: inout Scene) {
         guard !scene.promises.hasOneHistory else { return }
         var cursor = UpdateCursor(header)
         while let update = try? cursor.next(entry) {
@@ -97,7 +97,7 @@ struct Merges: Sendable {
     }
 
     /// A merge repeats what was said, no more.
-    private mutating func checkMerge(_ update: Update, _ step: ClusterStep, _ scene: inout Scene) {
+    private mutating func checkMerge(_ update: Update, _ step: Step, _ scene: inout Scene) {
         switch update {
         case .mergePeer(let peer):
             let latest = words[place(peer.infoHash, peer.address)].seenAt
@@ -118,7 +118,7 @@ struct Merges: Sendable {
     /// A master that asks for another's first chunk begins a merge; where a timeout has it ask, it asks again.
     ///
     /// The chunks that come may be answers to what was asked before.
-    private mutating func noteMerge(_ event: Event, _ effects: Effects, _ step: ClusterStep) {
+    private mutating func noteMerge(_ event: Event, _ effects: Effects, _ step: Step) {
         guard case .messageReceived(let message) = event else { return }
         if case .chunk(_, let index, _) = message.body {
             mergedThrough[step.node] = min(mergedThrough[step.node], index)
@@ -137,7 +137,7 @@ struct Merges: Sendable {
         return nil
     }
 
-    private mutating func noteStops(_ step: ClusterStep) {
+    private mutating func noteStops(_ step: Step) {
         for entry in step.applied {
             guard let header = try? EntryHeader(entry) else { continue }
             var cursor = UpdateCursor(header)
@@ -159,7 +159,7 @@ struct Merges: Sendable {
     /// Who has stopped on the other side, and has not been heard since, is not brought back by a merge.
     ///
     /// What the other side has applied since it sent its state is not in what was taken over.
-    private mutating func checkMerged(_ source: Int, _ step: ClusterStep, _ scene: inout Scene) {
+    private mutating func checkMerged(_ source: Int, _ step: Step, _ scene: inout Scene) {
         guard scene.hasGoodClocks, let table = step.table else { return }
         let interval = scene.nodes[step.node].configuration.interval
         let through = mergedThrough[step.node]

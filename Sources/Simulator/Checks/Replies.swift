@@ -10,7 +10,7 @@ struct Replies: Sendable {
     private var groupAnswers: [(place: Witness.Place, answerer: Ask.Answerer)] = []
 
     mutating func checkReplies(
-        _ effects: Effects, _ step: ClusterStep, _ before: NodeSight, _ scene: inout Scene, _ requests: inout Requests,
+        _ effects: Effects, _ step: Step, _ before: NodeSight, _ scene: inout Scene, _ requests: inout Requests,
         _ aborts: inout Aborts
     ) {
         let replies = effects.replies
@@ -49,7 +49,7 @@ struct Replies: Sendable {
 
     /// A reply leaves from where it was asked; one that is given for another tracker of a group, from anywhere.
     private func checkSource(
-        _ reply: Reply, _ client: Int, _ places: [Int], _ step: ClusterStep, _ scene: inout Scene,
+        _ reply: Reply, _ client: Int, _ places: [Int], _ step: Step, _ scene: inout Scene,
         _ requests: Requests
     ) {
         let local = reply.datagram.local
@@ -61,7 +61,7 @@ struct Replies: Sendable {
     }
 
     private mutating func checkAnnounce(
-        _ reply: Reply, _ client: Int, _ places: [Int], _ step: ClusterStep, _ before: NodeSight, _ scene: inout Scene,
+        _ reply: Reply, _ client: Int, _ places: [Int], _ step: Step, _ before: NodeSight, _ scene: inout Scene,
         _ requests: inout Requests
     ) {
         let address = requests.books[client].address
@@ -124,7 +124,7 @@ struct Replies: Sendable {
 
     /// A request is answered once, and by one tracker; by another only when the first is master no longer.
     private mutating func noteAnswer(
-        _ witness: Witness, _ client: Int, _ places: [Int], _ step: ClusterStep, _ scene: inout Scene,
+        _ witness: Witness, _ client: Int, _ places: [Int], _ step: Step, _ scene: inout Scene,
         _ requests: inout Requests
     ) {
         let answerer = Ask.Answerer(node: step.node, life: step.sight.life, epoch: step.sight.leads)
@@ -155,7 +155,7 @@ struct Replies: Sendable {
     ///
     /// A group answers again what was answered before a death, be it by the same tracker, which has come back. Who
     /// alone has heard a request forgets it as it dies.
-    private func isOpen(_ ask: Ask, _ step: ClusterStep, _ scene: Scene) -> Bool {
+    private func isOpen(_ ask: Ask, _ step: Step, _ scene: Scene) -> Bool {
         let count = ask.answerers.count { $0.node == step.node && (!scene.isGroup || $0.life == step.sight.life) }
         return count < copies(ask, step.node, scene)
     }
@@ -165,7 +165,7 @@ struct Replies: Sendable {
     /// A second reply is wrong where no other epoch has given it. In survivor mode, on the other side of a partition a
     /// master may go on.
     private mutating func checkDeposed(
-        _ earlier: Ask.Answerer, _ client: Int, _ step: ClusterStep, _ scene: inout Scene
+        _ earlier: Ask.Answerer, _ client: Int, _ step: Step, _ scene: inout Scene
     ) {
         guard scene.promises.hasOneHistory, earlier.life != step.sight.life else { return }
         guard let sight = scene.nodes[earlier.node].sight, sight.life == earlier.life, let epoch = earlier.epoch,
@@ -180,7 +180,7 @@ struct Replies: Sendable {
 
     /// Connection ids are proof of an address: one that was issued to it, not long ago, must be among them.
     private mutating func checkProof(
-        _ places: [Int], _ client: Int, _ step: ClusterStep, _ scene: inout Scene, _ requests: inout Requests
+        _ places: [Int], _ client: Int, _ step: Step, _ scene: inout Scene, _ requests: inout Requests
     ) {
         guard !places.contains(where: { requests.books[client].asks[$0].isProven }) else { return }
         scene.violate(
@@ -191,7 +191,7 @@ struct Replies: Sendable {
     }
 
     private mutating func checkConnect(
-        _ reply: Reply, _ client: Int, _ places: [Int], _ step: ClusterStep, _ scene: inout Scene,
+        _ reply: Reply, _ client: Int, _ places: [Int], _ step: Step, _ scene: inout Scene,
         _ requests: inout Requests
     ) {
         let place = places.first { place in
@@ -209,7 +209,7 @@ struct Replies: Sendable {
     }
 
     private mutating func checkScrape(
-        _ reply: Reply, _ client: Int, _ places: [Int], _ step: ClusterStep, _ before: NodeSight, _ scene: inout Scene,
+        _ reply: Reply, _ client: Int, _ places: [Int], _ step: Step, _ before: NodeSight, _ scene: inout Scene,
         _ requests: inout Requests
     ) {
         var isAsked = false
@@ -268,7 +268,7 @@ struct Replies: Sendable {
     }
 
     private mutating func checkError(
-        _ reply: Reply, _ client: Int, _ places: [Int], _ step: ClusterStep, _ effects: Effects, _ scene: inout Scene,
+        _ reply: Reply, _ client: Int, _ places: [Int], _ step: Step, _ effects: Effects, _ scene: inout Scene,
         _ requests: inout Requests, _ aborts: inout Aborts
     ) {
         let text = reply.bytes[8...]
@@ -297,7 +297,7 @@ struct Replies: Sendable {
 
     /// Whether a datagram deserves to be refused like this.
     private func isJustified(
-        _ refusal: Refusal, _ ask: Ask, _ address: SocketAddress, _ step: ClusterStep, _ effects: Effects,
+        _ refusal: Refusal, _ ask: Ask, _ address: SocketAddress, _ step: Step, _ effects: Effects,
         _ scene: Scene
     ) -> Bool {
         switch refusal {
@@ -320,7 +320,7 @@ struct Replies: Sendable {
 
     /// A connection id that a tracker has issued is good at all of them.
     mutating func checkExpired(
-        _ client: Int, _ places: [Int], _ step: ClusterStep, _ scene: inout Scene, _ requests: inout Requests
+        _ client: Int, _ places: [Int], _ step: Step, _ scene: inout Scene, _ requests: inout Requests
     ) {
         guard scene.hasGoodClocks || scene.nodes.count == 1 else { return }
         let asks = requests.books[client].asks
@@ -331,7 +331,7 @@ struct Replies: Sendable {
     }
 
     /// A tracker alone answers all of an entry as it applies it.
-    mutating func checkAnswered(_ step: ClusterStep, _ scene: inout Scene) {
+    mutating func checkAnswered(_ step: Step, _ scene: inout Scene) {
         let open = scene.nodes[step.node].witnesses.first {
             !$0.isAnswered && $0.place.index <= step.sight.position.index
         }
@@ -345,7 +345,7 @@ struct Replies: Sendable {
 
     /// Who has applied an entry has answered its clients in the same step, or never will; in a group, the next master
     /// may have to.
-    mutating func forgetWitnesses(_ step: ClusterStep, _ scene: inout Scene) {
+    mutating func forgetWitnesses(_ step: Step, _ scene: inout Scene) {
         let index = step.sight.position.index
         guard let first = scene.nodes[step.node].witnesses.first, first.place.index <= index else { return }
         if scene.isGroup {

@@ -87,7 +87,7 @@ struct Requests: Sendable {
     ///
     /// - Returns: whose it is, and when it was sent; nil where there is no such client.
     mutating func checkAsked(
-        _ announced: Announced, _ life: Life?, _ number: UInt64, _ step: ClusterStep, _ scene: inout Scene
+        _ announced: Announced, _ life: Life?, _ number: UInt64, _ step: Step, _ scene: inout Scene
     ) -> (client: Int, sentAt: Instant)? {
         guard !AddressPlan.isVisitor(announced.address) else { return nil }
         var hearer: Int?
@@ -140,7 +140,7 @@ struct Requests: Sendable {
     }
 
     /// A tracker keeps a request until it is answered, or its client has asked again.
-    mutating func checkKept(_ step: ClusterStep, _ before: NodeSight, _ effects: Effects, _ scene: inout Scene) {
+    mutating func checkKept(_ step: Step, _ before: NodeSight, _ effects: Effects, _ scene: inout Scene) {
         let since = waitingSince[step.node]
         waitingSince[step.node] =
             step.sight.waitingRequests == 0 || before.life.incarnation != step.sight.life.incarnation

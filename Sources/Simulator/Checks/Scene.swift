@@ -11,7 +11,7 @@ struct Scene: Sendable {
     /// Answers of a group that are remembered.
     static let groupAnswerCount = 1024
 
-    let promises: ClusterPromises
+    let promises: Promises
     let configurations: [NodeConfiguration]
     /// Whether clients ask a multicast group.
     let isGroup: Bool
@@ -34,7 +34,7 @@ struct Scene: Sendable {
     var hasGoodClocks = false
 
     init(_ profile: Profile, _ configurations: [NodeConfiguration]) {
-        promises = ClusterPromises(profile)
+        promises = Promises(profile)
         self.configurations = configurations
         isGroup = configurations.first?.cluster?.entry == .group
         nodes = configurations.map { NodeRecord(configuration: $0, nodeCount: configurations.count) }
@@ -78,7 +78,7 @@ struct Scene: Sendable {
     /// In survivor mode nobody knows from outside what its tracker took for the state.
     func isJustified(
         _ refusal: Refusal, _ infoHash: InfoHash, port: UInt16, _ address: SocketAddress, passkey: [UInt8],
-        since index: UInt64, _ step: ClusterStep
+        since index: UInt64, _ step: Step
     ) -> Bool {
         let limits = nodes[step.node].configuration.limits
         switch refusal {
@@ -105,7 +105,7 @@ struct Scene: Sendable {
 
     /// Whether counts are those of a state that a scrape may see.
     func isRight(
-        _ told: [(infoHash: InfoHash, counts: SwarmCounts)], since index: UInt64, _ step: ClusterStep,
+        _ told: [(infoHash: InfoHash, counts: SwarmCounts)], since index: UInt64, _ step: Step,
         _ before: NodeSight
     ) -> Bool {
         if promises.repliesAreLinear { return history.latest(told, in: index...max(index, model.index)) != nil }

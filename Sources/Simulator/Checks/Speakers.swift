@@ -11,7 +11,7 @@ struct Speakers: Sendable {
     /// Whoever talks to clients must be in good standing.
     ///
     /// Who catches up after a welcome answers the announces that it finds decided.
-    func check(_ step: ClusterStep, _ before: NodeSight, isAnnounce: Bool, _ scene: inout Scene) {
+    func check(_ step: Step, _ before: NodeSight, isAnnounce: Bool, _ scene: inout Scene) {
         let sight = step.sight
         func mayServe(_ sight: NodeSight) -> Bool {
             (sight.isServing || isAnnounce) && sight.isWhole && !sight.isFenced

@@ -58,7 +58,7 @@ struct Stops: Sendable {
 
     /// A tracker alone is asked to stop, or has done so; where its disk has not taken the last of its record, it has
     /// left things as they were.
-    mutating func noteStop(_ event: Event, _ effects: Effects, _ step: ClusterStep, _ scene: Scene) {
+    mutating func noteStop(_ event: Event, _ effects: Effects, _ step: Step, _ scene: Scene) {
         switch event {
         case .started: isAsked[step.node] = false
         case .commandReceived(.drain), .commandReceived(.stopCluster): isAsked[step.node] = true
@@ -71,7 +71,7 @@ struct Stops: Sendable {
     }
 
     /// A tracker comes into office.
-    mutating func beginsToLead(_ epoch: Epoch, _ step: ClusterStep, _ scene: Scene) {
+    mutating func beginsToLead(_ epoch: Epoch, _ step: Step, _ scene: Scene) {
         let isEmpty: Bool
         if scene.promises.hasOneHistory {
             let left = scene.nodes.indices.filter { leftAt[$0] != nil && scene.members.contains(scene.nodes[$0].id) }
@@ -84,7 +84,7 @@ struct Stops: Sendable {
     }
 
     /// A master has emptied all that it had, if that was anything.
-    mutating func beganEmpty(_ step: ClusterStep, _ scene: Scene, _ requests: inout Requests) {
+    mutating func beganEmpty(_ step: Step, _ scene: Scene, _ requests: inout Requests) {
         guard !scene.promises.hasOneHistory, let epoch = step.sight.leads,
             emptyEpochs.contains(where: { $0.epoch == epoch })
         else { return }
@@ -106,7 +106,7 @@ struct Stops: Sendable {
 
     /// A shard is emptied by an entry.
     mutating func checkEmptied(
-        _ shard: UInt32, _ header: EntryHeader, _ table: SwarmTable, _ step: ClusterStep, _ scene: inout Scene,
+        _ shard: UInt32, _ header: EntryHeader, _ table: SwarmTable, _ step: Step, _ scene: inout Scene,
         _ requests: inout Requests
     ) {
         count += 1

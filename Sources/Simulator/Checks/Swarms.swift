@@ -18,7 +18,7 @@ struct Swarms: Sendable {
 
     /// Carries a decided entry over to the model, and notes who waits for it.
     mutating func carryOver(
-        _ decided: Log.Decided, _ step: ClusterStep, _ scene: inout Scene, _ requests: inout Requests,
+        _ decided: Log.Decided, _ step: Step, _ scene: inout Scene, _ requests: inout Requests,
         _ elections: inout Elections, _ stops: inout Stops
     ) {
         let (position, header, entry, tickets) = (decided.position, decided.header, decided.entry, decided.tickets)
@@ -70,7 +70,7 @@ struct Swarms: Sendable {
 
     private mutating func carryOver(
         _ announced: Announced, _ update: Update, _ table: SwarmTable, _ place: Witness.Place, _ life: Life?,
-        _ number: UInt64, _ step: ClusterStep, _ scene: inout Scene, _ requests: inout Requests
+        _ number: UInt64, _ step: Step, _ scene: inout Scene, _ requests: inout Requests
     ) {
         let before = scene.model.swarm(announced.infoHash)
         let completed = before?.completed ?? 0
@@ -117,7 +117,7 @@ struct Swarms: Sendable {
     }
 
     /// In survivor mode, a tracker's own clients that wait for an entry.
-    func expectReplies(_ entry: [UInt8], at position: Position, _ step: ClusterStep, _ scene: inout Scene) {
+    func expectReplies(_ entry: [UInt8], at position: Position, _ step: Step, _ scene: inout Scene) {
         guard let header = try? EntryHeader(entry), let tickets = try? Tickets(entry, header), !tickets.isEmpty else {
             return
         }
@@ -139,7 +139,7 @@ struct Swarms: Sendable {
 
     /// Takes the silent out of the model; nobody may be among them who was told that he has more time.
     private mutating func expire(
-        _ update: Update, _ table: SwarmTable, _ step: ClusterStep, _ scene: inout Scene, _ requests: inout Requests
+        _ update: Update, _ table: SwarmTable, _ step: Step, _ scene: inout Scene, _ requests: inout Requests
     ) {
         let now = UInt64(scene.model.time.seconds)
         // Whole seconds on both sides, so one of them may be lost.

@@ -13,7 +13,7 @@ struct Visits: Sendable {
     mutating func add(_ visit: Visit) { book.add(visit) }
 
     mutating func checkAnswers(
-        _ effects: Effects, _ step: ClusterStep, _ before: NodeSight, _ scene: inout Scene, _ aborts: inout Aborts
+        _ effects: Effects, _ step: Step, _ before: NodeSight, _ scene: inout Scene, _ aborts: inout Aborts
     ) {
         for answer in effects.answers {
             guard let visit = book.take(answer.id, from: step.node) else {
@@ -39,7 +39,7 @@ struct Visits: Sendable {
         }
     }
 
-    private mutating func check(_ answer: AnnounceAnswer, _ visit: Visit, _ step: ClusterStep, _ scene: inout Scene) {
+    private mutating func check(_ answer: AnnounceAnswer, _ visit: Visit, _ step: Step, _ scene: inout Scene) {
         let index = step.sight.position.index
         let place = scene.nodes[step.node].witnesses.firstIndex { witness in
             !witness.isAnswered && witness.place.index <= index && visit.asks(for: witness.announced)
@@ -59,7 +59,7 @@ struct Visits: Sendable {
     }
 
     private mutating func check(
-        _ counts: [SwarmCounts], _ visit: Visit, _ step: ClusterStep, _ before: NodeSight, _ scene: inout Scene
+        _ counts: [SwarmCounts], _ visit: Visit, _ step: Step, _ before: NodeSight, _ scene: inout Scene
     ) {
         guard counts.count == visit.infoHashes.count else {
             return scene.violate(
@@ -79,7 +79,7 @@ struct Visits: Sendable {
     }
 
     private mutating func isJustified(
-        _ refusal: Refusal, _ visit: Visit, _ step: ClusterStep, _ before: NodeSight, _ effects: Effects,
+        _ refusal: Refusal, _ visit: Visit, _ step: Step, _ before: NodeSight, _ effects: Effects,
         _ scene: Scene, _ aborts: inout Aborts
     ) -> Bool {
         switch refusal {

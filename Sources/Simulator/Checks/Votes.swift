@@ -34,7 +34,7 @@ struct Votes: Sendable {
 
     /// A tracker writes an entry of its own making: a proposal, if it leads and has not applied it already.
     mutating func checkOwnAppend(
-        _ entry: [UInt8], _ step: ClusterStep, _ scene: inout Scene, _ stops: inout Stops, _ aborts: inout Aborts
+        _ entry: [UInt8], _ step: Step, _ scene: inout Scene, _ stops: inout Stops, _ aborts: inout Aborts
     ) {
         guard let header = try? EntryHeader(entry), header.epoch == step.sight.leads,
             header.index > step.sight.position.index
@@ -43,7 +43,7 @@ struct Votes: Sendable {
     }
 
     mutating func check(
-        _ message: ClusterMessage, _ step: ClusterStep, _ before: NodeSight, _ scene: inout Scene, _ stops: inout Stops,
+        _ message: ClusterMessage, _ step: Step, _ before: NodeSight, _ scene: inout Scene, _ stops: inout Stops,
         _ aborts: inout Aborts
     ) {
         switch message.body {
@@ -75,7 +75,7 @@ struct Votes: Sendable {
         }
     }
 
-    mutating func checkEpoch(_ step: ClusterStep, _ scene: inout Scene, _ stops: inout Stops) {
+    mutating func checkEpoch(_ step: Step, _ scene: inout Scene, _ stops: inout Stops) {
         guard let led = step.sight.leads, led != scene.nodes[step.node].led else { return }
         scene.nodes[step.node].led = led
         claim(led, step, "leads", &scene)
@@ -90,7 +90,7 @@ struct Votes: Sendable {
     }
 
     /// A tracker says that it leads or stands for an epoch.
-    mutating func claim(_ epoch: Epoch, _ step: ClusterStep, _ verb: String, _ scene: inout Scene) {
+    mutating func claim(_ epoch: Epoch, _ step: Step, _ verb: String, _ scene: inout Scene) {
         guard let other = epochs.claim(epoch, by: step.sight.life) else { return }
         scene.violate(
             .oneMasterPerEpoch, at: step.time,
@@ -98,13 +98,13 @@ struct Votes: Sendable {
         )
     }
 
-    private mutating func leads(_ epoch: Epoch, _ step: ClusterStep, _ scene: inout Scene) {
+    private mutating func leads(_ epoch: Epoch, _ step: Step, _ scene: inout Scene) {
         guard scene.nodes[step.node].led != epoch else { return }
         scene.nodes[step.node].led = epoch
         claim(epoch, step, "leads", &scene)
     }
 
-    private mutating func stands(_ epoch: Epoch, _ step: ClusterStep, _ scene: inout Scene) {
+    private mutating func stands(_ epoch: Epoch, _ step: Step, _ scene: inout Scene) {
         guard scene.nodes[step.node].stood != epoch else { return }
         scene.nodes[step.node].stood = epoch
         claim(epoch, step, "stands for", &scene)
@@ -118,14 +118,14 @@ struct Votes: Sendable {
     }
 
     /// Somebody says that this is decided.
-    private mutating func checkDecided(_ position: Position, _ step: ClusterStep, _ scene: inout Scene) {
+    private mutating func checkDecided(_ position: Position, _ step: Step, _ scene: inout Scene) {
         guard scene.promises.hasOneHistory, !scene.log.contains(position) else { return }
         scene.violate(
             .decidedIsDecided, at: step.time,
             "\(scene.name(step.node)) tells that entry \(position.index) is decided, which nobody has applied")
     }
 
-    private mutating func checkDecided(_ entries: [[UInt8]], _ step: ClusterStep, _ scene: inout Scene) {
+    private mutating func checkDecided(_ entries: [[UInt8]], _ step: Step, _ scene: inout Scene) {
         guard scene.promises.hasOneHistory else { return }
         for entry in entries {
             guard let header = try? EntryHeader(entry) else {
@@ -136,7 +136,7 @@ struct Votes: Sendable {
     }
 
     /// Phase 1b.
-    private mutating func votes(_ epoch: Epoch, _ answer: VoterAnswer, _ step: ClusterStep, _ scene: inout Scene) {
+    private mutating func votes(_ epoch: Epoch, _ answer: VoterAnswer, _ step: Step, _ scene: inout Scene) {
         guard mayVote(epoch, "answers the candidate of", step, &scene), scene.promises.votersRemember else { return }
         let disk = scene.nodes[step.node].disk
         guard let last = disk.log.last, last.ballot.index > answer.position.index else { return }
@@ -156,7 +156,7 @@ struct Votes: Sendable {
     }
 
     /// Phase 2b.
-    private mutating func votes(_ ballot: Ballot, _ step: ClusterStep, _ scene: inout Scene) {
+    private mutating func votes(_ ballot: Ballot, _ step: Step, _ scene: inout Scene) {
         guard mayVote(ballot.epoch, "votes in", step, &scene), scene.promises.votersRemember else { return }
         let disk = scene.nodes[step.node].disk
         let proposed = proposed(ballot, scene)
@@ -184,7 +184,7 @@ struct Votes: Sendable {
                 + "which is not on its disk")
     }
 
-    private mutating func mayVote(_ epoch: Epoch, _ verb: String, _ step: ClusterStep, _ scene: inout Scene) -> Bool {
+    private mutating func mayVote(_ epoch: Epoch, _ verb: String, _ step: Step, _ scene: inout Scene) -> Bool {
         let disk = scene.nodes[step.node].disk
         let name = scene.name(step.node)
         if disk.promised < epoch {
@@ -211,7 +211,7 @@ struct Votes: Sendable {
     }
 
     private mutating func propose(
-        _ header: EntryHeader, _ entry: [UInt8], _ step: ClusterStep, _ scene: inout Scene, _ stops: inout Stops,
+        _ header: EntryHeader, _ entry: [UInt8], _ step: Step, _ scene: inout Scene, _ stops: inout Stops,
         _ aborts: inout Aborts
     ) {
         let chain = EntryHeader.chain(entry)
