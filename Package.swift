@@ -160,7 +160,7 @@ let package = Package(
         .testTarget(
             name: "SimulationTests",
             dependencies: ["Simulator", "TrackerLogic", "PeerLogic", "Wire", "Primitives"],
-            exclude: ["golden-hashes.txt", "cluster-golden-hashes.txt", "Transcripts"],
+            exclude: ["golden-hashes.txt", "Transcripts"],
             swiftSettings: strict),
         .testTarget(
             name: "RuntimeTests",

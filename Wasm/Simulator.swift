@@ -8,7 +8,7 @@ import TrackerLogic
 
 /// One thread, and one call after another.
 nonisolated(unsafe) private var text: [UInt8] = []
-nonisolated(unsafe) private var last: ClusterResult?
+nonisolated(unsafe) private var last: ScenarioResult?
 
 private func say(_ lines: [String]) -> UInt32 {
     text.removeAll(keepingCapacity: true)
@@ -22,10 +22,10 @@ private func say(_ lines: [String]) -> UInt32 {
 }
 
 /// - Parameter ground: a place in the list of grounds; another for none.
-private func scenario(_ profile: UInt32, _ ground: UInt32, _ seed: UInt64) -> ClusterScenario {
-    let grounds = ClusterGround.allCases
-    return ClusterRun(
-        seed: seed, profile: ClusterProfile.allCases[Int(profile)],
+private func scenario(_ profile: UInt32, _ ground: UInt32, _ seed: UInt64) -> Scenario {
+    let grounds = Ground.allCases
+    return Run(
+        seed: seed, profile: Profile.allCases[Int(profile)],
         ground: ground < grounds.count ? grounds[Int(ground)] : nil, nodes: nil, seconds: nil
     ).scenario
 }
@@ -37,12 +37,12 @@ public func textBase() -> UInt32 { text.withUnsafeBufferPointer { UInt32(UInt(bi
 /// The profiles' names, one a line.
 @_expose(wasm, "profiles")
 @_cdecl("profiles")
-public func profiles() -> UInt32 { say(ClusterRun.profileNames) }
+public func profiles() -> UInt32 { say(Run.profileNames) }
 
 /// The grounds' names, one a line.
 @_expose(wasm, "grounds")
 @_cdecl("grounds")
-public func grounds() -> UInt32 { say(ClusterRun.groundNames) }
+public func grounds() -> UInt32 { say(Run.groundNames) }
 
 /// Runs a scenario; `violations` and `events` are about it then.
 ///

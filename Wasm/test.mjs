@@ -45,7 +45,7 @@ test("the module takes nothing from its host", () => {
 });
 
 test("all golden hashes come out", (t) => {
-  const file = new URL("Tests/SimulationTests/cluster-golden-hashes.txt", root);
+  const file = new URL("Tests/SimulationTests/golden-hashes.txt", root);
   const rows = readFileSync(file, "utf8").trim().split("\n").map((line) => line.split(" "));
   assert.ok(rows.length >= 4 && new Set(rows.map(([profile]) => profile)).size === simulator.profiles.length);
   const differing = rows.filter(([profile, seed, hash]) => simulator.run(profile, seed).hash.toString(16) !== hash);

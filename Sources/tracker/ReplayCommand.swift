@@ -105,7 +105,7 @@ struct ReplayCommand: AsyncParsableCommand {
     @OptionGroup var report: ReportOptions
 
     func validate() throws {
-        try check(clients, "--clients", within: ClusterRun.clientRange, "a simulated cluster", "clients")
+        try check(clients, "--clients", within: Run.clientRange, "a simulated cluster", "clients")
         try checkNames()
         _ = try noises()
         _ = try chosenKinds()
@@ -125,18 +125,18 @@ struct ReplayCommand: AsyncParsableCommand {
     }
 
     private func checkNames() throws {
-        if let faults, ClusterRun.faults(faults) == nil {
+        if let faults, Run.faults(faults) == nil {
             throw ValidationError("--faults \"\(faults)\" are no numbers of faults; write for example 3,17/4 or none")
         }
-        if let strikes, ClusterRun.strikes(strikes) == nil {
+        if let strikes, Run.strikes(strikes) == nil {
             throw ValidationError(
                 "--strikes \"\(strikes)\" are no names of strikes; write for example 2-okSent-1 or none")
         }
-        if let onlyTrackers, (ClusterRun.numbers(onlyTrackers) ?? []).isEmpty {
+        if let onlyTrackers, (Run.numbers(onlyTrackers) ?? []).isEmpty {
             throw ValidationError(
                 "--only-trackers \"\(onlyTrackers)\" are no numbers of trackers; write for example 1,3")
         }
-        if let onlyClients, ClusterRun.numbers(onlyClients, from: 0) == nil {
+        if let onlyClients, Run.numbers(onlyClients, from: 0) == nil {
             throw ValidationError(
                 "--only-clients \"\(onlyClients)\" are no numbers of clients; write for example 0,5 or none")
         }
@@ -144,11 +144,11 @@ struct ReplayCommand: AsyncParsableCommand {
 
     private static let maxSeconds = 100_000.0
 
-    private func noises() throws -> [ClusterRun.Noise] {
+    private func noises() throws -> [Run.Noise] {
         guard let without, without != "none" else { return [] }
         return try without.split(separator: ",", omittingEmptySubsequences: false).map { name in
-            guard let noise = ClusterRun.Noise(rawValue: String(name)) else {
-                let names = ClusterRun.Noise.allCases.map(\.rawValue).joined(separator: ", ")
+            guard let noise = Run.Noise(rawValue: String(name)) else {
+                let names = Run.Noise.allCases.map(\.rawValue).joined(separator: ", ")
                 throw ValidationError("there is no trouble \"\(name)\" to leave out; there are \(names)")
             }
             return noise
@@ -182,14 +182,14 @@ struct ReplayCommand: AsyncParsableCommand {
     func run() async throws {
         var run = options.run(seed: seed)
         run.clients = clients
-        run.onlyTrackers = onlyTrackers.flatMap { ClusterRun.numbers($0) }
-        run.onlyClients = onlyClients.flatMap { ClusterRun.numbers($0, from: 0) }
-        run.faults = faults.flatMap(ClusterRun.faults)
-        run.strikes = strikes.flatMap(ClusterRun.strikes)
+        run.onlyTrackers = onlyTrackers.flatMap { Run.numbers($0) }
+        run.onlyClients = onlyClients.flatMap { Run.numbers($0, from: 0) }
+        run.faults = faults.flatMap(Run.faults)
+        run.strikes = strikes.flatMap(Run.strikes)
         run.without = try noises()
         let places = try places(run.scenario.names)
         let (asked, shrinks, isShown, moment) = (run, shrink, !report.isJSON, Self.time(at))
-        let (shown, result) = await onThread { () -> (ClusterRun, ClusterResult) in
+        let (shown, result) = await onThread { () -> (Run, ScenarioResult) in
             let run = shrinks ? Self.shrunk(asked, isShown: isShown) : asked
             return (run, run.scenario.run(recordsTrace: true, recordsHistory: true, stopsAt: moment, telling: places))
         }
@@ -206,21 +206,21 @@ struct ReplayCommand: AsyncParsableCommand {
     }
 
     /// The smallest run that breaks the same promise first; the run as it is where none is broken.
-    private static func shrunk(_ run: ClusterRun, isShown: Bool) -> ClusterRun {
+    private static func shrunk(_ run: Run, isShown: Bool) -> Run {
         let result = run.scenario.run()
         guard let violation = result.violations.first else { return run }
-        var shrinker = ClusterShrinker(run, breaking: violation.invariant)
+        var shrinker = RunShrinker(run, breaking: violation.invariant)
         var bar = ProgressBar("shrinking", isShown: isShown)
         shrinker.shrink(result) { tries, run in
             let left = (run.faults ?? []).count + (run.strikes ?? []).count
             bar.update(
-                Double(tries) / Double(ClusterShrinker.maxTries),
+                Double(tries) / Double(RunShrinker.maxTries),
                 note: "\(Figures.counted(tries, "run")), \(Figures.counted(left, "fault")) left")
         }
         return shrinker.run
     }
 
-    private func tell(_ run: ClusterRun, _ result: ClusterResult, _ filter: TraceFilter) {
+    private func tell(_ run: Run, _ result: ScenarioResult, _ filter: TraceFilter) {
         guard at == nil else { return Terminal.output.write(result.state.joined(separator: "\n") + "\n") }
         if !quiet {
             let places = filter.trackers.isEmpty ? nil : filter.trackers
@@ -246,7 +246,7 @@ struct ReplayCommand: AsyncParsableCommand {
         seconds.map { Primitives.Instant(nanoseconds: Int64($0 * 1e9)) }
     }
 
-    private func writeFiles(_ run: ClusterRun, _ result: ClusterResult) throws(Failure) {
+    private func writeFiles(_ run: Run, _ result: ScenarioResult) throws(Failure) {
         if let svg {
             let diagram = result.diagram(
                 of: run, from: Self.time(from), until: Self.time(until), hasKeepalives: keepalives)
@@ -299,7 +299,7 @@ struct ReplayCommand: AsyncParsableCommand {
         }
 
         /// - Parameter filter: which lines; nil for the state instead.
-        init(_ run: ClusterRun, _ result: ClusterResult, _ filter: TraceFilter?, hasTrace: Bool) {
+        init(_ run: Run, _ result: ScenarioResult, _ filter: TraceFilter?, hasTrace: Bool) {
             command = run.command
             options = run.scenario.options.summary
             seed = result.seed

@@ -6,7 +6,8 @@ import Simulator
 struct SimulationOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "How trackers elect and vote: classic, rotating, lowest or paxos; all four in turn, by seed, if not given.",
+            "How trackers elect and vote: classic, rotating, lowest or paxos, or alone, for one tracker without a bus; "
+                + "the seed says if not given.",
             valueName: "name"))
     var profile: String?
 
@@ -26,20 +27,20 @@ struct SimulationOptions: ParsableArguments {
     var seconds: Int?
 
     func validate() throws {
-        if let profile, !ClusterRun.profileNames.contains(profile) {
-            let names = ClusterRun.profileNames.joined(separator: ", ")
+        if let profile, !Run.profileNames.contains(profile) {
+            let names = Run.profileNames.joined(separator: ", ")
             throw ValidationError("there is no profile \"\(profile)\"; the profiles are \(names)")
         }
-        if let ground, !ClusterRun.groundNames.contains(ground) {
-            let names = ClusterRun.groundNames.joined(separator: ", ")
+        if let ground, !Run.groundNames.contains(ground) {
+            let names = Run.groundNames.joined(separator: ", ")
             throw ValidationError("there is no ground \"\(ground)\"; the grounds are \(names)")
         }
-        try check(nodes, "--nodes", within: ClusterRun.nodeRange, "a simulated cluster", "trackers")
-        try check(seconds, "--seconds", within: ClusterRun.secondsRange, "a simulated cluster", "seconds of faults")
+        try check(nodes, "--nodes", within: Run.nodeRange, "a simulated cluster", "trackers")
+        try check(seconds, "--seconds", within: Run.secondsRange, "a simulated cluster", "seconds of faults")
     }
 
-    func run(seed: UInt64) -> ClusterRun {
-        ClusterRun(seed: seed, profileName: profile, groundName: ground, nodes: nodes, seconds: seconds)
+    func run(seed: UInt64) -> Run {
+        Run(seed: seed, profileName: profile, groundName: ground, nodes: nodes, seconds: seconds)
     }
 }
 

@@ -10,10 +10,10 @@ struct SimulationSweep: Sendable {
     static let comparedOneIn: UInt64 = 50
 
     private let range: SeedRange
-    private let run: @Sendable (UInt64) -> ClusterRun
+    private let run: @Sendable (UInt64) -> Run
 
     /// - Parameter run: what a seed means.
-    init(_ range: SeedRange, run: @escaping @Sendable (UInt64) -> ClusterRun) {
+    init(_ range: SeedRange, run: @escaping @Sendable (UInt64) -> Run) {
         self.range = range
         self.run = run
     }

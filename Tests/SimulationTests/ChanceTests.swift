@@ -7,15 +7,15 @@ import TrackerLogic
 
 @Suite("Chance", .computes)
 struct ChanceTests {
-    private static let profiles = ClusterProfile.allCases
+    private static let profiles = Profile.clusters
 
     /// Lines up to the moment at which what was left out would have had its say.
-    private func before(_ moment: Instant, _ result: ClusterResult) -> [TraceLine] {
+    private func before(_ moment: Instant, _ result: ScenarioResult) -> [TraceLine] {
         result.lines.filter { $0.time < moment }
     }
 
     /// The lines in which faults by the clock begin that depend on nobody's state, by number.
-    private func blindFaults(_ result: ClusterResult) -> [String: TraceLine] {
+    private func blindFaults(_ result: ScenarioResult) -> [String: TraceLine] {
         let blind = [" partition ", "one-way partition, ", " deaf links, "]
         var found: [String: TraceLine] = [:]
         for line in result.lines where blind.contains(where: { line.text.contains(" begins:\($0)") }) {
@@ -27,10 +27,10 @@ struct ChanceTests {
     }
 
     @Test(arguments: profiles)
-    func `a fault that is left out leaves the others where, when and what they were`(_ profile: ClusterProfile) {
+    func `a fault that is left out leaves the others where, when and what they were`(_ profile: Profile) {
         var compared = 0
         for seed: UInt64 in 0..<60 {
-            var run = ClusterRun(seed: seed, profile: profile)
+            var run = Run(seed: seed, profile: profile)
             let whole = run.scenario.run(recordsTrace: true)
             let faults = blindFaults(whole)
             guard whole.violations.isEmpty, !faults.isEmpty, whole.tally.faultsDrawn > 3 else { continue }
@@ -53,10 +53,10 @@ struct ChanceTests {
     }
 
     @Test(arguments: profiles)
-    func `one kind of faults more leaves those of other kinds as they were`(_ profile: ClusterProfile) {
+    func `one kind of faults more leaves those of other kinds as they were`(_ profile: Profile) {
         var compared = 0
         for seed: UInt64 in 0..<60 {
-            var scenario = ClusterScenario(seed: seed, profile: profile)
+            var scenario = Scenario(seed: seed, profile: profile)
             guard !scenario.options.faults.kinds.contains(.clockStep) else { continue }
             let few = blindFaults(scenario.run(recordsTrace: true))
             scenario.options.faults.kinds.append(.clockStep)
@@ -69,7 +69,7 @@ struct ChanceTests {
     }
 
     /// When each client first comes, for what, and whom it asks.
-    private func arrivals(_ result: ClusterResult) -> [String: TraceLine] {
+    private func arrivals(_ result: ScenarioResult) -> [String: TraceLine] {
         var found: [String: TraceLine] = [:]
         for line in result.lines where line.kinds == .clients && line.text.contains(" starts with ") {
             var line = line
@@ -81,9 +81,9 @@ struct ChanceTests {
     }
 
     @Test(arguments: profiles)
-    func `a client that is left out changes nothing before it comes, and no other's coming`(_ profile: ClusterProfile) {
+    func `a client that is left out changes nothing before it comes, and no other's coming`(_ profile: Profile) {
         for seed: UInt64 in 0..<10 {
-            var run = ClusterRun(seed: seed, profile: profile)
+            var run = Run(seed: seed, profile: profile)
             let whole = run.scenario.run(recordsTrace: true)
             let options = run.scenario.options
             let all = arrivals(whole)
@@ -102,11 +102,11 @@ struct ChanceTests {
 
     @Test(arguments: profiles)
     func `trackers that are left out leave the others their ids, their starts and their lives`(
-        _ profile: ClusterProfile
+        _ profile: Profile
     ) {
         var compared = 0
         for seed: UInt64 in 0..<20 {
-            var run = ClusterRun(seed: seed, profile: profile, nodes: 5)
+            var run = Run(seed: seed, profile: profile, nodes: 5)
             guard run.scenario.options.spareCount == 0, run.scenario.options.unnumberedCount == 0 else { continue }
             // Nobody dies, so that each says something in its first life.
             (run.faults, run.strikes) = ([], [])
@@ -114,11 +114,11 @@ struct ChanceTests {
             run.onlyTrackers = [1, 3, 4]
             let less = run.scenario.run(recordsTrace: true, recordsHistory: true)
             #expect(less.violations.isEmpty, "\(run.command): \(less.violations)")
-            func firstLives(_ result: ClusterResult) -> [Int: UInt64] {
+            func firstLives(_ result: ScenarioResult) -> [Int: UInt64] {
                 Dictionary(
                     result.history.letters.map { ($0.from, $0.incarnation) }, uniquingKeysWith: { old, _ in old })
             }
-            func starts(_ result: ClusterResult) -> [Int: Instant] {
+            func starts(_ result: ScenarioResult) -> [Int: Instant] {
                 let starts = result.transitions.filter { $0.kind == .started }.map { ($0.node, $0.time) }
                 return Dictionary(starts, uniquingKeysWith: { old, _ in old })
             }
@@ -179,7 +179,7 @@ struct ChanceTests {
     private static let healed = Instant(nanoseconds: 5_000_000_000)
 
     /// How long the first message on each link was under way, where all its copies came.
-    private func firstDelays(_ result: ClusterResult) -> [[Int]: Duration] {
+    private func firstDelays(_ result: ScenarioResult) -> [[Int]: Duration] {
         var letters: [[Int]: (letter: Int, delays: [Duration?])] = [:]
         for copy in result.messages where copy.sentAt < Self.healed {
             let delay = copy.receivedAt.map { $0 - copy.sentAt }
@@ -192,7 +192,7 @@ struct ChanceTests {
     }
 
     /// How long each tracker's disk took for what it was first given.
-    private func firstWrites(_ result: ClusterResult) -> [Int: Duration] {
+    private func firstWrites(_ result: ScenarioResult) -> [Int: Duration] {
         var (given, found): ([Int: Instant], [Int: Duration]) = ([:], [:])
         let names = result.names.short.indices.map { "\(result.names[$0]) " }
         for line in result.lines where line.time < Self.healed {
@@ -208,11 +208,11 @@ struct ChanceTests {
 
     @Test(arguments: profiles)
     func `trackers that are left out leave the others' links and disks as fast as they were`(
-        _ profile: ClusterProfile
+        _ profile: Profile
     ) {
         var (links, disks) = (0, 0)
         for seed: UInt64 in 0..<20 {
-            var run = ClusterRun(seed: seed, profile: profile, nodes: 5, seconds: 5)
+            var run = Run(seed: seed, profile: profile, nodes: 5, seconds: 5)
             guard run.scenario.options.spareCount == 0, run.scenario.options.unnumberedCount == 0 else { continue }
             (run.faults, run.strikes) = ([], [])
             let whole = run.scenario.run(recordsTrace: true, recordsHistory: true)
@@ -235,10 +235,10 @@ struct ChanceTests {
 
     /// What strikes is named by the tracker and the moment, so leaving one out renames no other.
     @Test(arguments: profiles)
-    func `a strike that is left out leaves all that came before it`(_ profile: ClusterProfile) {
+    func `a strike that is left out leaves all that came before it`(_ profile: Profile) {
         var compared = 0
         for seed: UInt64 in 0..<30 {
-            var run = ClusterRun(seed: seed, profile: profile)
+            var run = Run(seed: seed, profile: profile)
             let whole = run.scenario.run(recordsTrace: true)
             guard whole.violations.isEmpty, let last = whole.strikes.last, whole.strikes.count > 1,
                 let line = whole.lines.first(where: { $0.text.contains("strike \(last) ") })

@@ -9,9 +9,9 @@ import TrackerLogic
 struct DamageTests {
     @Test
     func `what was answered outlives damage, and each is said`() {
-        var tally = ClusterTally()
+        var tally = Tally()
         for seed: UInt64 in 0..<150 {
-            let run = ClusterRun(seed: seed, profile: .paxos, ground: .damaged)
+            let run = Run(seed: seed, profile: .paxos, ground: .damaged)
             let result = run.scenario.run()
             #expect(result.violations.isEmpty, "\(run.command): \(result.violations.map(\.description))")
             tally += result.tally
@@ -22,8 +22,8 @@ struct DamageTests {
 
     @Test
     func `nothing else is drawn anew where disks are not damaged`() {
-        for profile in ClusterProfile.allCases {
-            var scenario = ClusterScenario(seed: 3, profile: profile)
+        for profile in Profile.allCases {
+            var scenario = Scenario(seed: 3, profile: profile)
             let hash = scenario.run().traceHash
             scenario.options.faults.damageGap = .seconds(100_000)
             #expect(scenario.run().traceHash == hash)

@@ -7,11 +7,11 @@ import TrackerLogic
 
 @Suite("Elections", .computes)
 struct ElectionTests {
-    @Test(arguments: ClusterProfile.allCases)
-    func `the policy's choice is elected, in one election`(_ profile: ClusterProfile) {
+    @Test(arguments: Profile.clusters)
+    func `the policy's choice is elected, in one election`(_ profile: Profile) {
         var judged = 0
         for seed: UInt64 in 0..<150 {
-            let run = ClusterRun(seed: seed, profile: profile, ground: .deaths)
+            let run = Run(seed: seed, profile: profile, ground: .deaths)
             let result = run.scenario.run()
             judged += result.tally.electionsJudged
             #expect(result.violations.isEmpty, "\(run.command): \(result.violations.map(\.description))")
@@ -83,7 +83,7 @@ struct ElectionTests {
     @Test
     func `a cluster of one member forms and serves`() {
         for seed: UInt64 in 0..<40 {
-            let run = ClusterRun(seed: seed, profile: .paxos, nodes: 1)
+            let run = Run(seed: seed, profile: .paxos, nodes: 1)
             let result = run.scenario.run()
             #expect(result.violations.isEmpty, "\(run.command): \(result.violations.map(\.description))")
             #expect(result.tally.masters > 0)

@@ -18,11 +18,11 @@ struct FailoverTimeTests {
     }
 
     /// The master dies; nothing else goes wrong.
-    private func scenario(seed: UInt64, _ profile: ClusterProfile, _ entry: ClusterConfiguration.Entry)
-        -> ClusterScenario
+    private func scenario(seed: UInt64, _ profile: Profile, _ entry: ClusterConfiguration.Entry)
+        -> Scenario
     {
-        var scenario = ClusterScenario(seed: seed, profile: profile, nodes: 3, seconds: 20)
-        var options = ClusterOptions()
+        var scenario = Scenario(seed: seed, profile: profile, nodes: 3, seconds: 20)
+        var options = ScenarioOptions()
         options.coreLength = .seconds(20)
         (options.clientCount, options.clientWait, options.interval) = (20, .seconds(15), 6)
         options.entry = entry
@@ -31,13 +31,13 @@ struct FailoverTimeTests {
         let time = Duration.seconds(8) + .milliseconds(Int64(seed) * 97 % 2000)
         let before = scenario.run(recordsHistory: true).transitions.filter { $0.time < Instant(nanoseconds: 0) + time }
         let master = before.last { $0.kind == .becameMaster }?.node ?? 0
-        scenario.options.script = [ClusterTurn(at: time, .crash(master, .seconds(60)))]
+        scenario.options.script = [Turn(at: time, .crash(master, .seconds(60)))]
         return scenario
     }
 
     /// The longest that a request which reached somebody alive was without an answer.
     private func slowest(
-        _ result: ClusterResult, _ entry: ClusterConfiguration.Entry
+        _ result: ScenarioResult, _ entry: ClusterConfiguration.Entry
     ) throws -> (span: Duration, count: Int) {
         let death = try #require(result.transitions.first { $0.kind == .died }).time
         let captures = result.datagrams.filter { $0.time < death + .seconds(10) }
@@ -68,9 +68,9 @@ struct FailoverTimeTests {
     }
 
     /// The time of detection is the profile's; a fifth of a second is for the election.
-    @Test(arguments: ClusterProfile.allCases, [ClusterConfiguration.Entry.any, .group])
+    @Test(arguments: Profile.clusters, [ClusterConfiguration.Entry.any, .group])
     func `whoever asks is answered once the dead master was missed, and an election later`(
-        _ profile: ClusterProfile, _ entry: ClusterConfiguration.Entry
+        _ profile: Profile, _ entry: ClusterConfiguration.Entry
     ) throws {
         let detection = profile == .rotating ? Duration.seconds(1) : .seconds(2)
         var (longest, total) = (Duration.zero, 0)

@@ -8,8 +8,8 @@ import TrackerLogic
 
 @Suite("Lying members", .computes)
 struct LyingMemberTests {
-    @Test(arguments: ClusterProfile.allCases)
-    func `no lie traps whoever hears it, or reads it back`(_ profile: ClusterProfile) {
+    @Test(arguments: Profile.clusters)
+    func `no lie traps whoever hears it, or reads it back`(_ profile: Profile) {
         var total = LyingCluster.Tally()
         for seed: UInt64 in 0..<100 {
             var cluster = LyingCluster(seed: seed, profile: profile)
@@ -27,8 +27,8 @@ struct LyingMemberTests {
     }
 
     /// One word with the greatest round that there is must not be the last election.
-    @Test(arguments: ClusterProfile.allCases)
-    func `those who are left go on after any lie about epochs`(_ profile: ClusterProfile) {
+    @Test(arguments: Profile.clusters)
+    func `those who are left go on after any lie about epochs`(_ profile: Profile) {
         for seed: UInt64 in 0..<40 {
             var cluster = LyingCluster(seed: seed, profile: profile, liesAboutEpochs: true)
             cluster.run(.seconds(30))

@@ -9,9 +9,9 @@ import TrackerLogic
 struct StoryTests {
     private func at(_ seconds: Double) -> Instant { Instant(nanoseconds: Int64(seconds * 1e9)) }
 
-    private func quiet(_ profile: ClusterProfile, _ script: [ClusterTurn]) -> ClusterScenario {
-        var scenario = ClusterScenario(seed: 1, profile: profile, nodes: 3, seconds: 10)
-        var options = ClusterOptions()
+    private func quiet(_ profile: Profile, _ script: [Turn]) -> Scenario {
+        var scenario = Scenario(seed: 1, profile: profile, nodes: 3, seconds: 10)
+        var options = ScenarioOptions()
         options.coreLength = .seconds(10)
         options.clientCount = 3
         options.scraperCount = 0
@@ -23,10 +23,10 @@ struct StoryTests {
 
     // MARK: - Lines
 
-    @Test(arguments: ClusterProfile.allCases)
-    func `lines are sentences about trackers by their numbers`(_ profile: ClusterProfile) {
+    @Test(arguments: Profile.clusters)
+    func `lines are sentences about trackers by their numbers`(_ profile: Profile) {
         for seed: UInt64 in 0..<6 {
-            let result = ClusterScenario(seed: seed, profile: profile).run(recordsTrace: true)
+            let result = Scenario(seed: seed, profile: profile).run(recordsTrace: true)
             let names = result.names
             for line in result.lines {
                 #expect(!line.text.contains("TrackerLogic."))
@@ -56,7 +56,7 @@ struct StoryTests {
     }
 
     @Test func `a part of a trace is shown by time, tracker and kind`() {
-        let run = ClusterRun(seed: 17, profile: .paxos)
+        let run = Run(seed: 17, profile: .paxos)
         let result = run.scenario.run(recordsTrace: true)
         func lines(_ filter: TraceFilter) -> [TraceLine] { result.lines.filter { filter.holds($0) } }
         #expect(lines(TraceFilter()) == result.lines)
@@ -80,11 +80,11 @@ struct StoryTests {
 
     // MARK: - Faults
 
-    @Test(arguments: ClusterProfile.allCases)
-    func `each fault that lasts is told when it begins and when it ends`(_ profile: ClusterProfile) {
-        var kinds: [ClusterHistory.Period.Kind] = []
+    @Test(arguments: Profile.clusters)
+    func `each fault that lasts is told when it begins and when it ends`(_ profile: Profile) {
+        var kinds: [History.Period.Kind] = []
         for seed: UInt64 in 0..<40 {
-            let result = ClusterScenario(seed: seed, profile: profile).run(recordsTrace: true, recordsHistory: true)
+            let result = Scenario(seed: seed, profile: profile).run(recordsTrace: true, recordsHistory: true)
             guard result.violations.isEmpty else { continue }
             for period in result.history.periods {
                 kinds.append(period.kind)
@@ -105,7 +105,7 @@ struct StoryTests {
                 #expect(begin && end, "seed \(seed): \(period.text)")
             }
         }
-        for kind in ClusterHistory.Period.Kind.allCases { #expect(kinds.contains(kind), "no \(kind) was seen") }
+        for kind in History.Period.Kind.allCases { #expect(kinds.contains(kind), "no \(kind) was seen") }
     }
 
     /// Whose doing, and what; strikes say at which moment, in brackets.
@@ -115,7 +115,7 @@ struct StoryTests {
     }
 
     @Test func `a partition is told between whom it is`() {
-        let result = quiet(.classic, [ClusterTurn(at: .seconds(4), .partition([2], .milliseconds(2500)))])
+        let result = quiet(.classic, [Turn(at: .seconds(4), .partition([2], .milliseconds(2500)))])
             .run(recordsTrace: true, recordsHistory: true)
         let lines = result.lines.filter { $0.kinds.contains(.faults) }
         #expect(
@@ -124,7 +124,7 @@ struct StoryTests {
                 "the script ends after 2.500 s: partition {3} | {1, 2}",
             ])
         #expect(lines.map(\.time) == [at(4), at(6.5)])
-        let svg = result.diagram(of: ClusterRun(seed: 1, profile: .classic, nodes: 3)).svg()
+        let svg = result.diagram(of: Run(seed: 1, profile: .classic, nodes: 3)).svg()
         #expect(svg.contains("the script: partition {3} | {1, 2}, 4.000 s to 6.500 s"))
     }
 
@@ -134,7 +134,7 @@ struct StoryTests {
             "class=\"band fence\"", " (broker outage): no bus at tracker ", "clock back by ", "class=\"band pause\"",
         ]
         for seed: UInt64 in 0..<60 where !wanted.isEmpty {
-            let run = ClusterRun(seed: seed, profile: .paxos)
+            let run = Run(seed: seed, profile: .paxos)
             let kinds = run.scenario.options.faults.kinds
             guard !Set(kinds).isDisjoint(with: [.brokerOutage, .clockStep, .pause]) else { continue }
             let svg = run.scenario.run(recordsHistory: true).diagram(of: run).svg()
@@ -145,9 +145,9 @@ struct StoryTests {
 
     // MARK: - A moment
 
-    @Test(arguments: ClusterProfile.allCases)
-    func `the state at a moment is the one that the trace shows`(_ profile: ClusterProfile) {
-        let scenario = ClusterScenario(seed: 3, profile: profile)
+    @Test(arguments: Profile.clusters)
+    func `the state at a moment is the one that the trace shows`(_ profile: Profile) {
+        let scenario = Scenario(seed: 3, profile: profile)
         let whole = scenario.run(recordsTrace: true)
         for seconds in [0.0, 0.7, 4.2, 11, 19.99, 33] {
             let result = scenario.run(recordsTrace: true, stopsAt: at(seconds))
@@ -186,18 +186,18 @@ struct StoryTests {
 
     /// After the faults, when nobody is to lose his bus any more, just before everybody asks anew.
     @Test func `who is not answered learns that nobody has a bus`() {
-        let result = quiet(.paxos, [ClusterTurn(at: .seconds(30), .brokerOutage(.seconds(60)))]).run(recordsTrace: true)
+        let result = quiet(.paxos, [Turn(at: .seconds(30), .brokerOutage(.seconds(60)))]).run(recordsTrace: true)
         #expect(result.violations.contains { $0.invariant == .healedIsAnswered || $0.invariant == .healedIsOne })
         for id in 1...3 {
             #expect(result.reasons.contains("tracker \(id) has no bus since 30.000 s, the script (broker outage)"))
         }
         #expect(result.reasons.contains { $0.hasPrefix("client ") && $0.contains(" has asked since ") })
-        let failure = result.failure(of: ClusterRun(seed: 1, profile: .paxos))
+        let failure = result.failure(of: Run(seed: 1, profile: .paxos))
         #expect(failure.contains("  why:\n    tracker 1 has no bus"))
     }
 
     @Test func `who is in a minority says how many miss the master`() throws {
-        let result = quiet(.paxos, [ClusterTurn(at: .seconds(31), .partition([0], .seconds(60)))])
+        let result = quiet(.paxos, [Turn(at: .seconds(31), .partition([0], .seconds(60)))])
             .run(recordsTrace: true)
         #expect(result.violations.contains { $0.invariant == .healedIsOne })
         let reason = try #require(result.reasons.first { $0.hasPrefix("tracker 1 ") })

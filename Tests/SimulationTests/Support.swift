@@ -1,7 +1,6 @@
 /// What the simulation tests share.
 
 import Foundation
-import Simulator
 
 enum Sweep {
     /// Scenarios in a sweep: some thousands in every build, for the simulator is optimised in debug builds, too; or as
@@ -21,9 +20,4 @@ enum Sweep {
 
     /// Whether kept files are to be written anew.
     static var isRewriting: Bool { ProcessInfo.processInfo.environment["REWRITE"] == "1" }
-}
-
-/// A violation with all that is needed to see it again.
-func describe(_ result: ScenarioResult) -> String {
-    "seed \(result.seed): " + result.violations.map(\.description).joined(separator: "; ")
 }

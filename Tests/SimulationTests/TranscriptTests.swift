@@ -11,8 +11,8 @@ import TrackerLogic
 
 @Suite("Transcripts", .computes)
 struct TranscriptTests {
-    @Test(arguments: ClusterStory.allCases)
-    func `a story goes as it was written down`(_ story: ClusterStory) throws {
+    @Test(arguments: Story.allCases)
+    func `a story goes as it was written down`(_ story: Story) throws {
         let lines = story.tell()
         let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "Transcripts")
         let file = folder.appending(path: "\(story.rawValue).txt")

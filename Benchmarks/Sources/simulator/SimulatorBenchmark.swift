@@ -23,14 +23,14 @@ struct SimulatorBenchmark {
                 + "seeds 1…\(plan.seeds), median (least…most) of \(plan.rounds) rounds, on one processor\n")
         print(Row.header)
         // What the first run pays for everybody, such as the tables of types.
-        for profile in ClusterProfile.allCases { _ = plan.run(profile, seeds: 1) }
-        var rounds: [[Round]] = ClusterProfile.allCases.map { _ in [] }
+        for profile in Profile.allCases { _ = plan.run(profile, seeds: 1) }
+        var rounds: [[Round]] = Profile.allCases.map { _ in [] }
         for _ in 0..<plan.rounds {
-            for (place, profile) in ClusterProfile.allCases.enumerated() {
+            for (place, profile) in Profile.allCases.enumerated() {
                 rounds[place].append(plan.run(profile, seeds: plan.seeds))
             }
         }
-        for (place, profile) in ClusterProfile.allCases.enumerated() {
+        for (place, profile) in Profile.allCases.enumerated() {
             print(Row.text(profile.rawValue, rounds[place], seeds: plan.seeds))
         }
     }
@@ -61,11 +61,11 @@ struct Plan {
         guard nodes >= 3 else { return nil }
     }
 
-    func run(_ profile: ClusterProfile, seeds: Int) -> Round {
+    func run(_ profile: Profile, seeds: Int) -> Round {
         var round = Round()
         let began = Self.processorSeconds
         for seed in 1...UInt64(seeds) {
-            let result = ClusterScenario(seed: seed, profile: profile, nodes: nodes, seconds: Int64(seconds)).run()
+            let result = Scenario(seed: seed, profile: profile, nodes: nodes, seconds: Int64(seconds)).run()
             round.events += result.events
             round.simulatedSeconds += Int(result.simulatedSeconds)
             if !result.violations.isEmpty { round.failures += 1 }

@@ -1,278 +1,334 @@
-/// The checkers: they watch every transition from outside and compare it with what was promised.
+/// The checkers of a simulated cluster: they watch every transition of every tracker from outside and compare it with
+/// what was promised.
 ///
-/// They know the logic by its effects, its record and its public state. What the swarms should hold they work out for
-/// themselves (`SwarmModel`), from the entries as they stand on the simulated disk; what peers may rely on they take
-/// from requests and replies (`Ledger`).
+/// They know the logic by its effects, by what is on the simulated disks, and by the few values of `NodeSight`. What
+/// has been decided they learn from those who apply it (`DecidedLog`); in quorum mode they carry each entry over to a
+/// model of the swarms, in the order of the log, at the moment at which the first tracker applies it.
+///
+/// *Why that shows linearizability* (Herlihy and Wing 1990): a history of requests is linearizable if each can be given
+/// a moment between its sending and its answer so that all of them, carried out one after another in the order of those
+/// moments, give the answers that were seen. Nothing is gained by a search for such moments, for the log is a witness:
+///
+/// - An announce takes effect when the first tracker applies its entry. Entries are first applied in the order of their
+///   indices (checked), and within an entry updates follow each other. A reply is only right if its update was applied
+///   by then, and its request sent before (checked), so the moment lies within; and if it says what the model says
+///   right after that update (checked).
+/// - A scrape takes effect at some moment after its sending and before its answer, so it has seen a prefix of the log
+///   at least as long as when it was sent and at most as long as when it was answered, and all of its counts are of
+///   that one prefix (checked). Prefixes only grow, so scrapes and announces can be ordered by the moments at which
+///   their prefixes were reached.
+/// - A request without an answer may have taken effect or not, each copy that was heard at most once (checked).
+///
+/// A valid witness is all that the definition asks for; it holds for all info hashes at once, so for each.
 
 import Primitives
 import TrackerLogic
 import Wire
 
-struct Checks: Sendable {
-    /// A run ends at its first violations; what comes after them is only their consequence.
-    static let maxViolations = 4
-    /// Writes that a node may have under way: an entry, a helping of chunks, and a few single ones.
-    static let maxPendingWrites = 16
+package struct Checks: Sendable {
+    private var scene: Scene
+    private var votes = Votes()
+    private var aborts = Aborts()
+    private var log = Log()
+    private var swarms = Swarms()
+    private var requests: Requests
+    private var replies = Replies()
+    private var visits = Visits()
+    private var merges: Merges
+    private var elections: Elections
+    private var stops: Stops
+    private var bounds = Bounds()
+    private var end = End()
 
-    let configuration: NodeConfiguration
-    private(set) var violations: [Violation] = []
-    var model = SwarmModel()
-    var ledger: Ledger
-    var correspondents: [Correspondent] = []
-    var visits: [Visit] = []
-    /// Checksums of the entries that are decided, from index 1 on.
-    private var decided: [UInt64] = []
-    /// Checksums of the entries that were refused.
-    private var aborted: [UInt64] = []
-    /// The entry that a node has under way, for each node.
-    var proposed: [[UInt8]?]
-    /// The highest epoch that was durably promised.
-    private var promised = Epoch.zero
-    /// How late a clock has shown it to be, and when.
-    private var latestWall = WallTime(milliseconds: 0)
-    private var latestWallAt = Instant(nanoseconds: 0)
-    /// For finding repeats among the peers of a reply.
-    var marks: [UInt32] = []
-    var lastMark: UInt32 = 0
-    /// Announces that were answered, and peers that were taken out.
-    var answeredCount = 0
-    private(set) var expiredCount = 0
-
-    init(configuration: NodeConfiguration, nodeCount: Int, addresses: [SocketAddress]) {
-        self.configuration = configuration
-        ledger = Ledger(peerCount: addresses.count)
-        correspondents = addresses.map(Correspondent.init(address:))
-        proposed = Array(repeating: nil, count: nodeCount)
+    package init(profile: Profile, configurations: [NodeConfiguration], clientAddresses: [SocketAddress]) {
+        let count = configurations.count
+        scene = Scene(profile, configurations)
+        requests = Requests(clientAddresses: clientAddresses, nodeCount: count)
+        merges = Merges(nodeCount: count)
+        elections = Elections(nodeCount: count)
+        stops = Stops(nodeCount: count)
     }
 
-    mutating func violate(_ invariant: Invariant, at time: Instant, _ detail: String) {
-        guard violations.count < Checks.maxViolations else { return }
-        violations.append(Violation(invariant, at: time, detail))
+    var promises: Promises { scene.promises }
+
+    package var violations: [Violation] { scene.violations }
+
+    /// How many shards were emptied.
+    var emptiedShards: Int { stops.count }
+
+    // MARK: - What the world says
+
+    /// Wall clocks differ so little that no connection id goes bad before its time.
+    mutating func clocksAreGood() { scene.hasGoodClocks = true }
+
+    /// From now on, who asks over HTTP is told nothing of trouble.
+    mutating func allIsWell(since time: Instant) { visits.wellSince = time }
+
+    /// A client has sent a datagram.
+    ///
+    /// - Parameter node: whom; nil for the multicast group.
+    package mutating func clientSent(client: Int, bytes: [UInt8], node: Int?, at time: Instant) {
+        requests.sent(client: client, bytes: bytes, node: node, at: time, scene)
     }
 
-    // MARK: - A step
+    /// A visitor asks a tracker over HTTP.
+    ///
+    /// - Parameter life: of the tracker, as the world counts them.
+    mutating func visited(_ request: ClientRequest, node: Int, life: Int, at time: Instant) {
+        visits.add(
+            Visit(request: request, node: node, life: life, askedAt: time, decidedBefore: scene.log.lastIndex))
+    }
 
-    /// What a step was about.
-    struct Step {
-        var node: Int
-        var time: Instant
-        var reading: ClockReading
-        /// The state's index before.
-        var indexBefore: UInt64
-        /// Whether the node has said that it serves, and not been asked to stop.
-        var isServing: Bool
-        var cause: Cause
+    /// Requests over HTTP that wait for an answer; those whose tracker has died since have lost their connection.
+    ///
+    /// - Parameter lives: of the trackers, as the world counts them.
+    mutating func openVisits(inLives lives: [Int]) -> [Visit] { visits.openVisits(inLives: lives) }
 
-        enum Cause {
-            case heard
-            case told
-            /// A write has failed; nil for a failure whose extent nobody knows.
-            case failed(isCertain: Bool, isEntry: Bool)
-            case other
+    /// Datagrams are about to be handed to a node.
+    ///
+    /// - Parameter wall: the node's clock; nil where nobody has looked at it.
+    package mutating func willHear(_ batch: DatagramBatch, node: Int, wall: WallTime? = nil, at time: Instant) {
+        requests.willHear(batch, node: node, wall: wall, at: time, scene)
+    }
+
+    /// A write of a node has become durable.
+    package mutating func wrote(node: Int, change: Persist.Change, at time: Instant) {
+        votes.checkWrite(node, change, at: time, &scene)
+        if promises.diskDecides, case .replaceAll(let chunks) = change {
+            stops.emptied(by: chunks, node, at: time, &scene, &requests)
+        }
+        scene.nodes[node].disk.apply(change, givesUpHistories: !promises.hasOneHistory)
+        // Until then the tracker could be of no quorum that does not know of that vote.
+        if promises.votersRemember, case .promise(let promise) = change, promise.isWhole {
+            scene.nodes[node].disk.forgetLost()
+            scene.nodes[node].isLost = false
         }
     }
 
-    /// A node has taken a step.
+    /// A tracker has stopped in good order, as its disk says, and does not want the swarms to be kept.
+    mutating func leftInOrder(node: Int) { stops.leftInOrder(node: node, scene) }
+
+    /// A node has lost its disk with all that was on it; the next life begins blank.
+    mutating func memoryLost(node: Int, at time: Instant) {
+        scene.nodes[node].disk.lose(remembersVote: true)
+        scene.nodes[node].decidedAtLoss = scene.log.lastIndex
+        scene.nodes[node].isLost = true
+        if !promises.epochsOutliveMemory { votes.forgetEpochs(of: scene.nodes[node].id) }
+        // A lone survivor's memory is all there is.
+        if !promises.membersDecide { requests.ledger.close() }
+    }
+
+    // MARK: - Lives
+
+    /// A life of a node begins: its record has been read back, and it has not taken a step yet.
+    mutating func started(node: Int, machine: TrackerNode, record: DiskRecord, at time: Instant) {
+        let sight = NodeSight(machine, inCluster: !promises.diskDecides)
+        began(node, sight, record, at: time)
+        guard promises.diskDecides else { return }
+        settle(record, Step(node: node, time: time, sight: sight, table: machine.state.table))
+        end.checkState(machine.state, node, at: time, &scene, &requests)
+    }
+
+    /// A life begins.
+    ///
+    /// - Parameter record: what is on its disk.
+    package mutating func began(_ node: Int, _ sight: NodeSight, _ record: DiskRecord, at time: Instant) {
+        votes.began(node, sight, record, at: time, &scene)
+        scene.nodes[node].witnesses = swarms.witnesses(after: sight.position.index)
+    }
+
+    /// What a tracker alone finds on its disk as it begins is decided, told or not; nobody is answered for it any more.
+    private mutating func settle(_ record: DiskRecord, _ step: Step) {
+        swarms.isSettling = true
+        defer { swarms.isSettling = false }
+        // Of the same index, and without swarms.
+        if stops.takeReplaced(step.node) { scene.log.forgetState(scene.log.lastIndex) }
+        for (offset, entry) in record.entries.enumerated() {
+            let index = record.firstIndex + UInt64(offset)
+            if let decided = log.settle(entry, at: index, step, &scene) { take(decided, step) }
+        }
+    }
+
+    /// A life of a node has ended.
+    package mutating func died(node: Int, at time: Instant) {
+        scene.nodes[node].sight = nil
+        scene.nodes[node].witnesses = []
+    }
+
+    // MARK: - Steps
+
+    /// A node is about to take a step.
+    mutating func willStep(node: Int, event: Event, wall: WallTime, at time: Instant) {
+        scene.clocks.note(wall, at: time)
+        if case .datagramsReceived(let batch) = event { willHear(batch, node: node, wall: wall, at: time) }
+        scene.nodes[node].wall = wall
+    }
+
+    /// A node has taken a step, and its effects are about to be carried out.
+    ///
+    /// - Parameter machine: looked at only; `inout`, for a node that is lent is copied.
+    /// - Returns: what the node is like now.
+    mutating func stepped(
+        node: Int, event: Event, machine: inout TrackerNode, record: DiskRecord, effects: Effects, at time: Instant
+    ) -> NodeSight {
+        let sight = NodeSight(
+            &machine, knowing: scene.nodes[node].knownVoters, inCluster: !promises.diskDecides)
+        if scene.nodes[node].isAsSeen(sight), Checks.isQuiet(event, effects) {
+            scene.note(event, node: node, at: time)
+            return sight
+        }
+        let before = scene.nodes[node].lastSight
+        var applied: [[UInt8]] = []
+        var table: SwarmTable?
+        // What a lone master was about to decide when it died, it has decided, and finds so as it begins anew; even if
+        // it was about to join others, and is no voter any more.
+        let isSettling = !promises.hasOneHistory && before?.position.index == sight.position.index &- 1
+        if let before, before.isWhole && sight.isWhole || isSettling, before.position.index < sight.position.index {
+            for index in (before.position.index + 1)...sight.position.index {
+                // A log that is cut short may have let go of it within the step.
+                var entry = machine.committedEntry(at: index) ?? event.entry(index)
+                if promises.diskDecides { entry = log.durable(index, in: record, node, at: time, &scene) }
+                if let entry { applied.append(entry) }
+            }
+            table = machine.state.table
+        } else if !effects.replies.isEmpty || !effects.answers.isEmpty || Merges.isMerged(effects) {
+            table = machine.state.table
+        }
+        var step = Step(node: node, time: time, sight: sight, applied: applied, table: table)
+        if !applied.isEmpty { step.gone = log.gone(effects, scene) }
+        watch(step, before, event, effects)
+        if Checks.isMaster(effects) {
+            end.checkMaster(machine.state, node, at: time, &scene, &requests, &stops)
+        }
+        return sight
+    }
+
+    /// Whether a tracker has heard that another lives, or looked at its clock, and has done nothing.
+    ///
+    /// Where it is as it was, too, there is nothing to check. Most steps are so.
+    @inline(__always)
+    private static func isQuiet(_ event: Event, _ effects: borrowing Effects) -> Bool {
+        switch event {
+        case .deadlineReached: effects.isNothing
+        case .messageReceived(let message): if case .keepalive = message.body { effects.isNothing } else { false }
+        case .started, .datagramsReceived, .requestReceived, .persisted, .persistFailed, .busConnected, .busLost,
+            .commandReceived, .reportMade:
+            false
+        }
+    }
+
+    /// Whether a tracker says that it has become master.
+    private static func isMaster(_ effects: borrowing Effects) -> Bool {
+        effects.observations.contains { if case .becameMaster = $0 { true } else { false } }
+    }
+
+    /// A tracker has taken a step.
+    package mutating func watch(_ step: Step, _ event: Event, _ effects: Effects) {
+        watch(step, scene.nodes[step.node].lastSight, event, effects)
+    }
+
+    /// - Parameter before: what it was like before the step; nil for one that is not alive.
+    private mutating func watch(_ step: Step, _ before: NodeSight?, _ event: Event, _ effects: Effects) {
+        guard let before else {
+            return scene.violate(
+                .timeGoesOn, at: step.time, "\(scene.name(step.node)) takes a step and is not alive")
+        }
+        if promises.answersAtOnce {
+            stops.noteStop(event, effects, step, scene)
+            aborts.noteNotStored(event, effects, step, &scene)
+        }
+        scene.note(event, node: step.node, at: step.time)
+        if step.sight.life != before.life { scene.lives.append((step.sight.life, step.node)) }
+        votes.checkEpoch(step, &scene, &stops)
+        follow(step, before)
+        for observation in effects.observations {
+            if case .aborted(let index, _) = observation { aborts.aborted(index, step, scene) }
+            if case .swarmsEmptied = observation { stops.beganEmpty(step, scene, &requests) }
+            if case .becameMaster = observation { stops.goesOn(step.node) }
+        }
+        for persist in effects.persists {
+            scene.nodes[step.node].disk.ask(persist)
+            guard case .append(_, let entry) = persist.change else { continue }
+            votes.checkOwnAppend(entry, step, &scene, &stops, &aborts)
+            if promises.answersAtOnce { scene.nodes[step.node].writing = (persist.token, entry) }
+        }
+        for message in effects.messages { votes.check(message, step, before, &scene, &stops, &aborts) }
+        checkAnswers(step, before, effects)
+        elections.check(step, before, event, effects, &scene)
+        merges.check(step, event, effects, &scene)
+        requests.checkKept(step, before, effects, &scene)
+        replies.forgetWitnesses(step, &scene)
+        bounds.check(step, effects, &scene)
+        if scene.nodes[step.node].knownVoters != step.sight.voters { scene.nodes[step.node].votersSince = step.time }
+        scene.nodes[step.node].sight = step.sight
+    }
+
+    /// What was said to clients.
+    private mutating func checkAnswers(_ step: Step, _ before: NodeSight, _ effects: Effects) {
+        if !effects.replies.isEmpty { replies.checkReplies(effects, step, before, &scene, &requests, &aborts) }
+        if !effects.answers.isEmpty { visits.checkAnswers(effects, step, before, &scene, &aborts) }
+        if Scene.failsNow(effects) { scene.nodes[step.node].hasFailed = true }
+        if promises.answersAtOnce { replies.checkAnswered(step, &scene) }
+    }
+
+    /// The entries that a tracker has applied in this step, one after another.
+    private mutating func follow(_ step: Step, _ before: NodeSight) {
+        guard log.mayFollow(step, before, &scene) else { return }
+        var position = before.position
+        for entry in step.applied {
+            switch log.follow(entry, after: &position, step, before, &scene) {
+            case .damaged: return
+            case .known: break
+            case .new(let decided): take(decided, step)
+            }
+            if !promises.repliesAreLinear { swarms.expectReplies(entry, at: position, step, &scene) }
+        }
+        log.observe(step.sight, step.node, at: step.time, &scene)
+    }
+
+    /// A value is decided.
+    private mutating func take(_ decided: Log.Decided, _ step: Step) {
+        merges.noteWords(decided.header, decided.entry, step, &scene)
+        aborts.checkAborted(decided.position, decided.header, decided.tickets, step, &scene, &requests)
+        guard decided.isNext else { return }
+        swarms.carryOver(decided, step, &scene, &requests, &elections, &stops)
+    }
+
+    // MARK: - Looks at a whole state
+
+    /// A tracker that serves, and one that was made from a copy of its disk.
+    mutating func compare(_ copy: TrackerNode, with own: Inspection, node: Int, at time: Instant) {
+        end.compare(copy, with: own, node: node, at: time, &scene, &requests)
+    }
+
+    /// What a tracker holds.
+    package mutating func checkState(_ state: ReplicatedState, _ node: Int, at time: Instant) {
+        end.checkState(state, node, at: time, &scene, &requests)
+    }
+
+    /// The run is over.
     ///
     /// - Parameters:
-    ///   - machine: as it is after the step.
-    ///   - record: what is on its disk now.
-    mutating func stepped(_ step: Step, _ machine: TrackerNode, _ record: DiskRecord, _ effects: Effects) {
-        noteClock(step)
-        let status = machine.status
-        var replies = ReplyCursor(effects)
-        if step.indexBefore < machine.state.index {
-            for index in (step.indexBefore + 1)...machine.state.index {
-                applied(index, step, machine.state, record, &replies)
-            }
-            proposed[step.node] = nil
-        }
-        if case .failed(let isCertain, let isEntry) = step.cause, isEntry {
-            refused(step, isCertain: isCertain, effects)
-        }
-        checkSilence(step, status, record, effects)
-        checkOtherReplies(step, status, effects, &replies)
-        for persist in effects.persists { submitted(persist.change, step, record) }
-        checkBounds(step, status, effects)
-    }
-
-    private mutating func noteClock(_ step: Step) {
-        let allowed = highestTime(step.time)
-        if step.reading.wall > allowed {
-            latestWall = step.reading.wall
-            latestWallAt = step.time
-        }
-    }
-
-    /// What no honest clock can have passed by now: the latest that any has shown, and what has gone by since on the
-    /// fastest.
-    private func highestTime(_ now: Instant) -> WallTime {
-        let elapsed = (now - latestWallAt).wholeMilliseconds
-        return WallTime(milliseconds: latestWall.milliseconds + elapsed + elapsed / 8 + 1000)
-    }
-
-    /// An entry has been applied by a node.
-    private mutating func applied(
-        _ index: UInt64, _ step: Step, _ state: ReplicatedState, _ record: DiskRecord, _ replies: inout ReplyCursor
+    ///   - machines: of all nodes; nil for one that is down.
+    ///   - unanswered: clients that have waited for too long, and since when.
+    mutating func finish(
+        machines: [TrackerNode?], unanswered: [(client: Int, since: Instant)], at time: Instant
     ) {
-        guard let bytes = record.entry(index), let header = try? EntryHeader(bytes), header.index == index else {
-            return violate(.appliedIsDurable, at: step.time, "entry \(index) is applied and not on the disk")
-        }
-        decide(header, bytes, at: step.time)
-        guard model.index + 1 == index else { return }
-        advance(header, bytes, state.table, at: step.time) { checks, update, outcome in
-            checks.answered(update, outcome, step, &replies)
-        }
-        if replies.nextAnnounce(where: { _ in true }) != nil {
-            violate(.answeredOnce, at: step.time, "more announces are answered than entry \(index) holds")
-        }
+        end.finish(machines: machines, unanswered: unanswered, at: time, &scene, &requests)
     }
 
-    /// Carries an entry over to the model.
-    mutating func advance(
-        _ header: EntryHeader, _ bytes: [UInt8], _ table: SwarmTable, at time: Instant,
-        _ visit: (inout Checks, Update, SwarmModel.Outcome) -> Void
+    /// One master, all of one mind, and everybody serves.
+    package mutating func finish(_ sights: [NodeSight?], at time: Instant) { end.finish(sights, at: time, &scene) }
+
+    /// Whoever is there is in the table when all has been well for long enough, and nobody else.
+    mutating func checkExact(
+        _ machines: [TrackerNode?], present: [(infoHash: InfoHash, address: SocketAddress)], at time: Instant
     ) {
-        model.begin(header)
-        var cursor = UpdateCursor(header)
-        do throws(EntryDamaged) {
-            while let update = try cursor.next(bytes) {
-                let outcome = model.apply(update, table)
-                if case .expired(let peers) = outcome { checkPatience(peers, header, at: time) }
-                visit(&self, update, outcome)
-            }
-        } catch {
-            violate(.recordIsReadable, at: time, "entry \(header.index) cannot be read")
-        }
+        end.checkExact(machines, present: present, at: time, &scene)
     }
 
-    private mutating func checkPatience(_ peers: [SwarmModel.Peer], _ header: EntryHeader, at time: Instant) {
-        expiredCount += peers.count
-        for peer in peers {
-            let silence = header.time.seconds - min(peer.lastSeen, header.time.seconds)
-            // Whole seconds on both sides, so one of them may be lost.
-            if silence + 1 < peer.told + peer.told / 5 {
-                violate(
-                    .expiryIsPatient, at: time,
-                    "peer \(peer.address) was told \(peer.told) s and is taken out after \(silence) s")
-            }
-        }
-    }
-
-    /// An entry is decided: applied by somebody, or found in the record of the only voter.
-    mutating func decide(_ header: EntryHeader, _ bytes: [UInt8], at time: Instant) {
-        let sum = checksum(bytes.span.bytes)
-        if aborted.contains(sum) {
-            violate(.abortedStaysAborted, at: time, "entry \(header.index) was refused, and is applied")
-        }
-        if header.index <= UInt64(decided.count) {
-            if decided[Int(header.index) - 1] != sum {
-                violate(.decidedIsForEver, at: time, "entry \(header.index) is not the one that was decided")
-            }
-        } else if header.index == UInt64(decided.count) + 1 {
-            decided.append(sum)
-        } else {
-            violate(.logHasNoGap, at: time, "entry \(header.index) follows entry \(decided.count)")
-        }
-    }
-
-    // MARK: - Writes
-
-    /// A node wants something written.
-    private mutating func submitted(_ change: Persist.Change, _ step: Step, _ record: DiskRecord) {
-        guard case .append(let index, let bytes) = change else { return }
-        guard let header = try? EntryHeader(bytes), header.index == index else {
-            return violate(.recordIsReadable, at: step.time, "entry \(index) is damaged when it is submitted")
-        }
-        if index != model.index + 1 {
-            violate(.logHasNoGap, at: step.time, "entry \(index) is proposed after entry \(model.index)")
-        }
-        if header.time < model.time {
-            violate(
-                .timeNeverRunsBack, at: step.time,
-                "entry \(index) is \(model.time.milliseconds - header.time.milliseconds) ms before the one before it")
-        }
-        if header.time > max(highestTime(step.time), model.time) {
-            violate(.timeIsReal, at: step.time, "entry \(index) is ahead of every clock")
-        }
-        if header.epoch != record.promise?.epoch {
-            violate(.epochsRise, at: step.time, "entry \(index) is of epoch \(header.epoch), which is not promised")
-        }
-        if header.updateCount > UInt32(configuration.limits.updatesPerEntry) {
-            violate(.queuesAreBounded, at: step.time, "entry \(index) holds \(header.updateCount) updates")
-        }
-        let sum = checksum(bytes.span.bytes)
-        // What is proposed anew is no ghost.
-        aborted.removeAll { $0 == sum }
-        proposed[step.node] = bytes
-    }
-
-    /// A node has been told that its entry is not written.
-    private mutating func refused(_ step: Step, isCertain: Bool, _ effects: Effects) {
-        guard let bytes = proposed[step.node] else { return }
-        proposed[step.node] = nil
-        guard isCertain else { return }
-        aborted.append(checksum(bytes.span.bytes))
-        var waiting = 0
-        guard let header = try? EntryHeader(bytes) else { return }
-        var cursor = UpdateCursor(header)
-        while let update = try? cursor.next(bytes) {
-            switch update {
-            case .announceIPv4, .announceIPv6: waiting += 1
-            case .expire, .registerTorrent, .unregisterTorrent, .setAccessMode, .listInfoHash, .unlistInfoHash,
-                .putUser, .removeUser, .setMembers, .mergePeer, .mergeStop, .mergeCompleted, .setInterval,
-                .emptyShard:
-                break
-            }
-        }
-        let told = effects.replies.datagrams.count + effects.answers.count
-        if told != waiting {
-            violate(.answeredOnce, at: step.time, "\(waiting) requests were refused, \(told) were told")
-        }
-    }
-
-    /// A write has become durable.
-    mutating func wrote(_ change: Persist.Change, at time: Instant) {
-        switch change {
-        case .promise(let promise):
-            if promise.epoch <= promised {
-                violate(.epochsRise, at: time, "epoch \(promise.epoch) is promised after \(promised)")
-            }
-            promised = max(promised, promise.epoch)
-        case .replaceAll:
-            model.removeAllSwarms()
-            ledger.close()
-        case .append, .truncate, .saveChunk, .trim: break
-        }
-    }
-
-    // MARK: - Bounds
-
-    private mutating func checkBounds(_ step: Step, _ status: NodeStatus, _ effects: Effects) {
-        if status.waitingRequests > 2 * configuration.limits.updatesPerEntry {
-            violate(.queuesAreBounded, at: step.time, "\(status.waitingRequests) requests wait")
-        }
-    }
-
-    private mutating func checkSilence(
-        _ step: Step, _ status: NodeStatus, _ record: DiskRecord, _ effects: Effects
-    ) {
-        guard !effects.replies.isEmpty else { return }
-        switch status.role {
-        case .master, .draining:
-            if record.promise?.epoch != status.epoch {
-                violate(.silentUnlessMaster, at: step.time, "a reply before the promise of \(status.epoch) is durable")
-            }
-        case .failed:
-            if case .failed = step.cause { break }
-            violate(.silentUnlessMaster, at: step.time, "a reply from a node without a disk")
-        case .stopped:
-            // Its last step may have been to answer the last who waited.
-            if case .told = step.cause { break }
-            if case .failed = step.cause { break }
-            violate(.silentUnlessMaster, at: step.time, "a reply from a node that has stopped")
-        case .restoring, .candidate, .newcomer, .slave:
-            violate(.silentUnlessMaster, at: step.time, "a reply from a node that is \(status.role.rawValue)")
-        }
+    /// Clients that nobody has answered though all was well.
+    package mutating func checkUnanswered(_ unanswered: [(client: Int, since: Instant)], at time: Instant) {
+        end.checkUnanswered(unanswered, at: time, &scene)
     }
 }

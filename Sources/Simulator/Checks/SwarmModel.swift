@@ -13,8 +13,6 @@ struct SwarmModel: Sendable {
         var left: UInt64
         var lastSeen: UInt32
         var isCounted: Bool
-        /// The interval that the peer was last told, in seconds; 0 where nobody knows that it was told any.
-        var told: UInt32 = 0
     }
 
     struct Swarm: Sendable {
@@ -63,27 +61,7 @@ struct SwarmModel: Sendable {
         }
     }
 
-    /// Why a request for this info hash must be refused now.
-    func refusal(_ infoHash: InfoHash, passkey: [UInt8]) -> Refusal? {
-        switch rules.mode {
-        case .open: nil
-        case .allow: rules.infoHashes.contains(infoHash) ? nil : .infoHashNotAllowed
-        case .deny: rules.infoHashes.contains(infoHash) ? .infoHashDenied : nil
-        case .private:
-            passkey.isEmpty
-                ? .passkeyMissing : rules.users.contains { $0.passkey == passkey } ? nil : .passkeyUnknown
-        }
-    }
-
     // MARK: Changing
-
-    /// What an update came to.
-    enum Outcome {
-        /// Which swarm it was, and where in it the peer is; nil where it has left or never was.
-        case announced(swarm: Int?, peer: Int?)
-        case expired([Peer])
-        case other
-    }
 
     mutating func begin(_ header: EntryHeader) {
         index = header.index
@@ -91,26 +69,24 @@ struct SwarmModel: Sendable {
     }
 
     /// - Parameter table: says into which shard an info hash falls; nothing else is asked of it.
-    mutating func apply(_ update: Update, _ table: SwarmTable) -> Outcome {
+    mutating func apply(_ update: Update, _ table: SwarmTable) {
         switch update {
         case .announceIPv4(let announce):
-            return self.announce(
+            self.announce(
                 announce.infoHash, announce.event,
                 Peer(
                     address: announce.endpoint.socketAddress, peerID: announce.peerID,
                     downloaded: announce.downloaded, left: announce.left, lastSeen: time.seconds, isCounted: false))
         case .announceIPv6(let announce):
-            return self.announce(
+            self.announce(
                 announce.infoHash, announce.event,
                 Peer(
                     address: announce.endpoint.socketAddress, peerID: announce.peerID,
                     downloaded: announce.downloaded, left: announce.left, lastSeen: time.seconds, isCounted: false))
         case .expire(let shard, let seenBefore, let emptyBefore):
-            return expire(seenBefore: seenBefore, emptyBefore: emptyBefore) { table.shard(of: $0) == shard }
+            expire(seenBefore: seenBefore, emptyBefore: emptyBefore) { table.shard(of: $0) == shard }
         case .emptyShard(let shard):
-            let gone = swarms.filter { table.shard(of: $0.infoHash) == shard }
             swarms.removeAll { table.shard(of: $0.infoHash) == shard }
-            return .expired(gone.flatMap { $0.peers })
         case .registerTorrent(let infoHash, let byteCount, let name):
             let name = String(decoding: name, as: UTF8.self)
             torrents.removeAll { $0.infoHash == infoHash }
@@ -127,14 +103,10 @@ struct SwarmModel: Sendable {
         case .removeUser(let name): rules.users.removeAll { Array($0.name.utf8) == name }
         case .setMembers, .mergePeer, .mergeStop, .mergeCompleted, .setInterval: break
         }
-        return .other
     }
 
-    private mutating func announce(_ infoHash: InfoHash, _ event: AnnounceEvent, _ peer: Peer) -> Outcome {
-        guard event != .stopped else {
-            leave(infoHash, peer.address)
-            return .announced(swarm: place(of: infoHash), peer: nil)
-        }
+    private mutating func announce(_ infoHash: InfoHash, _ event: AnnounceEvent, _ peer: Peer) {
+        guard event != .stopped else { return leave(infoHash, peer.address) }
         if place(of: infoHash) == nil { swarms.append(Swarm(infoHash: infoHash)) }
         guard let swarm = place(of: infoHash) else { preconditionFailure("a swarm was found or made") }
         var peer = peer
@@ -148,10 +120,9 @@ struct SwarmModel: Sendable {
         swarms[swarm].emptySince = 0
         if let old {
             swarms[swarm].peers[old] = peer
-            return .announced(swarm: swarm, peer: old)
+        } else {
+            swarms[swarm].peers.append(peer)
         }
-        swarms[swarm].peers.append(peer)
-        return .announced(swarm: swarm, peer: swarms[swarm].peers.count - 1)
     }
 
     private mutating func leave(_ infoHash: InfoHash, _ address: SocketAddress) {
@@ -172,21 +143,16 @@ struct SwarmModel: Sendable {
 
     private mutating func expire(
         seenBefore: UInt32, emptyBefore: UInt32, where isInShard: (InfoHash) -> Bool
-    ) -> Outcome {
-        var gone: [Peer] = []
+    ) {
         for place in swarms.indices.reversed() where isInShard(swarms[place].infoHash) {
             if swarms[place].peers.isEmpty {
                 if swarms[place].emptySince < emptyBefore { swarms.remove(at: place) }
                 continue
             }
-            gone += swarms[place].peers.filter { $0.lastSeen < seenBefore }
             swarms[place].peers.removeAll { $0.lastSeen < seenBefore }
             settle(place, seenBefore)
         }
-        return .expired(gone)
     }
-
-    mutating func tell(_ interval: UInt32, swarm: Int, peer: Int) { swarms[swarm].peers[peer].told = interval }
 
     /// An orderly stop: the swarms go, with their counts.
     mutating func removeAllSwarms() { swarms = [] }

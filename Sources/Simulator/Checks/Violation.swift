@@ -18,16 +18,12 @@ public enum Invariant: String, Sendable, Hashable, CaseIterable {
     case connectionIDsLast
     /// A request is refused only for the reason that it is told.
     case refusalIsJustified
-    /// A node says nothing before its own promise is durable, or after it has lost its disk.
-    case silentUnlessMaster
     /// Entries follow each other without gaps, and nothing is written over.
     case logHasNoGap
     /// An entry that was decided does not change.
     case decidedIsForEver
     /// An update that was refused never comes back.
     case abortedStaysAborted
-    /// An epoch is never used twice.
-    case epochsRise
     /// Cluster time never runs backwards…
     case timeNeverRunsBack
     /// …nor ahead of every clock.
@@ -112,5 +108,5 @@ public struct Violation: Sendable, Hashable, CustomStringConvertible {
         self.detail = detail
     }
 
-    public var description: String { "\(Trace.text(time)) \(invariant.rawValue): \(detail)" }
+    public var description: String { "\(Figure.microseconds(time)) \(invariant.rawValue): \(detail)" }
 }

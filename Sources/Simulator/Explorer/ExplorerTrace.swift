@@ -33,7 +33,7 @@ struct ExplorerTrace {
         let run = space.run(move, of: locals[move.node], isTelling: true)
         locals[move.node] = space.step(move, of: locals[move.node]).next
         guard !isQuiet else { return }
-        let column = ClusterText.column(run.state.machine.inspection)
+        let column = TraceText.column(run.state.machine.inspection)
         let what =
             switch move.kind {
             case .stand: "misses the master and stands; "

@@ -168,7 +168,7 @@ extension LocalRun {
         messages.append(contentsOf: effects.messages)
         for observation in effects.observations { if case .stands = observation { stood += 1 } }
         guard lines != nil else { return }
-        let line = ClusterText.describe(event) + ClusterText.describe(effects) + told(effects.answers)
+        let line = TraceText.describe(event) + TraceText.describe(effects) + told(effects.answers)
         lines?.append(line)
     }
 

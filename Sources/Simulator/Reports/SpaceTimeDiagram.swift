@@ -199,6 +199,15 @@ enum Figure {
     /// The same of a span.
     static func seconds(_ span: Duration) -> String { seconds(Instant(nanoseconds: max(0, span.nanoseconds))) }
 
+    /// Seconds with six digits behind the point, right-aligned.
+    static func microseconds(_ time: Instant) -> String {
+        let microseconds = time.nanoseconds / 1000
+        let fraction = String(microseconds % 1_000_000)
+        let seconds = String(microseconds / 1_000_000)
+        return String(repeating: " ", count: max(0, 6 - seconds.count)) + seconds + "."
+            + String(repeating: "0", count: 6 - fraction.count) + fraction
+    }
+
     /// A coordinate with at most one digit behind the point.
     static func coordinate(_ value: Double) -> String {
         let tenths = Int((value * 10).rounded())

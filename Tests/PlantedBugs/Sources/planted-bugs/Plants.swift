@@ -13,15 +13,15 @@ struct Plant: Sendable {
     /// What it may break; other alarms count for nothing.
     var checkers: [Invariant]
     /// In turn, by seed.
-    var profiles: [ClusterProfile]
+    var profiles: [Profile]
     /// Seeds from each starting point, at most.
     var budget: Int
     /// What is changed in the scenarios.
-    var adjust: @Sendable (inout ClusterOptions) -> Void
+    var adjust: @Sendable (inout ScenarioOptions) -> Void
 
     init(
-        _ bug: PlantedBug, _ checkers: Invariant..., within budget: Int = 500, in profiles: [ClusterProfile] = [.paxos],
-        on adjust: @escaping @Sendable (inout ClusterOptions) -> Void = { _ in }
+        _ bug: PlantedBug, _ checkers: Invariant..., within budget: Int = 500, in profiles: [Profile] = [.paxos],
+        on adjust: @escaping @Sendable (inout ScenarioOptions) -> Void = { _ in }
     ) {
         self.bug = bug
         self.checkers = checkers
@@ -30,28 +30,28 @@ struct Plant: Sendable {
         self.adjust = adjust
     }
 
-    func scenario(_ seed: UInt64, isPlanted: Bool) -> ClusterScenario {
-        var scenario = ClusterScenario(seed: seed, profile: profiles[Int(seed % UInt64(profiles.count))])
+    func scenario(_ seed: UInt64, isPlanted: Bool) -> Scenario {
+        var scenario = Scenario(seed: seed, profile: profiles[Int(seed % UInt64(profiles.count))])
         adjust(&scenario.options)
         if isPlanted { scenario.options.plantedBug = bug }
         return scenario
     }
 
-    static let survivors: [ClusterProfile] = [.classic, .rotating, .lowest]
+    static let survivors: [Profile] = [.classic, .rotating, .lowest]
 
     static func find(_ name: String) -> Plant? { all.first { $0.bug.rawValue == name } }
 
     // MARK: - Grounds
 
     @Sendable
-    private static func group(_ options: inout ClusterOptions) { options.entry = .group }
+    private static func group(_ options: inout ScenarioOptions) { options.entry = .group }
 
     @Sendable
-    private static func any(_ options: inout ClusterOptions) { options.entry = .any }
+    private static func any(_ options: inout ScenarioOptions) { options.entry = .any }
 
     /// Each cluster is once in two, and more than once.
     @Sendable
-    private static func partitions(_ options: inout ClusterOptions) {
+    private static func partitions(_ options: inout ScenarioOptions) {
         options.faults.kinds = [.partition, .partition, .oneWayPartition]
         options.faults.meanGap = .seconds(10)
         options.stay = .seconds(8)
@@ -60,16 +60,16 @@ struct Plant: Sendable {
 
     /// Masters die with entries half way, one after another, and are soon back.
     @Sendable
-    private static func crashes(_ options: inout ClusterOptions) {
+    private static func crashes(_ options: inout ScenarioOptions) {
         (options.nodeCount, options.spareCount) = (3, 0)
         options.coreLength = .seconds(60)
         options.faults.maxBlows = 60
         options.faults.maxDown = 2
         options.faults.kinds = []
-        options.faults.struckOneIn[ClusterMoment.halfWay.rawValue] = 30
-        options.faults.struckOneIn[ClusterMoment.prepareSent.rawValue] = 8
-        options.faults.struckOneIn[ClusterMoment.entryDurable.rawValue] = 30
-        options.faults.struckOneIn[ClusterMoment.commitSent.rawValue] = 8
+        options.faults.struckOneIn[Moment.halfWay.rawValue] = 30
+        options.faults.struckOneIn[Moment.prepareSent.rawValue] = 8
+        options.faults.struckOneIn[Moment.entryDurable.rawValue] = 30
+        options.faults.struckOneIn[Moment.commitSent.rawValue] = 8
         options.bus.lossPerMille = 100
         options.updatesPerEntry = 8
         options.stay = .seconds(8)
@@ -77,7 +77,7 @@ struct Plant: Sendable {
 
     /// Messages of a group come late.
     @Sendable
-    private static func lateGroup(_ options: inout ClusterOptions) {
+    private static func lateGroup(_ options: inout ScenarioOptions) {
         group(&options)
         options.bus.stragglerPerMille = 200
         options.bus.maxStragglerDelay = .seconds(20)
@@ -86,20 +86,20 @@ struct Plant: Sendable {
 
     /// One of two trackers is left alone, and dies as it decides.
     @Sendable
-    private static func loneDeaths(_ options: inout ClusterOptions) {
+    private static func loneDeaths(_ options: inout ScenarioOptions) {
         (options.nodeCount, options.spareCount) = (2, 0)
         options.faults.kinds = [.crash]
         options.faults.meanGap = .seconds(5)
         options.faults.maxBlows = 40
         options.faults.maxDown = 2
-        options.faults.struckOneIn[ClusterMoment.commitSent.rawValue] = 6
+        options.faults.struckOneIn[Moment.commitSent.rawValue] = 6
         options.interval = 60
         (options.maxWallError, options.maxDrift) = (1000, 0)
     }
 
     /// Of three trackers one has lost its memory and one lags behind what logs go back to, again and again.
     @Sendable
-    private static func cutLogs(_ options: inout ClusterOptions) {
+    private static func cutLogs(_ options: inout ScenarioOptions) {
         (options.nodeCount, options.spareCount) = (3, 0)
         options.tailCount = 1
         options.faults.kinds = [.crash, .clog, .busLoss, .partition]
@@ -111,7 +111,7 @@ struct Plant: Sendable {
 
     /// Masters die and are handed their role back, and what trackers say overtakes itself.
     @Sendable
-    private static func overtakings(_ options: inout ClusterOptions) {
+    private static func overtakings(_ options: inout ScenarioOptions) {
         options.harden(.deaths)
         options.bus.isReordering = true
         options.bus.maxDelay = .milliseconds(50)
@@ -119,7 +119,7 @@ struct Plant: Sendable {
 
     /// Trackers are stopped in good order or die, as many as like at one time.
     @Sendable
-    private static func orderlyStops(_ options: inout ClusterOptions) {
+    private static func orderlyStops(_ options: inout ScenarioOptions) {
         (options.nodeCount, options.spareCount) = (3, 0)
         options.faults.kinds = [.cleanStop, .crash]
         options.faults.meanGap = .seconds(2)
@@ -130,7 +130,7 @@ struct Plant: Sendable {
 
     /// Orderly stops where little is decided, and a disk takes its time over what a tracker writes when it comes back.
     @Sendable
-    private static func slowReturns(_ options: inout ClusterOptions) {
+    private static func slowReturns(_ options: inout ScenarioOptions) {
         orderlyStops(&options)
         options.faults.maxBlows = 80
         options.coreLength = .seconds(60)
@@ -143,7 +143,7 @@ struct Plant: Sendable {
 
     /// Trackers lose sight of each other for moments.
     @Sendable
-    private static func lostSight(_ options: inout ClusterOptions) {
+    private static func lostSight(_ options: inout ScenarioOptions) {
         options.faults.kinds = [.partition, .oneWayPartition, .clog, .pause]
         options.faults.meanGap = .seconds(3)
         options.faults.maxBlows = 20
@@ -154,11 +154,11 @@ struct Plant: Sendable {
 
     /// Disks refuse what they are to write.
     @Sendable
-    private static func refusals(_ options: inout ClusterOptions) { options.disk.failPerMille = 200 }
+    private static func refusals(_ options: inout ScenarioOptions) { options.disk.failPerMille = 200 }
 
     /// The same, and votes come late, or twice.
     @Sendable
-    private static func lateVotes(_ options: inout ClusterOptions) {
+    private static func lateVotes(_ options: inout ScenarioOptions) {
         options.disk.failPerMille = 400
         options.bus.stragglerPerMille = 200
         options.bus.maxStragglerDelay = .seconds(1)
@@ -168,14 +168,14 @@ struct Plant: Sendable {
     }
 
     @Sendable
-    private static func crashesAndRefusals(_ options: inout ClusterOptions) {
+    private static func crashesAndRefusals(_ options: inout ScenarioOptions) {
         crashes(&options)
         refusals(&options)
     }
 
     /// Members come and go, by command.
     @Sendable
-    private static func memberChanges(_ options: inout ClusterOptions) {
+    private static func memberChanges(_ options: inout ScenarioOptions) {
         (options.nodeCount, options.spareCount) = (5, 2)
         options.faults.kinds = [.memberChange]
         options.faults.meanGap = .seconds(3)
@@ -183,11 +183,11 @@ struct Plant: Sendable {
 
     /// Disks are damaged.
     @Sendable
-    private static func damages(_ options: inout ClusterOptions) { options.harden(.damaged) }
+    private static func damages(_ options: inout ScenarioOptions) { options.harden(.damaged) }
 
     /// Trackers lose their disks, and logs in memory are short.
     @Sendable
-    private static func amnesia(_ options: inout ClusterOptions) {
+    private static func amnesia(_ options: inout ScenarioOptions) {
         options.faults.kinds += [.memoryLoss, .memoryLoss, .memoryLoss]
         options.faults.meanGap = .seconds(4)
         options.faults.maxBlows = 14
@@ -196,7 +196,7 @@ struct Plant: Sendable {
 
     /// The same, and transfers take their time.
     @Sendable
-    private static func slowAmnesia(_ options: inout ClusterOptions) {
+    private static func slowAmnesia(_ options: inout ScenarioOptions) {
         amnesia(&options)
         options.tailCount = 20
         options.shardCount = 4
@@ -208,18 +208,18 @@ struct Plant: Sendable {
 
     /// Snapshots all the time, on disks that fail.
     @Sendable
-    private static func snapshots(_ options: inout ClusterOptions) {
+    private static func snapshots(_ options: inout ScenarioOptions) {
         options.snapshotAge = .seconds(1)
         options.snapshotLogByteCount = 300
         options.disk.failPerMille = 100
         options.faults.maxBlows = 20
-        options.faults.struckOneIn[ClusterMoment.snapshotUnderWay.rawValue] = 6
-        options.faults.struckOneIn[ClusterMoment.trimSubmitted.rawValue] = 6
+        options.faults.struckOneIn[Moment.snapshotUnderWay.rawValue] = 6
+        options.faults.struckOneIn[Moment.trimSubmitted.rawValue] = 6
     }
 
     /// Somebody asks for counts all the time, and masters do not notice that they are deposed.
     @Sendable
-    private static func scrapes(_ options: inout ClusterOptions) {
+    private static func scrapes(_ options: inout ScenarioOptions) {
         (options.nodeCount, options.spareCount, options.scraperCount) = (5, 0, 8)
         options.stay = .seconds(5)
         options.faults.kinds = [.pause, .oneWayPartition, .deafLinks, .partition, .slowPair]
@@ -229,7 +229,7 @@ struct Plant: Sendable {
 
     /// Few requests may wait, and there is often no master.
     @Sendable
-    private static func crowds(_ options: inout ClusterOptions) {
+    private static func crowds(_ options: inout ScenarioOptions) {
         options.waitingRequests = options.clientCount + options.scraperCount + options.strangerCount
         (options.clientWait, options.clientRetransmissions) = (.seconds(2), 2)
         options.faults.kinds = [.partition, .deafLinks, .crash]
@@ -258,7 +258,7 @@ struct Plant: Sendable {
         Plant(.electionBeforeDurable, .promiseIsKept),
         Plant(.noPreVote, .electionsAreNeeded),
         Plant(.preferredStandsAtOnce, .electionsAreNeeded),
-        Plant(.rankOfSuspecters, .preferredIsElected, in: ClusterProfile.allCases) { $0.harden(.deaths) },
+        Plant(.rankOfSuspecters, .preferredIsElected, in: Profile.clusters) { $0.harden(.deaths) },
         Plant(.cutLogWaitedFor, .healedIsAnswered, .healedIsOne, .requestsAreKept, within: 3000, on: cutLogs),
         Plant(.candidateOutbid, .electionsAreFew, within: 2000, on: overtakings),
         Plant(.minorityStays, .silentUnlessServing),

@@ -11,13 +11,13 @@ enum Smallest {
         for seed in 1...UInt64(plant.budget) {
             let result = plant.scenario(seed, isPlanted: true).run()
             guard let first = result.violations.first, plant.checkers.contains(first.invariant) else { continue }
-            let scenario: @Sendable (ClusterRun) -> ClusterScenario = { run in
+            let scenario: @Sendable (Run) -> Scenario = { run in
                 var scenario = plant.scenario(run.seed, isPlanted: true)
                 run.apply(to: &scenario.options)
                 return scenario
             }
-            var shrinker = ClusterShrinker(
-                ClusterRun(seed: seed, profile: result.profile), breaking: first.invariant, of: scenario)
+            var shrinker = RunShrinker(
+                Run(seed: seed, profile: result.profile), breaking: first.invariant, of: scenario)
             shrinker.shrink(result)
             let left = scenario(shrinker.run).run()
             let (faults, strikes) = (result.tally.faultsDrawn, result.strikes.count)

@@ -1,0 +1,166 @@
+/// What was aborted stays so, and its clients are told: those whose updates are void, and no others.
+
+import Primitives
+import TrackerLogic
+import Wire
+
+struct Aborts: Sendable {
+    /// Values that were aborted.
+    private var abortedValues: [AbortedValue] = []
+    /// Requests in aborted entries whose clients have not been told.
+    private var refused: [RefusedTicket] = []
+    /// Those whose clients have.
+    private var dead: [RefusedTicket] = []
+
+    /// A value is proposed anew.
+    mutating func forget(_ chain: UInt64) { abortedValues.removeAll { $0.chain == chain } }
+
+    /// A tracker says that an entry is aborted: whatever was proposed with these tickets at this index, and is not
+    /// decided, is void.
+    ///
+    /// Where a vote refused it, an empty entry with its tickets is decided in its place.
+    mutating func aborted(_ index: UInt64, _ step: Step, _ scene: Scene) {
+        if let latest = scene.nodes[step.node].proposals.last(where: { $0.ballot.index == index }) {
+            noteAborted(index, by: step.node, in: latest.ballot.epoch, scene) {
+                $0.ballot.epoch == latest.ballot.epoch
+            }
+        }
+        guard let void = step.applied.first(where: { (try? EntryHeader($0))?.index == index }),
+            let header = try? EntryHeader(void), header.updateCount == 0, let tickets = try? Tickets(void, header)
+        else { return }
+        for node in scene.nodes.indices {
+            noteAborted(index, by: node, in: header.epoch, scene) { proposed in
+                let other = (try? EntryHeader(proposed.bytes)).flatMap { try? Tickets(proposed.bytes, $0) }
+                return other == tickets
+            }
+        }
+    }
+
+    /// - Parameter epoch: of the master whose vote has refused it.
+    private mutating func noteAborted(
+        _ index: UInt64, by node: Int, in epoch: Epoch, _ scene: Scene,
+        where isMeant: (NodeRecord.Proposed) -> Bool
+    ) {
+        for proposed in scene.nodes[node].proposals where proposed.ballot.index == index && isMeant(proposed) {
+            // In survivor mode, the other side of a partition may have decided what this side refuses.
+            if scene.promises.abortsAreFinal, scene.log.contains(Position(index: index, chain: proposed.chain)) {
+                continue
+            }
+            if let header = try? EntryHeader(proposed.bytes), header.updateCount == 0 { continue }
+            let aborted = AbortedValue(chain: proposed.chain, epoch: epoch)
+            if !abortedValues.contains(aborted) { abortedValues.append(aborted) }
+            noteRefused(proposed.bytes, epoch)
+        }
+    }
+
+    private mutating func noteRefused(_ entry: [UInt8], _ epoch: Epoch) {
+        guard let header = try? EntryHeader(entry), let tickets = try? Tickets(entry, header) else { return }
+        var cursor = UpdateCursor(header)
+        var ordinal: UInt32 = 0
+        var next = 0
+        while next < tickets.count, let update = try? cursor.next(entry) {
+            defer { ordinal += 1 }
+            let ticket = tickets.tickets[next]
+            guard ticket.ordinal == ordinal else { continue }
+            next += 1
+            guard let announced = Announced(update) else { continue }
+            let life = tickets.life(of: ticket)
+            // Everybody who applies the empty entry says so.
+            let isKnown = { (known: RefusedTicket) in known.life == life && known.number == ticket.number }
+            // In a group a request that is sent once more has the same name.
+            if refused.contains(where: isKnown) || (life != Tickets.group && dead.contains(where: isKnown)) { continue }
+            refused.append(RefusedTicket(life: life, number: ticket.number, epoch: epoch, announced: announced))
+        }
+        // Far more than can wait to be told at one time.
+        if refused.count > 4096 { refused.removeFirst(refused.count - 4096) }
+    }
+
+    /// A tracker alone hears that its entry is certainly not on its disk: it is void, and all who waited are told.
+    mutating func noteNotStored(_ event: Event, _ effects: Effects, _ step: Step, _ scene: inout Scene) {
+        guard case .persistFailed(let token, let failure) = event, failure != .broken,
+            let (asked, entry) = scene.nodes[step.node].writing, asked == token, let header = try? EntryHeader(entry)
+        else { return }
+        scene.nodes[step.node].writing = nil
+        if header.updateCount > 0 {
+            abortedValues.append(AbortedValue(chain: EntryHeader.chain(entry), epoch: header.epoch))
+        }
+        var waiting = 0
+        var cursor = UpdateCursor(header)
+        while let update = try? cursor.next(entry) {
+            guard let announced = Announced(update) else { continue }
+            waiting += 1
+            refused.append(
+                RefusedTicket(life: step.sight.life, number: 0, epoch: header.epoch, announced: announced))
+        }
+        let told = effects.replies.datagrams.count + effects.answers.count
+        if told != waiting {
+            scene.violate(
+                .answeredOnce, at: step.time,
+                "\(waiting) requests at \(scene.name(step.node)) were not stored, \(told) were told")
+        }
+    }
+
+    /// An entry is decided: it must not be one that was aborted, nor hold what a client was told is not stored.
+    mutating func checkAborted(
+        _ position: Position, _ header: EntryHeader, _ tickets: Tickets, _ step: Step, _ scene: inout Scene,
+        _ requests: inout Requests
+    ) {
+        // In survivor mode, whoever stored the entry may have found itself master on the other side of a partition, or
+        // have kept it.
+        if !scene.promises.abortsAreFinal, header.isAlone { return }
+        func isVoid(in epoch: Epoch) -> Bool { scene.promises.abortsAreFinal || header.epoch == epoch }
+        if abortedValues.contains(where: { $0.chain == position.chain && isVoid(in: $0.epoch) }) {
+            scene.violate(
+                .abortedStaysAborted, at: step.time,
+                "entry \(position.index) was aborted, and is applied by \(scene.name(step.node))")
+        }
+        // An empty entry says who is refused.
+        guard !dead.isEmpty, header.updateCount > 0 else { return }
+        for ticket in tickets.tickets {
+            let life = tickets.life(of: ticket)
+            let told = dead.first { $0.life == life && $0.number == ticket.number && isVoid(in: $0.epoch) }
+            guard let told else { continue }
+            // A copy of the request that came afterwards is a request of its own.
+            let isHeardAgain = requests.books[told.client].asks.contains {
+                $0.transactionID == told.transactionID && $0.lastHeardAt > told.toldAt
+            }
+            if life == Tickets.group, isHeardAgain { continue }
+            scene.violate(
+                .abortedStaysAborted, at: step.time,
+                "client \(told.client) was told that its request is not stored, and entry \(position.index) holds it")
+        }
+    }
+
+    /// A client is told that its request is not stored.
+    ///
+    /// - Returns: whether that is so.
+    mutating func toldRefused(
+        _ client: Int, _ transactionID: TransactionID, _ step: Step, _ requests: Requests
+    ) -> Bool {
+        let book = requests.books[client]
+        let asked = book.asks.filter { $0.transactionID == transactionID }.compactMap { $0.announce }
+        let places = refused.indices.filter { place in
+            let ticket = refused[place]
+            guard ticket.life == Tickets.group || ticket.life == step.sight.life else { return false }
+            return asked.contains { ticket.announced.isAsked(by: $0, from: book.address) }
+        }
+        // Where several copies wait, nobody can say from outside which of them was meant.
+        guard let place = places.first, places.count == 1 else { return !places.isEmpty }
+        var ticket = refused.remove(at: place)
+        ticket.client = client
+        ticket.transactionID = transactionID
+        ticket.toldAt = step.time
+        dead.append(ticket)
+        return true
+    }
+
+    /// A visitor is told that his request is not stored.
+    mutating func toldRefused(_ visit: Visit, _ step: Step) -> Bool {
+        let place = refused.firstIndex { ticket in
+            (ticket.life == Tickets.group || ticket.life == step.sight.life) && visit.asks(for: ticket.announced)
+        }
+        guard let place else { return false }
+        refused.remove(at: place)
+        return true
+    }
+}

@@ -1,0 +1,26 @@
+/// What a tracker may send, and what it may hold, at most (docs/bounds.md).
+
+import TrackerLogic
+
+struct Bounds: Sendable {
+    /// Messages of one step: one for each tracker of each of a few kinds, and what goes to all.
+    private static func maxMessages(nodeCount: Int) -> Int { 4 * nodeCount + 16 }
+
+    func check(_ step: Step, _ effects: Effects, _ scene: inout Scene) {
+        let (sight, configuration) = (step.sight, scene.nodes[step.node].configuration)
+        if sight.tailCount > max(1, configuration.tailCount) {
+            scene.violate(
+                .queuesAreBounded, at: step.time,
+                "\(scene.name(step.node)) keeps \(sight.tailCount) entries, and may keep \(configuration.tailCount)")
+        }
+        if effects.messages.count > Bounds.maxMessages(nodeCount: scene.nodes.count) {
+            scene.violate(
+                .queuesAreBounded, at: step.time,
+                "\(scene.name(step.node)) sends \(effects.messages.count) messages")
+        }
+        if sight.waitingRequests > configuration.limits.waitingRequests {
+            scene.violate(
+                .queuesAreBounded, at: step.time, "\(sight.waitingRequests) requests wait at \(scene.name(step.node))")
+        }
+    }
+}

@@ -1,0 +1,85 @@
+/// Who may stand for master, and how voters change: not before a quorum misses the master, and at the operator's word.
+
+import Primitives
+import TrackerLogic
+import Wire
+
+struct Elections: Sendable {
+    /// For each tracker, when it was last told by each other that the master is missed.
+    private var suspicionHeardAt: [[Instant?]]
+    /// Trackers that the operator has named in a change of the voters.
+    private var namedByOperator: [UInt32] = []
+
+    init(nodeCount: Int) {
+        suspicionHeardAt = Array(repeating: Array(repeating: nil, count: nodeCount), count: nodeCount)
+    }
+
+    /// What a step has to do with elections.
+    mutating func check(
+        _ step: Step, _ before: NodeSight, _ event: Event, _ effects: Effects, _ scene: inout Scene
+    ) {
+        noteSuspicion(event, step, scene)
+        for observation in effects.observations {
+            if case .stands(let epoch) = observation { checkStands(epoch, step, before, event, &scene) }
+        }
+    }
+
+    private mutating func noteSuspicion(_ event: Event, _ step: Step, _ scene: Scene) {
+        switch event {
+        case .messageReceived(let message):
+            guard case .suspect = message.body, let sender = scene.node(withID: message.sender.id) else { return }
+            suspicionHeardAt[step.node][sender] = step.time
+        case .started:
+            for node in scene.nodes.indices { suspicionHeardAt[step.node][node] = nil }
+        case .commandReceived(.addMember(let id)), .commandReceived(.removeMember(let id)):
+            namedByOperator.append(id)
+        case .commandReceived(.replaceMember(let id, let other)): namedByOperator += [id, other]
+        case .commandReceived, .datagramsReceived, .requestReceived, .busConnected, .busLost, .deadlineReached,
+            .persisted, .persistFailed, .reportMade:
+            break
+        }
+    }
+
+    /// Nobody stands before a quorum misses the master, unless he is master, or is handed the role.
+    private mutating func checkStands(
+        _ epoch: Epoch, _ step: Step, _ before: NodeSight, _ event: Event, _ scene: inout Scene
+    ) {
+        guard scene.promises.membersDecide, before.leads == nil,
+            let cluster = scene.nodes[step.node].configuration.cluster
+        else {
+            return
+        }
+        if case .messageReceived(let message) = event, case .handover = message.body { return }
+        // Clocks run at their own pace, and what was heard while it was held counts from then on.
+        let limit = cluster.detectionTime * 2
+        let suspecters = scene.nodes.indices.filter { node in
+            node == step.node || suspicionHeardAt[step.node][node].map { step.time - $0 <= limit } == true
+        }
+        let ids = suspecters.map { scene.nodes[$0].id }
+        let isQuorum = [scene.members, before.voters, step.sight.voters].contains { voters in
+            ids.count(where: voters.contains) > voters.count / 2
+        }
+        guard !isQuorum else { return }
+        scene.violate(
+            .electionsAreNeeded, at: step.time,
+            "\(scene.name(step.node)) stands for epoch \(epoch), and of the members \(scene.members.inBrackets) only "
+                + "\(ids.inBrackets) miss the master")
+    }
+
+    /// Voters change one at a time, so that majorities overlap, and only at the operator's word.
+    mutating func checkMembers(_ ids: [UInt32], _ step: Step, _ scene: inout Scene) {
+        let changed = ids.filter { !scene.members.contains($0) } + scene.members.filter { !ids.contains($0) }
+        if changed.count > 1 {
+            scene.violate(
+                .votersAreChosen, at: step.time,
+                "the voters change from \(scene.members.inBrackets) to \(ids.inBrackets) at once")
+        }
+        if let other = changed.first(where: { !namedByOperator.contains($0) }) {
+            scene.violate(
+                .votersAreChosen, at: step.time,
+                "the voters change from \(scene.members.inBrackets) to \(ids.inBrackets), and no operator has named "
+                    + "\(other)"
+            )
+        }
+    }
+}

@@ -1,0 +1,168 @@
+/// The end of a run, when the faults are over and all must be well again; and other looks at a whole state.
+
+import Primitives
+import TrackerLogic
+import Wire
+
+struct End: Sendable {
+    /// The run is over.
+    ///
+    /// - Parameters:
+    ///   - machines: of all nodes; nil for one that is down.
+    ///   - unanswered: clients that have waited for too long, and since when.
+    func finish(
+        machines: [TrackerNode?], unanswered: [(client: Int, since: Instant)], at time: Instant, _ scene: inout Scene,
+        _ requests: inout Requests
+    ) {
+        checkUnanswered(unanswered, at: time, &scene)
+        let inCluster = !scene.promises.diskDecides
+        finish(machines.map { $0.map { NodeSight($0, inCluster: inCluster) } }, at: time, &scene)
+        for (node, machine) in machines.enumerated() {
+            guard let machine else { continue }
+            checkState(machine.state, node, at: time, &scene, &requests)
+        }
+    }
+
+    /// What a tracker holds in the end: what the model holds, and whoever was told that he is in it.
+    func checkState(
+        _ state: ReplicatedState, _ node: Int, at time: Instant, _ scene: inout Scene, _ requests: inout Requests
+    ) {
+        // Who lags behind is another checker's affair.
+        let isUpToDate = scene.promises.hasOneHistory && state.index == scene.model.index
+        if isUpToDate, let difference = scene.model.difference(from: state) {
+            scene.violate(.statesAgree, at: time, "\(scene.name(node)): \(difference)")
+        }
+        if isUpToDate, !state.members.isEmpty, state.members != scene.members {
+            scene.violate(
+                .statesAgree, at: time,
+                "\(scene.name(node)) has the voters \(state.members.inBrackets), decided are "
+                    + "\(scene.members.inBrackets)"
+            )
+        }
+        // Where histories with clocks of their own have merged, those are sure to live who are on time by any clock.
+        let told = scene.promises.hasOneHistory || scene.hasGoodClocks ? nil : time
+        if let account = requests.ledger.missing(in: state, onTimeAt: told, knowsStops: scene.promises.repliesAreLinear)
+        {
+            scene.violate(
+                .answeredSurvives, at: time,
+                "peer \(account.address) of \(account.infoHash) was told \(account.told) s and is not at "
+                    + "\(scene.name(node))"
+            )
+        }
+    }
+
+    /// A tracker that serves, and one that was made from a copy of its disk.
+    func compare(
+        _ copy: TrackerNode, with own: Inspection, node: Int, at time: Instant, _ scene: inout Scene,
+        _ requests: inout Requests
+    ) {
+        let position = copy.state.position
+        if scene.promises.diskDecides, position != own.position {
+            scene.violate(
+                .statesAgree, at: time,
+                "\(scene.name(node)) is at entry \(own.position.index), and a copy of its disk at \(position.index)")
+        }
+        let known = position == own.position ? own.digest : scene.log.digest(at: position)
+        if let known, known != copy.state.digest {
+            scene.violate(
+                .statesAgree, at: time,
+                "a copy of the disk of \(scene.name(node)) holds another state after entry \(position.index)")
+        }
+        guard scene.promises.hasOneHistory, position.index == scene.model.index else { return }
+        if let difference = scene.model.difference(from: copy.state) {
+            scene.violate(.statesAgree, at: time, "in a copy of the disk of \(scene.name(node)): \(difference)")
+        }
+        guard scene.promises.diskDecides,
+            let account = requests.ledger.missing(
+                in: copy.state, onTimeAt: nil, knowsStops: scene.promises.repliesAreLinear)
+        else { return }
+        scene.violate(
+            .answeredSurvives, at: time,
+            "peer \(account.address) of \(account.infoHash) is not in a copy of the disk of \(scene.name(node))")
+    }
+
+    /// A tracker that becomes master holds all that was decided, and nothing else.
+    func checkMaster(
+        _ state: ReplicatedState, _ node: Int, at time: Instant, _ scene: inout Scene, _ requests: inout Requests,
+        _ stops: inout Stops
+    ) {
+        if scene.promises.hasOneHistory { checkState(state, node, at: time, &scene, &requests) }
+        if stops.isEmptyDue[node] {
+            stops.isEmptyDue[node] = false
+            let count = state.table.counts.torrents
+            if count > 0 {
+                scene.violate(
+                    .stopEmptiesSwarms, at: time,
+                    "\(scene.name(node)) was stopped in good order, and comes back with \(count) swarms")
+            }
+        }
+    }
+
+    /// Whoever is there is in the table when all has been well for long enough, and nobody else.
+    func checkExact(
+        _ machines: [TrackerNode?], present: [(infoHash: InfoHash, address: SocketAddress)], at time: Instant,
+        _ scene: inout Scene
+    ) {
+        for (node, machine) in machines.enumerated() {
+            guard let table = machine?.state.table else { continue }
+            for (infoHash, address) in present where !table.contains(infoHash, address) {
+                scene.violate(.healedIsExact, at: time, "peer \(address) of \(infoHash) is not at \(scene.name(node))")
+            }
+            let count = table.counts.peers
+            if count != present.count {
+                scene.violate(
+                    .healedIsExact, at: time, "\(count) peers are at \(scene.name(node)), \(present.count) are there")
+            }
+        }
+    }
+
+    /// One master, all of one mind, and everybody serves.
+    func finish(_ sights: [NodeSight?], at time: Instant, _ scene: inout Scene) {
+        let alive = sights.enumerated().compactMap { node, sight in sight.map { (node, $0) } }
+        let masters = alive.filter { $0.1.leads != nil }
+        if masters.count != 1 {
+            let names = masters.map { "\"\(scene.name($0.0))\"" }
+            scene.violate(.healedIsOne, at: time, "there are \(masters.count) masters: \(names.inBrackets)")
+        }
+        for (node, sight) in alive {
+            if sight.isFenced { scene.violate(.healedIsOne, at: time, "\(scene.name(node)) is cut off") }
+            if !sight.isWhole {
+                scene.violate(.healedIsOne, at: time, "\(scene.name(node)) does not hold the whole state")
+            }
+            if !sight.isServing { scene.violate(.healedIsOne, at: time, "\(scene.name(node)) does not serve") }
+            if scene.promises.hasOneHistory, sight.position.index < scene.log.lastIndex,
+                !mayLag(sight, node, at: time, scene)
+            {
+                scene.violate(
+                    .decidedIsForEver, at: time,
+                    "\(scene.name(node)) ends at entry \(sight.position.index), decided is \(scene.log.lastIndex)")
+            }
+        }
+        guard let (first, one) = masters.first ?? alive.first else { return }
+        for (node, sight) in alive where sight.position != one.position || sight.digest != one.digest {
+            // The last entry may be on its way to the others just now.
+            if sight.position.index < one.position.index, mayLag(sight, node, at: time, scene) { continue }
+            scene.violate(
+                .healedIsOne, at: time,
+                "\(scene.name(node)) ends at entry \(sight.position.index), \(scene.name(first)) at "
+                    + "\(one.position.index)"
+                    + (sight.position == one.position ? " with another state" : ""))
+        }
+    }
+
+    /// Whether what a tracker lacks was decided too short a time ago for it to know.
+    private func mayLag(_ sight: NodeSight, _ node: Int, at time: Instant, _ scene: Scene) -> Bool {
+        guard let decidedAt = scene.log.decidedAt(sight.position.index + 1) else { return false }
+        let keepalive = scene.nodes[node].configuration.cluster?.keepalive ?? .zero
+        return time - decidedAt <= keepalive * 2
+    }
+
+    /// Clients that nobody has answered though all was well.
+    func checkUnanswered(_ unanswered: [(client: Int, since: Instant)], at time: Instant, _ scene: inout Scene) {
+        for (client, since) in unanswered {
+            scene.violate(
+                .healedIsAnswered, at: time,
+                "client \(client) has waited for \((time - since).wholeMilliseconds) ms")
+        }
+    }
+}

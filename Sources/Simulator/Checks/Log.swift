@@ -1,0 +1,244 @@
+/// What is decided: one value at an index, by a quorum, in the order of time; equal histories lead to equal states.
+
+import Primitives
+import TrackerLogic
+import Wire
+
+struct Log: Sendable {
+    /// An entry that a tracker is the first to apply.
+    struct Decided {
+        var position: Position
+        var header: EntryHeader
+        var entry: [UInt8]
+        var tickets: Tickets
+        /// Whether it is the next one of the one history.
+        var isNext: Bool
+    }
+
+    /// An entry that a tracker applies.
+    enum Finding {
+        case damaged
+        case known
+        case new(Decided)
+    }
+
+    private var lastDecidedTime = WallTime(milliseconds: 0)
+
+    /// Where a tracker has got to in a step.
+    ///
+    /// - Returns: whether what it has applied is to be looked at; and then what it holds.
+    mutating func mayFollow(_ step: Step, _ before: NodeSight, _ scene: inout Scene) -> Bool {
+        let sight = step.sight
+        guard sight.isWhole || !step.applied.isEmpty else { return false }
+        if before.isWhole, sight.position == before.position, sight.digest == before.digest { return false }
+        guard before.isWhole || !step.applied.isEmpty else {
+            observe(sight, step.node, at: step.time, &scene)
+            return false
+        }
+        if sight.position.index < before.position.index, scene.promises.hasOneHistory {
+            scene.violate(
+                .decidedIsForEver, at: step.time,
+                "\(scene.name(step.node)) goes back from entry \(before.position.index) to \(sight.position.index)")
+            return false
+        }
+        // In survivor mode a tracker may give its history up for another, which need not be later.
+        guard continues(step, before, scene) else {
+            observe(sight, step.node, at: step.time, &scene)
+            return false
+        }
+        if sight.position.index > before.position.index, sight.time < before.time {
+            scene.violate(
+                .timeNeverRunsBack, at: step.time,
+                "entry \(sight.position.index) is earlier than entry \(before.position.index)")
+        }
+        return true
+    }
+
+    /// A tracker has applied an entry.
+    ///
+    /// - Parameter position: where it was, and then is.
+    mutating func follow(
+        _ entry: [UInt8], after position: inout Position, _ step: Step, _ before: NodeSight,
+        _ scene: inout Scene
+    ) -> Finding {
+        guard let header = try? EntryHeader(entry) else {
+            scene.violate(.recordIsReadable, at: step.time, "\(scene.name(step.node)) applies a damaged entry")
+            return .damaged
+        }
+        if header.index == position.index + 1, header.previous != position.chain {
+            scene.violate(
+                .decidedIsForEver, at: step.time,
+                "entry \(header.index) at \(scene.name(step.node)) does not continue the history that it has")
+            return .damaged
+        }
+        position = Position(index: header.index, chain: EntryHeader.chain(entry))
+        let finding = scene.log.observe(position, digest: nil, node: step.node, at: step.time)
+        return finding == .new ? .new(decide(position, header, entry, step, before, &scene)) : .known
+    }
+
+    /// An entry that a tracker alone finds on its disk as it begins is decided, told or not.
+    ///
+    /// - Parameter index: where it lies.
+    mutating func settle(
+        _ entry: [UInt8], at index: UInt64, _ step: Step, _ scene: inout Scene
+    ) -> Decided? {
+        guard index > scene.log.lastIndex else { return nil }
+        guard let header = try? EntryHeader(entry), header.index == index else {
+            scene.violate(
+                .recordIsReadable, at: step.time, "entry \(index) of \(scene.name(step.node)) is damaged")
+            return nil
+        }
+        let position = Position(index: index, chain: EntryHeader.chain(entry))
+        _ = scene.log.observe(position, digest: nil, node: step.node, at: step.time)
+        return decide(position, header, entry, step, step.sight, &scene)
+    }
+
+    /// A value is applied for the first time: it is decided.
+    private mutating func decide(
+        _ position: Position, _ header: EntryHeader, _ entry: [UInt8], _ step: Step, _ before: NodeSight,
+        _ scene: inout Scene
+    ) -> Decided {
+        checkQuorum(position, step, before, &scene)
+        var decided = Decided(
+            position: position, header: header, entry: entry,
+            tickets: (try? Tickets(entry, header)) ?? Tickets(), isNext: false)
+        guard scene.promises.hasOneHistory else { return decided }
+        if let first = scene.log.branch(position.index), first.chain != position.chain {
+            scene.violate(
+                .decidedIsForEver, at: step.time,
+                "entry \(position.index) at \(scene.name(step.node)) is another than at \(scene.name(first.node))")
+            return decided
+        }
+        guard position.index == scene.model.index + 1 else {
+            scene.violate(
+                .logHasNoGap, at: step.time, "entry \(position.index) is applied after entry \(scene.model.index)")
+            return decided
+        }
+        if header.time < lastDecidedTime {
+            scene.violate(.timeNeverRunsBack, at: step.time, "entry \(header.index) is earlier than the one before it")
+        }
+        lastDecidedTime = header.time
+        decided.isNext = true
+        return decided
+    }
+
+    /// Whether a tracker goes on in the history that it had.
+    private func continues(_ step: Step, _ before: NodeSight, _ scene: Scene) -> Bool {
+        guard !scene.promises.hasOneHistory else { return true }
+        guard let entry = step.applied.first, let header = try? EntryHeader(entry) else { return false }
+        return header.index == before.position.index + 1 && header.previous == before.position.chain
+    }
+
+    /// The state that a tracker holds.
+    mutating func observe(_ sight: NodeSight, _ node: Int, at time: Instant, _ scene: inout Scene) {
+        switch scene.log.observe(sight.position, digest: sight.digest, node: node, at: time) {
+        case .known: break
+        case .new:
+            guard scene.promises.hasOneHistory else { return }
+            scene.violate(
+                .decidedIsForEver, at: time,
+                "\(scene.name(node)) holds entry \(sight.position.index) of a history that nobody has decided")
+        case .otherDigest(let other):
+            scene.violate(
+                .statesAgree, at: time,
+                "\(scene.name(node)) and \(scene.name(other.node)) hold different states after entry "
+                    + "\(sight.position.index)"
+            )
+        }
+    }
+
+    private mutating func checkQuorum(
+        _ position: Position, _ step: Step, _ before: NodeSight, _ scene: inout Scene
+    ) {
+        if scene.promises.membersDecide {
+            let holders = holders(position, among: scene.members, scene)
+            if holders.count <= scene.members.count / 2 {
+                scene.violate(
+                    .quorumDecides, at: step.time,
+                    "\(scene.name(step.node)) applies entry \(position.index), which is on the disks of "
+                        + "\(holders.inBrackets) of "
+                        + "the members \(scene.members.inBrackets)")
+            }
+            return
+        }
+        // Whoever is given another entry in its place takes what he has voted for as decided (survivor mode).
+        let headers = step.applied.lazy.compactMap { try? EntryHeader($0) }
+        if before.leads == nil, headers.contains(where: { $0.index == position.index && $0.isAlone }) {
+            return checkOwnDisk(position, step, &scene)
+        }
+        // Who counts may have changed in this very step, also before its end, where the tracker gives up its role.
+        let left = before.voters.filter { !step.gone.contains($0) }
+        let isDecided = [before.voters, step.sight.voters, left].contains { voters in
+            let holders = holders(position, among: voters, scene)
+            guard holders.count > voters.count / 2 else { return false }
+            return !scene.promises.allDecide
+                || voters.allSatisfy { holders.contains($0) || !isHeard($0, by: step, scene) }
+        }
+        if !isDecided {
+            scene.violate(
+                .quorumDecides, at: step.time,
+                "\(scene.name(step.node)) applies entry \(position.index), which is on the disks of "
+                    + "\(holders(position, among: step.sight.voters, scene).inBrackets) of the active "
+                    + "\(step.sight.voters.inBrackets)")
+        }
+    }
+
+    /// Who has ceased to vote in a step: who is told to take the whole state anew, whose own state is to be merged
+    /// first, and who is found to be down.
+    ///
+    /// The latter only where the number has had more than one life: the last one may have been heard and told to wait,
+    /// while the one that had a vote was not.
+    mutating func gone(_ effects: Effects, _ scene: Scene) -> [UInt32] {
+        var gone: [UInt32] = []
+        for case .trackerDown(let id) in effects.observations where scene.lives.count(where: { $0.life.id == id }) > 1 {
+            gone.append(id)
+        }
+        for message in effects.messages {
+            guard case .one(let life) = message.destination else { continue }
+            switch message.body {
+            case .welcome(let welcome) where welcome.needsTransfer: gone.append(life.id)
+            case .fetchChunk(0): gone.append(life.id)
+            default: break
+            }
+        }
+        return gone
+    }
+
+    /// An entry that a tracker has accepted, and that may have been decided, as it gives up hope to learn that.
+    private mutating func checkOwnDisk(_ position: Position, _ step: Step, _ scene: inout Scene) {
+        guard !scene.nodes[step.node].disk.holds(position.index, chain: position.chain) else { return }
+        scene.violate(
+            .quorumDecides, at: step.time,
+            "\(scene.name(step.node)) keeps entry \(position.index), which is not on its own disk")
+    }
+
+    /// Whether a tracker has been heard within the detection time, by a clock that may be fast.
+    private func isHeard(_ id: UInt32, by step: Step, _ scene: Scene) -> Bool {
+        guard let node = scene.node(withID: id), let cluster = scene.nodes[step.node].configuration.cluster else {
+            return false
+        }
+        return node == step.node || step.time - scene.nodes[step.node].heardAt[node] < cluster.detectionTime * 3 / 4
+    }
+
+    private func holders(_ position: Position, among ids: [UInt32], _ scene: Scene) -> [UInt32] {
+        // In survivor mode, two may have been given one number, on the two sides of a partition, and one that comes
+        // back may be given another than it has just voted under.
+        ids.filter { id in
+            scene.nodes.contains { $0.id == id && $0.disk.holds(position.index, chain: position.chain) }
+                || !scene.promises.hasOneHistory
+                    && scene.lives.contains { other in
+                        other.life.id == id && scene.nodes[other.node].disk.holds(position.index, chain: position.chain)
+                    }
+        }
+    }
+
+    /// Of a tracker alone, an entry that it has applied: what its log in memory says does not count.
+    mutating func durable(
+        _ index: UInt64, in record: DiskRecord, _ node: Int, at time: Instant, _ scene: inout Scene
+    ) -> [UInt8]? {
+        if let entry = record.entry(index), (try? EntryHeader(entry))?.index == index { return entry }
+        scene.violate(
+            .appliedIsDurable, at: time, "\(scene.name(node)) applies entry \(index), which is not on its disk")
+        return nil
+    }
+}

@@ -1,0 +1,178 @@
+/// What a merge may say after a partition: the latest word on each peer, and no download more often than it was told.
+
+import Primitives
+import TrackerLogic
+import Wire
+
+/// The times of the latest announces of one peer of one swarm; seconds since 1970.
+struct PeerWords: Sendable {
+    var infoHash: InfoHash
+    var address: SocketAddress
+    var announcedAt: UInt32 = 0
+    var stoppedAt: UInt32 = 0
+    /// The latest time that a repository may say it was seen: one that comes back after a stop is later than the stop,
+    /// by whatever clock that was.
+    var seenAt: UInt32 = 0
+    /// The entry that held the stop.
+    var stoppedIn: UInt64 = 0
+}
+
+struct CompletedInLog: Sendable {
+    var infoHash: InfoHash
+    var origin: UInt32
+    var count: UInt32 = 0
+}
+
+struct Merges: Sendable {
+    /// Peers are told by whole seconds, and one that stops and comes back moves on by one each time.
+    private static let mergeSlack: UInt32 = 8
+    /// Seconds by which two masters' clocks may differ, and two for what is told by whole seconds.
+    private static let stopSlack: UInt32 = 6
+
+    /// What has been said of peers, in any history (survivor mode).
+    private var words: [PeerWords] = []
+    /// For each tracker, the stops that it has applied since it last took a state over (survivor mode).
+    private var stops: [[PeerWords]]
+    /// For each tracker, the entry of another's history up to which it has the state that it is taking over (survivor
+    /// mode).
+    private var mergedThrough: [UInt64]
+    /// Completed downloads in the entries of each master, in any history (survivor mode).
+    private var completed: [CompletedInLog] = []
+
+    init(nodeCount: Int) {
+        stops = Array(repeating: [], count: nodeCount)
+        mergedThrough = Array(repeating: .max, count: nodeCount)
+    }
+
+    /// What a step has to do with merges.
+    mutating func check(_ step: Step, _ event: Event, _ effects: Effects, _ scene: inout Scene) {
+        if case .started = event { stops[step.node] = [] }
+        if !scene.promises.hasOneHistory { noteMerge(event, effects, step) }
+        for observation in effects.observations {
+            if case .transferBegan = observation { stops[step.node] = [] }
+            if case .merged = observation, let source = mergedSource(effects, scene) {
+                checkMerged(source, step, &scene)
+            }
+        }
+        if !scene.promises.hasOneHistory { noteStops(step) }
+    }
+
+    /// A value is applied for the first time, in some history.
+    mutating func noteWords(_ header: EntryHeader, _ entry: [UInt8], _ step: Step, _ scene: inout Scene) {
+        guard !scene.promises.hasOneHistory else { return }
+        var cursor = UpdateCursor(header)
+        while let update = try? cursor.next(entry) {
+            if let announced = Announced(update) {
+                note(announced, header)
+            } else {
+                checkMerge(update, step, &scene)
+            }
+        }
+    }
+
+    private mutating func note(_ announced: Announced, _ header: EntryHeader) {
+        let place = place(announced.infoHash, announced.address)
+        let seconds = header.time.seconds
+        if announced.event == .stopped {
+            words[place].stoppedAt = max(words[place].stoppedAt, seconds)
+        } else {
+            words[place].announcedAt = max(words[place].announcedAt, seconds)
+            let afterStop = words[place].stoppedAt == 0 ? 0 : words[place].stoppedAt + 1
+            words[place].seenAt = max(words[place].seenAt, seconds, afterStop)
+        }
+        guard announced.event == .completed else { return }
+        let known = completed.firstIndex { $0.origin == header.origin && $0.infoHash == announced.infoHash }
+        if known == nil {
+            completed.append(CompletedInLog(infoHash: announced.infoHash, origin: header.origin))
+        }
+        completed[known ?? completed.count - 1].count += 1
+    }
+
+    private mutating func place(_ infoHash: InfoHash, _ address: SocketAddress) -> Int {
+        if let known = words.firstIndex(where: { $0.address == address && $0.infoHash == infoHash }) {
+            return known
+        }
+        words.append(PeerWords(infoHash: infoHash, address: address))
+        return words.count - 1
+    }
+
+    /// A merge repeats what was said, no more.
+    private mutating func checkMerge(_ update: Update, _ step: Step, _ scene: inout Scene) {
+        switch update {
+        case .mergePeer(let peer):
+            let latest = words[place(peer.infoHash, peer.address)].seenAt
+            guard peer.lastSeen > latest + Merges.mergeSlack else { return }
+            scene.violate(
+                .mergeTakesTheLatest, at: step.time,
+                "a merge says that peer \(peer.address) was seen \(peer.lastSeen - latest) s after it was")
+        case .mergeCompleted(let infoHash, let origin, let count):
+            let counted = completed.first { $0.origin == origin && $0.infoHash == infoHash }?.count ?? 0
+            guard count > counted else { return }
+            scene.violate(
+                .mergeTakesTheLatest, at: step.time,
+                "a merge says that tracker \(origin) has counted \(count) downloads, and it has heard of \(counted)")
+        default: break
+        }
+    }
+
+    /// A master that asks for another's first chunk begins a merge; where a timeout has it ask, it asks again.
+    ///
+    /// The chunks that come may be answers to what was asked before.
+    private mutating func noteMerge(_ event: Event, _ effects: Effects, _ step: Step) {
+        guard case .messageReceived(let message) = event else { return }
+        if case .chunk(_, let index, _) = message.body {
+            mergedThrough[step.node] = min(mergedThrough[step.node], index)
+        }
+        if effects.messages.contains(where: { $0.body == .fetchChunk(0) }) { mergedThrough[step.node] = .max }
+    }
+
+    /// Whose state was taken over: whoever is welcomed anew then. (By the life: two may have one id.)
+    private func mergedSource(_ effects: Effects, _ scene: Scene) -> Int? {
+        for message in effects.messages {
+            guard case .welcome(let welcome) = message.body, welcome.needsTransfer,
+                case .one(let life) = message.destination
+            else { continue }
+            return scene.node(of: life)
+        }
+        return nil
+    }
+
+    private mutating func noteStops(_ step: Step) {
+        for entry in step.applied {
+            guard let header = try? EntryHeader(entry) else { continue }
+            var cursor = UpdateCursor(header)
+            while let update = try? cursor.next(entry) {
+                guard let announced = Announced(update), announced.event == .stopped else { continue }
+                let stop = PeerWords(
+                    infoHash: announced.infoHash, address: announced.address, stoppedAt: header.time.seconds,
+                    stoppedIn: header.index)
+                stops[step.node].append(stop)
+            }
+        }
+    }
+
+    /// Whether a merge has come to its end in a step.
+    static func isMerged(_ effects: borrowing Effects) -> Bool {
+        effects.observations.contains { if case .merged = $0 { true } else { false } }
+    }
+
+    /// Who has stopped on the other side, and has not been heard since, is not brought back by a merge.
+    ///
+    /// What the other side has applied since it sent its state is not in what was taken over.
+    private mutating func checkMerged(_ source: Int, _ step: Step, _ scene: inout Scene) {
+        guard scene.hasGoodClocks, let table = step.table else { return }
+        let interval = scene.nodes[step.node].configuration.interval
+        let through = mergedThrough[step.node]
+        for stop in stops[source]
+        where stop.stoppedAt + interval > step.sight.time.seconds && stop.stoppedIn <= through {
+            let announcedAt = words[place(stop.infoHash, stop.address)].announcedAt
+            guard stop.stoppedAt > announcedAt + Merges.stopSlack, table.contains(stop.infoHash, stop.address)
+            else { continue }
+            scene.violate(
+                .mergeTakesTheLatest, at: step.time,
+                "peer \(stop.address) has stopped at \(scene.name(source)), and after the merge is at "
+                    + "\(scene.name(step.node)) again"
+            )
+        }
+    }
+}

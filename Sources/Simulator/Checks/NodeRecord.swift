@@ -1,0 +1,135 @@
+/// What the checkers remember of one tracker from step to step.
+
+import Primitives
+import TrackerLogic
+import Wire
+
+struct NodeRecord: Sendable {
+    let configuration: NodeConfiguration
+    /// What it was like after its last step; nil while it is down.
+    var sight: NodeSight? { didSet { if let given = sight?.life.id, given != 0 { id = given } } }
+    /// As `sight`; only `mutating` methods look at a record without copying all of it.
+    var lastSight: NodeSight? { mutating get { sight } }
+    /// Who voted as it saw it after its last step.
+    var knownVoters: [UInt32] { mutating get { sight?.voters ?? [] } }
+    /// Since when they have voted, as it saw it.
+    var votersSince: Instant?
+    /// The number that it has, or had last; 0 before it was given one.
+    private(set) var id: UInt32
+    var disk = VoterRecord()
+    /// The last entry that was decided when its disk was lost: until it has that, it does not hold the whole state.
+    var decidedAtLoss: UInt64 = 0
+    /// Whether its disk was lost, and it has not said since that it holds the whole state.
+    var isLost = false
+    /// What it has proposed last, oldest first.
+    private(set) var proposals: [Proposed] = []
+    /// The epochs that it led and stood for when last asked.
+    var led: Epoch?
+    var stood: Epoch?
+    /// When it last heard each of the others.
+    var heardAt: [Instant]
+    /// Updates that its clients wait for, in the order of the log.
+    var witnesses: [Witness] = []
+    /// What its clock said as it took its last step.
+    var wall: WallTime?
+    /// Whether it has lost its disk in this life.
+    var hasFailed = false
+    /// Of a tracker alone, the entry that it is writing.
+    var writing: (token: PersistToken, entry: [UInt8])?
+    /// Numbers of its clients' requests in this life that are in the log, in rising order.
+    private var decidedNumbers: [UInt64] = []
+
+    struct Proposed: Sendable {
+        var ballot: Ballot
+        var chain: UInt64
+        var bytes: [UInt8]
+    }
+
+    /// Proposals that are remembered: one is under way at a time, but who is cut off may come back with an old one.
+    private static let proposalCount = 64
+    private static let numberCount = 4096
+
+    /// Whether it is like it was after its last step.
+    mutating func isAsSeen(_ now: borrowing NodeSight) -> Bool {
+        guard let sight else { return false }
+        return sight == now
+    }
+
+    init(configuration: NodeConfiguration, nodeCount: Int) {
+        self.configuration = configuration
+        id = configuration.id
+        heardAt = Array(repeating: Instant(nanoseconds: 0), count: nodeCount)
+    }
+
+    mutating func begin(_ sight: NodeSight, at time: Instant) {
+        self.sight = sight
+        led = nil
+        stood = nil
+        witnesses = []
+        decidedNumbers = []
+        writing = nil
+        hasFailed = false
+        for node in heardAt.indices { heardAt[node] = time }
+    }
+
+    mutating func propose(_ proposed: Proposed) {
+        // The same value by a further attempt takes no room from others.
+        proposals.removeAll { $0.ballot.index == proposed.ballot.index && $0.chain == proposed.chain }
+        if proposals.count == NodeRecord.proposalCount { proposals.removeFirst() }
+        proposals.append(proposed)
+    }
+
+    /// - Returns: whether it was not in the log before.
+    mutating func decide(number: UInt64) -> Bool {
+        if let last = decidedNumbers.last, number <= last {
+            var place = decidedNumbers.count
+            while place > 0, decidedNumbers[place - 1] >= number { place -= 1 }
+            if place < decidedNumbers.count, decidedNumbers[place] == number { return false }
+            decidedNumbers.insert(number, at: place)
+        } else {
+            decidedNumbers.append(number)
+        }
+        if decidedNumbers.count > NodeRecord.numberCount { decidedNumbers.removeFirst(NodeRecord.numberCount / 2) }
+        return true
+    }
+}
+
+/// An update that somebody waits for, and what the swarm was like right after it.
+struct Witness: Sendable {
+    struct Place: Sendable, Hashable {
+        var index: UInt64
+        var ordinal: UInt32
+        var chain: UInt64
+    }
+
+    var place: Place
+    /// Cluster time of the entry.
+    var time: WallTime
+    /// When the first tracker applied it.
+    var decidedAt: Instant
+    var announced: Announced
+    /// nil in survivor mode, where nobody can say.
+    var swarm: SwarmModel.Swarm?
+    /// The interval that was decided last, in seconds; nil where none was, or nobody can say.
+    var interval: UInt32?
+    var isAnswered = false
+}
+
+/// What was aborted, and in whose epoch.
+struct AbortedValue: Sendable, Hashable {
+    var chain: UInt64
+    var epoch: Epoch
+}
+
+/// A request in an entry that was aborted.
+struct RefusedTicket: Sendable {
+    var life: Life
+    var number: UInt64
+    /// In which the entry was aborted.
+    var epoch: Epoch
+    var announced: Announced
+    /// Where the client was told: whose request, and when.
+    var client = 0
+    var transactionID = TransactionID(0)
+    var toldAt = Instant(nanoseconds: 0)
+}

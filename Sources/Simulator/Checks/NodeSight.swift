@@ -1,0 +1,104 @@
+/// What the checkers see of a tracker: a few plain values, so that a test can make up a tracker that misbehaves.
+
+import Primitives
+import TrackerLogic
+import Wire
+
+package struct NodeSight: Sendable, Hashable {
+    package var life: Life
+    /// The epoch that it leads, where it is master.
+    package var leads: Epoch?
+    package var isServing: Bool
+    /// What it has applied.
+    package var position: Position
+    package var digest: UInt64
+    /// Cluster time of the last entry.
+    package var time: WallTime
+    /// The entry that it has accepted and does not know decided.
+    package var pending: Ballot?
+    package var isWhole: Bool
+    package var isFenced: Bool
+    package var waitingRequests: Int
+    package var tailCount: Int
+    package var tailByteCount: Int
+    /// The ids that vote, as far as it knows.
+    package var voters: [UInt32]
+
+    package init(
+        life: Life, leads: Epoch? = nil, isServing: Bool = false, position: Position = .start, digest: UInt64 = 0,
+        time: WallTime = WallTime(milliseconds: 0), pending: Ballot? = nil, isWhole: Bool = true,
+        isFenced: Bool = false, waitingRequests: Int = 0, tailCount: Int = 0, tailByteCount: Int = 0,
+        voters: [UInt32] = []
+    ) {
+        self.life = life
+        self.leads = leads
+        self.isServing = isServing
+        self.position = position
+        self.digest = digest
+        self.time = time
+        self.pending = pending
+        self.isWhole = isWhole
+        self.isFenced = isFenced
+        self.waitingRequests = waitingRequests
+        self.tailCount = tailCount
+        self.tailByteCount = tailByteCount
+        self.voters = voters
+    }
+}
+
+/// One step of a tracker, as the checkers are told of it.
+package struct Step: Sendable {
+    package var node: Int
+    package var time: Instant
+    /// What the tracker is like afterwards.
+    package var sight: NodeSight
+    /// The entries that it has applied in this step, as far as they can be seen, in order.
+    package var applied: [[UInt8]]
+    /// Says which shard an info hash falls into, and in survivor mode what the swarms are like.
+    package var table: SwarmTable?
+    /// The ids that have ceased to vote in this step; told where it has applied something.
+    package var gone: [UInt32]
+
+    package init(
+        node: Int, time: Instant, sight: NodeSight, applied: [[UInt8]] = [], table: SwarmTable? = nil,
+        gone: [UInt32] = []
+    ) {
+        self.node = node
+        self.time = time
+        self.sight = sight
+        self.applied = applied
+        self.table = table
+        self.gone = gone
+    }
+}
+
+extension NodeSight {
+    /// - Parameter inCluster: whether there is a bus, without which it is nobody.
+    init(_ machine: TrackerNode, inCluster: Bool) { self.init(machine.inspection, machine.state.time, inCluster) }
+
+    /// After a step: looks at the node itself, not at a copy.
+    ///
+    /// - Parameter voters: what they were at the last look.
+    init(_ machine: inout TrackerNode, knowing voters: [UInt32], inCluster: Bool) {
+        self.init(machine.inspect(knowing: voters), machine.state.time, inCluster)
+    }
+
+    private init(_ inspection: Inspection, _ time: WallTime, _ inCluster: Bool) {
+        self.init(
+            life: inspection.life, leads: inspection.leads, isServing: inspection.isServing,
+            position: inspection.position, digest: inspection.digest, time: time, pending: inspection.pending,
+            isWhole: inspection.isWhole, isFenced: inCluster && inspection.isFenced,
+            waitingRequests: inspection.waitingRequests,
+            tailCount: inspection.tailCount, tailByteCount: inspection.tailByteCount, voters: inspection.voters)
+    }
+}
+
+extension Event {
+    /// A decided entry that has just come from another tracker.
+    func entry(_ index: UInt64) -> [UInt8]? {
+        guard case .messageReceived(let message) = self, case .entries(let entries, _) = message.body else {
+            return nil
+        }
+        return entries.first { (try? EntryHeader($0))?.index == index }
+    }
+}

@@ -1,0 +1,173 @@
+/// What peers may rely on, and what their clients have downloaded: made from requests and replies, with no look at any
+/// table.
+
+import Primitives
+import TrackerLogic
+import Wire
+
+struct PeerLedger: Sendable {
+    struct Account: Sendable {
+        var infoHash: InfoHash
+        /// Where the peer listens.
+        var address: SocketAddress
+        /// The entry that holds the announce which was answered last.
+        var index: UInt64 = 0
+        /// Cluster time of that entry, in seconds since 1970; 0 before the first answer.
+        var answeredAt: UInt32 = 0
+        /// When the answer left, by no tracker's clock.
+        var answeredIn = Instant(nanoseconds: 0)
+        /// The interval that was told, in seconds.
+        var told: UInt32 = 0
+        /// Whether that announce was `stopped`.
+        var hasLeft = false
+        /// Cluster time of the latest `stopped` that was answered.
+        var stoppedAt: UInt32 = 0
+        /// Copies of `stopped` that a tracker has heard, and those that are known to have been carried out: any other
+        /// may be carried out yet.
+        var stopsHeard = 0
+        var stopsDone = 0
+        /// Downloads that the client has told of, and how many have been counted.
+        var downloads = 0
+        var counted = 0
+        /// The entry with the latest `stopped`.
+        var stopIndex: UInt64 = 0
+        /// When the newest of its announces in the log was sent.
+        var latestSentAt = Instant(nanoseconds: 0)
+        /// Whether the client's last word on the download was that it is complete.
+        var isComplete = false
+        /// Whether somebody else may have spoken in its name.
+        var isSpoiled = false
+
+        /// Cluster time up to which the peer may not be taken out.
+        var livesUntil: UInt64 { UInt64(answeredAt) + UInt64(told) + UInt64(told / 5) }
+    }
+
+    private(set) var accounts: [[Account]]
+
+    init(clientCount: Int) { accounts = Array(repeating: [], count: clientCount) }
+
+    func account(_ client: Int, _ infoHash: InfoHash, _ address: SocketAddress) -> Account? {
+        accounts[client].first { $0.infoHash == infoHash && $0.address == address }
+    }
+
+    private mutating func change(
+        _ client: Int, _ infoHash: InfoHash, _ address: SocketAddress, _ body: (inout Account) -> Void
+    ) {
+        let known = accounts[client].firstIndex { $0.infoHash == infoHash && $0.address == address }
+        if known == nil { accounts[client].append(Account(infoHash: infoHash, address: address)) }
+        body(&accounts[client][known ?? accounts[client].count - 1])
+    }
+
+    /// A client tells of itself; the first copy of a request only.
+    mutating func sent(_ request: AnnounceRequest, by client: Int, _ address: SocketAddress) {
+        change(client, request.infoHash, address) { account in
+            if request.event == .completed, request.left == 0 {
+                if !account.isComplete { account.downloads += 1 }
+                account.isComplete = true
+            } else if request.left > 0, request.event != .stopped {
+                account.isComplete = false
+            }
+        }
+    }
+
+    /// A tracker has heard what a bit on the way has made of a request.
+    mutating func spoiled(_ request: AnnounceRequest, by client: Int, _ address: SocketAddress) {
+        sent(request, by: client, address)
+        // It may name the port of somebody in the same house.
+        for other in accounts.indices {
+            for place in accounts[other].indices
+            where accounts[other][place].infoHash == request.infoHash && accounts[other][place].address == address {
+                accounts[other][place].isSpoiled = true
+            }
+        }
+    }
+
+    /// A tracker has heard `stopped`.
+    mutating func heardStop(_ infoHash: InfoHash, by client: Int, _ address: SocketAddress) {
+        change(client, infoHash, address) { $0.stopsHeard += 1 }
+    }
+
+    /// A `stopped` is in the log, at an index: the peer has left, whether or not anybody answers it.
+    mutating func decidedStop(_ infoHash: InfoHash, by client: Int, _ address: SocketAddress, index: UInt64) {
+        change(client, infoHash, address) { account in
+            account.stopsDone += 1
+            account.stopIndex = max(account.stopIndex, index)
+            if index >= account.index { account.hasLeft = true }
+        }
+    }
+
+    /// An announce is in the log.
+    ///
+    /// - Returns: whether it is late: the client has said something newer since, and that is in the log already.
+    mutating func isLate(_ infoHash: InfoHash, by client: Int, _ address: SocketAddress, sentAt: Instant) -> Bool {
+        var isLate = false
+        change(client, infoHash, address) { account in
+            isLate = sentAt < account.latestSentAt
+            account.latestSentAt = max(account.latestSentAt, sentAt)
+        }
+        return isLate
+    }
+
+    /// A download has been counted.
+    ///
+    /// - Returns: whether the client has told of so many.
+    mutating func counted(_ infoHash: InfoHash, by client: Int, _ address: SocketAddress) -> Bool {
+        var isRight = false
+        change(client, infoHash, address) { account in
+            account.counted += 1
+            isRight = account.counted <= account.downloads || account.isSpoiled
+        }
+        return isRight
+    }
+
+    /// An announce is answered.
+    ///
+    /// What is later in the log counts, whichever reply leaves first.
+    mutating func answered(
+        _ announced: Announced, client: Int, index: UInt64, told: UInt32, time: WallTime, at now: Instant
+    ) {
+        change(client, announced.infoHash, announced.address) { account in
+            if announced.event == .stopped { account.stoppedAt = max(account.stoppedAt, time.seconds) }
+            guard (time.seconds, index) >= (account.answeredAt, account.index) else { return }
+            account.index = index
+            account.answeredAt = time.seconds
+            account.answeredIn = now
+            account.told = told
+            // Both may be in one entry, and the `started` be answered last.
+            account.hasLeft = announced.event == .stopped || index <= account.stopIndex
+        }
+    }
+
+    /// The swarms of some info hashes are gone, as they should be.
+    mutating func forget(where isGone: (InfoHash) -> Bool) {
+        for client in accounts.indices {
+            for place in accounts[client].indices where isGone(accounts[client][place].infoHash) {
+                accounts[client][place].answeredAt = 0
+            }
+        }
+    }
+
+    /// What was promised is lost, and nobody can be blamed.
+    mutating func close() {
+        for client in accounts.indices {
+            for place in accounts[client].indices { accounts[client][place].answeredAt = 0 }
+        }
+    }
+
+    /// The first peer that a state must hold and does not.
+    ///
+    /// - Parameters:
+    ///   - time: where given, a peer whose interval has run out by then, by no tracker's clock, need not be there.
+    ///   - knowsStops: whether it is known which `stopped` have been carried out (quorum mode).
+    func missing(in state: ReplicatedState, onTimeAt time: Instant?, knowsStops: Bool) -> Account? {
+        let now = UInt64(state.time.seconds)
+        for account in accounts.joined() where account.answeredAt > 0 && !account.hasLeft && !account.isSpoiled {
+            // An older `stopped` that is still on its way may come after all.
+            if account.stopsHeard > (knowsStops ? account.stopsDone : 0) { continue }
+            if account.stoppedAt >= account.answeredAt { continue }
+            if let time, time - account.answeredIn >= .seconds(Int64(account.told)) { continue }
+            if now < account.livesUntil, !state.table.contains(account.infoHash, account.address) { return account }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,199 @@
+/// Every client's latest requests: when they were sent, how many copies of them came where, how often they took effect
+/// and who answered.
+
+import Primitives
+import Wire
+
+/// A request, in all its copies.
+struct Ask: Sendable {
+    /// Who answered a copy.
+    struct Answerer: Sendable, Hashable {
+        var node: Int
+        var life: Life
+        var epoch: Epoch?
+    }
+
+    let transactionID: TransactionID
+    let bytes: [UInt8]
+    /// nil for what is no request.
+    let request: TrackerRequest?
+    /// When the first copy was sent.
+    let sentAt: Instant
+    /// The last entry that was decided then.
+    let decidedBefore: UInt64
+    /// How often it was sent; a copy that a bit on the way has changed was not.
+    var sentCount = 1
+    /// Whether its connection id was good proof of its address when a tracker heard it…
+    var isProven = false
+    /// …and might be refused by nobody, whenever one heard it.
+    var isFresh = true
+    /// The addresses at which trackers have heard it.
+    var locals: [SocketAddress] = []
+    /// How many copies each tracker has heard.
+    var heard: [Int]
+    var lastHeardAt: Instant
+    /// How often it is in the log.
+    var decidedCount = 0
+    private(set) var answerers: [Answerer] = []
+    /// When the last of them answered.
+    private var answeredAt: Instant?
+    /// Rounds of copies that came so late after an answer that a group has to take them for new requests.
+    private var lateRounds = 0
+    private var isLateRoundOpen = false
+
+    /// How long a group remembers what it has answered: twelve seconds, by a clock that may be fast.
+    private static let memory = Duration.seconds(10)
+
+    init(_ bytes: [UInt8], nodeCount: Int, decidedBefore: UInt64, at time: Instant) {
+        transactionID = Ask.transactionID(bytes.span.bytes)
+        self.bytes = bytes
+        request = try? TrackerRequest(bytes.span.bytes)
+        sentAt = time
+        lastHeardAt = time
+        self.decidedBefore = decidedBefore
+        heard = Array(repeating: 0, count: nodeCount)
+    }
+
+    /// Where requests and replies have it.
+    static func transactionID(_ bytes: RawSpan) -> TransactionID {
+        TransactionID(bytes.byteCount >= 16 ? bytes.u32(at: 12) : 0)
+    }
+
+    /// Copies that a group may have heard: of those that were sent, each tracker may have missed another.
+    var groupCopies: Int { max(heard.max() ?? 0, min(sentCount, heard.reduce(0, +))) + lateRounds }
+
+    mutating func hear(by node: Int, on local: SocketAddress, at time: Instant) {
+        if !locals.contains(local) { locals.append(local) }
+        heard[node] += 1
+        lastHeardAt = time
+        guard let answeredAt, !isLateRoundOpen, time - answeredAt >= Ask.memory else { return }
+        isLateRoundOpen = true
+        lateRounds += 1
+    }
+
+    mutating func answer(_ answerer: Answerer, at time: Instant) {
+        answerers.append(answerer)
+        answeredAt = time
+        isLateRoundOpen = false
+    }
+
+    func isCopy(of other: RawSpan) -> Bool {
+        guard bytes.count == other.byteCount else { return false }
+        return bytes.indices.allSatisfy { bytes[$0] == other.u8(at: $0) }
+    }
+
+    /// nil where it brings none.
+    var connectionID: ConnectionID? {
+        switch request {
+        case .announce(let announce): announce.connectionID
+        case .scrape(let id, _, _): id
+        case .connect, nil: nil
+        }
+    }
+
+    var announce: AnnounceRequest? { if case .announce(let announce)? = request { announce } else { nil } }
+}
+
+/// The requests of one client.
+struct RequestBook: Sendable {
+    /// Requests that are remembered: far more than a client has on its way at once.
+    private static let askCount = 48
+    private static let issuedCount = 24
+
+    private struct Issued: Sendable {
+        var id: ConnectionID
+        /// By the clock of the tracker that issued it; nil where nobody has looked at it.
+        var wall: WallTime?
+    }
+
+    /// Seconds of age at which a connection id is good: two minutes, half a minute of skew, and the grain of its time.
+    private static let goodAges: ClosedRange<Int64> = -45...175
+    /// "A tracker should accept the connection ID until two minutes after it has been send" (BEP 15).
+    private static let freshAges: ClosedRange<Int64> = -30...120
+
+    let address: SocketAddress
+    private(set) var asks: [Ask] = []
+    private var oldest = 0
+    private var issued: [Issued] = []
+    private var oldestIssued = 0
+
+    init(address: SocketAddress) { self.address = address }
+
+    /// A request is sent, perhaps once more.
+    mutating func send(_ ask: @autoclosure () -> Ask, _ bytes: [UInt8]) {
+        if let place = place(of: bytes.span.bytes) {
+            asks[place].sentCount += 1
+        } else {
+            put(ask())
+        }
+    }
+
+    private mutating func put(_ ask: Ask) {
+        if asks.count < RequestBook.askCount {
+            asks.append(ask)
+        } else {
+            asks[oldest] = ask
+            oldest = (oldest + 1) % RequestBook.askCount
+        }
+    }
+
+    /// A tracker hears a request: as it was sent, or as a bit on the way has made it.
+    ///
+    /// - Parameter wall: the tracker's clock; nil where ages by it say nothing.
+    /// - Returns: whether it was never sent so.
+    mutating func hear(
+        _ bytes: RawSpan, on local: SocketAddress, node: Int, nodeCount: Int, decidedBefore: UInt64,
+        wall: WallTime?, at time: Instant
+    ) -> Bool {
+        let known = place(of: bytes)
+        if known == nil {
+            let copy = bytes.withUnsafeBytes { Array($0) }
+            put(Ask(copy, nodeCount: nodeCount, decidedBefore: decidedBefore, at: time))
+        }
+        guard let place = known ?? place(of: bytes) else { return false }
+        asks[place].hear(by: node, on: local, at: time)
+        prove(place, at: wall)
+        return known == nil
+    }
+
+    private mutating func prove(_ place: Int, at wall: WallTime?) {
+        guard let id = asks[place].connectionID else { return }
+        guard let proof = issued.last(where: { $0.id == id }) else {
+            asks[place].isFresh = false
+            return
+        }
+        guard let wall, let issuedAt = proof.wall else {
+            asks[place].isProven = true
+            return
+        }
+        let age = (wall.milliseconds - issuedAt.milliseconds) / 1000
+        if RequestBook.goodAges.contains(age) { asks[place].isProven = true }
+        if !RequestBook.freshAges.contains(age) { asks[place].isFresh = false }
+    }
+
+    private func place(of bytes: RawSpan) -> Int? {
+        let transactionID = Ask.transactionID(bytes)
+        return asks.indices.first { asks[$0].transactionID == transactionID && asks[$0].isCopy(of: bytes) }
+    }
+
+    /// The places of all requests with a transaction id, oldest first where there is no doubt.
+    func places(_ transactionID: TransactionID) -> [Int] {
+        asks.indices.filter { asks[$0].transactionID == transactionID }
+    }
+
+    mutating func answer(_ place: Int, _ answerer: Ask.Answerer, at time: Instant) {
+        asks[place].answer(answerer, at: time)
+    }
+
+    mutating func decide(_ place: Int) { asks[place].decidedCount += 1 }
+
+    mutating func issue(_ id: ConnectionID, at wall: WallTime?) {
+        let new = Issued(id: id, wall: wall)
+        if issued.count < RequestBook.issuedCount {
+            issued.append(new)
+        } else {
+            issued[oldestIssued] = new
+            oldestIssued = (oldestIssued + 1) % RequestBook.issuedCount
+        }
+    }
+}

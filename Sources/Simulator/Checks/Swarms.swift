@@ -1,0 +1,158 @@
+/// The swarms as the log says they are, and who waits for what it holds: each decided entry is carried over to the
+/// model in the order of the log, at the moment at which the first tracker applies it.
+
+import Primitives
+import TrackerLogic
+import Wire
+
+struct Swarms: Sendable {
+    /// Whether what is found on a disk is being carried over, for which nobody waits.
+    var isSettling = false
+    /// The interval that clients are told, in seconds, where one is decided (quorum mode).
+    private var toldInterval: UInt32?
+    /// In a group, the latest of what anybody may have to answer: also one who starts later.
+    private var groupWitnesses: [Witness] = []
+
+    /// What a tracker of a group that begins may have to answer.
+    func witnesses(after index: UInt64) -> [Witness] { groupWitnesses.filter { $0.place.index > index } }
+
+    /// Carries a decided entry over to the model, and notes who waits for it.
+    mutating func carryOver(
+        _ decided: Log.Decided, _ step: Step, _ scene: inout Scene, _ requests: inout Requests,
+        _ elections: inout Elections, _ stops: inout Stops
+    ) {
+        let (position, header, entry, tickets) = (decided.position, decided.header, decided.entry, decided.tickets)
+        guard let table = step.table else { preconditionFailure("whoever applies an entry shows its table") }
+        scene.model.begin(header)
+        var cursor = UpdateCursor(header)
+        var ordinal: UInt32 = 0
+        var next = 0
+        var isAnySwarmChanged = false
+        var areRulesChanged = false
+        do throws(EntryDamaged) {
+            while let update = try cursor.next(entry) {
+                let isWaitedFor = next < tickets.count && tickets.tickets[next].ordinal == ordinal
+                let life = isWaitedFor ? tickets.life(of: tickets.tickets[next]) : nil
+                let number = isWaitedFor ? tickets.tickets[next].number : 0
+                if isWaitedFor { next += 1 }
+                if let announced = Announced(update) {
+                    let place = Witness.Place(index: position.index, ordinal: ordinal, chain: position.chain)
+                    carryOver(announced, update, table, place, life, number, step, &scene, &requests)
+                } else if case .setMembers(let ids) = update {
+                    elections.checkMembers(ids, step, &scene)
+                    scene.members = ids
+                    scene.membersSince = step.time
+                } else if case .setInterval(let seconds) = update {
+                    toldInterval = seconds
+                } else if case .emptyShard(let shard) = update {
+                    scene.model.apply(update, table)
+                    stops.checkEmptied(shard, header, table, step, &scene, &requests)
+                    isAnySwarmChanged = true
+                } else if case .expire = update {
+                    expire(update, table, step, &scene, &requests)
+                    isAnySwarmChanged = true
+                } else {
+                    scene.model.apply(update, table)
+                    areRulesChanged = true
+                }
+                ordinal += 1
+            }
+        } catch {
+            scene.violate(.recordIsReadable, at: step.time, "entry \(position.index) cannot be read")
+        }
+        let limits = scene.configurations[step.node].limits
+        if areRulesChanged || limits.peers < 1000 || limits.torrents < 1000 { scene.access.note(scene.model) }
+        guard isAnySwarmChanged else { return }
+        for infoHash in scene.history.infoHashes {
+            scene.history.note(infoHash, scene.model.counts(of: infoHash), after: position.index)
+        }
+    }
+
+    private mutating func carryOver(
+        _ announced: Announced, _ update: Update, _ table: SwarmTable, _ place: Witness.Place, _ life: Life?,
+        _ number: UInt64, _ step: Step, _ scene: inout Scene, _ requests: inout Requests
+    ) {
+        let before = scene.model.swarm(announced.infoHash)
+        let completed = before?.completed ?? 0
+        // Who has left or was taken out, and is heard of again by a late copy, is a new peer.
+        let isKnown = before?.place(of: announced.address) != nil
+        scene.model.apply(update, table)
+        let swarm = scene.model.swarm(announced.infoHash) ?? SwarmModel.Swarm(infoHash: announced.infoHash)
+        scene.history.note(announced.infoHash, swarm.counts, after: place.index)
+        if let (client, sentAt) = requests.checkAsked(announced, life, number, step, &scene) {
+            if announced.event == .stopped {
+                requests.ledger.decidedStop(announced.infoHash, by: client, announced.address, index: place.index)
+            }
+            // No tracker can tell a copy that the network has held back for long from a new request.
+            let isLate = requests.ledger.isLate(announced.infoHash, by: client, announced.address, sentAt: sentAt)
+            if swarm.completed > completed, isKnown, !isLate,
+                !requests.ledger.counted(announced.infoHash, by: client, announced.address)
+            {
+                scene.violate(
+                    .completedCountsOnce, at: step.time,
+                    "entry \(place.index) counts one download of \(announced.address) once more")
+            }
+        }
+        // A tracker alone answers all that it has in its log, and needs no tickets for that.
+        let waiting = life ?? (scene.promises.answersAtOnce && !isSettling ? step.sight.life : nil)
+        guard let life = waiting else { return }
+        let witness = Witness(
+            place: place, time: scene.model.time, decidedAt: step.time, announced: announced, swarm: swarm,
+            interval: toldInterval)
+        expect(witness, from: life, &scene)
+    }
+
+    /// Whoever has heard the request, or in a group everybody, may have to answer it.
+    private mutating func expect(_ witness: Witness, from life: Life, _ scene: inout Scene) {
+        if life == Tickets.group {
+            if groupWitnesses.count >= Scene.groupAnswerCount * 2 {
+                groupWitnesses.removeFirst(Scene.groupAnswerCount)
+            }
+            groupWitnesses.append(witness)
+        }
+        for node in scene.nodes.indices {
+            guard let sight = scene.nodes[node].sight, life == Tickets.group || life == sight.life else { continue }
+            scene.nodes[node].witnesses.append(witness)
+        }
+    }
+
+    /// In survivor mode, a tracker's own clients that wait for an entry.
+    func expectReplies(_ entry: [UInt8], at position: Position, _ step: Step, _ scene: inout Scene) {
+        guard let header = try? EntryHeader(entry), let tickets = try? Tickets(entry, header), !tickets.isEmpty else {
+            return
+        }
+        var cursor = UpdateCursor(header)
+        var ordinal: UInt32 = 0
+        var next = 0
+        while next < tickets.count, let update = try? cursor.next(entry) {
+            defer { ordinal += 1 }
+            guard tickets.tickets[next].ordinal == ordinal else { continue }
+            let life = tickets.life(of: tickets.tickets[next])
+            next += 1
+            guard life == Tickets.group || life == step.sight.life, let announced = Announced(update) else { continue }
+            scene.nodes[step.node].witnesses.append(
+                Witness(
+                    place: Witness.Place(index: position.index, ordinal: ordinal, chain: position.chain),
+                    time: header.time, decidedAt: step.time, announced: announced, swarm: nil))
+        }
+    }
+
+    /// Takes the silent out of the model; nobody may be among them who was told that he has more time.
+    private mutating func expire(
+        _ update: Update, _ table: SwarmTable, _ step: Step, _ scene: inout Scene, _ requests: inout Requests
+    ) {
+        let now = UInt64(scene.model.time.seconds)
+        // Whole seconds on both sides, so one of them may be lost.
+        let patient = requests.ledger.accounts.joined().filter { account in
+            account.answeredAt > 0 && now + 1 < account.livesUntil
+                && scene.model.swarm(account.infoHash)?.place(of: account.address) != nil
+        }
+        scene.model.apply(update, table)
+        for account in patient where scene.model.swarm(account.infoHash)?.place(of: account.address) == nil {
+            scene.violate(
+                .expiryIsPatient, at: step.time,
+                "peer \(account.address) of \(account.infoHash) was told \(account.told) s and is taken out "
+                    + "\(now - UInt64(account.answeredAt)) s after that")
+        }
+    }
+}

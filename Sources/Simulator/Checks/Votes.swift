@@ -1,0 +1,291 @@
+/// What trackers write and tell each other: an epoch belongs to one life, votes are for what is durable, a ballot has
+/// one value, and what is said to be decided is.
+
+import Primitives
+import TrackerLogic
+import Wire
+
+struct Votes: Sendable {
+    /// Which life stood for which epoch, and which led it.
+    private var epochs = EpochRegister()
+
+    /// A tracker has forgotten what it used, and nobody could tell it.
+    mutating func forgetEpochs(of id: UInt32) { epochs.forget(id: id) }
+
+    /// A write is about to count as durable.
+    mutating func checkWrite(_ node: Int, _ change: Persist.Change, at time: Instant, _ scene: inout Scene) {
+        guard case .promise(let promise) = change else { return }
+        let disk = scene.nodes[node].disk
+        if promise.epoch < disk.promised {
+            scene.violate(
+                .promiseIsKept, at: time,
+                "\(scene.name(node)) scene.promises epoch \(promise.epoch) after \(disk.promised)")
+        }
+        guard promise.isWhole, !disk.isWhole, scene.promises.votersRemember else { return }
+        // What counts is what it would come back with, not what it has in memory.
+        let index = min(scene.nodes[node].sight?.position.index ?? .max, disk.wholeThrough)
+        if index < scene.nodes[node].decidedAtLoss {
+            scene.violate(
+                .votersAreWhole, at: time,
+                "\(scene.name(node)) takes itself for whole, with the state up to entry \(index) on its disk; entry "
+                    + "\(scene.nodes[node].decidedAtLoss) was decided when it lost its disk")
+        }
+    }
+
+    /// A tracker writes an entry of its own making: a proposal, if it leads and has not applied it already.
+    mutating func checkOwnAppend(
+        _ entry: [UInt8], _ step: Step, _ scene: inout Scene, _ stops: inout Stops, _ aborts: inout Aborts
+    ) {
+        guard let header = try? EntryHeader(entry), header.epoch == step.sight.leads,
+            header.index > step.sight.position.index
+        else { return }
+        propose(header, entry, step, &scene, &stops, &aborts)
+    }
+
+    mutating func check(
+        _ message: ClusterMessage, _ step: Step, _ before: NodeSight, _ scene: inout Scene, _ stops: inout Stops,
+        _ aborts: inout Aborts
+    ) {
+        switch message.body {
+        case .election: stands(message.epoch, step, &scene)
+        case .answer(let answer): votes(message.epoch, answer, step, &scene)
+        case .coordinator(let position):
+            leads(message.epoch, step, &scene)
+            checkDecided(position, step, &scene)
+        case .prepare(let entry, let position):
+            leads(message.epoch, step, &scene)
+            checkDecided(position, step, &scene)
+            guard let header = try? EntryHeader(entry) else {
+                return scene.violate(
+                    .recordIsReadable, at: step.time, "\(scene.name(step.node)) proposes a damaged entry")
+            }
+            propose(header, entry, step, &scene, &stops, &aborts)
+        case .ok(let ballot):
+            votes(ballot, step, &scene)
+            stops.goesOn(step.node, votingFor: ballot, asMaster: false)
+        case .commit(let position):
+            leads(message.epoch, step, &scene)
+            checkDecided(position, step, &scene)
+        case .keepalive(let keepalive): if keepalive.isWhole { checkDecided(keepalive.position, step, &scene) }
+        case .entries(let entries, _): checkDecided(entries, step, &scene)
+        case .confirmed: stops.goesOn(step.node)
+        case .suspect, .error, .confirm, .fetch, .hello, .welcome, .refused, .fetchChunk, .chunk,
+            .welcomeDone, .forward, .answered, .handover, .leave, .report, .order, .ordered, .stop:
+            break
+        }
+    }
+
+    mutating func checkEpoch(_ step: Step, _ scene: inout Scene, _ stops: inout Stops) {
+        guard let led = step.sight.leads, led != scene.nodes[step.node].led else { return }
+        scene.nodes[step.node].led = led
+        claim(led, step, "leads", &scene)
+        stops.beginsToLead(led, step, scene)
+        if scene.promises.votersRemember, scene.nodes[step.node].disk.promised < led {
+            scene.violate(
+                .promiseIsKept, at: step.time,
+                "\(scene.name(step.node)) leads epoch \(led), and has \(scene.nodes[step.node].disk.promised) on its "
+                    + "disk"
+            )
+        }
+    }
+
+    /// A tracker says that it leads or stands for an epoch.
+    mutating func claim(_ epoch: Epoch, _ step: Step, _ verb: String, _ scene: inout Scene) {
+        guard let other = epochs.claim(epoch, by: step.sight.life) else { return }
+        scene.violate(
+            .oneMasterPerEpoch, at: step.time,
+            "\(scene.name(step.node)) \(verb) epoch \(epoch), which belongs to life \(other.incarnation) of \(other.id)"
+        )
+    }
+
+    private mutating func leads(_ epoch: Epoch, _ step: Step, _ scene: inout Scene) {
+        guard scene.nodes[step.node].led != epoch else { return }
+        scene.nodes[step.node].led = epoch
+        claim(epoch, step, "leads", &scene)
+    }
+
+    private mutating func stands(_ epoch: Epoch, _ step: Step, _ scene: inout Scene) {
+        guard scene.nodes[step.node].stood != epoch else { return }
+        scene.nodes[step.node].stood = epoch
+        claim(epoch, step, "stands for", &scene)
+        if scene.promises.votersRemember, scene.nodes[step.node].disk.promised < epoch {
+            scene.violate(
+                .promiseIsKept, at: step.time,
+                "\(scene.name(step.node)) stands for epoch \(epoch), and has \(scene.nodes[step.node].disk.promised) "
+                    + "on its disk"
+            )
+        }
+    }
+
+    /// Somebody says that this is decided.
+    private mutating func checkDecided(_ position: Position, _ step: Step, _ scene: inout Scene) {
+        guard scene.promises.hasOneHistory, !scene.log.contains(position) else { return }
+        scene.violate(
+            .decidedIsDecided, at: step.time,
+            "\(scene.name(step.node)) tells that entry \(position.index) is decided, which nobody has applied")
+    }
+
+    private mutating func checkDecided(_ entries: [[UInt8]], _ step: Step, _ scene: inout Scene) {
+        guard scene.promises.hasOneHistory else { return }
+        for entry in entries {
+            guard let header = try? EntryHeader(entry) else {
+                return scene.violate(.recordIsReadable, at: step.time, "\(scene.name(step.node)) sends a damaged entry")
+            }
+            checkDecided(Position(index: header.index, chain: EntryHeader.chain(entry)), step, &scene)
+        }
+    }
+
+    /// Phase 1b.
+    private mutating func votes(_ epoch: Epoch, _ answer: VoterAnswer, _ step: Step, _ scene: inout Scene) {
+        guard mayVote(epoch, "answers the candidate of", step, &scene), scene.promises.votersRemember else { return }
+        let disk = scene.nodes[step.node].disk
+        guard let last = disk.log.last, last.ballot.index > answer.position.index else { return }
+        // A later proposal for the same place tells as much: none is made unless the earlier one is void.
+        let told = try? EntryHeader(answer.pending)
+        let isTold = told.map { told in
+            EntryHeader.chain(answer.pending) == last.chain
+                || told.index == last.ballot.index && told.ballot > last.ballot
+        }
+        if isTold != true {
+            scene.violate(
+                .voteIsKept, at: step.time,
+                "\(scene.name(step.node)) has entry \(last.ballot.index) on its disk and does not say so to the "
+                    + "candidate "
+                    + "of epoch \(epoch)")
+        }
+    }
+
+    /// Phase 2b.
+    private mutating func votes(_ ballot: Ballot, _ step: Step, _ scene: inout Scene) {
+        guard mayVote(ballot.epoch, "votes in", step, &scene), scene.promises.votersRemember else { return }
+        let disk = scene.nodes[step.node].disk
+        let proposed = proposed(ballot, scene)
+        let chain = proposed?.chain
+        if let written = disk.written(ballot.index) {
+            if written.ballot == ballot {
+                guard written.promised > ballot.epoch, step.sight.position.index < ballot.index else { return }
+                return scene.violate(
+                    .promiseIsKept, at: step.time,
+                    "\(scene.name(step.node)) has accepted entry \(ballot.index) of epoch \(ballot.epoch) after it had "
+                        + "promised \(written.promised)")
+            }
+            if written.chain == chain { return }
+        }
+        if let chain, disk.holds(ballot.index, chain: chain) { return }
+        // What is decided needs no vote, but an old message may ask for one; what was in it nobody may know any more.
+        if step.sight.position.index >= ballot.index {
+            guard let chain, scene.promises.hasOneHistory else { return }
+            if scene.log.contains(Position(index: ballot.index, chain: chain)) { return }
+        }
+        scene.violate(
+            .voteIsKept, at: step.time,
+            "\(scene.name(step.node)) votes for entry \(ballot.index) of epoch \(ballot.epoch), attempt "
+                + "\(ballot.attempt), "
+                + "which is not on its disk")
+    }
+
+    private mutating func mayVote(_ epoch: Epoch, _ verb: String, _ step: Step, _ scene: inout Scene) -> Bool {
+        let disk = scene.nodes[step.node].disk
+        let name = scene.name(step.node)
+        if disk.promised < epoch {
+            scene.violate(
+                .promiseIsKept, at: step.time, "\(name) \(verb) epoch \(epoch), and has \(disk.promised) on its disk")
+            return false
+        }
+        if disk.told > epoch {
+            scene.violate(
+                .promiseIsKept, at: step.time, "\(name) \(verb) epoch \(epoch), and has promised \(disk.told)")
+            return false
+        }
+        if scene.promises.votersRemember, !disk.isWhole {
+            scene.violate(
+                .votersAreWhole, at: step.time, "\(name) \(verb) epoch \(epoch), and does not hold the whole state")
+            return false
+        }
+        return true
+    }
+
+    private func proposed(_ ballot: Ballot, _ scene: Scene) -> NodeRecord.Proposed? {
+        guard let node = scene.node(withID: ballot.epoch.id) else { return nil }
+        return scene.nodes[node].proposals.last { $0.ballot == ballot }
+    }
+
+    private mutating func propose(
+        _ header: EntryHeader, _ entry: [UInt8], _ step: Step, _ scene: inout Scene, _ stops: inout Stops,
+        _ aborts: inout Aborts
+    ) {
+        let chain = EntryHeader.chain(entry)
+        let new = NodeRecord.Proposed(ballot: header.ballot, chain: chain, bytes: entry)
+        if let known = scene.nodes[step.node].proposals.last(where: { $0.ballot == header.ballot }) {
+            if known.chain != chain {
+                scene.violate(
+                    .ballotHasOneValue, at: step.time,
+                    "\(scene.name(step.node)) proposes two values at index \(header.index) in epoch \(header.epoch)")
+            }
+            return
+        }
+        // What a tracker alone proposes anew is no ghost.
+        if scene.promises.diskDecides { aborts.forget(chain) }
+        stops.goesOn(step.node, votingFor: header.ballot, asMaster: true)
+        let position = step.sight.position
+        if header.index != position.index + 1 {
+            scene.violate(
+                .logHasNoGap, at: step.time,
+                "\(scene.name(step.node)) proposes entry \(header.index) after entry \(position.index)")
+        } else if header.previous != position.chain {
+            scene.violate(
+                .decidedIsForEver, at: step.time,
+                "\(scene.name(step.node)) proposes an entry \(header.index) that does not continue its own history")
+        }
+        let limit = scene.nodes[step.node].configuration.limits.updatesPerEntry
+        if header.updateCount > UInt32(clamping: limit) {
+            scene.violate(.queuesAreBounded, at: step.time, "entry \(header.index) holds \(header.updateCount) updates")
+        }
+        if scene.clocks.isAhead(header.time, at: step.time), header.time > step.sight.time {
+            scene.violate(
+                .timeIsReal, at: step.time,
+                "\(scene.name(step.node)) proposes entry \(header.index) with a time that no clock has shown yet")
+        }
+        if header.time < step.sight.time {
+            scene.violate(.timeNeverRunsBack, at: step.time, "entry \(header.index) is earlier than the one before it")
+        }
+        scene.nodes[step.node].propose(new)
+    }
+
+    /// A life begins.
+    ///
+    /// - Parameter record: what is on its disk.
+    mutating func began(
+        _ node: Int, _ sight: NodeSight, _ record: DiskRecord, at time: Instant, _ scene: inout Scene
+    ) {
+        let known = scene.nodes[node].disk
+        if known.promised > record.promise?.epoch ?? .zero {
+            scene.violate(
+                .promiseIsKept, at: time, "\(scene.name(node)) comes back without its promise of \(known.promised)")
+        }
+        if known.log.count > 0, known.lastIndex > record.lastIndex {
+            scene.violate(
+                .voteIsKept, at: time,
+                "\(scene.name(node)) comes back with a log up to \(record.lastIndex), and had written "
+                    + "\(known.lastIndex)"
+            )
+        }
+        scene.nodes[node].disk.adopt(record)
+        // Chunks may be ahead of the log that is read back after them: what it holds counts from its first step on.
+        var unsettled = sight
+        unsettled.isWhole = false
+        scene.nodes[node].begin(unsettled, at: time)
+        scene.lives.append((sight.life, node))
+        guard scene.nodes[node].disk.isWhole, sight.isWhole else { return }
+        if scene.promises.votersRemember, scene.nodes[node].isLost {
+            scene.violate(.votersAreWhole, at: time, "\(scene.name(node)) comes back whole, and has lost its disk")
+        }
+        // One entry at a time is under way, so all but the last are decided, and the last is pending.
+        let last = sight.position.index + (sight.pending == nil ? 0 : 1)
+        if scene.promises.votersRemember, !record.entries.isEmpty, last < record.lastIndex {
+            scene.violate(
+                .voteIsKept, at: time,
+                "\(scene.name(node)) has entry \(record.lastIndex) on its disk, and goes on from \(last)")
+        }
+    }
+}

@@ -1,0 +1,52 @@
+/// A node of a cluster under the eyes of the checkers.
+
+import Primitives
+import TrackerLogic
+import Wire
+
+extension SimulatedNode {
+    /// Takes a step under the eyes of the checkers, and writes it into the trace.
+    ///
+    /// Here, for only `mutating` methods of a node look at its machine without copying all of it.
+    mutating func step(
+        _ event: Event, now: Instant, into effects: inout Effects, _ checks: inout Checks,
+        _ trace: inout Trace, _ tampering: inout Tampering?
+    ) {
+        guard isUp else { preconditionFailure("only the living take steps") }
+        let reading = clock.reading(at: now)
+        checks.willStep(node: number, event: event, wall: reading.wall, at: now)
+        machine?.step(event, now: reading, into: &effects)
+        tampering?.spoil(&effects)
+        let sight = checks.stepped(
+            node: number, event: event, machine: &machine!, record: disk.record, effects: effects, at: now)
+        if case .some = sight.pending { pendingAt = now }
+        trace.absorb(now, 1, number)
+        trace.absorb(number, event, sight.position.index, sight.digest, effects)
+        if trace.isRecording { trace.line(now, number, event, effects, machine!.inspection) }
+    }
+
+    /// A life begins under the eyes of the checkers.
+    mutating func live(_ machine: consuming TrackerNode, now: Instant, _ checks: inout Checks) {
+        live(machine)
+        checks.started(node: number, machine: self.machine!, record: disk.record, at: now)
+    }
+
+    /// The last entry that it has applied; nil while it is dead.
+    var appliedIndex: UInt64? {
+        @inline(never) mutating get { machine?.state.index }
+    }
+
+    /// What it is, has and waits for, in words; nil while it is dead.
+    ///
+    /// - Parameter client: how people call a client.
+    mutating func account(at now: Instant, client: (SocketAddress) -> String) -> NodeAccount? {
+        guard isUp else { return nil }
+        let clock = clock
+        return machine?.account(
+            now: clock.reading(at: now).monotonic, since: { "\(Figure.seconds(clock.worldTime(of: $0))) s" },
+            client: client)
+    }
+
+    /// nil while it is dead.
+    var inspection: Inspection? { mutating get { machine?.inspection } }
+}

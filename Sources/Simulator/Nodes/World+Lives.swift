@@ -1,0 +1,371 @@
+/// Births and deaths of nodes, their buses, and what they say of themselves.
+
+import Primitives
+import TrackerLogic
+import Wire
+
+extension World {
+    // MARK: - Life and death
+
+    mutating func bringUp(_ node: Int) {
+        goesWrong()
+        nodes[node].lastTold = now
+        readDisk(node)
+        // The first number that a life draws is its incarnation.
+        nodes[node].random = RandomStream(seed, .life, node, nodes[node].life)
+        var peek = nodes[node].random
+        lives.append((peek.next(), node))
+        commanded[node] = nil
+        var record = nodes[node].disk.record
+        if !tamperings.isEmpty { tamperings[node].spoil(&record) }
+        do throws(RecordDamaged) {
+            let machine = try TrackerNode.recovered(
+                from: record, configuration: nodes[node].configuration, secret: secret,
+                random: &nodes[node].random)
+            tally.starts += 1
+            nodes[node].live(machine, now: now, &checks)
+        } catch {
+            return violate(.recordIsReadable, "node \(node): \(error)")
+        }
+        endTroubles([.down], of: node)
+        mark(node, .started, "starts")
+        let life = nodes[node].life
+        step(node, .started)
+        guard nodes[node].life == life else { return }
+        if options.commandsAtStart { commandFiles(node) }
+        if hasBus {
+            seats[node].cut += 1
+            var random = RandomStream(seed, .connecting, node, life)
+            let delay = random.between(.microseconds(100), isHealed ? .milliseconds(50) : bus.options.maxConnectDelay)
+            queue.put(.busReturns(node, life: life, cut: seats[node].cut), at: now + delay)
+        }
+        if nodes[node].life == life { strikes(node, at: .restarted) }
+    }
+
+    /// What the operator's files say is commanded at every start.
+    private mutating func commandFiles(_ node: Int) {
+        let life = nodes[node].life
+        guard tamperings.first?.sabotage != .forgetsCommands else { return }
+        step(node, .commandReceived(.setAccess(rules)))
+        guard nodes[node].life == life else { return }
+        step(node, .commandReceived(.registerTorrents(torrents)))
+    }
+
+    /// - Parameters:
+    ///   - text: what happens to it.
+    ///   - cause: whose doing it is.
+    ///   - given: how long it is down, while there are faults.
+    mutating func die(_ node: Int, _ text: String, by cause: String, for given: Duration) {
+        guard nodes[node].isUp else { return }
+        tally.deaths += 1
+        budget.fault(at: now, until: now)
+        watchElection(after: node)
+        let downtime = isHealed ? .milliseconds(10) : given
+        trace.absorb(now, 3, node)
+        leave(node, .died, text, by: cause, for: downtime)
+        comeBack(node, after: downtime)
+    }
+
+    /// Whether a death is one after which it is plain who is to be master next: all others are well, of one mind and in
+    /// step, and nothing is lost between them.
+    private mutating func watchElection(after node: Int) {
+        guard options.hasGoodWays, seats[node].isMaster, let own = nodes[node].inspection, own.isServing else {
+            return elections.trouble(until: now)
+        }
+        var candidates: [ElectionWatch.Candidate] = []
+        for other in nodes.indices where other != node && seats[other].isThere {
+            guard nodes[other].heldUntil <= now, !nodes[other].isStopping, seats[other].isToldOnBus,
+                let sight = nodes[other].inspection, sight.isServing, sight.isWhole, sight.role == .slave,
+                sight.promised == own.promised
+            else { return elections.trouble(until: now) }
+            if own.voters.contains(sight.life.id) {
+                candidates.append(ElectionWatch.Candidate(id: sight.life.id, index: sight.position.index))
+            }
+        }
+        guard candidates.count * 2 > own.voters.count else { return elections.trouble(until: now) }
+        elections.masterDied(own.life.id, candidates: candidates, at: now)
+    }
+
+    /// A life ends, and with it all that was planned for it.
+    private mutating func leave(
+        _ node: Int, _ kind: History.Kind, _ text: String, by cause: String, for downtime: Duration
+    ) {
+        for write in nodes[node].disk.crash() { becomeDurable(node, write.change) }
+        // Its last word may be on the disk, and nobody has heard so.
+        if nodes[node].isStopping, nodes[node].disk.record.promise?.leftInOrder == true {
+            checks.leftInOrder(node: node)
+        }
+        trace.show(node, "-")
+        trace.line(
+            now, [.faults, .lives], of: node, "\(text): \(cause); is down for \(Figure.seconds(downtime)) s")
+        mark(node, kind, text)
+        endTroubles([.held, .noBus, .brokenDisk], of: node, "gives way to its end")
+        begin(
+            .down, cause, "\(trace.names[node]) down", trackers: 1 << UInt32(node), for: downtime, isQuiet: true)
+        nodes[node].die()
+        seats[node].isOnBus = false
+        seats[node].isToldOnBus = false
+        seats[node].isMaster = false
+        seats[node].cut += 1
+        checks.died(node: node, at: now)
+    }
+
+    private mutating func comeBack(_ node: Int, after delay: Duration) {
+        if isClosing {
+            isOver = nodes.allSatisfy { !$0.isUp }
+            return
+        }
+        if let stop = wholeStop, !stop.isOver { return beginAnewWhenAllAreDown() }
+        trouble(node, for: delay)
+        queue.put(.nodeReturns(node, life: nodes[node].life), at: now + delay)
+    }
+
+    /// The node dies, and all that it knew is gone.
+    mutating func loseMemory(_ node: Int, _ downtime: Duration) {
+        die(node, "dies, and loses its disk", by: "a fault that waited for all to be in step", for: downtime)
+        var options = options.disk
+        options.maxDelay = nodes[node].disk.options.maxDelay
+        var memory = nodes[node].disk.memory
+        memory?.begin(DiskRecord())
+        nodes[node].disk = SimulatedDisk(options: options, random: nodes[node].disk.random)
+        nodes[node].disk.memory = memory
+        tally.memoryLosses += 1
+        checks.memoryLost(node: node, at: now)
+    }
+
+    /// A node has answered all it had to.
+    private mutating func close(_ node: Int) {
+        tally.stops += 1
+        let downtime = isHealed ? .milliseconds(10) : seats[node].downtime
+        trace.absorb(now, 4, node)
+        leave(node, .stopped, "stops in good order", by: "the operator", for: downtime)
+        comeBack(node, after: downtime)
+    }
+
+    // MARK: - What nodes say
+
+    mutating func observe(_ node: Int, _ observation: Observation) {
+        switch observation {
+        case .drained: if nodes[node].isUp { close(node) }
+        case .voteFailed(let failure): mark(node, .storageFailed, failure.words)
+        case .storageFailed(let failure, _):
+            mark(node, .storageFailed, failure.words)
+            guard failure == .broken, nodes[node].isUp, !nodes[node].isStopping else { return }
+            // The operator looks after it and starts it again.
+            nodes[node].isStopping = true
+            var random = RandomStream(seed, .mending, node, nodes[node].life)
+            seats[node].downtime = FaultPlan.downtime(&random)
+            queue.put(
+                .stopOverdue(node, life: nodes[node].life), at: now + FaultPlan.downtime(&random))
+        case .becameMaster(let epoch):
+            tally.masters += 1
+            if let id = nodes[node].inspection?.life.id {
+                judge(elections.serves(id, at: now))
+                if let excess = budget.serves(id, at: now) { violate(.electionsAreFew, excess) }
+            }
+            lastMasterAt = now
+            seats[node].isMaster = true
+            if options.commandsAtStart { checkRules(node) }
+            mark(node, .becameMaster, "master of \(epoch)")
+        case .steppedDown(let epoch, let reason):
+            tally.stepDowns += 1
+            seats[node].isMaster = false
+            mark(node, .steppedDown, "\(epoch): \(reason.words)")
+        case .follows(let master, let epoch): mark(node, .follows, "\(master) in \(epoch)")
+        case .stands(let epoch):
+            judge(elections.stands(epoch.id, at: now))
+            mark(node, .stands, "\(epoch)")
+        case .transferBegan, .transferEnded:
+            tally.transfers += 1
+            elections.trouble(until: now)
+            mark(node, .transfer, TraceText.describe(observation))
+        case .merged: tally.merges += 1
+        case .aborted:
+            tally.aborts += 1
+            mark(node, .aborted, TraceText.describe(observation))
+        case .membersChanged(let ids):
+            tally.memberChanges += 1
+            goesWrong()
+            if ids.count < members.count { isRemovalAsked = false }
+            members = ids
+            membersChangedAt = max(membersChangedAt, nodes[node].appliedIndex ?? 0)
+        case .commandRefused, .commandDropped: tally.refusedCommands += 1
+        case .suspects(let epoch): mark(node, .suspects, "\(epoch)")
+        case .fenced: mark(node, .fenced, "fenced")
+        case .swarmsEmptied: emptyings += 1
+        case .stopsWithCluster: nodes[node].isStopping = true
+        case .accessChanged(let mode, let infoHashes, let users):
+            guard let rules = commanded[node] else { return }
+            if mode == rules.mode, infoHashes == rules.infoHashes.count, users == rules.users.count { return }
+            violate(
+                .rulesAreInForce,
+                "\(trace.names[node]) has put access \(mode) with \(infoHashes) info hashes and \(users) users in "
+                    + "force, "
+                    + "commanded was \(rules.mode) with \(rules.infoHashes.count) and \(rules.users.count)")
+        case .storageRecovered, .voteRecovered, .settingsDiffer, .registryChanged, .joinRefused,
+            .idAssigned, .trackerUp, .trackerDown:
+            break
+        case .diverged(let position):
+            // Disks that are damaged have no vote, so there is one history.
+            guard profile == .paxos else { return }
+            violate(.statesAgree, "node \(node) holds something else than its master at \(position.index)")
+        }
+    }
+
+    /// Keeps a transition for the picture.
+    mutating func mark(_ node: Int, _ kind: History.Kind, _ text: @autoclosure () -> String) {
+        guard keepsHistory else { return }
+        history.transitions.append(History.Transition(time: now, node: node, kind: kind, text: text()))
+    }
+
+    // MARK: - Trouble
+
+    /// Whether one more node may be troubled.
+    func mayTrouble(_ node: Int) -> Bool {
+        var count = 0
+        for (place, seat) in seats.enumerated() where place != node && seat.troubledUntil > now { count += 1 }
+        return count < options.faults.maxDown
+    }
+
+    /// Something goes wrong, or the operator wishes something: somebody may be elected, and nobody can say who.
+    mutating func goesWrong(for duration: Duration = .zero) {
+        elections.trouble(until: now + duration)
+        budget.fault(at: now, until: now + duration)
+    }
+
+    mutating func trouble(_ node: Int, for duration: Duration) {
+        seats[node].troubledUntil = max(seats[node].troubledUntil, now + duration)
+    }
+
+    mutating func hold(_ node: Int, _ duration: Duration, _ cause: String) {
+        guard nodes[node].heldUntil <= now else { return }
+        goesWrong(for: duration)
+        nodes[node].heldUntil = now + duration
+        trouble(node, for: duration)
+        trace.absorb(now, 5, node)
+        begin(
+            .held, cause, "\(trace.names[node]) held", trackers: 1 << UInt32(node), for: duration, endsByTime: true)
+        mark(node, .paused, "\(duration.wholeMilliseconds) ms")
+    }
+
+    // MARK: - The bus of one node
+
+    /// Nothing that it sends goes out any more, and it hears nothing; it will notice.
+    ///
+    /// - Parameter random: says when it notices.
+    mutating func cutOff(_ node: Int, _ duration: Duration, _ cause: String, _ random: RandomStream) {
+        guard seats[node].isOnBus else { return }
+        goesWrong(for: duration)
+        seats[node].isOnBus = false
+        seats[node].cut += 1
+        trouble(node, for: duration)
+        trace.absorb(now, 6, node)
+        begin(.noBus, cause, "no bus at \(trace.names[node])", trackers: 1 << UInt32(node), for: duration)
+        var random = random
+        let notice = random.between(.zero, min(duration, bus.options.maxNoticeDelay))
+        let (life, cut) = (nodes[node].life, seats[node].cut)
+        queue.put(.busLossTold(node, life: life, cut: cut), at: now + notice)
+        queue.put(.busReturns(node, life: life, cut: cut), at: now + duration)
+    }
+
+    mutating func tellBusLoss(_ node: Int, _ cut: Int) {
+        guard seats[node].cut == cut, seats[node].isToldOnBus else { return }
+        seats[node].isToldOnBus = false
+        mark(node, .busLost, "loses its bus")
+        step(node, .busLost)
+    }
+
+    mutating func connectBus(_ node: Int, _ cut: Int) {
+        guard seats[node].cut == cut, !seats[node].isOnBus else { return }
+        goesWrong()
+        // Nobody gets a new connection without having lost the old one.
+        tellBusLoss(node, cut)
+        guard nodes[node].isUp, seats[node].cut == cut else { return }
+        // What was still to be told of the cut is of no interest any more.
+        seats[node].cut += 1
+        seats[node].isOnBus = true
+        seats[node].isToldOnBus = true
+        seats[node].busSince = now
+        endTroubles([.noBus], of: node)
+        mark(node, .busConnected, "has its bus")
+        step(node, .busConnected)
+    }
+
+    // MARK: - Messages
+
+    mutating func send(_ node: Int, _ message: ClusterMessage) {
+        guard seats[node].isOnBus else { return }
+        tally.messagesSent += 1
+        if case .handover = message.body { elections.trouble(until: now) }
+        let letter = Letter(message, from: node, sentAt: now, number: keep(message, of: node))
+        if case .one(let life) = message.destination, !bus.options.isShared {
+            if let receiver = self.node(of: life), receiver != node { post(letter, to: receiver) }
+        } else {
+            for receiver in nodes.indices where receiver != node && seats[receiver].isThere {
+                post(letter, to: receiver)
+            }
+        }
+    }
+
+    /// Who lives this life, or has lived it.
+    private func node(of life: Life) -> Int? {
+        lives.last { $0.incarnation == life.incarnation }?.node
+    }
+
+    private mutating func post(_ letter: Letter, to receiver: Int) {
+        let fate = bus.carry(from: letter.from, to: receiver, now: now)
+        if let time = fate.first {
+            queue.put(.messageAtNode(receiver, letter), at: time)
+        } else if keepsHistory {
+            keep(letter, to: receiver, at: nil)
+        }
+        if let time = fate.second { queue.put(.messageAtNode(receiver, letter), at: time) }
+        guard let time = fate.third else { return }
+        queue.put(.messageAtNode(receiver, letter), at: time)
+        // An old message of one's own, from an earlier life, is somebody else's.
+        if case .all = letter.message.destination {
+            queue.put(.messageAtNode(letter.from, letter), at: time)
+        }
+    }
+
+    mutating func deliver(_ letter: Letter, to node: Int) {
+        let isOwn =
+            letter.from == node && lives.last { $0.node == node }?.incarnation == letter.message.sender.incarnation
+        guard nodes[node].isUp, seats[node].isToldOnBus, !isOwn else {
+            if keepsHistory { keep(letter, to: node, at: nil) }
+            return
+        }
+        guard nodes[node].heldUntil <= now else {
+            return queue.put(.messageAtNode(node, letter), at: nodes[node].heldUntil)
+        }
+        tally.messagesDelivered += 1
+        trace.isLate(since: letter.sentAt, now: now)
+        if keepsHistory { keep(letter, to: node, at: now) }
+        step(node, .messageReceived(letter.message))
+    }
+
+    /// - Returns: the place of the message in the history; -1 where none is kept.
+    private mutating func keep(_ message: ClusterMessage, of node: Int) -> Int {
+        guard keepsHistory else { return -1 }
+        var bytes: [UInt8] = []
+        message.encode(into: &bytes)
+        var destination: UInt64 = 0
+        var receivers: UInt32 = ~(1 << UInt32(node)) & (1 << UInt32(nodes.count) - 1)
+        if case .one(let life) = message.destination {
+            destination = life.incarnation
+            if !bus.options.isShared { receivers = self.node(of: life).map { 1 << UInt32($0) } ?? 0 }
+        }
+        history.letters.append(
+            History.Letter(
+                time: now, from: node, incarnation: message.sender.incarnation, destination: destination,
+                receivers: receivers, bytes: bytes))
+        return history.letters.count - 1
+    }
+
+    private mutating func keep(_ letter: Letter, to node: Int, at time: Instant?) {
+        history.transmissions.append(
+            History.Transmission(
+                sentAt: letter.sentAt, receivedAt: time, from: letter.from, to: node,
+                name: letter.message.body.name, letter: letter.number))
+    }
+}

@@ -1,0 +1,35 @@
+/// Trackers that run, compared with new ones that are made from copies of their disks.
+///
+/// Nothing in the world learns of it: it draws from streams of its own, and leaves no trace.
+
+import Primitives
+import TrackerLogic
+import Wire
+
+extension World {
+    mutating func planProbe(_ node: Int) {
+        let gap = probes[node].between(.milliseconds(1), options.probeGap * 2)
+        queue.put(.probe(node), at: now + gap)
+    }
+
+    mutating func probe(_ node: Int) {
+        planProbe(node)
+        // Of one that is taking a state over, the disk has one half, and the memory another.
+        guard nodes[node].isUp, let own = nodes[node].inspection, own.isServing, own.isWhole,
+            nodes[node].disk.record.promise?.isWhole == true, nodes[node].disk.memory?.isDamaged != true
+        else { return }
+        tally.probes += 1
+        do throws(RecordDamaged) {
+            // A tracker alone takes what is on its disk for decided, and has not applied the last of it yet.
+            var copy = try TrackerNode.recovered(
+                from: nodes[node].disk.record, through: hasBus ? .max : own.position.index,
+                configuration: nodes[node].configuration, secret: secret, random: &probes[node])
+            // What becomes of the last entry is settled when it starts.
+            var unheard = Effects()
+            copy.step(.started, now: nodes[node].clock.reading(at: now), into: &unheard)
+            checks.compare(copy, with: own, node: node, at: now)
+        } catch {
+            violate(.recordIsReadable, "in a copy of the disk of node \(node): \(error)")
+        }
+    }
+}

@@ -1,0 +1,103 @@
+/// Orderly stops: of one tracker, and of the whole cluster when all is well, which is to empty the swarms.
+
+import Primitives
+import TrackerLogic
+import Wire
+
+/// How the operator stops a whole cluster.
+public enum ClusterStop: Sendable, Hashable, CaseIterable {
+    /// By an order to the master.
+    case byOrder
+    /// All trackers at one time.
+    case together
+    /// One tracker after another.
+    case inTurn
+}
+
+extension World {
+    /// Between two trackers that are stopped one after another.
+    private static let turn = Duration.seconds(1)
+    /// Within which all trackers are down.
+    private static let patience = Duration.seconds(60)
+
+    /// A stop of the whole cluster, as it goes on.
+    struct WholeStop: Sendable {
+        var beganAt: Instant
+        /// How often swarms had been emptied before.
+        var emptiedBefore: Int
+        /// Whether all were down, and start again.
+        var isOver = false
+    }
+
+    // MARK: - One tracker
+
+    /// The operator wants a node to stop in good order, and to be down for some time.
+    mutating func stop(_ node: Int, for downtime: Duration) {
+        guard nodes[node].isUp, !nodes[node].isStopping, nodes[node].heldUntil <= now else { return }
+        seats[node].downtime = downtime
+        nodes[node].isStopping = true
+        goesWrong()
+        let life = nodes[node].life
+        queue.put(.stopOverdue(node, life: life), at: now + .seconds(10))
+        if tamperings.first?.sabotage != .neverStops { step(node, .commandReceived(.drain)) }
+        if nodes[node].life == life { strikes(node, at: .stopping) }
+    }
+
+    // MARK: - All trackers
+
+    /// The operator stops the whole cluster.
+    mutating func stopAll(_ way: ClusterStop) {
+        wholeStop = WholeStop(beganAt: now, emptiedBefore: timesEmptied)
+        trace.line(now, [.commands], "the operator stops the whole cluster, \(way)")
+        switch way {
+        case .byOrder:
+            guard let master = seats.firstIndex(where: { $0.isMaster }), nodes[master].isUp else {
+                return stopAll(.together)
+            }
+            // The others are told by it.
+            for node in nodes.indices { nodes[node].isStopping = true }
+            step(master, .commandReceived(.stopCluster))
+        case .together:
+            for node in nodes.indices { stop(node, for: .zero) }
+        case .inTurn:
+            for node in nodes.indices { queue.put(.operatorStops(node), at: now + World.turn * Int64(node)) }
+        }
+        queue.put(.stopOfAllOverdue, at: now + World.patience)
+    }
+
+    /// The last thing: an orderly stop of all, which has to come to its end.
+    mutating func end() {
+        isClosing = true
+        for node in nodes.indices { stop(node, for: .zero) }
+        isOver = nodes.allSatisfy { !$0.isUp }
+    }
+
+    /// Brings all trackers back once the last one is down.
+    mutating func beginAnewWhenAllAreDown() {
+        guard let stop = wholeStop, !stop.isOver, nodes.allSatisfy({ !$0.isUp }) else { return }
+        wholeStop?.isOver = true
+        for node in nodes.indices where options.hasTracker(node) {
+            var random = RandomStream(seed, .newBeginning, node)
+            let delay = random.between(.milliseconds(10), .seconds(2))
+            queue.put(.nodeReturns(node, life: nodes[node].life), at: now + delay)
+        }
+        queue.put(.nudge, at: now + World.repairTime)
+    }
+
+    mutating func stopOfAllOverdue() {
+        guard let stop = wholeStop, !stop.isOver else { return }
+        violate(.stopEnds, "trackers run \((now - stop.beganAt).wholeMilliseconds) ms after the cluster was stopped")
+    }
+
+    /// By a master that said so, or by an entry that one before it had left.
+    private var timesEmptied: Int { emptyings + checks.emptiedShards }
+
+    /// Whether the swarms went with the cluster that was stopped.
+    mutating func checkWholeStop() {
+        guard let stop = wholeStop else { return }
+        let isEmptied = timesEmptied > stop.emptiedBefore
+        if !options.keepsSwarms, !isEmptied {
+            violate(.stopEmptiesSwarms, "the cluster was stopped in good order, and goes on with its swarms")
+        }
+    }
+}

@@ -1,0 +1,180 @@
+/// One run of a simulated cluster, fixed by its seed and its profile.
+
+import Primitives
+import TrackerLogic
+
+public struct Scenario: Sendable {
+    public let seed: UInt64
+    public let profile: Profile
+    /// Drawn from the seed; may be changed before the run, which makes another scenario of it.
+    public var options: ScenarioOptions
+    /// What is planted around its trackers, to test the checkers.
+    package var sabotage: Sabotage?
+
+    /// - Parameters:
+    ///   - nodes: trackers; drawn where nil, three to seven.
+    ///   - seconds: how long there are faults; drawn where nil, half a minute to a minute.
+    public init(seed: UInt64, profile: Profile, nodes: Int? = nil, seconds: Int64? = nil) {
+        self.seed = seed
+        self.profile = profile
+        options = ScenarioOptions.drawn(seed: seed, profile: profile, nodes: nodes)
+        if let seconds { options.coreLength = .seconds(seconds) }
+    }
+
+    /// Runs the scenario to its end, or to its first violation.
+    ///
+    /// - Parameters:
+    ///   - recordsTrace: whether every transition becomes a line of text as well.
+    ///   - recordsHistory: whether transitions and messages are kept for a picture, and datagrams for a capture.
+    ///   - moment: where it ends, to tell how trackers stand there; nil for the whole run.
+    ///   - places: of the trackers of which that is told; empty for all.
+    /// - Returns: the same for the same seed, profile and options, in any process and any build.
+    public func run(
+        recordsTrace: Bool = false, recordsHistory: Bool = false, stopsAt moment: Instant? = nil,
+        telling places: [Int] = []
+    ) -> ScenarioResult {
+        var world = World(
+            seed: seed, profile: profile, options: options, sabotage: sabotage, isRecording: recordsTrace,
+            keepsHistory: recordsHistory)
+        world.run(until: moment)
+        world.tally.faultsDrawn = world.plan.lastFault
+        world.tally.strikesDrawn = world.plan.strikes.count
+        world.tally.electionsJudged = world.elections.settledCount
+        var result = result(of: world)
+        guard moment != nil else { return result }
+        for place in places.isEmpty ? Array(world.nodes.indices) : places {
+            result.state += world.tell(of: place)
+        }
+        return result
+    }
+
+    /// How its trackers are called.
+    public var names: TrackerNames { TrackerNames(options.configurations(profile).map { $0.id }) }
+
+    private func result(of world: World) -> ScenarioResult {
+        ScenarioResult(
+            seed: seed, profile: profile, violations: world.allViolations, traceHash: world.trace.hash,
+            events: world.eventCount, simulatedSeconds: (world.now - Instant(nanoseconds: 0)).wholeSeconds,
+            names: world.trace.names, lines: world.trace.lines, reasons: world.reasons, tally: world.tally,
+            strikes: world.plan.strikes, history: world.history)
+    }
+}
+
+/// What came of a scenario.
+public struct ScenarioResult: Sendable, Hashable {
+    public var seed: UInt64
+    public var profile: Profile
+    /// Empty for a run without fault.
+    public var violations: [Violation]
+    /// Of all transitions: equal for equal runs.
+    public var traceHash: UInt64
+    /// Transitions.
+    public var events: Int
+    /// Time that went by in the world.
+    public var simulatedSeconds: Int64
+    /// How its trackers are called.
+    public var names: TrackerNames
+    /// One line a transition, where they were wanted.
+    public var lines: [TraceLine]
+    /// Where a promise of the end is broken: why, tracker by tracker; only with lines or a history.
+    public var reasons: [String]
+    /// How trackers stand at the moment that was asked for.
+    public var state: [String] = []
+    public var tally: Tally
+    /// What has struck at bad moments, in order of time.
+    public var strikes: [Strike]
+    /// Where it was wanted.
+    public var history: History
+
+    /// The lines as text, the last of which tells the hash; empty where none were wanted.
+    public var trace: [String] {
+        lines.isEmpty ? [] : lines.map { $0.words() } + [hashLine]
+    }
+
+    public var hashLine: String { "trace hash \(String(traceHash, radix: 16))" }
+
+    public var transitions: [History.Transition] { history.transitions }
+    public var messages: [History.Transmission] { history.transmissions }
+    public var datagrams: [History.Capture] { history.captures }
+}
+
+/// How often things happened, to see that a sweep reaches what it is for.
+public struct Tally: Sendable, Hashable {
+    /// What struck at each bad moment.
+    public var struck: [Int] = Array(repeating: 0, count: Moment.allCases.count)
+    /// Faults by the clock, by their kinds.
+    public var faults: [Int] = Array(repeating: 0, count: Fault.Kind.allCases.count)
+    /// Faults by the clock, and strikes at bad moments, that were drawn, whether carried out or not.
+    public var faultsDrawn = 0
+    public var strikesDrawn = 0
+    public var starts = 0
+    public var stops = 0
+    public var deaths = 0
+    public var memoryLosses = 0
+    /// Disks that were damaged, and those of them whose trackers have said so.
+    public var damages = 0
+    public var damagesFound = 0
+    /// Times that a node became master.
+    public var masters = 0
+    public var stepDowns = 0
+    /// Deaths of a master after which it was plain who was to be elected, and was.
+    public var electionsJudged = 0
+    public var transfers = 0
+    public var merges = 0
+    public var aborts = 0
+    public var refusedCommands = 0
+    public var memberChanges = 0
+    public var messagesSent = 0
+    public var messagesDelivered = 0
+    public var entriesWritten = 0
+    public var writesFailed = 0
+    public var chunksSaved = 0
+    public var trims = 0
+    public var repliesToClients = 0
+    /// Requests of clients that were answered, granted or not.
+    public var answers = 0
+    public var refusals = 0
+    /// Requests over HTTP that were answered, if only that there is no answer.
+    public var visitsAnswered = 0
+    public var timeOuts = 0
+    /// Datagrams in which a bit has flipped.
+    public var flips = 0
+    /// Comparisons of a tracker with a copy of its disk.
+    public var probes = 0
+
+    public init() {}
+
+    public static func += (left: inout Tally, right: Tally) {
+        for place in left.struck.indices { left.struck[place] += right.struck[place] }
+        for place in left.faults.indices { left.faults[place] += right.faults[place] }
+        left.faultsDrawn += right.faultsDrawn
+        left.strikesDrawn += right.strikesDrawn
+        left.starts += right.starts
+        left.stops += right.stops
+        left.deaths += right.deaths
+        left.memoryLosses += right.memoryLosses
+        left.damages += right.damages
+        left.damagesFound += right.damagesFound
+        left.masters += right.masters
+        left.stepDowns += right.stepDowns
+        left.electionsJudged += right.electionsJudged
+        left.transfers += right.transfers
+        left.merges += right.merges
+        left.aborts += right.aborts
+        left.refusedCommands += right.refusedCommands
+        left.memberChanges += right.memberChanges
+        left.messagesSent += right.messagesSent
+        left.messagesDelivered += right.messagesDelivered
+        left.entriesWritten += right.entriesWritten
+        left.writesFailed += right.writesFailed
+        left.chunksSaved += right.chunksSaved
+        left.trims += right.trims
+        left.repliesToClients += right.repliesToClients
+        left.answers += right.answers
+        left.refusals += right.refusals
+        left.visitsAnswered += right.visitsAnswered
+        left.timeOuts += right.timeOuts
+        left.flips += right.flips
+        left.probes += right.probes
+    }
+}

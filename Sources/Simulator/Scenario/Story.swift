@@ -1,0 +1,127 @@
+/// The classic stories of a cluster, each a scenario with its faults placed by hand: what the simulator tells of them
+/// is kept as text and read by people.
+
+import Primitives
+import TrackerLogic
+
+public enum Story: String, Sendable, CaseIterable {
+    /// Three trackers that know nothing form a cluster.
+    case cleanStart = "clean-start"
+    /// The master dies under load, another takes over, the old one comes back and is handed the role.
+    case masterDies = "master-dies"
+    /// One after another dies; the last one serves (survivor mode).
+    case loneSurvivor = "lone-survivor"
+    /// The lowest id is preferred, and all must be ready.
+    case lowest
+    /// The turn goes to the next id when a master dies, and nobody is handed it back.
+    case rotating
+    /// With a majority gone, all progress halts, and goes on when it is back.
+    case majorityGone = "majority-gone"
+    /// A partition in quorum mode: the minority falls silent.
+    case partitionQuorum = "partition-quorum"
+    /// A partition in survivor mode: both sides serve, and are merged.
+    case partitionSurvivor = "partition-survivor"
+    /// A tracker without memory joins under load, with a state transfer.
+    case newcomer
+    /// The operator has the role handed over.
+    case handover
+    /// Two of three disks are full: an update is refused by vote, and the refusal is decided.
+    case refusedUpdate = "refused-update"
+    /// The broker is lost: all fall silent, and go on when it is back.
+    case brokerLoss = "broker-loss"
+
+    private var profile: Profile {
+        switch self {
+        case .loneSurvivor, .partitionSurvivor: .classic
+        case .lowest: .lowest
+        case .rotating: .rotating
+        case .cleanStart, .masterDies, .majorityGone, .partitionQuorum, .newcomer, .handover, .refusedUpdate,
+            .brokerLoss:
+            .paxos
+        }
+    }
+
+    private var script: [Turn] {
+        switch self {
+        case .cleanStart: []
+        case .masterDies: [Turn(at: .seconds(8), .crash(2, .seconds(8)))]
+        case .loneSurvivor:
+            [
+                Turn(at: .seconds(8), .crash(2, .seconds(60))),
+                Turn(at: .seconds(14), .crash(1, .seconds(60))),
+            ]
+        case .lowest: [Turn(at: .seconds(8), .crash(0, .seconds(8)))]
+        case .rotating:
+            [
+                Turn(at: .seconds(6), .crash(0, .seconds(60))),
+                Turn(at: .seconds(12), .crash(1, .seconds(60))),
+            ]
+        case .majorityGone:
+            [
+                Turn(at: .seconds(8), .crash(2, .seconds(12))),
+                Turn(at: .seconds(9), .crash(1, .seconds(14))),
+            ]
+        case .partitionQuorum, .partitionSurvivor: [Turn(at: .seconds(8), .partition([2], .seconds(10)))]
+        case .newcomer: []
+        case .handover: [Turn(at: .seconds(8), .handOver(at: 2, to: 2))]
+        case .refusedUpdate: [Turn(at: .seconds(8), .fullDisks([0, 1], .seconds(3)))]
+        case .brokerLoss: [Turn(at: .seconds(8), .brokerOutage(.seconds(5)))]
+        }
+    }
+
+    public var scenario: Scenario {
+        var scenario = Scenario(seed: 1, profile: profile, nodes: 3, seconds: 26)
+        var options = ScenarioOptions()
+        options.coreLength = .seconds(26)
+        options.clientCount = 4
+        options.scraperCount = 0
+        options.swarmCount = 1
+        options.interval = 6
+        options.script = script
+        if self == .newcomer {
+            options.latecomerDelay = .seconds(10)
+            options.tailCount = 4
+        }
+        scenario.options = options
+        // A newcomer with a vote is needed to form the cluster; this one comes as a spare.
+        if self == .newcomer {
+            scenario.options.nodeCount = 4
+            scenario.options.spareCount = 1
+        }
+        return scenario
+    }
+
+    /// The trace of the story up to the end of its faults and a little beyond, without what happens all the time.
+    public func tell() -> [String] {
+        let result = scenario.run(recordsTrace: true)
+        var lines = [result.names.heads()[1]]
+        var columns = ""
+        for line in result.lines {
+            // Role and epoch; the index goes on all the time.
+            let standing = line.columns.map { column in
+                column.split(separator: " ").prefix(2).joined(separator: " ")
+            }.joined(separator: "|")
+            let isTold = !line.kinds.isDisjoint(with: .faults) || line.kinds.isEmpty
+            guard standing != columns || isTold || Story.telling.contains(where: { line.text.hasPart($0) })
+            else { continue }
+            columns = standing
+            lines.append(Story.trimmed(line.words()))
+        }
+        lines.append(result.hashLine)
+        lines.append(contentsOf: result.violations.map { "VIOLATION \($0)" })
+        return lines
+    }
+
+    private static func trimmed(_ line: String) -> String {
+        var line = line[...]
+        while line.last == " " { line.removeLast() }
+        return String(line)
+    }
+
+    /// What is told although nobody's standing changes.
+    private static let telling = [
+        "is commanded", "; misses ", "; stands for ", "; becomes master", "; is no longer master", "HANDOVER",
+        "; begins to fetch", "; holds the whole state", "; has merged", "; knows entry", "WELCOME", "COORDINATOR",
+        "; takes tracker", "is refused", "gives up", "; has answered all",
+    ]
+}

@@ -1,0 +1,85 @@
+/// Who draws: each part of a cluster's world has a stream of chance of its own, found by its name.
+///
+/// So whoever is left out, or comes in later, moves nobody else's draws: the fault that stays strikes whom it struck,
+/// the link that stays loses what it lost. What one tells the other still has its consequences.
+
+import Primitives
+
+/// A kind of name; its number says which of them it is.
+///
+/// The raw values are a part of what a seed means: none is ever changed, or used again.
+enum StreamKind: UInt64 {
+    // What a scenario is like: by profile, then by part, by kind of fault, or by kind of moment.
+    case options = 1
+    case faultKinds = 2
+    case moments = 3
+
+    /// By number of the fault.
+    case fault = 10
+    case faultGap = 11
+    /// By number of the fault, then by tracker.
+    case faultAtTracker = 12
+    /// By kind of moment and tracker: when something strikes there.
+    case watch = 13
+    /// By kind of moment and tracker, then by how often something has struck there: what it is.
+    case strike = 14
+    case damage = 15
+    case damageGap = 16
+    /// By number of the turn, then by tracker.
+    case turn = 17
+
+    /// By sender, then receiver.
+    case link = 20
+    /// By person, then tracker: from the one to the other, and back.
+    case request = 21
+    case reply = 22
+    /// As `request` and `reply`: which bits flip there.
+    case flipThere = 23
+    case flipBack = 24
+
+    // By tracker.
+    case clock = 30
+    case disk = 31
+    case damagedDisk = 32
+    case firstStart = 33
+    /// By tracker, then by life.
+    case life = 34
+    case connecting = 35
+    case mending = 36
+    /// By tracker: when it returns after the whole cluster was stopped.
+    case newBeginning = 37
+
+    // By number of the client.
+    case client = 40
+    case announcer = 41
+    /// By client, then by visit.
+    case visit = 42
+    /// By client, then by tracker.
+    case tier = 43
+
+    case swarms = 50
+    case stranger = 51
+    case visitor = 52
+    /// By tracker: who asks over HTTP when all is well again.
+    case lastVisit = 53
+    /// By number of the visitor: what else a visit may be.
+    case visitorWhim = 54
+
+    /// By tracker: when it is compared with a copy of its disk.
+    case probe = 60
+    /// By tracker, in tests.
+    case sabotage = 61
+}
+
+extension RandomStream {
+    /// A stream of a world, found by its name.
+    ///
+    /// - Parameters:
+    ///   - seed: the world's.
+    ///   - number: which of its kind, below 2³².
+    ///   - second: where a name has two numbers, below 2²⁴.
+    init(_ seed: UInt64, _ kind: StreamKind, _ number: Int = 0, _ second: Int = 0) {
+        let name = kind.rawValue << 56 | UInt64(truncatingIfNeeded: number) << 24 | UInt64(truncatingIfNeeded: second)
+        self.init(seed: seed, stream: name)
+    }
+}

@@ -1,0 +1,55 @@
+/// What a script lets happen to a cluster at a given time, for stories that are to be told and read.
+
+import Primitives
+import TrackerLogic
+
+public struct Turn: Sendable, Hashable {
+    public enum Event: Sendable, Hashable {
+        /// A tracker dies, by its place from 0, and comes back after so long.
+        case crash(Int, Duration)
+        /// The operator stops a tracker in good order.
+        case stop(Int)
+        /// These trackers and the others do not hear each other for so long.
+        case partition([Int], Duration)
+        /// Nobody has a bus for so long.
+        case brokerOutage(Duration)
+        /// The disks of these trackers are full for so long.
+        case fullDisks([Int], Duration)
+        /// The operator of a tracker wants the role handed over, by id.
+        case handOver(at: Int, to: UInt32)
+    }
+
+    public var at: Duration
+    public var event: Event
+
+    public init(at: Duration, _ event: Event) {
+        self.at = at
+        self.event = event
+    }
+}
+
+extension World {
+    mutating func take(_ number: Int) {
+        switch options.script[number].event {
+        case .crash(let node, let downtime): die(node, "dies", by: "the script", for: downtime)
+        case .stop(let node):
+            var random = RandomStream(seed, .turn, number, node)
+            stop(node, for: FaultPlan.downtime(&random))
+        case .partition(let side, let duration):
+            cutApart(side.reduce(0) { $0 | 1 << UInt32($1) }, isOneWay: false, for: duration, "the script")
+        case .brokerOutage(let duration):
+            for node in nodes.indices {
+                cutOff(node, duration, "the script (broker outage)", RandomStream(seed, .turn, number, node))
+            }
+        case .fullDisks(let places, let duration):
+            for node in places {
+                begin(
+                    .disk, "the script", "\(trace.names[node]) with a full disk", trackers: 1 << UInt32(node),
+                    for: duration)
+                nodes[node].disk.failure = .full
+                queue.put(.diskRecovers(node), at: now + duration)
+            }
+        case .handOver(let node, let id): step(node, .commandReceived(.handOver(to: id)))
+        }
+    }
+}

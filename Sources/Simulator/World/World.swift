@@ -1,0 +1,399 @@
+/// A world of one true time, in which the trackers of a cluster, their bus, their disks, their clients and people take
+/// their turns.
+///
+/// Every transition is: take the next event off the queue, hand it to whom it concerns, look at what came of it
+/// (`Checks`), carry that out, and write it into the trace. Nothing in here knows chance but by the seed.
+///
+///     faults ──────── heals ──────── nudge ──────────────── reckoning
+///     0 … coreLength  │ all repaired │ everybody asks anew  │ all are answered, and all trackers hold the same
+///                     │              └ in some worlds, the whole cluster is stopped and started before that
+///                     └ no more faults
+
+import PeerLogic
+import Primitives
+import TrackerLogic
+import Wire
+
+struct World: Sendable {
+    /// What is going to happen.
+    enum Happening: Sendable {
+        case datagramAtNode(Int, from: SocketAddress, [UInt8])
+        /// A reply from a node.
+        case datagramAtClient(Int, from: Int, [UInt8])
+        case messageAtNode(Int, Letter)
+        case nodePolls(Int, life: Int)
+        case nodeWakes(Int, life: Int)
+        case groupEnds(Int, life: Int)
+        case writeTold(Int, life: Int, PersistToken, StorageFailure?)
+        case nodeReturns(Int, life: Int)
+        case stopOverdue(Int, life: Int)
+        /// A node notices that it has lost its bus.
+        case busLossTold(Int, life: Int, cut: Int)
+        /// A node gets onto its bus.
+        case busReturns(Int, life: Int, cut: Int)
+        case clientWakes(Int)
+        case clientActs(Int, resolve: Int, SimulatedClient.Act)
+        case strangerActs(Int)
+        case visitorActs(Int)
+        case fault
+        /// What a script says.
+        case turn(Int)
+        case diskRecovers(Int)
+        case damage
+        case probe(Int)
+        /// A node is to lose its disk as soon as it may, if that is before a time.
+        case memoryIsLost(Int, before: Instant, downtime: Duration)
+        case heals
+        /// One tracker of a cluster that is stopped.
+        case operatorStops(Int)
+        case stopOfAllOverdue
+        case nudge
+        case reckoning
+        case end
+    }
+
+    /// What is known of a node beside what `SimulatedNode` holds.
+    struct Seat: Sendable {
+        /// Whether it is on the bus, told or not.
+        var isOnBus = false
+        /// Whether it has been told that it is.
+        var isToldOnBus = false
+        /// Since when, if it has been told.
+        var busSince = Instant(nanoseconds: 0)
+        /// Counts changes of its bus, so that what was planned before one is forgotten.
+        var cut = 0
+        /// Until when no client reaches it.
+        var darkUntil = Instant(nanoseconds: 0)
+        /// Whether it has said that it is master, and not taken it back.
+        var isMaster = false
+        /// Until when it is cut off, held or down by our doing.
+        var troubledUntil = Instant(nanoseconds: 0)
+        /// How long it is down when it has stopped as it was asked to.
+        var downtime = Duration.zero
+        /// Whether there is such a tracker at all: one that was left out keeps its place, and never starts.
+        var isThere = true
+    }
+
+    /// The chance of one client, and of who uses it.
+    struct Person: Sendable {
+        /// Of the visit under way; a scraper has one visit.
+        var random: RandomStream
+        /// Of announcers that begin anew.
+        var announcers: RandomStream
+    }
+
+    /// Between the end of the faults and the nudge: longer than any node is held, and for the cluster to agree.
+    static let repairTime = Duration.seconds(20)
+    /// Between the nudge and the end.
+    static let reckoningTime = Duration.seconds(8)
+    /// Within which everybody is answered when all is well.
+    static let answerBound = Duration.seconds(3)
+    /// Events at one time, at most: more is somebody who never sleeps.
+    static let maxEventsAtOnce = 20_000
+    /// Events in all, at most: many times what scenarios have.
+    static let maxEvents = 400_000
+
+    let seed: UInt64
+    let profile: Profile
+    let options: ScenarioOptions
+    var now = Instant(nanoseconds: 0)
+    var queue = EventQueue<Happening>()
+    var nodes: [SimulatedNode] = []
+    var seats: [Seat] = []
+    /// All lives so far: incarnation, and whose.
+    var lives: [(incarnation: UInt64, node: Int)] = []
+    var clients: [SimulatedClient] = []
+    /// The tracker list of each client: one tier, in the order in which it asks.
+    var tiers: [[Int]] = []
+    /// Whether a client has completed its download, and no tracker has said yet that it knows.
+    var owesCompleted: [Bool] = []
+    /// The addresses of clients, then of strangers.
+    let addresses: [SocketAddress]
+    /// The network between clients and trackers, and the chance of each way on it.
+    var network: NetworkOptions
+    var paths: [RandomStream]
+    /// As `paths`, of flipped bits; empty where none flip.
+    var flips: [RandomStream] = []
+    var bus: SimulatedBus
+    var plan: FaultPlan
+    var workload: Workload
+    /// Of clients, by place.
+    var people: [Person] = []
+    var strangers: [RandomStream]
+    var visitors: [RandomStream]
+    /// What else their visits may be; empty where they have no whims.
+    var whims: [RandomStream] = []
+    var lastVisit: UInt64 = 0
+    /// By tracker: when it is compared with a copy of its disk.
+    var probes: [RandomStream]
+    /// What is planted around each tracker; empty but in tests.
+    var tamperings: [Tampering] = []
+    /// The access rules that each tracker was commanded last, in this life.
+    var commanded: [AccessRules?]
+    /// The last that is wanted: an orderly stop.
+    var isClosing = false
+    /// Damages to disks so far.
+    var damageCount = 0
+    /// What the operator gives to all trackers, so that connection ids are good at any of them.
+    let secret: ClusterSecret
+    /// The ids that vote, as the operator believes.
+    var members: [UInt32]
+    /// The last entry that any tracker had applied when it last told that they had changed.
+    var membersChangedAt: UInt64 = 0
+    /// Whether the operator has asked for one member less, and none has gone yet.
+    var isRemovalAsked = false
+    var checks: Checks
+    var trace: Trace
+    var tally = Tally()
+    var history = History()
+    let keepsHistory: Bool
+    /// What is wrong just now; empty where nobody reads the story.
+    var troubles = Troubles()
+    /// Why all is not well in the end, in words; empty where it is, or where nobody reads the story.
+    var reasons: [String] = []
+    /// What the world itself finds wrong.
+    var ownViolations: [Violation] = []
+    /// Filled by the step under way, empty between steps.
+    var effects = Effects()
+    var clientEffects = Announcer.Effects()
+    var eventCount = 0
+    /// Faults are over.
+    var isHealed = false
+    /// The stop of the whole cluster, once all was repaired.
+    var wholeStop: WholeStop?
+    /// How often a master has begun without swarms.
+    var emptyings = 0
+    /// When everybody was made to ask anew.
+    var nudgedAt: Instant?
+    /// What the operator's files say, where that is commanded at every start.
+    var rules = AccessRules()
+    var elections: ElectionWatch
+    var budget: ElectionBudget
+    var lastMasterAt = Instant(nanoseconds: 0)
+    var isOver = false
+
+    var allViolations: [Violation] { ownViolations + checks.violations }
+
+    /// Whether there is a bus between the trackers.
+    var hasBus: Bool { profile != .alone }
+
+    init(
+        seed: UInt64, profile: Profile, options: ScenarioOptions, sabotage: Sabotage? = nil, isRecording: Bool,
+        keepsHistory: Bool
+    ) {
+        self.seed = seed
+        self.profile = profile
+        self.options = options
+        self.keepsHistory = keepsHistory
+        secret = ClusterSecret(mixed(seed &+ 1), mixed(seed &+ 2), mixed(seed &+ 3), mixed(seed &+ 4))
+        network = options.network
+        bus = SimulatedBus(count: options.nodeCount, options: options.bus, seed: seed)
+        plan = FaultPlan(options: options.faults, seed: seed, count: options.nodeCount)
+        workload = Workload(options: options, random: RandomStream(seed, .swarms))
+        strangers = (0..<options.strangerCount).map { RandomStream(seed, .stranger, $0) }
+        visitors = (0..<options.visitorCount).map { RandomStream(seed, .visitor, $0) }
+        if options.hasWhimsicalVisitors {
+            whims = (0..<options.visitorCount).map { RandomStream(seed, .visitorWhim, $0) }
+        }
+        probes = (0..<options.nodeCount).map { RandomStream(seed, .probe, $0) }
+        commanded = Array(repeating: nil, count: options.nodeCount)
+        clients = World.clients(options, seed: seed)
+        paths = World.paths(
+            clients.count + options.strangerCount, options.nodeCount, seed: seed, .request, .reply)
+        if options.network.flipPerMille > 0 {
+            flips = World.paths(
+                clients.count + options.strangerCount, options.nodeCount, seed: seed, .flipThere, .flipBack)
+        }
+        people = clients.indices.map {
+            Person(random: RandomStream(seed, .visit, $0), announcers: RandomStream(seed, .announcer, $0))
+        }
+        tiers = clients.indices.map { options.tier(of: $0, seed: seed) }
+        for place in clients.indices { clients[place].home = tiers[place][0] }
+        owesCompleted = Array(repeating: false, count: clients.count)
+        let strangerPlaces = clients.count..<(clients.count + options.strangerCount)
+        addresses = clients.map { $0.address } + strangerPlaces.map { AddressPlan.client($0, house: $0, isIPv6: false) }
+        let configurations = options.configurations(profile)
+        trace = Trace(
+            names: TrackerNames(configurations.map { $0.id }), clientCount: clients.count, isRecording: isRecording)
+        members = configurations[0].cluster?.members ?? []
+        checks = Checks(profile: profile, configurations: configurations, clientAddresses: addresses)
+        elections = ElectionWatch(configurations[0].cluster)
+        budget = ElectionBudget(
+            configurations[0].cluster, trackers: configurations.count, hasOneHistory: checks.promises.hasOneHistory,
+            isNoisy: !options.hasGoodWays)
+        if options.hasGoodClocks { checks.clocksAreGood() }
+        nodes = configurations.indices.map { World.node($0, options, configurations[$0], seed: seed) }
+        seats = nodes.indices.map { Seat(isThere: options.hasTracker($0)) }
+        if let sabotage { plant(sabotage) }
+        trace.absorb(seed)
+        plant()
+    }
+
+    private static func node(
+        _ number: Int, _ options: ScenarioOptions, _ configuration: NodeConfiguration, seed: UInt64
+    ) -> SimulatedNode {
+        var disk = SimulatedDisk(options: options.disk, random: RandomStream(seed, .disk, number))
+        if options.faults.damageGap != nil {
+            disk.memory = DiskMemory(random: RandomStream(seed, .damagedDisk, number))
+        }
+        var random = RandomStream(seed, .clock, number)
+        let drift = Int64(random.below(UInt64(2 * options.maxDrift + 1))) - options.maxDrift
+        let error = Int64(random.below(UInt64(2 * options.maxWallError + 1))) - options.maxWallError
+        let clock = SimulatedClock(origin: Int64(random.below(UInt64(1) << 50)), drift: drift, wallError: error)
+        return SimulatedNode(number: number, configuration: configuration, clock: clock, disk: disk, random: random)
+    }
+
+    private static func clients(_ options: ScenarioOptions, seed: UInt64) -> [SimulatedClient] {
+        (0..<(options.clientCount + options.scraperCount)).map { place in
+            var random = RandomStream(seed, .client, place)
+            var client = SimulatedClient(
+                kind: place < options.clientCount ? .peer : .scraper,
+                address: AddressPlan.client(
+                    place, house: place / options.clientsPerAddress, isIPv6: random.below(100) < options.ipv6Percent),
+                home: 0, passkey: place < options.clientCount ? Workload.passkey(place) : [], random: random)
+            client.announcer = World.announcer(for: client.address, options, random)
+            return client
+        }
+    }
+
+    /// By person, then by tracker: there, and back.
+    private static func paths(
+        _ people: Int, _ trackers: Int, seed: UInt64, _ there: StreamKind, _ back: StreamKind
+    ) -> [RandomStream] {
+        var paths: [RandomStream] = []
+        paths.reserveCapacity(people * trackers * 2)
+        for person in 0..<people {
+            for tracker in 0..<trackers {
+                paths.append(RandomStream(seed, there, person, tracker))
+                paths.append(RandomStream(seed, back, person, tracker))
+            }
+        }
+        return paths
+    }
+
+    /// Plants a fault around all trackers.
+    private mutating func plant(_ sabotage: Sabotage) {
+        for node in nodes.indices {
+            nodes[node].disk.sabotage = sabotage
+            tamperings.append(
+                Tampering(
+                    sabotage, random: RandomStream(seed, .sabotage, node),
+                    longestInterval: options.interval * IntervalPolicy.maxStretch))
+        }
+    }
+
+    /// Puts the first events into the queue.
+    private mutating func plant() {
+        for node in nodes.indices where seats[node].isThere {
+            var random = RandomStream(seed, .firstStart, node)
+            var delay = random.between(.zero, options.maxStartDelay)
+            if node == nodes.count - 1 { delay = delay + options.latecomerDelay }
+            queue.put(.nodeReturns(node, life: 0), at: now + delay)
+        }
+        for place in clients.indices where options.hasClient(place) {
+            let act: SimulatedClient.Act = clients[place].kind == .peer ? .arrive : .scrape
+            let delay = drawing(place) { $0.arrival() }
+            queue.put(.clientActs(place, resolve: 0, act), at: now + delay)
+        }
+        for number in 0..<options.strangerCount { queue.put(.strangerActs(number), at: now + .seconds(1)) }
+        for number in 0..<options.visitorCount { queue.put(.visitorActs(number), at: now + .seconds(1)) }
+        if let gap = plan.gap() { queue.put(.fault, at: now + .seconds(1) + gap) }
+        for number in options.script.indices { queue.put(.turn(number), at: now + options.script[number].at) }
+        queue.put(.heals, at: now + options.coreLength)
+        planDamage()
+        for node in nodes.indices where seats[node].isThere { planProbe(node) }
+    }
+
+    // MARK: - The loop
+
+    /// Runs until the end, or until something is wrong.
+    ///
+    /// - Parameter moment: where it stops, to be looked at; nil for the end.
+    mutating func run(until moment: Instant? = nil) {
+        var eventsNow = 0
+        while !isOver, ownViolations.isEmpty, checks.violations.isEmpty, let next = queue.take() {
+            if let moment, next.time > moment {
+                now = moment
+                return endTroubles()
+            }
+            eventsNow = next.time == now ? eventsNow + 1 : 0
+            now = next.time
+            eventCount += 1
+            if isTold { endTroubles() }
+            if eventsNow > World.maxEventsAtOnce {
+                violate(.timeGoesOn, "more than \(eventsNow - 1) events at one time")
+            }
+            if eventCount > World.maxEvents {
+                violate(.timeGoesOn, "more than \(World.maxEvents) events")
+            }
+            handle(next.event)
+        }
+        if !isOver, allViolations.isEmpty { violate(.timeGoesOn, "the world stands still") }
+        trace.absorb(UInt64(allViolations.count))
+        for violation in allViolations { trace.line(now, [], "VIOLATION \(violation)") }
+        if isTold, !allViolations.isEmpty { explain() }
+    }
+
+    mutating func judge(_ election: String?) {
+        if let election { violate(.preferredIsElected, election) }
+    }
+
+    mutating func violate(_ invariant: Invariant, _ detail: String) {
+        ownViolations.append(Violation(invariant, at: now, detail))
+    }
+
+    private mutating func handle(_ happening: Happening) {
+        switch happening {
+        case .datagramAtNode(let node, let remote, let bytes): arrive(node, from: remote, bytes)
+        case .datagramAtClient(let place, let node, let bytes): hear(place, from: node, bytes)
+        case .messageAtNode(let node, let letter): deliver(letter, to: node)
+        case .nodePolls(let node, let life):
+            if isTurn(of: node, life, happening) { poll(node) }
+        case .nodeWakes(let node, let life):
+            if isTurn(of: node, life, happening) { wake(node) }
+            judge(elections.pass(now))
+        case .groupEnds(let node, let life):
+            if nodes[node].life == life { endGroup(node) }
+        case .writeTold(let node, let life, let token, let failure):
+            if isTurn(of: node, life, happening) { tell(node, token, failure) }
+        case .nodeReturns(let node, let life):
+            if nodes[node].life == life, !nodes[node].isUp { bringUp(node) }
+        case .stopOverdue(let node, let life):
+            if nodes[node].life == life, nodes[node].isStopping {
+                if isClosing { violate(.stopEnds, "\(trace.names[node]) does not stop") }
+                die(node, "is stopped the hard way", by: "the operator", for: seats[node].downtime)
+            }
+        case .busLossTold(let node, let life, let cut):
+            if isTurn(of: node, life, happening) { tellBusLoss(node, cut) }
+        case .busReturns(let node, let life, let cut):
+            if isTurn(of: node, life, happening) { connectBus(node, cut) }
+        case .clientWakes(let place): wakeClient(place)
+        case .clientActs(let place, let resolve, let act):
+            if clients[place].resolve == resolve { self.act(place, act) }
+        case .strangerActs(let number): strangerActs(number)
+        case .visitorActs(let number): visitorActs(number)
+        case .fault: nextFault()
+        case .turn(let number): take(number)
+        case .diskRecovers(let node): recoverDisk(node)
+        case .damage: nextDamage()
+        case .probe(let node): probe(node)
+        case .memoryIsLost(let node, let time, let downtime): tryMemoryLoss(node, before: time, downtime)
+        case .heals: heal()
+        case .operatorStops(let node): stop(node, for: .zero)
+        case .stopOfAllOverdue: stopOfAllOverdue()
+        case .nudge: nudge()
+        case .reckoning: reckon()
+        case .end: end()
+        }
+    }
+
+    /// Whether an event for a node may be handled: it lives the life that was meant, and is not held.
+    ///
+    /// What comes for one that is held is put off.
+    private mutating func isTurn(of node: Int, _ life: Int, _ happening: Happening) -> Bool {
+        guard nodes[node].life == life, nodes[node].isUp else { return false }
+        guard nodes[node].heldUntil > now else { return true }
+        queue.put(happening, at: nodes[node].heldUntil)
+        return false
+    }
+}
