@@ -60,7 +60,7 @@ enum AnnounceFault {
 
     /// What is wrong with an answer over HTTP.
     ///
-    /// - Parameter wanted: nil for the default; what 0 means is the tracker's affair.
+    /// - Parameter wanted: nil or less than 0 for the default.
     static func find(
         in answer: AnnounceAnswer, to witness: Witness, wanted: Int?, _ configuration: NodeConfiguration
     ) -> String? {
@@ -69,7 +69,7 @@ enum AnnounceFault {
         let count = answer.ipv4.count + answer.ipv6.count
         if announced.event == .stopped, count > 0 { return "peers for one who leaves" }
         let limit = min(
-            wanted.map { $0 > 0 ? $0 : configuration.numWant } ?? configuration.numWant, configuration.maxNumWant)
+            wanted.map { $0 >= 0 ? $0 : configuration.numWant } ?? configuration.numWant, configuration.maxNumWant)
         if count > limit { return "\(count) peers, \(limit) wanted" }
         guard let swarm = witness.swarm else { return nil }
         if answer.counts != swarm.counts { return "\(answer.counts) of \(swarm.counts)" }
@@ -85,7 +85,7 @@ enum AnnounceFault {
             }
             if named[..<number].contains(where: { $0.0 == address }) { return "\(address) twice" }
         }
-        guard announced.event != .stopped, wanted != 0 else { return nil }
+        guard announced.event != .stopped else { return nil }
         // His own family first; the other one fills what is left.
         func available(isIPv4: Bool) -> Int {
             swarm.peers.count { peer in

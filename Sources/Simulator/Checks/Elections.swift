@@ -44,11 +44,8 @@ struct Elections: Sendable {
     private mutating func checkStands(
         _ epoch: Epoch, _ step: Step, _ before: NodeSight, _ event: Event, _ scene: inout Scene
     ) {
-        guard scene.promises.membersDecide, before.leads == nil,
-            let cluster = scene.nodes[step.node].configuration.cluster
-        else {
-            return
-        }
+        guard scene.promises.membersDecide, before.leads == nil else { return }
+        let cluster = scene.nodes[step.node].configuration.cluster
         if case .messageReceived(let message) = event, case .handover = message.body { return }
         // Clocks run at their own pace, and what was heard while it was held counts from then on.
         let limit = cluster.detectionTime * 2

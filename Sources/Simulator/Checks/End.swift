@@ -153,7 +153,7 @@ struct End: Sendable {
     /// Whether what a tracker lacks was decided too short a time ago for it to know.
     private func mayLag(_ sight: NodeSight, _ node: Int, at time: Instant, _ scene: Scene) -> Bool {
         guard let decidedAt = scene.log.decidedAt(sight.position.index + 1) else { return false }
-        let keepalive = scene.nodes[node].configuration.cluster?.keepalive ?? .zero
+        let keepalive = scene.nodes[node].configuration.cluster.keepalive
         return time - decidedAt <= keepalive * 2
     }
 

@@ -214,9 +214,8 @@ struct Log: Sendable {
 
     /// Whether a tracker has been heard within the detection time, by a clock that may be fast.
     private func isHeard(_ id: UInt32, by step: Step, _ scene: Scene) -> Bool {
-        guard let node = scene.node(withID: id), let cluster = scene.nodes[step.node].configuration.cluster else {
-            return false
-        }
+        guard let node = scene.node(withID: id) else { return false }
+        let cluster = scene.nodes[step.node].configuration.cluster
         return node == step.node || step.time - scene.nodes[step.node].heardAt[node] < cluster.detectionTime * 3 / 4
     }
 

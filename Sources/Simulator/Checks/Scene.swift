@@ -36,9 +36,9 @@ struct Scene: Sendable {
     init(_ profile: Profile, _ configurations: [NodeConfiguration]) {
         promises = Promises(profile)
         self.configurations = configurations
-        isGroup = configurations.first?.cluster?.entry == .group
+        isGroup = configurations.first?.cluster.entry == .group
         nodes = configurations.map { NodeRecord(configuration: $0, nodeCount: configurations.count) }
-        members = configurations.first?.cluster?.members ?? []
+        members = configurations.first?.cluster.members ?? []
         if promises.diskDecides, members.isEmpty { members = configurations.map { $0.id } }
     }
 

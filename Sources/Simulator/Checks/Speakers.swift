@@ -25,9 +25,8 @@ struct Speakers: Sendable {
                 ? "is cut off" : !sight.isWhole ? "lacks the state" : !sight.isServing ? "does not serve" : "is a slave"
             scene.violate(.silentUnlessServing, at: step.time, "\(scene.name(step.node)) \(why), and replies")
         }
-        guard scene.promises.minorityIsSilent, sight.leads != nil, scene.members.count > 1,
-            let cluster = scene.nodes[step.node].configuration.cluster
-        else { return }
+        guard scene.promises.minorityIsSilent, sight.leads != nil, scene.members.count > 1 else { return }
+        let cluster = scene.nodes[step.node].configuration.cluster
         let limit = cluster.detectionTime * Speakers.deafFor
         // Until lately it was another quorum that it had to hear: an entry that was left by an earlier master changes
         // its voters when it is applied.

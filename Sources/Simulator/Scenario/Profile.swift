@@ -21,13 +21,13 @@ public enum Profile: String, Sendable, Hashable, CaseIterable {
     /// What its trackers are configured with; the one place that says what a tracker alone is.
     ///
     /// - Parameter members: who votes in quorum mode.
-    package func configuration(members: [UInt32]) -> ClusterConfiguration? {
+    package func configuration(members: [UInt32]) -> ClusterConfiguration {
         switch self {
         case .classic: ClusterProfile.classic.configuration(members: members)
         case .rotating: ClusterProfile.rotating.configuration(members: members)
         case .lowest: ClusterProfile.lowest.configuration(members: members)
         case .paxos: ClusterProfile.paxos.configuration(members: members)
-        case .alone: nil
+        case .alone: .alone
         }
     }
 }

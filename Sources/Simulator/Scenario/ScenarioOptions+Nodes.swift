@@ -31,8 +31,8 @@ extension ScenarioOptions {
         let voters = (0..<memberCount).filter { hasTracker($0) || onlyTrackers == [] }
         let members = profile == .paxos ? voters.map { UInt32($0 + 1) } : []
         var cluster = profile.configuration(members: members)
-        cluster?.entry = entry
-        cluster?.handOnPause = handOnPause
+        cluster.entry = entry
+        cluster.handOnPause = handOnPause
         return (0..<nodeCount).map { place in
             var configuration = NodeConfiguration()
             // Whoever is given a number, or takes one, must not take one that somebody else was configured with.
