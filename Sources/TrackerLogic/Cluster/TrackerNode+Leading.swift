@@ -36,7 +36,7 @@ extension TrackerNode {
         attendToHandover(now, &effects)
         proposeNext(now, &effects)
         if proposer.takeCommit() { broadcast(.commit(at: state.position), epoch: candidate.epoch, &effects) }
-        if proposer.asksAgain(now: now.monotonic, pause: retryPause) { sendAgain(now, &effects) }
+        if retries, proposer.asksAgain(now: now.monotonic, pause: retryPause) { sendAgain(now, &effects) }
         attendToReads(now, &effects)
     }
 

@@ -220,8 +220,8 @@ extension TrackerNode {
         default: isDone = router.isEmpty && !log.isWriting
         }
         if departure.stopsAll, neighbours.all.contains(where: { $0.isUp }) { isDone = false }
-        // Not in the step that answers the last of them.
-        guard isDone || due <= now.monotonic, effects.replies.isEmpty else { return }
+        // Not in the step that answers the last of them, where others watch who may answer.
+        guard isDone || due <= now.monotonic, effects.replies.isEmpty || departure.isLast else { return }
         if phase == .master { stepDown(.stopping, now, &effects) }
         if phase == .candidate { abandonElection(now) }
         for request in router.removeAll() {

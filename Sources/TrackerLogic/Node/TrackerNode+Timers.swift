@@ -30,7 +30,7 @@ extension TrackerNode {
         case .handOn: office.isBusUp && phase == .following ? handOnDeadline : nil
         case .election: office.isBusUp && phase == .candidate ? candidate.givesUpAt : nil
         case .handover: office.isBusUp && phase == .master ? handover.deadline : nil
-        case .sweep: phase == .master ? sweep.deadline : nil
+        case .sweep: phase == .master && !departure.isLast ? sweep.deadline : nil
         // A snapshot must not run ahead of the log on the disk.
         case .snapshot: phase != .candidate && maySnapshot ? snapshotter.deadline : nil
         }

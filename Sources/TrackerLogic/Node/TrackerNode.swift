@@ -216,7 +216,7 @@ public struct TrackerNode: Sendable, Equatable {
     // MARK: - Deadlines
 
     private mutating func attendToDeadlines(_ now: ClockReading, _ effects: inout Effects) {
-        if phase == .master { sweepWhenDue(now) }
+        if phase == .master, !departure.isLast { sweepWhenDue(now) }
         if has(.localExpiry), phase == .following { expireAlone(now) }
         guard phase == .master || phase == .following, maySnapshot else { return }
         for chunk in snapshotter.helping(of: &state, now: now.monotonic) {

@@ -70,8 +70,9 @@ struct RequestBook: Sendable, Equatable {
     /// In a group, what one tracker hands on late another may have settled long ago without an entry: it has to come
     /// while that is remembered (`RecentKeys.memory`), with three seconds to spare for the way.
     private static let maxGroupAge = Duration.seconds(9)
-    /// What a datagram has at most: the runtime reads no more of it.
-    private static let datagramByteCount = 2048
+    /// Bytes of datagrams for each request that may wait: an announce has 98, and some for its options; one datagram has
+    /// 2,048 at most.
+    private static let datagramByteCount = 512
     /// Room that is kept while nobody waits.
     private static let keptByteCount = 1 << 20
 
