@@ -7,11 +7,11 @@ import Simulator
 struct SimulateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "simulate",
-        abstract: "Put simulated clusters through loss, crashes, partitions and skewed clocks.",
+        abstract: "Put simulated trackers through loss, crashes, partitions and skewed clocks.",
         discussion: """
-            Each seed is one cluster with its clients, its faults and its checkers, and always the same one. It runs \
-            the logic of `tracker serve`, without sockets and with time of its own, on all processors. One scenario in \
-            50 is run twice and compared.
+            Each seed is one cluster, or a tracker alone, with its clients, its faults and its checkers, and always \
+            the same one. It runs the logic of `tracker serve`, without sockets and with time of its own, on all \
+            processors. One scenario in 50 is run twice and compared.
 
             `tracker replay SEED` shows a failure step by step, and makes it smaller.
 

@@ -35,6 +35,10 @@ struct SimulationOptions: ParsableArguments {
             let names = Run.groundNames.joined(separator: ", ")
             throw ValidationError("there is no ground \"\(ground)\"; the grounds are \(names)")
         }
+        if profile == Profile.alone.rawValue, let nodes, nodes != 1 {
+            throw ValidationError(
+                "--nodes \(nodes): profile alone is one tracker; leave --nodes out, or name another profile")
+        }
         try check(nodes, "--nodes", within: Run.nodeRange, "a simulated cluster", "trackers")
         try check(seconds, "--seconds", within: Run.secondsRange, "a simulated cluster", "seconds of faults")
     }

@@ -180,7 +180,7 @@ struct ShrinkerTests {
 }
 
 @Suite("Sweeps", .computes)
-struct SweepTests {
+struct SweepReportTests {
     private func outcome(_ seed: UInt64, _ invariant: String? = nil) -> SweepOutcome {
         SweepOutcome(
             seed: seed, traceHash: seed &* 0x9E37_79B9_7F4A_7C15, events: 10, simulatedSeconds: 60,

@@ -34,6 +34,9 @@ struct RunTests {
                 .classic, .rotating, .lowest, .paxos, .alone, .rotating, .lowest, .paxos, .classic, .alone,
             ])
         #expect(Run(seed: 0, profile: .paxos).chosenProfile == .paxos)
+        // Who wants several trackers wants no tracker alone.
+        #expect(Run(seed: 4, nodes: 5).chosenProfile == .classic)
+        #expect(Run(seed: 4, nodes: 1).chosenProfile == .alone)
     }
 
     @Test func `numbers of faults are read as they are written`() {

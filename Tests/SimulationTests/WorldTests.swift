@@ -1,4 +1,4 @@
-/// The simulated cluster: one seed is one run, and the bus does what it is told to.
+/// The simulated world: one seed is one run, what may be told to it does what it should, and so does the bus.
 
 import Primitives
 import Simulator
@@ -57,6 +57,57 @@ struct WorldTests {
             #expect(!options.faults.kinds.contains(.memberChange) || profile == .paxos)
             #expect(!options.faults.kinds.contains(.partition) || profile != .alone)
         }
+    }
+
+    // MARK: - What only some seeds have
+
+    @Test(arguments: Profile.allCases)
+    func `bits flip, people share addresses and visitors have whims, and no promise is broken`(_ profile: Profile) {
+        var tally = Tally()
+        for seed: UInt64 in 0..<12 {
+            var scenario = Scenario(seed: seed, profile: profile)
+            scenario.options.network.flipPerMille = 40
+            scenario.options.clientsPerAddress = 3
+            scenario.options.visitorCount = 3
+            scenario.options.hasWhimsicalVisitors = true
+            let result = scenario.run()
+            #expect(result.violations.isEmpty, "\(profile) \(seed): \(result.violations.map(\.description))")
+            tally += result.tally
+        }
+        #expect(tally.flips > 50)
+        #expect(tally.visitsAnswered > 100)
+        #expect(tally.probes > 20)
+    }
+
+    @Test(arguments: Profile.allCases)
+    func `whoever falls silent is gone in the end, and those who are there are not`(_ profile: Profile) {
+        for seed: UInt64 in 0..<6 {
+            var scenario = Scenario(seed: seed, profile: profile)
+            scenario.options.outlastsTheSilent = true
+            let result = scenario.run()
+            #expect(result.violations.isEmpty, "\(profile) \(seed): \(result.violations.map(\.description))")
+            #expect(result.simulatedSeconds > 180)
+        }
+    }
+
+    /// Of what a tracker alone is for: its disk, its stops, its operator.
+    @Test
+    func `scenarios of a tracker alone reach what they are for`() {
+        var tally = Tally()
+        for seed: UInt64 in 0..<80 { tally += Scenario(seed: seed, profile: .alone).run().tally }
+        for moment in [Moment.entrySubmitted, .entryDurable, .replied, .restarted, .snapshotUnderWay, .writeFailed] {
+            #expect(tally.struck[moment.rawValue] > 0, "nothing strikes at \(moment)")
+        }
+        #expect(tally.deaths > 100)
+        #expect(tally.stops > 80)
+        #expect(tally.masters > 200)
+        #expect(tally.answers > 5000)
+        #expect(tally.refusals > 200)
+        #expect(tally.writesFailed > 50)
+        #expect(tally.chunksSaved > 200)
+        #expect(tally.trims > 50)
+        #expect(tally.probes > 200)
+        #expect(tally.messagesSent == 0)
     }
 
     // MARK: - The bus

@@ -109,7 +109,7 @@ package struct Checks: Sendable {
     mutating func leftInOrder(node: Int) { stops.leftInOrder(node: node, scene) }
 
     /// A node has lost its disk with all that was on it; the next life begins blank.
-    mutating func memoryLost(node: Int, at time: Instant) {
+    package mutating func memoryLost(node: Int, at time: Instant) {
         scene.nodes[node].disk.lose(remembersVote: true)
         scene.nodes[node].decidedAtLoss = scene.log.lastIndex
         scene.nodes[node].isLost = true

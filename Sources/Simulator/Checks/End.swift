@@ -99,10 +99,13 @@ struct End: Sendable {
     }
 
     /// Whoever is there is in the table when all has been well for long enough, and nobody else.
+    ///
+    /// Where histories by different clocks have merged, a peer may be from a time that is still to come.
     func checkExact(
         _ machines: [TrackerNode?], present: [(infoHash: InfoHash, address: SocketAddress)], at time: Instant,
         _ scene: inout Scene
     ) {
+        guard scene.promises.hasOneHistory || scene.hasGoodClocks else { return }
         for (node, machine) in machines.enumerated() {
             guard let table = machine?.state.table else { continue }
             for (infoHash, address) in present where !table.contains(infoHash, address) {

@@ -23,9 +23,9 @@ struct Ask: Sendable {
     let decidedBefore: UInt64
     /// How often it was sent; a copy that a bit on the way has changed was not.
     var sentCount = 1
-    /// Whether its connection id was good proof of its address when a tracker heard it…
+    /// Whether its connection id was good proof of its address when a tracker heard it.
     var isProven = false
-    /// …and might be refused by nobody, whenever one heard it.
+    /// Whether nobody might refuse that id, whenever one heard it.
     var isFresh = true
     /// The addresses at which trackers have heard it.
     var locals: [SocketAddress] = []

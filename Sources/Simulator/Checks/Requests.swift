@@ -82,7 +82,6 @@ struct Requests: Sendable {
         }
     }
 
-    /// Whether the age of a connection id is the same by all clocks.
     /// Updates are asked for, each as often as it came at most.
     ///
     /// - Returns: whose it is, and when it was sent; nil where there is no such client.

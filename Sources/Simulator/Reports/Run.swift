@@ -75,7 +75,7 @@ public struct Run: Sendable, Hashable {
     }
 
     /// The profile that was named, or the seed's.
-    public var chosenProfile: Profile { profile ?? Profile.drawn(seed: seed) }
+    public var chosenProfile: Profile { profile ?? Profile.drawn(seed: seed, nodes: nodes) }
 
     public var scenario: Scenario {
         var scenario = Scenario(seed: seed, profile: chosenProfile, nodes: nodes)

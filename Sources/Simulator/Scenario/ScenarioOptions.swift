@@ -157,7 +157,8 @@ public struct ScenarioOptions: Sendable, Hashable {
         if random.oneIn(6) { network.flipPerMille = random.below(40) }
         if random.oneIn(4) { clientsPerAddress = 2 + random.below(4) }
         if random.oneIn(2) { hasWhimsicalVisitors = true }
-        if random.oneIn(16) { outlastsTheSilent = true }
+        // It takes as long as several others.
+        if random.oneIn(100) { outlastsTheSilent = true }
     }
 
     private mutating func drawCrowd(_ random: RandomStream) {
