@@ -1,7 +1,4 @@
-/// What the module lets its host do: run a scenario, learn what came of it, and read its trace.
-///
-/// A profile or ground is called by its place in the list of names. Text is UTF-8 in the module's memory, from
-/// `text_base` on; what makes a text returns its length in bytes, and it stays until the next call.
+// What the module lets its host do.
 
 import Simulator
 import TrackerLogic
@@ -10,6 +7,10 @@ import TrackerLogic
 nonisolated(unsafe) private var text: [UInt8] = []
 nonisolated(unsafe) private var last: ScenarioResult?
 
+/// What the module lets its host do: run a scenario, learn what came of it, and read its trace.
+///
+/// A profile or ground is called by its place in the list of names. Text is UTF-8 in the module's memory, from
+/// `text_base` on; what makes a text returns its length in bytes, and it stays until the next call.
 private func say(_ lines: [String]) -> UInt32 {
     text.removeAll(keepingCapacity: true)
     for line in lines {
@@ -21,7 +22,13 @@ private func say(_ lines: [String]) -> UInt32 {
     return UInt32(text.count - 1)
 }
 
-/// - Parameter ground: a place in the list of grounds; another for none.
+/// The scenario that the page's numbers mean.
+///
+/// - Parameters:
+///   - profile: a place among all profiles.
+///   - ground: a place in the list of harsher conditions; another for none.
+///   - seed: fixes everything else.
+/// - Returns: as `tracker simulate` runs it.
 private func scenario(_ profile: UInt32, _ ground: UInt32, _ seed: UInt64) -> Scenario {
     let grounds = Ground.allCases
     return Run(
@@ -30,6 +37,7 @@ private func scenario(_ profile: UInt32, _ ground: UInt32, _ seed: UInt64) -> Sc
     ).scenario
 }
 
+/// Where the text begins in the module's memory; asked anew after each call that makes one.
 @_expose(wasm, "text_base")
 @_cdecl("text_base")
 public func textBase() -> UInt32 { text.withUnsafeBufferPointer { UInt32(UInt(bitPattern: $0.baseAddress)) } }

@@ -1,9 +1,10 @@
-/// Which broker to try next, and when: each in turn, quickly once round, then with growing patience.
-///
-/// The patience has jitter, so that the trackers of a cluster do not all come back to a restarted broker at one moment.
+// Which broker to try next, and when.
 
 import Primitives
 
+/// Which broker to try next, and when: each in turn, quickly once round, then with growing patience.
+///
+/// The patience has jitter, so that the trackers of a cluster do not all come back to a restarted broker at one moment.
 package struct BrokerRotation: Sendable, Equatable {
     package enum Limits {
         /// Before a broker that was not tried since the last success.

@@ -1,4 +1,4 @@
-/// What the node's loop knows of a bus (docs/bus.md), whatever the bus is made of.
+// What the node's loop knows of a bus (docs/bus.md), whatever the bus is made of.
 
 import Wire
 
@@ -15,12 +15,14 @@ public protocol Bus: Sendable {
     var status: BusStatus { get }
 }
 
+/// A message on its way to the bus.
 public struct BusMessage: Sendable, Equatable {
     /// nil: everybody on the bus; else the life (id, incarnation) that it is for: a bus that can, delivers only there.
     public var destination: Life?
     /// One encoded `ClusterMessage`, no MAC.
     public var bytes: [UInt8]
 
+    /// Takes the fields as they are.
     public init(destination: Life?, bytes: [UInt8]) {
         self.destination = destination
         self.bytes = bytes
@@ -41,10 +43,13 @@ public protocol BusInbox: Sendable {
 }
 
 extension BusInbox {
+    /// Foreigners are of no interest, unless an inbox says otherwise.
     public func busRefused(_ foreigners: [BusFrameOrigin]) {}
 }
 
+/// How a bus fares; totals since the process started.
 public struct BusStatus: Sendable, Equatable, Codable {
+    /// Whether the bus works now.
     public var isConnected: Bool
     /// Where to, without credentials: `stomp://broker:61613`, `multicast://239.…:…`, `embedded`.
     public var endpoint: String
@@ -67,6 +72,7 @@ public struct BusStatus: Sendable, Equatable, Codable {
     /// Whose frames were refused for their key or their cluster's name.
     public var refusals: [BusRefusal] = []
 
+    /// A bus that was never connected.
     public init(endpoint: String) {
         isConnected = false
         self.endpoint = endpoint

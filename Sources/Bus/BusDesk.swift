@@ -1,9 +1,12 @@
-/// What the threads of a bus and its callers share: the messages that wait, and the status. Under a lock.
+// What the threads of a bus and its callers share.
 
 import Datagrams
 import Primitives
 import Synchronization
 
+/// What the threads of a bus and its callers share: the messages that wait, and the status.
+///
+/// Under a lock.
 final class BusDesk: Sendable {
     struct State: Sendable {
         var queue: OutgoingQueue

@@ -1,3 +1,8 @@
+// What comes from the bus passes here.
+
+import Primitives
+import Wire
+
 /// What comes from the bus passes here: only authentic frames of senders that live now, each once, become messages.
 ///
 ///     ┌─────────┐ any frame with a good MAC ┌──────────┐ a greeting that names us ┌────────┐
@@ -15,10 +20,6 @@
 /// by a greeting behind something new, which a recording does not have.
 ///
 /// Where frames can be repeated (multicast), a `RepairWindow` a sender finds what is missing; else a `ReplayWindow`.
-
-import Primitives
-import Wire
-
 package struct BusGate: Sendable {
     package enum Limits {
         /// Senders known at a time: more than a cluster has trackers.
@@ -105,10 +106,14 @@ package struct BusGate: Sendable {
     /// Whose frames were refused for their key or their cluster.
     package private(set) var refused = RefusedSenders()
 
+    /// A gate that has heard nobody.
+    ///
     /// - Parameters:
+    ///   - key: under which MACs are right.
     ///   - session: our own, whose frames come back from a bus that has no better way.
     ///   - incarnation: messages for others are left alone.
     ///   - repairs: whether lost frames can be had again.
+    ///   - seed: of the random pauses.
     package init(key: BusKey, session: UInt64, incarnation: UInt64, repairs: Bool, seed: UInt64) {
         self.key = key
         self.session = session
@@ -130,7 +135,11 @@ package struct BusGate: Sendable {
 
     /// Takes a frame, whoever sent it.
     ///
-    /// - Parameter source: where it came from, if the bus tells.
+    /// - Parameters:
+    ///   - frame: as it came.
+    ///   - source: where it came from, if the bus tells.
+    ///   - now: the monotonic clock.
+    ///   - output: gets the messages in it, and what else is to be done.
     package mutating func receive(
         _ frame: [UInt8], from source: SocketAddress? = nil, now: Instant, into output: inout Output
     ) {
@@ -322,7 +331,10 @@ package struct BusGate: Sendable {
 
     /// A greeting, where one is due.
     ///
-    /// - Parameter oldest: the first of our data frames that can be had again.
+    /// - Parameters:
+    ///   - now: the monotonic clock.
+    ///   - oldest: the first of our data frames that can be had again.
+    /// - Returns: nil where none is due.
     package mutating func takeGreeting(now: Instant, oldest: UInt64) -> BusGreeting? {
         if let before = creditedAt {
             let earned = (now - before).nanoseconds / Limits.greetingCreditInterval.nanoseconds

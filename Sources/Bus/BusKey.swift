@@ -1,4 +1,4 @@
-/// The key of a cluster, and the MAC that proves that a frame comes from one of its trackers.
+// The key of a cluster, and the MAC that proves that a frame comes from one of its trackers.
 
 import Crypto
 import Wire
@@ -13,8 +13,10 @@ import Wire
 ///
 /// Never holds credentials.
 public struct BusConfigurationError: Error, Equatable, CustomStringConvertible {
+    /// A sentence that names the thing, the cause and the way out.
     public var description: String
 
+    /// Takes the sentence.
     public init(_ description: String) { self.description = description }
 }
 

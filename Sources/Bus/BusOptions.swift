@@ -1,10 +1,4 @@
-/// Where the bus is and how it is spoken to: what `--bus URL` says.
-///
-///     stomp://user:password@h1:61613,h2:61613?vhost=NAME        also stomp+tls://…?ca=FILE
-///     multicast://239.192.7.7:6970?interface=eth0&ttl=1         also multicast://[ff15::7]:6970
-///     embedded                                                  also embedded:HOST:PORT
-///
-/// No message of this file shows a login, nor a URL that could hold one.
+// Where the bus is and how it is spoken to: what `--bus URL` says.
 
 import Datagrams
 import Primitives
@@ -17,33 +11,50 @@ public struct StompLogin: Sendable, Equatable, CustomStringConvertible, CustomRe
     let user: String
     let password: String
 
+    /// Takes user and password as they are, without `%XX`.
     public init(user: String, password: String) {
         self.user = user
         self.password = password
     }
 
+    /// Shows neither of them.
     public var description: String { "(a login)" }
+    /// Shows neither of them.
     public var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
+/// Where the bus is and how it is spoken to: what `--bus URL` says.
+///
+///     stomp://user:password@h1:61613,h2:61613?vhost=NAME        also stomp+tls://…?ca=FILE
+///     multicast://239.192.7.7:6970?interface=eth0&ttl=1         also multicast://[ff15::7]:6970
+///     embedded                                                  also embedded:HOST:PORT
+///
+/// No message of this file shows a login, nor a URL that could hold one.
 public struct BusOptions: Sendable, Equatable {
+    /// The place of a message broker.
     public struct Broker: Sendable, Equatable, CustomStringConvertible {
+        /// A name or an address, without brackets.
         public var host: String
+        /// 1…65,535.
         public var port: Int
 
+        /// Takes the fields as they are.
         public init(host: String, port: Int) {
             self.host = host
             self.port = port
         }
 
+        /// `HOST:PORT`, with brackets around an IPv6 address.
         public var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
     }
 
+    /// A message broker that speaks STOMP, or several that stand in for each other.
     public struct Stomp: Sendable, Equatable {
         /// In the order in which they are tried; at least one.
         public var brokers: [Broker]
         /// nil: the broker lets anybody in, or has a default.
         public var login: StompLogin?
+        /// Whether the connection is encrypted, and the broker proves its name.
         public var usesTLS: Bool
         /// A file of certificates to trust in place of the system's; nil: the system's.
         public var certificates: String?
@@ -53,7 +64,9 @@ public struct BusOptions: Sendable, Equatable {
         public var virtualHost: String
     }
 
+    /// A multicast group of one network.
     public struct Multicast: Sendable, Equatable {
+        /// Address and port.
         public var group: SocketAddress
         /// Name or address of a network interface; nil: the first that can.
         public var interface: String?
@@ -61,6 +74,7 @@ public struct BusOptions: Sendable, Equatable {
         public var timeToLive: Int
     }
 
+    /// What the bus is made of.
     public enum Endpoint: Sendable, Equatable {
         case stomp(Stomp)
         case multicast(Multicast)
@@ -68,10 +82,12 @@ public struct BusOptions: Sendable, Equatable {
         case embedded(Broker)
     }
 
+    /// What the bus is made of.
     public var endpoint: Endpoint
 
     /// 64 of them are more than anybody has; a list that is longer is a mistake.
     public static let maxBrokers = 64
+    /// The port of a broker whose URL names none.
     public static let stompPort = 61_613
     /// Beside the brokers' own port, so that a broker on this host is not taken for ours.
     public static let embeddedPort = 61_623
@@ -207,7 +223,14 @@ extension BusOptions {
         return StompLogin(user: user, password: password)
     }
 
-    /// - Parameter name: stands for the text in errors: what is no broker may be a login that lacks its host.
+    /// Reads `HOST:PORT`, or `HOST` where there is a default port.
+    ///
+    /// - Parameters:
+    ///   - text: as written, without a login.
+    ///   - name: stands for the text in errors: what is no broker may be a login that lacks its host.
+    ///   - defaultPort: nil where the port must be written.
+    /// - Returns: a host that is not empty, and a port.
+    /// - Throws: what would be right.
     private static func broker(
         _ text: Substring, _ name: String, defaultPort: Int?
     ) throws(BusConfigurationError) -> Broker {
@@ -268,8 +291,10 @@ extension BusOptions {
 
 /// A cluster's name on the bus: part of destinations, so it may hold nothing that means something in one.
 public struct ClusterName: Sendable, Equatable, CustomStringConvertible {
+    /// The name as it was written.
     public let description: String
 
+    /// Bytes, and so characters, of the longest name.
     public static let maxByteCount = 64
 
     /// - Throws: when it is empty, too long, or has other signs than letters, digits, `-` and `_`.

@@ -1,7 +1,4 @@
-/// A small STOMP broker inside the process, for trying things out: topics only, on one event loop.
-///
-/// A subscriber that takes too little loses messages, as on any bus; it holds up nobody else. Who asks for receipts and
-/// does not read them is let go.
+// A small STOMP broker inside the process, for trying things out.
 
 import Datagrams
 import NIOCore
@@ -10,6 +7,10 @@ import Primitives
 import Wire
 
 // Confined to its event loop.
+/// A small STOMP broker inside the process, for trying things out: topics only, on one event loop.
+///
+/// A subscriber that takes too little loses messages, as on any bus; it holds up nobody else. Who asks for receipts and
+/// does not read them is let go.
 final class EmbeddedBroker: @unchecked Sendable {
     enum Limits {
         /// More than anybody tries out trackers on one machine.

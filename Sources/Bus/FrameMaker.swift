@@ -1,8 +1,9 @@
-/// Makes sealed frames of one session: gives data frames their numbers.
+// Makes sealed frames of one session.
 
 import Primitives
 import Wire
 
+/// Makes sealed frames of one session: gives data frames their numbers.
 package struct FrameMaker: Sendable {
     private let key: BusKey
     /// Random, drawn each time that the bus starts; never 0.
@@ -18,7 +19,9 @@ package struct FrameMaker: Sendable {
 
     /// The next frame of what waits.
     ///
-    /// - Parameter limit: bytes of the whole frame at most.
+    /// - Parameters:
+    ///   - queue: what waits; what the frame holds is taken out.
+    ///   - limit: bytes of the whole frame at most.
     /// - Returns: the incarnation that it is for, 0 for all, and its bytes; nil where nothing waits.
     package mutating func data(
         from queue: inout OutgoingQueue, limit: Int

@@ -1,4 +1,4 @@
-/// Why a listener could not be opened, in words that name the address and the way out.
+// Why a listener could not be opened.
 
 import NIOCore
 import Primitives
@@ -9,7 +9,9 @@ import Primitives
     import Musl
 #endif
 
+/// Why a listener could not be opened, in words that name the address and the way out.
 public struct ListenFailure: Error, Equatable, CustomStringConvertible {
+    /// Why, as far as it is known.
     public enum Cause: Sendable, Hashable {
         case addressInUse
         case notPermitted
@@ -24,9 +26,12 @@ public struct ListenFailure: Error, Equatable, CustomStringConvertible {
 
     /// What was to listen, as in "cannot listen for …".
     public var purpose: String
+    /// Where it was to listen.
     public var address: Primitives.SocketAddress
+    /// Why it could not.
     public var cause: Cause
 
+    /// Takes the fields as they are.
     public init(purpose: String, address: Primitives.SocketAddress, cause: Cause) {
         self.purpose = purpose
         self.address = address
@@ -49,6 +54,7 @@ public struct ListenFailure: Error, Equatable, CustomStringConvertible {
         }
     }
 
+    /// A sentence that names the address, the cause and the way out.
     public var description: String { "cannot listen for \(purpose) on \(address): \(reason)" }
 
     private var reason: String {

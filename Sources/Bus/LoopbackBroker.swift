@@ -1,9 +1,10 @@
-/// The small STOMP broker on its own, on this machine only: for a demonstration whose trackers come and go.
+// The small STOMP broker on its own, on this machine only.
 
 import NIOCore
 import NIOPosix
 import Primitives
 
+/// The small STOMP broker on its own, on this machine only: for a demonstration whose trackers come and go.
 public final class LoopbackBroker: Sendable {
     private let broker: EmbeddedBroker
     /// As in `--bus`.
@@ -29,5 +30,6 @@ public final class LoopbackBroker: Sendable {
         return LoopbackBroker(broker, url: "stomp://\(place)")
     }
 
+    /// Closes the listener and all connections.
     public func stop() async { try? await broker.close().get() }
 }

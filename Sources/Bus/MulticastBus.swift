@@ -1,6 +1,4 @@
-/// The bus without a broker, on a thread of its own: `MulticastMachine` with a socket.
-///
-/// It works while its network interface runs and takes datagrams. That others hear them, only they can tell.
+// The bus without a broker, on a thread of its own.
 
 import Datagrams
 import Foundation
@@ -8,6 +6,9 @@ import Primitives
 import Synchronization
 import Wire
 
+/// The bus without a broker, on a thread of its own: `MulticastMachine` with a socket.
+///
+/// It works while its network interface runs and takes datagrams. That others hear them, only they can tell.
 final class MulticastBus: Bus {
     enum Limits {
         /// Until a socket that could not be opened is tried again, and between looks at the interface.
@@ -197,7 +198,10 @@ private struct OpenGroup: ~Copyable {
 
     /// Sends what may be sent, waits, takes what has come.
     ///
-    /// - Parameter limit: not to wait longer than until then.
+    /// - Parameters:
+    ///   - machine: decides what is sent.
+    ///   - now: the monotonic clock.
+    ///   - limit: not to wait longer than until then.
     /// - Returns: whether messages still wait to be sent.
     mutating func turn(_ machine: inout MulticastMachine, _ now: Instant, until limit: Instant?) -> Bool {
         machine.step(now: now, into: &output)

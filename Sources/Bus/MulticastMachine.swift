@@ -1,3 +1,8 @@
+// A bus without a broker.
+
+import Primitives
+import Wire
+
 /// A bus without a broker: datagrams to a group, with losses repaired (docs/bus.md).
 ///
 ///     send ──► queue ──► data frames, numbered ──► ring ──► network ──► gate ──► messages
@@ -10,10 +15,6 @@
 /// is lost for good. `RepairWindow` decides what to ask for, `SendPace` how fast to send, `BusGate` whom to believe.
 ///
 /// Deviation from protocols with a membership: nobody acknowledges, and no receiver can hold up a sender.
-
-import Primitives
-import Wire
-
 package struct MulticastMachine: Sendable {
     package enum Limits {
         /// Bytes of a datagram: with the heads of UDP and IPv6 it passes an Ethernet, and most tunnels over one.
@@ -137,7 +138,10 @@ package struct MulticastMachine: Sendable {
 
     /// When `step` or `sendNext` has something to do.
     ///
-    /// - Parameter hasMessages: whether something waits in the queue.
+    /// - Parameters:
+    ///   - now: the monotonic clock.
+    ///   - hasMessages: whether something waits in the queue.
+    /// - Returns: `now` or earlier where there is something already.
     package func nextDeadline(now: Instant, hasMessages: Bool) -> Instant {
         var deadline = gate.nextDeadline(now: now)
         if isMarkWanted { return now }

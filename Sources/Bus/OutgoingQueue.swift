@@ -1,3 +1,8 @@
+// Messages that wait to be sent, by destination, within a bound.
+
+import Primitives
+import Wire
+
 /// Messages that wait to be sent, by destination, within a bound; and how they become frames.
 ///
 /// One lane a destination. Short messages go in the order in which they came, whatever lane they are in: a voter that
@@ -9,10 +14,6 @@
 ///
 /// Invariants: `byteCount` is the sum of all messages that wait and were not begun, with what each takes beside its
 /// bytes; no lane is empty.
-
-import Primitives
-import Wire
-
 package struct OutgoingQueue: Sendable {
     package enum Limits {
         /// Bytes that wait: some seconds of a busy master at a broker that has stopped.

@@ -1,3 +1,8 @@
+// Puts the parts of long messages together again.
+
+import Primitives
+import Wire
+
 /// Puts the parts of long messages together again, of one sender.
 ///
 /// Parts come at most once each (the windows see to that), in any order, and some never. The bounds are on what came,
@@ -6,10 +11,6 @@
 ///
 /// Invariants: `byteCount` is the sum of all parts that are held, with what each takes beside its bytes; `partCount` is
 /// their number.
-
-import Primitives
-import Wire
-
 package struct Reassembly: Sendable {
     package enum Limits {
         /// Of one sender: the longest cluster message (`ClusterMessage.Limits`), and something beside it.
@@ -52,7 +53,11 @@ package struct Reassembly: Sendable {
 
     /// Takes a part.
     ///
-    /// - Parameter room: bytes that may be held in all, as `byteCount` counts them; the oldest messages go first.
+    /// - Parameters:
+    ///   - part: where it lies, and what it is a part of.
+    ///   - frame: that it came in.
+    ///   - now: the monotonic clock.
+    ///   - room: bytes that may be held in all, as `byteCount` counts them; the oldest messages go first.
     /// - Returns: the message, where this was its last missing part.
     /// - Throws: `.damaged` where the part contradicts an earlier one.
     package mutating func receive(

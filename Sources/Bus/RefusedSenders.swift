@@ -1,9 +1,10 @@
-/// Who spoke on the bus and was refused: told to operators, since a tracker with another key is silent in no other way.
+// Who spoke on the bus and was refused: told to operators, since a tracker with another key is silent in no other way.
 
 import Primitives
 
 /// A sender on the bus whose frames are refused.
 public struct BusRefusal: Sendable, Hashable, Codable {
+    /// Why frames are refused.
     public enum Reason: String, Sendable, Hashable, Codable {
         /// The MAC is not right: the sender has another key, or plays with the bus.
         case otherKey
@@ -13,11 +14,14 @@ public struct BusRefusal: Sendable, Hashable, Codable {
 
     /// Its address, where the bus tells it, else the number of its session on the bus.
     public var sender: String
+    /// Why its frames are refused.
     public var reason: Reason
+    /// Frames that were refused for that reason.
     public var count: UInt64
     /// Since the last of them.
     public var silentSeconds: Double
 
+    /// Takes the fields as they are.
     public init(sender: String, reason: Reason, count: UInt64, silentSeconds: Double) {
         self.sender = sender
         self.reason = reason

@@ -1,7 +1,8 @@
-/// The last datagrams that were sent, so that they can be sent again.
+// The last datagrams that were sent.
 
 import Primitives
 
+/// The last datagrams that were sent, so that they can be sent again.
 package struct RepairRing: Sendable {
     package enum Limits {
         /// Datagrams kept: 22 MiB at most, two thirds of a second at the pace with which a sender begins.

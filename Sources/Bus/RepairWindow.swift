@@ -1,3 +1,7 @@
+// Which datagrams of a sender have come and which are missing.
+
+import Primitives
+
 /// Which datagrams of a sender have come and which are missing, and when to ask for those again.
 ///
 ///     sent:      1 2 3 4 5 6 7 8 9        gaps: 3…4 and 7
@@ -9,9 +13,6 @@
 /// enough is enough. Scalable Reliable Multicast (Floyd et al., 1997) works so.
 ///
 /// Invariants: gaps rise; all numbers from the first to the greatest that are not in a gap have come or are given up.
-
-import Primitives
-
 package struct RepairWindow: Sendable, Equatable {
     package enum Limits {
         /// Gaps at a time; a network that loses more is as good as cut.

@@ -1,9 +1,10 @@
+// Which frames of a sender have come, where lost ones are not asked for again.
+
 /// Which frames of a sender have come, where lost ones are not asked for again: a bit for each of the last 32,768
 /// numbers.
 ///
 /// What is older is taken for a replay. A broker that delivers a frame once more does so at once (RFC 4303, 3.4.3, does
 /// the same for packets).
-
 package struct ReplayWindow: Sendable, Equatable {
     /// Two destinations of one sender overtake each other by what waits for one of them at the broker: seconds of it
     /// where the broker cannot keep up.

@@ -1,12 +1,13 @@
+// How fast a sender of datagrams may send.
+
+import Primitives
+
 /// How fast a sender of datagrams may send: as fast as most of them arrive.
 ///
 /// Receivers say what they lack; who lacks much was sent too much. So the rate is halved after an interval in which
 /// more than a quarter of what was sent was repetitions, and grows by an eighth after one in which that was not so and
 /// all of the rate was used. A network that loses some, whatever the rate, does not stop the growth. A bucket lets
 /// short bursts through at once: a busy tracker's usual traffic never waits.
-
-import Primitives
-
 package struct SendPace: Sendable, Equatable {
     package enum Limits {
         /// Below 128 datagrams: a receiver with the kernel's usual buffer of 212,992 bytes can hold them.

@@ -1,3 +1,8 @@
+// One client of the embedded broker.
+
+import Primitives
+import Wire
+
 /// One client of the embedded broker, as the broker sees it.
 ///
 ///     ┌─────────┐ CONNECT ┌───────────┐ DISCONNECT, or anything that is out of place ┌──────┐
@@ -6,10 +11,6 @@
 ///
 /// It knows topics and nothing else: no queues, no transactions, no acknowledgements, no logins (everybody is let in;
 /// what is on the bus proves itself by its MAC). Whoever asks for more is told so by ERROR, as the specification wants.
-
-import Primitives
-import Wire
-
 package struct StompBrokerSession: Sendable {
     package enum Limits {
         /// As much as our own clients take.

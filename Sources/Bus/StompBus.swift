@@ -1,11 +1,4 @@
-/// The bus over STOMP brokers (docs/bus.md): a topic for all trackers of the cluster, and one for each life.
-///
-///     /topic/swarmkeeper.CLUSTER                 everybody
-///     /topic/swarmkeeper.CLUSTER.INCARNATION     one life; its id may change, its incarnation does not
-///
-/// RabbitMQ makes of each subscription an exclusive queue that goes with the connection, ActiveMQ a topic consumer:
-/// nothing outlives a tracker. Several messages that wait travel in one frame. `StompBusCore` does the work, on an
-/// event loop.
+// The bus over STOMP brokers (docs/bus.md).
 
 import Datagrams
 import NIOCore
@@ -15,12 +8,27 @@ import Primitives
 import Synchronization
 import Wire
 
+/// The bus over STOMP brokers (docs/bus.md): a topic for all trackers of the cluster, and one for each life.
+///
+///     /topic/swarmkeeper.CLUSTER                 everybody
+///     /topic/swarmkeeper.CLUSTER.INCARNATION     one life; its id may change, its incarnation does not
+///
+/// RabbitMQ makes of each subscription an exclusive queue that goes with the connection, ActiveMQ a topic consumer:
+/// nothing outlives a tracker. Several messages that wait travel in one frame. `StompBusCore` does the work, on an
+/// event loop.
 final class StompBus: Bus {
     private let group: MultiThreadedEventLoopGroup
     private let core: StompBusCore
     private let desk: BusDesk
 
-    /// - Parameter embedded: the broker to be, where nobody is it yet.
+    /// A bus over brokers; it connects when it is started.
+    ///
+    /// - Parameters:
+    ///   - options: which brokers, and how they are spoken to.
+    ///   - endpoint: as the status shows it.
+    ///   - embedded: the broker to be, where nobody is it yet.
+    ///   - identity: key, name and incarnation.
+    /// - Throws: where a file of certificates cannot be used.
     init(
         options: BusOptions.Stomp, endpoint: String, embedded: BusOptions.Broker?, identity: BusIdentity
     ) throws(BusConfigurationError) {

@@ -1,3 +1,12 @@
+// What happens on the event loop of a STOMP bus.
+
+import Datagrams
+import NIOCore
+import NIOPosix
+import Primitives
+import Wire
+
+// Confined to its event loop, but for its making.
 /// What happens on the event loop of a STOMP bus: connect, in turn and again; pack and send; check and hand on.
 ///
 ///     ┌─────────┐ a connection is ready ┌───────┐
@@ -10,14 +19,6 @@
 /// All trackers have to meet at one broker. So whoever is not at the first of the list tries those before it again and
 /// again, and moves there when one answers. He keeps the former connection until the others must have moved, too:
 /// meanwhile he sends on both, and the windows drop what comes twice.
-
-import Datagrams
-import NIOCore
-import NIOPosix
-import Primitives
-import Wire
-
-// Confined to its event loop, but for its making.
 final class StompBusCore: @unchecked Sendable {
     enum Limits {
         /// Bytes of one frame: a few microseconds of copying, so that short messages do not wait behind a long one.

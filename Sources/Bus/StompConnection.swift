@@ -1,6 +1,4 @@
-/// One TCP or TLS connection to a broker: carries out what a `StompLink` says, and tells its owner what comes.
-///
-/// Everything here happens on one event loop.
+// One TCP or TLS connection to a broker.
 
 import Datagrams
 import NIOCore
@@ -41,6 +39,9 @@ struct StompPlan {
 }
 
 // Confined to its event loop: made there, called there, and handlers call back there.
+/// One TCP or TLS connection to a broker: carries out what a `StompLink` says, and tells its owner what comes.
+///
+/// Everything here happens on one event loop.
 final class StompConnection: @unchecked Sendable {
     let broker: Int
     private let plan: StompPlan

@@ -1,15 +1,4 @@
-/// One connection to a STOMP broker, from its opening to its end.
-///
-///     ┌─────────┐ CONNECTED ┌─────────────┐ all receipts ┌───────┐ end ┌────────┐ receipt ┌──────┐
-///     │ greeted ├──────────►│ subscribing ├─────────────►│ ready ├────►│ ending ├────────►│ over │
-///     └────┬────┘           └──────┬──────┘              └───┬───┘     └───┬────┘         └──────┘
-///          └───────────────────────┴─────────────────────────┴─────────────┴── failure ──────►
-///
-/// A connection is ready once the broker has confirmed its subscriptions: who sends before does not hear the answers.
-/// It fails when the broker says ERROR, speaks no STOMP, stays silent for more than two of its heart-beats, takes
-/// nothing for as long as `Limits.blocked`, or needs too long to get ready.
-///
-/// Bytes come in and go out; the clock is an argument. `StompBus` holds the socket.
+// One connection to a STOMP broker.
 
 import Primitives
 import Wire
@@ -52,6 +41,18 @@ package enum StompFailure: Error, Sendable, Hashable, CustomStringConvertible {
     }
 }
 
+/// One connection to a STOMP broker, from its opening to its end.
+///
+///     ┌─────────┐ CONNECTED ┌─────────────┐ all receipts ┌───────┐ end ┌────────┐ receipt ┌──────┐
+///     │ greeted ├──────────►│ subscribing ├─────────────►│ ready ├────►│ ending ├────────►│ over │
+///     └────┬────┘           └──────┬──────┘              └───┬───┘     └───┬────┘         └──────┘
+///          └───────────────────────┴─────────────────────────┴─────────────┴── failure ──────►
+///
+/// A connection is ready once the broker has confirmed its subscriptions: who sends before does not hear the answers.
+/// It fails when the broker says ERROR, speaks no STOMP, stays silent for more than two of its heart-beats, takes
+/// nothing for as long as `Limits.blocked`, or needs too long to get ready.
+///
+/// Bytes come in and go out; the clock is an argument. `StompBus` holds the socket.
 package struct StompLink: Sendable {
     package enum Limits {
         /// Longer bodies are none of ours, and passed over.
@@ -115,7 +116,10 @@ package struct StompLink: Sendable {
     /// The connection was made (and TLS is up).
     ///
     /// - Parameters:
+    ///   - login: nil where the broker lets anybody in.
+    ///   - virtualHost: of the broker.
     ///   - destinations: to subscribe to, at least one.
+    ///   - now: the monotonic clock.
     ///   - effects: gets what to do.
     package init(
         login: StompLogin?, virtualHost: String, destinations: [String], now: Instant, into effects: inout [Effect]

@@ -1,17 +1,20 @@
+// All of a cluster's trackers looked at together, for `tracker doctor`.
+
 /// All of a cluster's trackers looked at together, for `tracker doctor`: what the ones that were asked see, what the
 /// others have told them over the bus, and what is wrong.
 ///
 /// Pure: views go in, a picture and sentences come out.
-
 public struct Checkup: Sendable, Equatable {
     /// One console that was asked.
     public struct Visit: Sendable {
+        /// Its URL or address, as the operator gave it.
         public var console: String
         /// What its tracker sees; nil where it could not be asked.
         public var view: ClusterView?
         /// Why it could not be asked.
         public var failure: String?
 
+        /// Takes the fields as they are.
         public init(console: String, view: ClusterView? = nil, failure: String? = nil) {
             self.console = console
             self.view = view
@@ -19,30 +22,39 @@ public struct Checkup: Sendable, Equatable {
         }
     }
 
+    /// One tracker, as far as it is known.
     public struct Patient: Sendable, Equatable, Encodable {
+        /// Its number.
         public var id: UInt32
         /// `newcomer`, `slave`, `candidate`, `master` or `down`.
         public var role: String
+        /// Whether its OK counts.
         public var hasVote: Bool
+        /// The last entry that it has applied, as it said last.
         public var commitIndex: UInt64
         /// Whether its console was asked; else this is what it told the others.
         public var wasAsked: Bool
+        /// What it says of itself; nil where it has said nothing yet.
         public var report: TrackerSelfReport?
     }
 
+    /// Something that is wrong with a tracker, or with the cluster.
     public struct Complaint: Sendable, Equatable, Encodable {
         /// Nil where it is not about one of them.
         public var tracker: UInt32?
+        /// A sentence without its full stop.
         public var text: String
     }
 
     /// By id.
     public private(set) var patients: [Patient] = []
+    /// What is wrong; nothing is named twice.
     public private(set) var complaints: [Complaint] = []
 
     /// Beyond this a clock is wrong rather than late.
     static let maxClockDifference = 2.0
 
+    /// Compares what all consoles that were asked see.
     public init(_ visits: [Visit]) {
         let views = visits.compactMap(\.view)
         for view in views {
@@ -60,6 +72,7 @@ public struct Checkup: Sendable, Equatable {
         compareReports()
     }
 
+    /// Whether nothing is wrong.
     public var isWell: Bool { complaints.isEmpty }
 
     private mutating func complain(_ tracker: UInt32?, _ text: String) {

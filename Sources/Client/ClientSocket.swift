@@ -1,12 +1,13 @@
-/// A connected socket of a client, non-blocking, with waits that end.
-///
-/// Plain system calls on a thread of the client's own: a client asks once and waits, and needs no event loop.
+// A connected socket of a client.
 
 import Datagrams
 import Foundation
 import Glibc
 import Primitives
 
+/// A connected socket of a client, non-blocking, with waits that end.
+///
+/// Plain system calls on a thread of the client's own: a client asks once and waits, and needs no event loop.
 final class ClientSocket {
     enum Kind {
         case datagram

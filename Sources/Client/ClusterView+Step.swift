@@ -1,8 +1,10 @@
-/// Is a tracker in sync? What `tracker status` answers, and what a rolling restart waits for.
+// Is a tracker in sync.
 
 import TrackerLogic
 
+/// Whether a tracker is in sync: what `tracker status` answers, and what a rolling restart waits for.
 extension ClusterView {
+    /// Whether a tracker is in sync; the raw values are what `tracker status` shows.
     public enum Step: String, Sendable, Hashable, CaseIterable {
         /// In step, as the election counts it: under load some entries are on their way at any time.
         case inStep = "yes"
@@ -25,6 +27,7 @@ extension ClusterView {
     /// Entries count either way: where one is a few ahead, the other has them in a moment.
     ///
     /// - Parameter tracker: one of `trackers`.
+    /// - Returns: `inStep` where a rolling restart may go on.
     public func step(of tracker: Tracker) -> Step {
         guard tracker.isWhole else { return .fetches }
         let isNear = tracker.lag <= Int64(Succession.inStepCount)

@@ -1,4 +1,4 @@
-/// Asking a running tracker's console, as `tracker status` does, and giving its cluster orders.
+// Asking a running tracker's console, as `tracker status` does, and giving its cluster orders.
 
 import Datagrams
 import Foundation
@@ -6,6 +6,7 @@ import Primitives
 
 /// A tracker's status, as `GET /api/status` tells it (docs/openapi.yaml).
 public struct StatusReport: Sendable, Hashable, Decodable {
+    /// An address at which the tracker listens.
     public struct Listener: Sendable, Hashable, Decodable {
         /// `udp`, `http` or `api`.
         public var service: String
@@ -13,50 +14,87 @@ public struct StatusReport: Sendable, Hashable, Decodable {
         public var address: String
     }
 
+    /// The term of one master.
     public struct Epoch: Sendable, Hashable, Decodable {
+        /// Counts up with each election.
         public var round: UInt64
+        /// The id of the tracker that stood for it.
         public var id: UInt32
     }
 
+    /// Totals since the process started; they only grow (`TrackerLogic.Counters`).
     public struct Counters: Sendable, Hashable, Decodable {
+        /// BEP 15's connect requests that were answered.
         public var connects: UInt64
+        /// Announces that were granted or refused.
         public var announces: UInt64
+        /// Scrapes that were granted or refused.
         public var scrapes: UInt64
+        /// Error replies that were sent.
         public var errors: UInt64
+        /// Error replies that the limit for each address withheld.
         public var errorsWithheld: UInt64
+        /// Datagrams that got silence: junk or forged.
         public var ignored: UInt64
+        /// Requests dropped because too many were waiting.
         public var dropped: UInt64
+        /// Requests given up because nobody could answer in time.
         public var timedOut: UInt64
+        /// Peers that fell silent and were taken out.
         public var expired: UInt64
+        /// Downloads completed.
         public var completed: UInt64
     }
 
+    /// What the tracker's logic tells about itself (`NodeStatus`).
     public struct Node: Sendable, Hashable, Decodable {
+        /// The tracker's number; 0 where it has none yet.
         public var id: UInt32
+        /// `restoring`, `newcomer`, `slave`, `candidate`, `master`, `draining`, `failed` or `stopped`.
         public var role: String
+        /// The highest that it has promised or stood for.
         public var epoch: Epoch
+        /// The last entry that was decided and applied.
         public var commitIndex: UInt64
+        /// The last entry of the log.
         public var lastIndex: UInt64
+        /// The state's fingerprint: hexadecimal, equal on trackers that hold the same at the same index.
         public var digest: String
+        /// `open`, `allow`, `deny` or `private`.
         public var accessMode: String
+        /// Torrents with peers, or with a count of completed downloads.
         public var torrents: Int
+        /// Peers of both families in all swarms.
         public var peers: Int
+        /// Peers with an IPv4 address.
         public var peersIPv4: Int
+        /// Peers with an IPv6 address.
         public var peersIPv6: Int
+        /// Peers that have everything.
         public var seeders: Int
+        /// Torrents that are known by name.
         public var registeredTorrents: Int
+        /// The interval that clients are told now.
         public var intervalSeconds: Int
+        /// Requests that wait for their entry.
         public var waitingRequests: Int
+        /// Totals since the process started.
         public var counters: Counters
     }
 
+    /// Of the program.
     public var version: String
+    /// On the tracker's host.
     public var processID: Int
+    /// When the process started, in the form of ISO 8601.
     public var startedAt: String
+    /// Since then.
     public var uptimeSeconds: Double
+    /// All addresses at which it listens.
     public var listeners: [Listener]
     /// Nil where its operator has not told it.
     public var advertised: String?
+    /// What its logic tells.
     public var node: Node
     /// Nil for a tracker of an earlier version.
     public var cluster: ClusterView?
@@ -64,81 +102,124 @@ public struct StatusReport: Sendable, Hashable, Decodable {
 
 /// The cluster as one tracker sees it, as `GET /api/cluster` tells it (docs/openapi.yaml).
 public struct ClusterView: Sendable, Hashable, Decodable {
+    /// How the bus to the other trackers fares (`BusStatus`); totals since the process started.
     public struct Bus: Sendable, Hashable, Decodable {
+        /// Whether the bus works now.
         public var isConnected: Bool
+        /// Where to, without a login.
         public var endpoint: String
         /// Of several brokers, the one in use; nil where there is none, and for a tracker that does not tell.
         public var broker: String?
+        /// Messages handed to the network.
         public var sent: UInt64
+        /// Authentic messages that came.
         public var received: UInt64
+        /// Messages that were not sent, because too many waited.
         public var dropped: UInt64
+        /// Frames with a bad MAC, of another cluster, malformed, or replayed.
         public var rejected: UInt64
+        /// Lost datagrams that were asked for again, and came.
         public var repaired: UInt64
+        /// How often the bus was found again after it had been lost.
         public var reconnections: UInt64
+        /// Why it was last lost, or could not be reached; nil where it never was.
         public var lastProblem: String?
     }
 
+    /// Cluster messages, counted by this tracker since its process started.
     public struct Messages: Sendable, Hashable, Decodable {
+        /// For this tracker or for all.
         public var received: UInt64
+        /// To one tracker or to all.
         public var sent: UInt64
+        /// Of no use, though their frames were authentic.
         public var malformed: UInt64
         /// Of trackers that speak another version; nil for a tracker that does not count them.
         public var otherVersion: UInt64?
+        /// Not sent, or not taken, for want of room.
         public var dropped: UInt64
     }
 
+    /// One tracker as the one that was asked sees it (`TrackerSight`).
     public struct Tracker: Sendable, Hashable, Decodable {
+        /// Its number; 0 where it has none yet.
         public var id: UInt32
+        /// Of this life of it: hexadecimal.
         public var incarnation: String
+        /// Whether it is the one that was asked.
         public var isThis: Bool
         /// `newcomer`, `slave`, `candidate`, `master` or `down`.
         public var role: String
+        /// Of its last message.
         public var epoch: StatusReport.Epoch
+        /// Since its last message; 0 for the one that was asked.
         public var silentSeconds: Double
+        /// The last entry that it had applied when it last said so.
         public var commitIndex: UInt64
         /// Entries that it was behind the one that was asked when it last said where it is, never negative; of that one
         /// itself, entries that it is behind its master.
         public var lag: Int64
         /// `same`, `ahead`, `different` or `unknown`.
         public var agreement: String
+        /// Whether it holds the whole state, as it says.
         public var isWhole: Bool
+        /// Whether its OK counts.
         public var hasVote: Bool
         /// What it says of itself; nil where it has said nothing yet.
         public var report: TrackerSelfReport?
     }
 
+    /// The number of the tracker that was asked.
     public var id: UInt32
     /// `quorum`, `survivor` or `alone`.
     public var mode: String
+    /// The highest that it has promised.
     public var epoch: StatusReport.Epoch
     /// 0 while there is none.
     public var master: UInt32
+    /// Whether it answers clients.
     public var isServing: Bool
+    /// Whether it is cut off from the others, or has not been welcomed since.
     public var isFenced: Bool
+    /// The ids that vote, as far as it knows.
     public var voters: [UInt32]
+    /// The last entry that it has applied.
     public var commitIndex: UInt64
+    /// The state's fingerprint there: hexadecimal.
     public var digest: String
+    /// Nil for a tracker that is alone.
     public var bus: Bus?
+    /// Nil for a tracker that is alone.
     public var messages: Messages?
+    /// All that it has heard of and itself, by id.
     public var trackers: [Tracker]
     /// What is wrong, the cause of silence first; nil for a tracker of an earlier version.
     public var findings: [Finding]?
 
+    /// Something that is wrong.
     public struct Finding: Sendable, Hashable, Decodable {
+        /// For programs: the name of a `Finding.Code`.
         public var code: String
+        /// Whether it is why nobody is answered there.
         public var isSilence: Bool
+        /// For people: a sentence without its full stop.
         public var text: String
     }
 }
 
 /// What a tracker says of itself, to the others and to its console.
 public struct TrackerSelfReport: Sendable, Hashable, Codable {
+    /// How long something took lately, in seconds; zeros where there was none.
     public struct Latency: Sendable, Hashable, Codable {
+        /// Half were faster.
         public var median: Double
+        /// One of a hundred was slower.
         public var p99: Double
     }
 
+    /// Of the program.
     public var version: String
+    /// The name of the machine.
     public var host: String
     /// Where clients find it.
     public var clients: String
@@ -150,14 +231,23 @@ public struct TrackerSelfReport: Sendable, Hashable, Codable {
     public var durability: String
     /// `works`, `full`, `locked`, `readOnly` or `broken`.
     public var disk: String
+    /// Announces answered in a second.
     public var announcesPerSecond: Int
+    /// From the request to its answer.
     public var answerSeconds: Latency
+    /// From the proposal of an entry, or its coming, until it is known to be decided.
     public var commitSeconds: Latency
+    /// From the order to write until it is durable.
     public var writeSeconds: Latency
+    /// From there over the bus to another tracker and back.
     public var roundTripSeconds: Latency
+    /// File descriptors that its process has open.
     public var openFiles: Int
+    /// How many it may have open; 0 where that is not known.
     public var maxFiles: Int
+    /// The smallest receive buffer of its UDP sockets, as the kernel grants it.
     public var receiveBufferBytes: Int
+    /// Bytes of receive buffer that were asked for.
     public var wantedReceiveBufferBytes: Int
     /// In the last five minutes.
     public var lostDatagrams: UInt64
@@ -165,16 +255,21 @@ public struct TrackerSelfReport: Sendable, Hashable, Codable {
     public var clockDifferenceSeconds: Double
 }
 
+/// Asks one tracker's console, as `tracker status` does, and gives its cluster orders.
 public struct ConsoleClient: Sendable {
+    /// A name or an address, without brackets.
     public var host: String
+    /// Of the console, 6970 unless its operator chose another.
     public var port: UInt16
     /// The console's bearer token, where it asks for one.
     public var token: String?
+    /// For a question; an order may take longer.
     public var timeout = Duration.seconds(5)
 
     /// An order may take as long as the tracker waits for what comes of it, and a little.
     private static let orderTimeout = Duration.seconds(20)
 
+    /// Takes the fields as they are.
     public init(host: String, port: UInt16, token: String? = nil) {
         self.host = host
         self.port = port
@@ -191,12 +286,18 @@ public struct ConsoleClient: Sendable {
     }
 
     /// Asks for the cluster as this tracker sees it.
+    ///
+    /// - Returns: its view; what it says of others may be an interval old.
+    /// - Throws: `TrackerClientError`: `.refused` with the console's words, for example where the token is wrong.
     public func cluster() async throws(TrackerClientError) -> ClusterView {
         try decode(try await ask("GET", "/api/cluster", within: timeout), "a tracker's view of its cluster")
     }
 
     /// Changes who votes.
     ///
+    /// - Parameters:
+    ///   - added: the id of a tracker that is to vote; nil for none.
+    ///   - removed: the id of a voter that is to lose its vote; nil for none.
     /// - Returns: the ids that vote now.
     /// - Throws: `.refused` with the reason of the master, to which any tracker hands the order.
     public func changeMembers(adding added: UInt32?, removing removed: UInt32?) async throws(TrackerClientError)
@@ -212,6 +313,7 @@ public struct ConsoleClient: Sendable {
 
     /// Makes another tracker master.
     ///
+    /// - Parameter id: the tracker that is to be master.
     /// - Returns: whether it was master already.
     /// - Throws: `.refused` with the reason of the master, to which any tracker hands the order.
     @discardableResult

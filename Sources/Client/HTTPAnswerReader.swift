@@ -1,4 +1,4 @@
-/// Puts the answer to a GET together from the parts in which it arrives.
+// Puts the answer to a GET together from the parts in which it arrives.
 
 import Primitives
 
@@ -34,6 +34,7 @@ struct HTTPHead {
     }
 }
 
+/// Puts the answer to a GET together from the parts in which it arrives.
 struct HTTPAnswerReader {
     private let limit: Int
     private var bytes: [UInt8] = []

@@ -1,3 +1,8 @@
+// One GET over HTTP/1.1, or a POST without a body.
+
+import Datagrams
+import Primitives
+
 /// One GET over HTTP/1.1, or a POST without a body: what asking a tracker or its console takes, within bounds of time
 /// and size.
 ///
@@ -6,10 +11,6 @@
 /// proxies that the environment names, where a console on loopback is not to be found.
 ///
 /// - SeeAlso: RFC 9112.
-
-import Datagrams
-import Primitives
-
 struct HTTPGet {
     var host: String
     var port: UInt16

@@ -1,9 +1,10 @@
-/// A tracker over HTTP (BEP 3, 7, 23, 48).
+// A tracker over HTTP (BEP 3, 7, 23, 48).
 
 import Datagrams
 import Primitives
 import Wire
 
+/// A tracker over HTTP (BEP 3, 7, 23, 48).
 struct HTTPTrackerClient: TrackerClient {
     let url: TrackerURL
     let options: ClientOptions

@@ -1,4 +1,4 @@
-/// Asking a tracker, as a client does: `tracker announce` and `tracker scrape`.
+// Asking a tracker, as a client does: `tracker announce` and `tracker scrape`.
 
 import Primitives
 import Wire
@@ -8,15 +8,21 @@ public protocol TrackerClient: Sendable {
     var url: TrackerURL { get }
 
     /// Announces once, and waits for the answer.
+    ///
+    /// - Parameter announce: what it says.
+    /// - Returns: what the tracker answers; the peers in its order.
+    /// - Throws: `TrackerClientError` where no answer is to be had, or it is a refusal.
     func announce(_ announce: ClientAnnounce) async throws(TrackerClientError) -> ClientAnnounceReply
 
     /// Asks for the counts of swarms.
     ///
     /// - Parameter infoHashes: any number; 74 go in one request.
     /// - Returns: as many, in the order asked.
+    /// - Throws: `TrackerClientError` where one of the requests fails.
     func scrape(_ infoHashes: [InfoHash]) async throws(TrackerClientError) -> [ClientScrapeReply]
 }
 
+/// How patient a client is, and what it tells of itself.
 public struct ClientOptions: Sendable {
     /// How long to try, all attempts together.
     public var timeout = Duration.seconds(60)
@@ -27,13 +33,15 @@ public struct ClientOptions: Sendable {
     /// Sent as `User-Agent` over HTTP.
     public var userAgent = "swarmkeeper"
 
+    /// BEP 15's waits, for a minute in all.
     public init() {}
 }
 
 /// A request that is sent again, because no answer came.
 public struct ClientRetry: Sendable, Hashable {
-    /// The host, and how long there was silence.
+    /// The host that was silent.
     public var host: String
+    /// How long it was silent.
     public var waited: Duration
     /// Until the client gives up.
     public var left: Duration
@@ -41,7 +49,9 @@ public struct ClientRetry: Sendable, Hashable {
 
 /// What an announce says.
 public struct ClientAnnounce: Sendable, Hashable {
+    /// Of the swarm that is announced to.
     public var infoHash: InfoHash
+    /// The same in all announces of one download.
     public var peerID: PeerID
     /// Where the peer listens; never 0.
     public var port: UInt16
@@ -51,10 +61,12 @@ public struct ClientAnnounce: Sendable, Hashable {
     public var downloaded: UInt64 = 0
     /// Bytes still to be had; 0 makes a seeder.
     public var left: UInt64
+    /// What has happened; `none` for a regular announce.
     public var event = AnnounceEvent.none
     /// Peers wanted; nil leaves the number to the tracker.
     public var numWant: Int?
 
+    /// An announce of a peer that has downloaded nothing yet.
     public init(infoHash: InfoHash, peerID: PeerID, port: UInt16, left: UInt64) {
         self.infoHash = infoHash
         self.peerID = peerID
@@ -63,6 +75,7 @@ public struct ClientAnnounce: Sendable, Hashable {
     }
 }
 
+/// What a tracker answers an announce, over whichever protocol.
 public struct ClientAnnounceReply: Sendable, Hashable {
     /// Who answered.
     public var server: SocketAddress
@@ -74,21 +87,28 @@ public struct ClientAnnounceReply: Sendable, Hashable {
     public var minInterval: UInt32?
     /// nil where the tracker does not say, which only HTTP allows.
     public var seeders: UInt32?
+    /// Nil where the tracker does not say, which only HTTP allows.
     public var leechers: UInt32?
     /// Only over HTTP, and not always.
     public var completed: UInt32?
     /// For the person behind the client.
     public var warning: String?
+    /// In the tracker's order.
     public var peers: [HTTPAnnounceReply.Peer]
 }
 
+/// What a tracker answers of one swarm in a scrape.
 public struct ClientScrapeReply: Sendable, Hashable {
+    /// The swarm's.
     public var infoHash: InfoHash
     /// nil where the tracker says that it does not know the torrent: over UDP it says zeros.
     public var counts: Counts?
 
+    /// The counts of one swarm.
     public struct Counts: Sendable, Hashable {
+        /// Peers that have everything.
         public var seeders: UInt32
+        /// All other peers.
         public var leechers: UInt32
         /// Downloads that were completed.
         public var completed: UInt32
@@ -122,6 +142,7 @@ public enum TrackerClientError: Error, Sendable, Hashable {
 }
 
 extension TrackerClientError: CustomStringConvertible {
+    /// A sentence for a person, with what to look at.
     public var description: String {
         switch self {
         case .noSuchHost(let host, let reason):

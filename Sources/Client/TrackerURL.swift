@@ -1,16 +1,20 @@
-/// The address of a tracker, as .torrent files and people write it: `udp://host:port/announce`, `http://host/announce`.
+// The address of a tracker, as .torrent files and people write it: `udp://host:port/announce`, `http://host/announce`.
 
 import Primitives
 
+/// The address of a tracker, as .torrent files and people write it: `udp://host:port/announce`, `http://host/announce`.
 public struct TrackerURL: Sendable, Hashable {
+    /// The protocols in which a tracker can be asked.
     public enum Scheme: String, Sendable, Hashable {
         case udp
         case http
     }
 
+    /// Which protocol is spoken.
     public var scheme: Scheme
     /// A name or an address, without brackets.
     public var host: String
+    /// As written, else 6969 over UDP and 80 over HTTP; never 0.
     public var port: UInt16
     /// Path and query, with the slash in front, such as `/PASSKEY/announce?x=y`; empty where there is none.
     public var path: String
@@ -93,6 +97,7 @@ public struct TrackerURL: Sendable, Hashable {
 }
 
 extension TrackerURL: CustomStringConvertible {
+    /// As it would be written, with the port.
     public var description: String {
         "\(scheme.rawValue)://\(host.contains(":") ? "[\(host)]" : host):\(port)\(path)"
     }
@@ -100,6 +105,7 @@ extension TrackerURL: CustomStringConvertible {
 
 /// What is wrong with a URL, in a sentence.
 public struct TrackerURLError: Error, Equatable, CustomStringConvertible {
+    /// A sentence that names the URL, the cause and the way out.
     public var description: String
 
     init(_ description: String) { self.description = description }

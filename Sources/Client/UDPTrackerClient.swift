@@ -1,3 +1,9 @@
+// A tracker over UDP (BEP 15).
+
+import Datagrams
+import Primitives
+import Wire
+
 /// A tracker over UDP (BEP 15), with the back-off of the specification.
 ///
 /// "If a response is not received after 15 * 2 ^ n seconds, the client should retransmit the request, where n starts at
@@ -5,11 +11,6 @@
 ///
 /// Deviation: a name with several addresses has all of them asked to connect at once, and the first to answer is taken,
 /// so that a dead IPv6 route does not cost fifteen seconds.
-
-import Datagrams
-import Primitives
-import Wire
-
 struct UDPTrackerClient: TrackerClient {
     let url: TrackerURL
     let options: ClientOptions
@@ -114,6 +115,7 @@ struct UDPExchange {
     ///
     /// - Parameter request: the bytes of a request.
     /// - Returns: the answer, and how long it took since the request was last sent.
+    /// - Throws: `TrackerClientError` where there is no answer in time, or it makes no sense.
     mutating func ask(
         _ request: (ConnectionID, TransactionID) -> [UInt8]
     ) throws(TrackerClientError) -> (TrackerReply, Duration) {

@@ -1,5 +1,4 @@
-/// The requests that wait for their answers. A transaction id is the index of a request's slot and how often the
-/// slot was used, so that an answer finds its request at once, and a late one does not take another's place.
+// The requests that wait for their answers.
 
 import Primitives
 
@@ -26,6 +25,10 @@ package struct LoadFlight: Sendable, Equatable {
     }
 }
 
+/// The requests that wait for their answers.
+///
+/// A transaction id is the index of a request's slot and how often the slot was used, so that an answer finds its
+/// request at once, and a late one does not take another's place.
 package struct LoadFlights: Sendable {
     /// Slots are numbered by 16 bits.
     static let limit = 65_536
@@ -89,7 +92,10 @@ package struct LoadFlights: Sendable {
     ///
     /// Goes on where the last call ended.
     ///
-    /// - Parameter budget: how many slots to look at; counted down, so that no sweep takes long.
+    /// - Parameters:
+    ///   - time: requests that left before it are lost.
+    ///   - budget: how many slots to look at; counted down, so that no sweep takes long.
+    /// - Returns: nil where none was found within the budget.
     package mutating func expire(before time: Instant, budget: inout Int) -> LoadFlight? {
         while budget > 0 {
             budget -= 1

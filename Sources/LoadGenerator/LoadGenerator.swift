@@ -1,21 +1,26 @@
-/// `tracker load`: asks a tracker as many clients would, and measures its answers (BEP 15).
-///
-/// One thread, one socket, no allocation once it runs. The socket is bound to the wildcard address, so that requests
-/// can leave from many of this host's loopback addresses and each is told its answers' addressee.
+// `tracker load`.
 
 import Datagrams
 import Primitives
 
+/// `tracker load`: asks a tracker as many clients would, and measures its answers (BEP 15).
+///
+/// One thread, one socket, no allocation once it runs. The socket is bound to the wildcard address, so that requests
+/// can leave from many of this host's loopback addresses and each is told its answers' addressee.
 public struct LoadGenerator: Sendable {
+    /// What the load does.
     public let options: LoadOptions
 
+    /// Takes the options; `run` checks them.
     public init(_ options: LoadOptions) { self.options = options }
 
     /// How far a load has come, a few times a second.
     public struct Progress: Sendable {
         /// Of the peers (fill), or of the time: 0…1.
         public var share: Double
+        /// Requests that were answered so far.
         public var answered: UInt64
+        /// Since the load began.
         public var elapsed: Duration
     }
 

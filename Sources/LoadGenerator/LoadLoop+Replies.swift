@@ -1,4 +1,4 @@
-/// The other half of the loop: answers, and the lack of them.
+// The other half of the loop: answers, and the lack of them.
 
 import Datagrams
 import Primitives

@@ -1,8 +1,9 @@
-/// The load while it runs: send what is due, take what has come, give up what is late, and again.
+// The load while it runs.
 
 import Datagrams
 import Primitives
 
+/// The load while it runs: send what is due, take what has come, give up what is late, and again.
 struct LoadLoop {
     /// The most requests to send between two looks at the clock and the socket.
     static let batchLimit = 64

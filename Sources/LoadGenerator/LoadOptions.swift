@@ -1,14 +1,17 @@
-/// What `tracker load` shall do to a tracker.
+// What `tracker load` shall do to a tracker.
 
 import Client
 import Datagrams
 import Primitives
 import TrackerLogic
 
+/// What `tracker load` shall do to a tracker.
 public struct LoadOptions: Sendable, Hashable {
     /// The tracker; nothing is sent anywhere else.
     public var target: SocketAddress
+    /// How the next request is paced.
     public var pace = Pace.closed(inFlight: 256)
+    /// What the peers do.
     public var work = Work.mixed
     /// How long to measure; for `.fill`, the longest that it may take.
     public var duration = Duration.seconds(5)
@@ -24,8 +27,9 @@ public struct LoadOptions: Sendable, Hashable {
     public var sources: Int
     /// Announces among the requests, 0…1; the others are scrapes.
     public var announceShare = 0.98
-    /// Peers that complete their download, or stop, among those that announce, 0…1.
+    /// Peers that complete their download among those that announce, 0…1.
     public var completedShare = 0.01
+    /// Peers that stop among those that announce, 0…1.
     public var stoppedShare = 0.01
     /// Peers that begin as seeders, 0…1.
     public var seederShare = 0.3
@@ -40,6 +44,7 @@ public struct LoadOptions: Sendable, Hashable {
     /// Names the torrents and the peers: the same seed finds the same swarms again.
     public var seed: UInt64 = 1
 
+    /// When a request leaves.
     public enum Pace: Sendable, Hashable {
         /// So many requests are under way at any time: finds the most that a tracker can do.
         case closed(inFlight: Int)
@@ -49,6 +54,7 @@ public struct LoadOptions: Sendable, Hashable {
         case open(rate: Int)
     }
 
+    /// What the peers do.
     public enum Work: Sendable, Hashable {
         /// Random peers announce and scrape, for as long as asked.
         case mixed
@@ -56,6 +62,7 @@ public struct LoadOptions: Sendable, Hashable {
         case fill
     }
 
+    /// A second of warm-up and five of mixed work on a tracker.
     public init(target: SocketAddress) {
         self.target = target
         sources = target.isIPv4 && target.isLoopback ? 64 : 1
@@ -132,6 +139,7 @@ public enum LoadError: Error, Sendable, Hashable, CustomStringConvertible {
     case refused(SocketAddress, String)
     case socket(SocketError)
 
+    /// A sentence that names the cause and the way out.
     public var description: String {
         switch self {
         case .invalid(let text):

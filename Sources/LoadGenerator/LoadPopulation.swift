@@ -1,8 +1,11 @@
-/// Who announces what: torrents and peers by number. Everything about them is a function of the seed, so that a
-/// second run finds the swarms of the first, and nothing needs to be kept.
+// Who announces what.
 
 import Primitives
 
+/// Who announces what: torrents and peers by number.
+///
+/// Everything about them is a function of the seed, so that a second run finds the swarms of the first, and nothing
+/// needs to be kept.
 package struct LoadPopulation: Sendable {
     /// Peers do not listen on the ports of system services.
     static let firstPort = 1024
@@ -93,7 +96,10 @@ package struct LoadPeerStates: Sendable {
 
     /// Chooses what a peer announces next, and remembers it.
     ///
-    /// - Parameter chance: 32 random bits.
+    /// - Parameters:
+    ///   - peer: its number.
+    ///   - chance: 32 random bits.
+    ///   - population: tells which peers begin as seeders.
     /// - Returns: BEP 15's number of the event, and the bytes left.
     package mutating func next(
         _ peer: Int, chance: UInt64, _ population: LoadPopulation

@@ -1,7 +1,8 @@
-/// What a tracker's answer is worth.
+// What a tracker's answer is worth.
 
 import Primitives
 
+/// What a tracker's answer is worth.
 package enum LoadVerdict: Equatable {
     case connected(UInt64)
     /// - Parameters:
@@ -39,9 +40,13 @@ package struct LoadJudge: Sendable {
         scrapeByteCount = 8 + 12 * options.scrapeHashes
     }
 
+    /// Judges a reply to a request that is under way.
+    ///
     /// - Parameters:
     ///   - reply: at least 8 bytes, whose transaction id is that of the request.
+    ///   - kind: what was asked.
     ///   - asker: the announcing peer's address and port.
+    /// - Returns: what it is, or in what it breaks the protocol.
     package func judge(_ reply: RawSpan, _ kind: LoadFlight.Kind, asker: SocketAddress) -> LoadVerdict {
         switch (reply.u32(at: 0), kind) {
         case (0, .connect):

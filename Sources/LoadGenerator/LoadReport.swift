@@ -1,14 +1,20 @@
-/// What a load found, for people (`description`) and for programs (`Codable`).
+// What a load found.
 
+/// What a load found, for people (`description`) and for programs (`Codable`).
 public struct LoadReport: Codable, Sendable, Equatable {
     /// `closed`, `open` or `fill`.
     public var mode = ""
+    /// As the operator gave it.
     public var target = ""
-    /// Requests in flight (closed, fill) or a second (open).
+    /// Requests in flight of a closed loop or a fill; nil for an open loop.
     public var inFlight: Int?
+    /// Requests a second of an open loop; nil for others.
     public var rate: Int?
+    /// Swarms that the peers are in.
     public var torrents = 0
+    /// Peers in all swarms together.
     public var peers = 0
+    /// Client addresses.
     public var sources = 0
 
     /// Announces and scrapes that left; those that only renew connection ids are not counted anywhere.
@@ -23,16 +29,20 @@ public struct LoadReport: Codable, Sendable, Equatable {
     public var unsent: UInt64 = 0
     /// Answers that came after their request had been given up as lost, or came twice.
     public var late: UInt64 = 0
-    /// Error replies (action 3), and what the first of them said.
+    /// Error replies (action 3).
     public var errors: UInt64 = 0
+    /// What the first of them said; nil where there was none.
     public var firstError: String?
+    /// Replies that break the protocol.
     public var wrong = Wrong()
 
     /// How long was measured.
     public var seconds: Double = 0
+    /// Replies of all kinds in the measured time.
     public var repliesPerSecond: Double = 0
-    /// UDP payload.
+    /// Bytes of UDP payload that came.
     public var bytesInPerSecond: Double = 0
+    /// Bytes of UDP payload that were sent.
     public var bytesOutPerSecond: Double = 0
     /// From the intended departure to the arrival, in microseconds.
     public var latencyMicroseconds = Latency()
@@ -45,13 +55,20 @@ public struct LoadReport: Codable, Sendable, Equatable {
     /// Of warm-up and measuring together: to be divided by, for what a server spent meanwhile.
     public var answeredInAll: UInt64 = 0
 
+    /// How long answers took, in microseconds; zeros where there were none.
     public struct Latency: Codable, Sendable, Equatable {
+        /// Half were faster.
         public var p50: Double = 0
+        /// One of ten was slower.
         public var p90: Double = 0
+        /// One of a hundred was slower.
         public var p99: Double = 0
+        /// One of a thousand was slower.
         public var p999: Double = 0
+        /// The slowest.
         public var max: Double = 0
 
+        /// No answers.
         public init() {}
     }
 
@@ -72,13 +89,16 @@ public struct LoadReport: Codable, Sendable, Equatable {
         /// Not from the address that was asked.
         public var sender: UInt64 = 0
 
+        /// Nothing is wrong.
         public init() {}
 
+        /// All of them.
         public var total: UInt64 {
             action + transaction + size + tooManyPeers + ownEndpoint + addressee + sender
         }
     }
 
+    /// The report of a load that has not begun.
     public init() {}
 
     /// Whether all requests were answered as the protocol wants it.

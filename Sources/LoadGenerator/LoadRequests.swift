@@ -1,8 +1,10 @@
-/// BEP 15 requests, laid out once and patched in place. Written apart from `Wire`, so that a mistake there does not
-/// hide itself by being made on both sides.
+// BEP 15 requests, laid out once and patched in place.
 
 import Primitives
 
+/// BEP 15 requests, laid out once and patched in place.
+///
+/// Written apart from `Wire`, so that a mistake there does not hide itself by being made on both sides.
 package struct LoadRequests: Sendable {
     static let connectByteCount = 16
     static let announceByteCount = 98
@@ -74,7 +76,15 @@ package struct LoadRequests: Sendable {
         return Self.announceByteCount
     }
 
-    /// - Parameter first: a random torrent; the scrape asks for it and those that follow.
+    /// Writes a scrape.
+    ///
+    /// - Parameters:
+    ///   - connection: the connection id.
+    ///   - transaction: the transaction id.
+    ///   - first: a random torrent; the scrape asks for it and those that follow.
+    ///   - population: names the torrents.
+    ///   - room: for the whole datagram.
+    /// - Returns: how many bytes were written.
     package func writeScrape(
         connection: UInt64, transaction: UInt32, first: Int, _ population: LoadPopulation,
         into room: UnsafeMutableRawBufferPointer

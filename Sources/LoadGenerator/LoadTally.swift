@@ -1,8 +1,11 @@
-/// Counts while a load runs. Nothing here allocates after the start: the histogram's range is fixed.
+// Counts while a load runs.
 
 import Histogram
 import Primitives
 
+/// Counts while a load runs.
+///
+/// Nothing here allocates after the start: the histogram's range is fixed.
 struct LoadTally {
     var sent: UInt64 = 0
     var resent: UInt64 = 0

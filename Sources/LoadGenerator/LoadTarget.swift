@@ -1,4 +1,4 @@
-/// Where the load goes: `udp://host:port[/announce]`, `host:port`, with an address or a name.
+// Where the load goes: `udp://host:port[/announce]`, `host:port`, with an address or a name.
 
 import Client
 import Primitives
@@ -6,9 +6,8 @@ import Primitives
 extension LoadOptions {
     /// Reads a tracker's URL and looks its host up.
     ///
-    /// - Parameter text: `udp://tracker.example:6969/announce`, `udp://[::1]`, `127.0.0.1:6969`; the port is 6969 where
-    ///   none is given.
-    /// - Returns: of several addresses the one that the system prefers.
+    /// - Parameter text: `udp://tracker.example:6969/announce`, `udp://[::1]:6969`, `127.0.0.1:6969`.
+    /// - Returns: the first address that the host has.
     /// - Throws: `.invalid` or `.noSuchHost`.
     public static func target(_ text: String) throws(LoadError) -> SocketAddress {
         // An IPv6 address may stand alone, without brackets.

@@ -1,4 +1,4 @@
-/// Numbers, times and other people's text as messages show them.
+// Numbers, times and other people's text as messages show them.
 
 /// A value as people may see it in a message: quoted, short, on one line, without control characters.
 public func quoted(_ text: some StringProtocol) -> String {

@@ -1,5 +1,4 @@
-/// Between a bus and the node's mailbox: reads what comes, on the bus's own threads, and leaves out what is not for
-/// this tracker.
+// Between a bus and the node's mailbox.
 
 import Bus
 import Logging
@@ -8,6 +7,8 @@ import TrackerLogic
 import Web
 import Wire
 
+/// Between a bus and the node's mailbox: reads what comes, on the bus's own threads, and leaves out what is not for
+/// this tracker.
 final class BusMailroom: BusInbox {
     /// Complaints in one life of the bus: as many as there may be trackers of another version; replays can make more
     /// than anybody wants to read.

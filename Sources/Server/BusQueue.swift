@@ -1,7 +1,4 @@
-/// What came over the bus and waits for the node's thread, oldest first, within bounds.
-///
-/// The logic assumes of a bus that it may lose: so what is too much is lost here, the oldest first, and counted. That
-/// the bus was found or lost is never too much.
+// What came over the bus and waits for the node's thread.
 
 import Wire
 
@@ -12,6 +9,10 @@ package enum BusLetter: Sendable {
     case message(ClusterMessage, byteCount: Int)
 }
 
+/// What came over the bus and waits for the node's thread, oldest first, within bounds.
+///
+/// The logic assumes of a bus that it may lose: so what is too much is lost here, the oldest first, and counted. That
+/// the bus was found or lost is never too much.
 package struct BusQueue: Sendable {
     /// Messages that wait at most: a second's worth at the rates that a busy cluster has.
     package static let maxMessages = 65_536

@@ -1,10 +1,11 @@
-/// What a tracker has lived through in its cluster: counted for the metrics, and told to the hooks.
+// What a tracker has lived through in its cluster.
 
 import Synchronization
 import TrackerLogic
 import Web
 import Wire
 
+/// What a tracker has lived through in its cluster: counted for the metrics, and told to the hooks.
 final class ClusterChronicle: Sendable {
     private struct State {
         var tally = ElectionTally()

@@ -1,17 +1,24 @@
-/// Why is nobody answered? And what else is wrong? One answer for the log, the status, `/healthz`, the report to the
-/// other trackers, `tracker doctor` and the clients alike.
-///
-/// Pure: what the node, its bus and its disk say goes in, sentences come out, the cause first.
+// Why is nobody answered.
 
 import Bus
 import TrackerLogic
 import Web
 import Wire
 
+/// Says why nobody is answered, and what else is wrong.
+///
+/// One answer for the log, the status, `/healthz`, the report to the other trackers, `tracker doctor` and the clients
+/// alike. Pure: what the node, its bus and its disk say goes in, sentences come out, the cause first.
 public enum Diagnosis {
     /// All that is wrong, the cause of silence first.
     ///
-    /// - Parameter lostDatagrams: that the kernel dropped in the last five minutes.
+    /// - Parameters:
+    ///   - node: what the node tells about itself.
+    ///   - cluster: the cluster as it sees it.
+    ///   - bus: nil for a tracker that is alone.
+    ///   - tally: messages that this tracker has counted.
+    ///   - lostDatagrams: that the kernel dropped in the last five minutes.
+    /// - Returns: nothing where all is well.
     public static func findings(
         _ node: NodeStatus, _ cluster: ClusterStatus, bus: BusStatus?, tally: BusTally, lostDatagrams: UInt64 = 0
     ) -> [Finding] {

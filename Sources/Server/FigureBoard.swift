@@ -1,5 +1,4 @@
-/// What the node's thread has measured and found out, for other threads to read: figures, its own report, and why
-/// nobody is answered, if so.
+// What the node's thread has measured and found out, for other threads to read.
 
 import Datagrams
 import Foundation
@@ -10,6 +9,8 @@ import TrackerLogic
 import Web
 import Wire
 
+/// What the node's thread has measured and found out, for other threads to read: figures, its own report, and why
+/// nobody is answered, if so.
 final class FigureBoard: Sendable {
     private static let countPeriod = Primitives.Duration.seconds(10)
 
@@ -23,7 +24,11 @@ final class FigureBoard: Sendable {
 
     private let state: Mutex<State>
 
-    /// - Parameter durability: of the record.
+    /// A board on which nothing is known yet but what does not change.
+    ///
+    /// - Parameters:
+    ///   - version: of the program.
+    ///   - durability: of the record.
     init(version: String, durability: Durability) {
         var report = TrackerReport()
         report.version = ShortText(version)

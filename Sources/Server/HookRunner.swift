@@ -1,11 +1,4 @@
-/// Runs the operator's command when this tracker becomes master, or no longer is: for a floating address, or DNS.
-///
-///     idle ── the role changes ──► running ── ends, or takes too long and is stopped ──► idle
-///       ▲                            │ the role changes meanwhile: the last word is kept   │
-///       └────────────────────────────┴── where it differs from what was told last ◄────────┘
-///
-/// Never two commands at once, and never a queue of them: what counts is the state as it is, not how it came about. So
-/// a master that is deposed and elected again while `--on-slave` runs sees `--on-slave` end, and then `--on-master`.
+// Runs the operator's command when this tracker becomes master, or no longer is.
 
 import Foundation
 import Logging
@@ -29,6 +22,14 @@ package struct HookState: Sendable, Equatable {
     }
 }
 
+/// Runs the operator's command when this tracker becomes master, or no longer is: for a floating address, or DNS.
+///
+///     idle ── the role changes ──► running ── ends, or takes too long and is stopped ──► idle
+///       ▲                            │ the role changes meanwhile: the last word is kept   │
+///       └────────────────────────────┴── where it differs from what was told last ◄────────┘
+///
+/// Never two commands at once, and never a queue of them: what counts is the state as it is, not how it came about. So
+/// a master that is deposed and elected again while `--on-slave` runs sees `--on-slave` end, and then `--on-master`.
 package final class HookRunner: Sendable {
     /// How long a command may run before it is told to end (SIGTERM): what waits longer for an address or a name server
     /// would hold up what comes next.

@@ -1,4 +1,4 @@
-/// Log lines on standard error: for people, or one JSON object each.
+// Log lines on standard error.
 
 import Foundation
 import Logging
@@ -6,24 +6,31 @@ import Primitives
 import Settings
 import Synchronization
 
+/// Log lines on standard error: for people, or one JSON object each.
 public struct LineLogHandler: LogHandler {
     private let format: LogFormat
     private let label: String
+    /// Less urgent lines are left out.
     public var logLevel: Logger.Level
+    /// Stands behind each message.
     public var metadata: Logger.Metadata = [:]
+    /// Asked for each line; what it says comes after `metadata`.
     public var metadataProvider: Logger.MetadataProvider?
 
+    /// A handler that writes to standard error.
     public init(label: String, format: LogFormat, level: Logger.Level) {
         self.label = label
         self.format = format
         logLevel = level
     }
 
+    /// One value of `metadata`; nil takes it out.
     public subscript(metadataKey key: String) -> Logger.Metadata.Value? {
         get { metadata[key] }
         set { metadata[key] = newValue }
     }
 
+    /// Writes one line, in one piece.
     public func log(event: LogEvent) {
         var all = metadata
         if let provided = metadataProvider?.get() { all.merge(provided) { _, new in new } }

@@ -1,4 +1,4 @@
-/// Starts the log as the configuration has it.
+// Starts the log as the configuration has it.
 
 import Logging
 import Settings

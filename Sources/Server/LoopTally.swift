@@ -1,7 +1,4 @@
-/// What the node's loop measures as it goes: answers, commits, writes, and the way over the bus and back.
-///
-/// It looks at what goes in and out; the logic knows nothing of it. Owned by the node's thread; nothing here allocates
-/// in the steady state.
+// What the node's loop measures as it goes.
 
 import Datagrams
 import Primitives
@@ -9,6 +6,10 @@ import TrackerLogic
 import Web
 import Wire
 
+/// What the node's loop measures as it goes: answers, commits, writes, and the way over the bus and back.
+///
+/// It looks at what goes in and out; the logic knows nothing of it. Owned by the node's thread; nothing here allocates
+/// in the steady state.
 package struct LoopTally {
     /// Of the windows in which `LatencyTally.latency` looks back.
     static let window = Duration.seconds(5)

@@ -1,7 +1,8 @@
-/// How the process asks the kernel for memory.
+// How the process asks the kernel for memory.
 
 import Foundation
 
+/// How the process asks the kernel for memory.
 enum Memory {
     /// Arrays from this size on get pages of their own, which go back to the kernel when the array grows out of them.
     ///

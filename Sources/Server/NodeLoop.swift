@@ -1,10 +1,4 @@
-/// The node's own thread: receives, steps, and carries out effects, over and over.
-///
-///     wait ─► mail (writes done, messages of the bus, HTTP requests, commands) ─► step ─► effects out
-///       ▲  └► datagrams, a batch at a time ────────────────────────────────────► step ─► effects out
-///       └────────────────────────────────────────────────────────────────────────────────────┘
-///
-/// Nothing here decides anything, and in the steady state nothing here allocates for a datagram.
+// The node's own thread.
 
 import Bus
 import Datagrams
@@ -34,6 +28,13 @@ struct NodeOutlets {
     }
 }
 
+/// The node's own thread: receives, steps, and carries out effects, over and over.
+///
+///     wait ─► mail (writes done, messages of the bus, HTTP requests, commands) ─► step ─► effects out
+///       ▲  └► datagrams, a batch at a time ────────────────────────────────────► step ─► effects out
+///       └────────────────────────────────────────────────────────────────────────────────────┘
+///
+/// Nothing here decides anything, and in the steady state nothing here allocates for a datagram.
 final class NodeLoop {
     /// Datagrams in one step: enough to make system calls cheap, few enough that the first does not wait for the last.
     static let batchCount = 256

@@ -1,4 +1,4 @@
-/// What other threads want of the node's thread: put here under a lock, taken out all at once by its owner.
+// What other threads want of the node's thread.
 
 import Primitives
 import Synchronization
@@ -20,6 +20,7 @@ struct NodeMail: Sendable {
     var questions: [@Sendable (borrowing TrackerNode?) -> Void] = []
 }
 
+/// What other threads want of the node's thread: put here under a lock, taken out all at once by its owner.
 final class NodeMailbox: Sendable {
     /// Requests over HTTP that wait to be looked at; more are refused.
     ///

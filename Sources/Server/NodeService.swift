@@ -1,4 +1,4 @@
-/// A node with its thread, its sockets and its record, as a service that starts, drains and stops.
+// A node with its thread.
 
 import Bus
 import Datagrams
@@ -15,8 +15,10 @@ import Wire
 
 /// The node's disk failed while it served: it has fallen silent, and the process should end.
 public struct RecordLost: Error, CustomStringConvertible {
+    /// Where the record is kept.
     public var directory: String
 
+    /// What has happened, and what to do.
     public var description: String {
         "The disk under \(directory) failed, and nobody can say what is on it. The tracker has stopped rather than "
             + "answer what it cannot keep. Check the disk, then start the tracker again: it says whether its record is "
@@ -31,6 +33,7 @@ struct ClusterParts: Sendable {
     var hooks = Hooks()
 }
 
+/// A node with its thread, its sockets and its record, as a service that starts, drains and stops.
 final class NodeService: Service, Sendable {
     /// How the loop came to its end.
     private enum End: Sendable {

@@ -1,16 +1,24 @@
-/// What a node observes, as lines of the log in an operator's words.
+// What a node observes.
 
 import Logging
 import TrackerLogic
 import Web
 import Wire
 
+/// What a node observes, as lines of the log in an operator's words.
 public struct ObservationLine: Sendable {
+    /// How urgent it is for an operator.
     public let level: Logger.Level
+    /// In words, the same for all observations of a kind.
     public let message: String
+    /// What differs from one observation to the next.
     public let metadata: Logger.Metadata
 
-    /// - Parameter directory: where the node's record is kept.
+    /// The line for an observation.
+    ///
+    /// - Parameters:
+    ///   - observation: what has happened.
+    ///   - directory: where the node's record is kept.
     public init(_ observation: Observation, directory: String) {
         level = observation.level
         message = observation.message

@@ -1,8 +1,4 @@
-/// Operators' commands that come over the API, on their way to the node and back: one after another, each with its
-/// outcome.
-///
-/// The node carries commands out in order and tells of each as an observation. So while one is on its way, the next
-/// word on commands is about it.
+// Operators' commands that come over the API, on their way to the node and back.
 
 import Synchronization
 import TrackerLogic
@@ -32,6 +28,11 @@ extension ClusterOrder {
     }
 }
 
+/// Operators' commands that come over the API, on their way to the node and back: one after another, each with its
+/// outcome.
+///
+/// The node carries commands out in order and tells of each as an observation. So while one is on its way, the next
+/// word on commands is about it.
 final class OrderDesk: Sendable {
     /// Longer than a change of members takes that comes to pass at all, and a handover that fails.
     static let patience = Swift.Duration.seconds(15)

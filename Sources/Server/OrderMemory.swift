@@ -1,3 +1,8 @@
+// The orders that other trackers have handed on.
+
+import Primitives
+import Wire
+
 /// The orders that other trackers have handed on, so that none is carried out twice, however often it comes.
 ///
 ///     unknown ── comes ──► under way ── carried out ──► settled ── many later ones of that life ──► gone
@@ -10,10 +15,6 @@
 /// out a second time.
 ///
 /// Invariants: at most `Limits.lives` lives, `Limits.orders` orders of each, `Limits.underWay` under way in all.
-
-import Primitives
-import Wire
-
 package struct OrderMemory: Sendable {
     package enum Limits {
         /// As many trackers as a cluster may have.
@@ -79,6 +80,8 @@ package struct OrderMemory: Sendable {
     /// - Parameters:
     ///   - number: as its sender counts.
     ///   - incarnation: of the sender's life.
+    ///   - now: the monotonic clock.
+    /// - Returns: whether it is to be carried out, or what is known of it already.
     package mutating func came(_ number: UInt64, of incarnation: UInt64, at now: Instant) -> Verdict {
         guard let place = place(of: incarnation, at: now) else { return .isPassedOver }
         senders[place].heardAt = now

@@ -1,4 +1,4 @@
-/// Where an operator's order goes: carried out here by the master, handed on by everybody else.
+// Where an operator's order goes.
 
 import Datagrams
 import Primitives
@@ -6,6 +6,7 @@ import Synchronization
 import TrackerLogic
 import Wire
 
+/// Where an operator's order goes: carried out here by the master, handed on by everybody else.
 final class OrderOffice: Sendable {
     /// Orders of others that are looked at at a time; who hands one on does so again when it hears nothing.
     private static let maxComing = 64

@@ -1,3 +1,13 @@
+// Operators' orders that came to a tracker which is not the master.
+
+import Bus
+import Datagrams
+import Logging
+import Primitives
+import Synchronization
+import TrackerLogic
+import Wire
+
 /// Operators' orders that came to a tracker which is not the master: handed to the master over the bus, and what came
 /// of them handed back.
 ///
@@ -8,15 +18,6 @@
 /// Over the bus, for there each tracker reaches the master already: the consoles may listen on loopback, or want tokens
 /// that are not the asker's to send to another host. Whoever is on the bus has the cluster's key, and could make itself
 /// master: no new power is given. The logic has no part in it; an order becomes a command where it is carried out.
-
-import Bus
-import Datagrams
-import Logging
-import Primitives
-import Synchronization
-import TrackerLogic
-import Wire
-
 package final class OrderRelay: Sendable {
     package struct Patience: Sendable {
         /// Between two times that an order is sent.
@@ -84,6 +85,9 @@ package final class OrderRelay: Sendable {
     /// Takes an order that another tracker hands on: has it carried out, unless it was, and says what came of it.
     ///
     /// - Parameters:
+    ///   - number: as its sender counts.
+    ///   - order: what is to be done.
+    ///   - sender: the tracker that hands it on.
     ///   - own: this tracker.
     ///   - carryOut: has this tracker do it, and waits.
     package func received(

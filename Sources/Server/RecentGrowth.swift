@@ -1,12 +1,13 @@
+// By how much a count that only grows has grown in the last minutes.
+
+import Primitives
+
 /// By how much a count that only grows has grown in the last minutes, so that what is over is not told for ever.
 ///
 ///     samples   t₀ ──── t₁ ──── t₂ ─ … ─ tₙ     one each `step`; those before the window are let go, but for the last
 ///                   └────── span ──────────┘     growth: the count now, less that of t₀
 ///
 /// Growth is told for `span` at least and for `span` and a `step` at most. The clock is an argument.
-
-import Primitives
-
 package struct RecentGrowth: Sendable, Equatable {
     package static let span = Duration.seconds(300)
     package static let step = Duration.seconds(15)
@@ -29,7 +30,9 @@ package struct RecentGrowth: Sendable, Equatable {
 
     /// Takes the count as it is now.
     ///
-    /// - Parameter total: 0 when the process began. One that is less than the last begins anew.
+    /// - Parameters:
+    ///   - total: 0 when the process began. One that is less than the last begins anew.
+    ///   - now: the monotonic clock.
     package mutating func note(_ total: UInt64, at now: Instant) {
         // Before the first look there was nothing, so all of it is new.
         if samples.isEmpty || total < self.total { samples = [Sample(at: now, total: 0)] }

@@ -1,4 +1,4 @@
-/// Reads a node's record back into a node: the promise, the snapshot, and the log after it.
+// Reads a node's record back into a node.
 
 import Datagrams
 import Foundation
@@ -9,6 +9,7 @@ import Storage
 import TrackerLogic
 import Wire
 
+/// Reads a node's record back into a node: the promise, the snapshot, and the log after it.
 struct RecordReader {
     let configuration: ServerConfiguration
     let logger: Logger

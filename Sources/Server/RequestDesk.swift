@@ -1,10 +1,11 @@
-/// Requests over HTTP on their way to the node's thread and back: each waits here, under a number, for its answer.
+// Requests over HTTP on their way to the node's thread and back.
 
 import Primitives
 import Synchronization
 import TrackerLogic
 import Web
 
+/// Requests over HTTP on their way to the node's thread and back: each waits here, under a number, for its answer.
 final class RequestDesk: RequestHandler {
     private struct State {
         var lastID: UInt64 = 0

@@ -1,4 +1,4 @@
-/// Keeps the access rules and the registered torrents as the operator's files say: at the start, and again on SIGHUP.
+// Keeps the access rules and the registered torrents as the operator's files say.
 
 import Datagrams
 import Logging
@@ -7,6 +7,7 @@ import Settings
 import TrackerLogic
 import UnixSignals
 
+/// Keeps the access rules and the registered torrents as the operator's files say: at the start, and again on SIGHUP.
 struct RulesKeeper: Service {
     let configuration: ServerConfiguration
     let mailbox: NodeMailbox

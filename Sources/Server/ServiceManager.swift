@@ -1,14 +1,4 @@
-/// What systemd, or another service manager that speaks sd_notify(3), is told of a tracker:
-///
-///     READY=1      it listens, and answers clients: alone, or as a part of its cluster
-///     STATUS=      role, epoch and master, when they change
-///     WATCHDOG=1   twice in each period of the watchdog, while the node's own thread answers
-///     RELOADING=1  SIGHUP came; READY=1 follows when what it asked for is in force
-///     STOPPING=1   it hands over and stops
-///
-/// A tracker that waits for its cluster is not ready, and yet not stuck: until it is ready it asks for more time
-/// (EXTEND_TIMEOUT_USEC), as long as its thread answers. Where no manager wants to know (`NOTIFY_SOCKET` is not set),
-/// nothing of this happens.
+// What systemd, or another service manager that speaks sd_notify(3), is told of a tracker.
 
 import Bus
 import Datagrams
@@ -21,6 +11,17 @@ import TrackerLogic
 import Web
 import Wire
 
+/// What systemd, or another service manager that speaks sd_notify(3), is told of a tracker.
+///
+///     READY=1      it listens, and answers clients: alone, or as a part of its cluster
+///     STATUS=      role, epoch and master, when they change
+///     WATCHDOG=1   twice in each period of the watchdog, while the node's own thread answers
+///     RELOADING=1  SIGHUP came; READY=1 follows when what it asked for is in force
+///     STOPPING=1   it hands over and stops
+///
+/// A tracker that waits for its cluster is not ready, and yet not stuck: until it is ready it asks for more time
+/// (EXTEND_TIMEOUT_USEC), as long as its thread answers. Where no manager wants to know (`NOTIFY_SOCKET` is not set),
+/// nothing of this happens.
 public final class ServiceManager: Sendable {
     private struct State {
         var isReady = false
@@ -45,10 +46,11 @@ public final class ServiceManager: Sendable {
     private let socket: NotifySocket
     private let state = Mutex(State())
 
+    /// The service manager that the environment names; nil where no manager wants to know.
+    ///
     /// - Parameters:
     ///   - environment: `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID` count.
     ///   - processID: the watchdog may be meant for another process than this.
-    /// - Returns: nil where no manager wants to know.
     public init?(environment: [String: String], processID: Int32 = ProcessInfo.processInfo.processIdentifier) {
         guard let name = environment["NOTIFY_SOCKET"], let socket = NotifySocket(name) else { return nil }
         self.socket = socket
@@ -70,7 +72,9 @@ public final class ServiceManager: Sendable {
 
     /// The node has answered.
     ///
-    /// - Parameter report: what it said; nil where there is no node any more.
+    /// - Parameters:
+    ///   - report: what it said; nil where there is no node any more.
+    ///   - now: the monotonic clock.
     package func looked(_ report: ClusterReport?, now: Instant) {
         guard let report else { return }
         let line = ServiceManager.line(report)
@@ -144,7 +148,11 @@ package struct ServiceReporter: Service {
     private let now: @Sendable () -> Instant
     private let sleep: @Sendable (Duration) async throws -> Void
 
+    /// Looks at the node for a manager, period by period.
+    ///
     /// - Parameters:
+    ///   - manager: told how the tracker fares.
+    ///   - provider: tells of the node and its cluster.
     ///   - now: reads the clock; a test has one of its own.
     ///   - sleep: waits by the same clock.
     package init(

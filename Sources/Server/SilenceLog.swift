@@ -1,8 +1,9 @@
-/// When the log says that nobody is answered, and why: when that has lasted from one look to the next, and not again
-/// until the reason changes.
+// When the log says that nobody is answered, and why.
 
 import Web
 
+/// When the log says that nobody is answered, and why: when that has lasted from one look to the next, and not again
+/// until the reason changes.
 package struct SilenceLog {
     package enum Line: Equatable {
         case silent(Finding)

@@ -1,4 +1,4 @@
-/// A directory of .torrent files, whose torrents the tracker registers by name and size.
+// A directory of .torrent files.
 
 import Foundation
 import Logging
@@ -7,6 +7,7 @@ import Torrents
 import TrackerLogic
 import Wire
 
+/// A directory of .torrent files, whose torrents the tracker registers by name and size.
 package enum TorrentDirectory {
     /// Bytes of a .torrent file at most: 1 TiB in pieces of 256 KiB takes 80 MiB.
     static let maxFileByteCount = 100 << 20

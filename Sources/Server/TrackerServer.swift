@@ -1,7 +1,4 @@
-/// `tracker serve`: puts a node, its record, its sockets and its pages together, and takes them down in order.
-///
-/// Everything that can be refused is refused before the first client is answered: the record is opened and read, all
-/// addresses are bound, the lists are read; only then does anything serve.
+// `tracker serve`.
 
 import Bus
 import Datagrams
@@ -17,6 +14,10 @@ import UnixSignals
 import Web
 import Wire
 
+/// `tracker serve`: puts a node, its record, its sockets and its pages together, and takes them down in order.
+///
+/// Everything that can be refused is refused before the first client is answered: the record is opened and read, all
+/// addresses are bound, the lists are read; only then does anything serve.
 public struct TrackerServer: Service {
     private let configuration: ServerConfiguration
     private let version: String
@@ -29,12 +30,17 @@ public struct TrackerServer: Service {
     /// Reads the configuration again, for SIGHUP.
     private let reload: @Sendable () throws -> ServerConfiguration
 
+    /// A tracker that is not served yet.
+    ///
     /// - Parameters:
+    ///   - configuration: checked as a whole.
     ///   - version: of the program, as the status shows it.
+    ///   - logger: for all that the tracker has to say.
     ///   - bus: in place of the one that the configuration names: another way to the other trackers.
     ///   - manager: told how the tracker fares.
     ///   - onReady: told when all addresses are bound, with the ports that the system chose; clients that come now are
-    ///     served in a moment.
+    ///     served
+    ///     in a moment.
     ///   - reload: reads the configuration again when SIGHUP asks for it.
     public init(
         configuration: ServerConfiguration, version: String, logger: Logger, bus: (any Bus)? = nil,
@@ -151,7 +157,11 @@ public struct TrackerServer: Service {
 extension ServerConfiguration {
     /// The bus that the settings name; nil for a tracker that is alone.
     ///
-    /// - Parameter incarnation: of this life of the tracker.
+    /// - Parameters:
+    ///   - key: the cluster's.
+    ///   - incarnation: of this life of the tracker.
+    /// - Returns: a bus that was not started.
+    /// - Throws: what is wrong with a file that the settings name, and what to do.
     fileprivate func makeBus(_ key: ClusterKey?, incarnation: UInt64) throws(BusConfigurationError) -> (any Bus)? {
         guard let options = cluster.bus, let key else { return nil }
         return try BusFactory.make(

@@ -1,4 +1,4 @@
-/// The files in which operators keep info hashes, users and tokens.
+// The files in which operators keep info hashes, users and tokens.
 
 import Primitives
 import TrackerLogic
@@ -8,10 +8,13 @@ extension AccessRules {
     /// Characters of a passkey; shorter ones could be guessed.
     public static let passkeyLengths = 8...64
 
-    /// Reads a list of info hashes: one of 40 hexadecimal digits a line; blank lines are skipped, and `#` at the start
-    /// of a line or after a blank begins a comment.
+    /// Reads a list of info hashes: one of 40 hexadecimal digits a line.
     ///
-    /// - Parameter limit: info hashes at most (`Limits.listedInfoHashes`).
+    /// Blank lines are skipped, and `#` at the start of a line or after a blank begins a comment.
+    ///
+    /// - Parameters:
+    ///   - path: of the list.
+    ///   - limit: info hashes at most (`Limits.listedInfoHashes`).
     /// - Returns: the info hashes in the order of the file; repeats stay.
     /// - Throws: every line that is wrong, with its number, or why the file cannot be read.
     public static func readInfoHashes(_ path: String, atMost limit: Int) throws(TextFileError) -> [InfoHash] {
@@ -37,7 +40,10 @@ extension AccessRules {
     ///
     /// A name may hold blanks; a passkey is 8 to 64 printable ASCII characters without `/ ? & # %`.
     ///
-    /// - Parameter limit: users at most (`Limits.users`).
+    /// - Parameters:
+    ///   - path: of the file.
+    ///   - limit: users at most (`Limits.users`).
+    /// - Returns: the users in the order of the file.
     /// - Throws: every line that is wrong, also a name or a passkey that was there before, or why the file cannot be
     ///   read.
     public static func readUsers(_ path: String, atMost limit: Int) throws(TextFileError) -> [User] {

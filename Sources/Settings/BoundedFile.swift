@@ -1,4 +1,4 @@
-/// Files that people write, read within bounds, with errors that name the file.
+// Files that people write, read within bounds, with errors that name the file.
 
 import Primitives
 
@@ -10,21 +10,26 @@ import Primitives
 
 /// A file could not be read, or was not what it should be.
 public struct TextFileError: Error, Equatable, CustomStringConvertible {
+    /// As it was given.
     public var path: String
     /// A sentence each, in the order of the lines; a line number where one is to blame.
     public var problems: [Problem]
 
+    /// What is wrong with a line, or with the whole file.
     public struct Problem: Sendable, Equatable {
         /// Counted from 1.
         public var line: Int?
+        /// What is wrong and what would be right, in a sentence.
         public var message: String
 
+        /// Takes the fields as they are.
         public init(line: Int? = nil, _ message: String) {
             self.line = line
             self.message = message
         }
     }
 
+    /// Takes the fields as they are.
     public init(path: String, problems: [Problem]) {
         self.path = path
         self.problems = problems
@@ -71,8 +76,11 @@ public enum BoundedFile {
     /// A `#` at the start of a line or after a blank begins a comment. The lines may end in CR LF, and the file may
     /// begin with a byte order mark.
     ///
-    /// - Parameter body: takes the content of a line without blanks around it, and its number; what it returns is
-    ///   a problem with the line.
+    /// - Parameters:
+    ///   - path: of a regular file.
+    ///   - body: takes the content of a line without blanks around it, and its number; what it returns is a problem
+    ///     with the
+    ///     line.
     /// - Throws: all problems together, at most `maximumProblems`.
     static func forEachLine(
         _ path: String, _ body: (_ content: ArraySlice<UInt8>, _ line: Int) -> String?

@@ -1,4 +1,4 @@
-/// What must hold between the settings of a cluster.
+// What must hold between the settings of a cluster.
 
 import Datagrams
 import Primitives

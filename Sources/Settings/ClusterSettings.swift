@@ -1,10 +1,13 @@
-/// What an operator says about a tracker's cluster: where the others are, and in which ways it shall differ from a
-/// profile. What the logic is told follows from it (`policy`).
+// What an operator says about a tracker's cluster.
 
 import Bus
 import Primitives
 import TrackerLogic
 
+/// What an operator says about a tracker's cluster: where the others are, and in which ways it shall differ from a
+/// profile.
+///
+/// What the logic is told follows from it (`policy`).
 public struct ClusterSettings: Sendable, Equatable {
     /// How a vote on an entry is decided; with its patience it is `ClusterConfiguration.Vote`.
     public enum Vote: String, Sendable, Hashable, CaseIterable {
@@ -26,12 +29,19 @@ public struct ClusterSettings: Sendable, Equatable {
     /// Whether this tracker is meant not to be among the members.
     public var isSpare = false
     // What is nil follows from the profile.
+    /// A bundle of policies with a name; nil for the one that goes with members, or without.
     public var profile: ClusterProfile?
+    /// What makes a quorum; nil for the profile's.
     public var mode: ClusterConfiguration.Mode?
+    /// Who is preferred as master; nil for the profile's.
     public var election: ClusterConfiguration.Election?
+    /// How a vote on an entry is decided; nil for the profile's.
     public var vote: Vote?
+    /// After what time a voter that does not vote is dropped, or asked again; nil for the profile's.
     public var votePatience: Duration?
+    /// The time between two signs of life; nil for the profile's.
     public var keepalive: Duration?
+    /// After so many keepalives a tracker is down; nil for the profile's.
     public var missed: Int?
     /// Nil for `group` where there is a group, else `any`.
     public var entry: ClusterConfiguration.Entry?
@@ -39,8 +49,10 @@ public struct ClusterSettings: Sendable, Equatable {
     public var groups: [SocketAddress] = []
     /// The network interface of the groups, by its name or an address of it; nil for the system's choice.
     public var interface: String?
+    /// Programs that are run when the tracker's part changes.
     public var hooks = Hooks()
 
+    /// A tracker that is alone.
     public init() {}
 
     /// The profile in force: as named, else the one that goes with members or without.

@@ -1,4 +1,4 @@
-/// What must hold between settings, and the defaults that follow from others.
+// What must hold between settings, and the defaults that follow from others.
 
 import Primitives
 import TrackerLogic

@@ -1,22 +1,27 @@
-/// What is wrong with a configuration: everything at once, each with its place and what would be right.
+// What is wrong with a configuration.
 
 import Primitives
 
+/// What is wrong with a configuration: everything at once, each with its place and what would be right.
 public struct ConfigurationError: Error, Equatable, CustomStringConvertible {
     /// At least one, in the order of the sources: file (by line), environment, flags.
     public var problems: [ConfigurationProblem]
 
+    /// Takes at least one problem.
     public init(problems: [ConfigurationProblem]) { self.problems = problems }
 
     /// A line for each problem.
     public var description: String { problems.map(\.description).joined(separator: "\n") }
 }
 
+/// One thing that is wrong with a configuration.
 public struct ConfigurationProblem: Sendable, Equatable, CustomStringConvertible {
+    /// Where the value was given.
     public var place: Place
     /// What is wrong and what would be right, in a sentence.
     public var message: String
 
+    /// Takes the fields as they are.
     public init(_ place: Place, _ message: String) {
         self.place = place
         self.message = message
@@ -45,14 +50,18 @@ public struct ConfigurationProblem: Sendable, Equatable, CustomStringConvertible
 
 /// A place in a text, both counted from 1; columns are Unicode scalars.
 public struct TextPosition: Sendable, Hashable, Comparable {
+    /// From 1.
     public var line: Int
+    /// From 1, in Unicode scalars.
     public var column: Int
 
+    /// Takes the fields as they are.
     public init(line: Int, column: Int) {
         self.line = line
         self.column = column
     }
 
+    /// By line, then by column.
     public static func < (left: Self, right: Self) -> Bool {
         (left.line, left.column) < (right.line, right.column)
     }

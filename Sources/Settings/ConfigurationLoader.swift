@@ -1,4 +1,4 @@
-/// From file, environment and flags to one checked configuration, or to all that is wrong with them.
+// From file, environment and flags to one checked configuration, or to all that is wrong with them.
 
 import Primitives
 import TrackerLogic
@@ -7,13 +7,15 @@ extension ServerConfiguration {
     /// Bytes of a configuration file: a hundred times the longest sensible one.
     public static let maximumFileBytes = 1 << 20
 
-    /// Builds the configuration of `tracker serve`: defaults, then the file, then the environment, then the flags; what
-    /// comes later replaces what came before, lists as a whole.
+    /// Builds the configuration of `tracker serve`: defaults, then the file, then the environment, then the flags.
+    ///
+    /// What comes later replaces what came before, lists as a whole.
     ///
     /// - Parameters:
     ///   - file: the path of a TOML file; nil for what `SWARMKEEPER_CONFIG` names, or for none.
     ///   - environment: all variables; those that begin with `SWARMKEEPER_` are ours.
     ///   - flags: what was given on the command line, in the order given; for a switch `true` or `false`.
+    /// - Returns: a configuration that has been checked as a whole.
     /// - Throws: `ConfigurationError` with everything that is wrong, each with its place and what would be right.
     public static func load(
         file: String?, environment: [String: String], flags: [SettingKey: [String]] = [:]
@@ -37,11 +39,15 @@ extension ServerConfiguration {
         return try load(text: text, name: path, environment: environment, flags: flags)
     }
 
-    /// The same with the text of the file at hand.
+    /// Builds the configuration where the text of the file is at hand.
     ///
     /// - Parameters:
     ///   - text: TOML; empty for none.
     ///   - name: the file's path: for messages, and because relative paths in it start at its directory.
+    ///   - environment: all variables; those that begin with `SWARMKEEPER_` are ours.
+    ///   - flags: what was given on the command line, in the order given; for a switch `true` or `false`.
+    /// - Returns: a configuration that has been checked as a whole.
+    /// - Throws: `ConfigurationError` with everything that is wrong, each with its place and what would be right.
     public static func load(
         text: String = "", name: String = "", environment: [String: String] = [:], flags: [SettingKey: [String]] = [:]
     ) throws(ConfigurationError) -> ServerConfiguration {

@@ -1,4 +1,4 @@
-/// The documentation that follows from the table of settings: the example file, the chapter on settings, and help.
+// The documentation that follows from the table of settings: the example file, the chapter on settings, and help.
 
 extension Setting {
     /// The example file: every setting with its meaning and its default.

@@ -7,6 +7,7 @@ public struct Hooks: Sendable, Equatable {
     /// The announce URL under which clients reach this tracker.
     public var advertised: String?
 
+    /// Takes the fields as they are; nil runs nothing.
     public init(onMaster: String? = nil, onSlave: String? = nil, advertised: String? = nil) {
         self.onMaster = onMaster
         self.onSlave = onSlave

@@ -1,5 +1,4 @@
-/// Secrets that are none: files that everybody on the machine can read, and a key that anybody guesses. A tracker works
-/// with them all the same, so it says so at its start.
+// Secrets that are none.
 
 import Bus
 import Logging
@@ -11,6 +10,9 @@ import TrackerLogic
     import Darwin
 #endif
 
+/// Secrets that are none: files that everybody on the machine can read, and a key that anybody guesses.
+///
+/// A tracker works with them all the same, so it says so at its start.
 extension ServerConfiguration {
     /// Warns of what an operator should put right.
     public func warn(_ logger: Logger, file: String?) {
@@ -20,6 +22,7 @@ extension ServerConfiguration {
     /// What an operator should put right, a sentence each.
     ///
     /// - Parameter file: the configuration's own, if it came from one.
+    /// - Returns: nothing where all is well.
     public func warnings(file: String? = nil) -> [String] {
         var warnings: [String] = []
         func look(_ path: String?, _ what: String) {

@@ -1,14 +1,15 @@
-/// Everything that `tracker serve` needs to know before it opens its first socket.
-///
-/// Built by `ServerConfiguration.load` from, in rising order: these defaults, a TOML file, the environment, flags.
-/// Every property but those of `node` that are no setting has one line in `Setting.all`, from which the file's keys,
-/// the environment's names, the flags and the documentation are derived.
+// Everything that `tracker serve` needs to know before it opens its first socket.
 
 import Logging
 import Primitives
 import Storage
 import TrackerLogic
 
+/// Everything that `tracker serve` needs to know before it opens its first socket.
+///
+/// Built by `ServerConfiguration.load` from, in rising order: these defaults, a TOML file, the environment, flags.
+/// Every property but those of `node` that are no setting has one line in `Setting.all`, from which the file's keys,
+/// the environment's names, the flags and the documentation are derived.
 public struct ServerConfiguration: Sendable, Equatable {
     /// What the logic is told.
     public var node = NodeConfiguration()
@@ -27,6 +28,7 @@ public struct ServerConfiguration: Sendable, Equatable {
     public var consoleTokenFile: String?
     /// Where the record is kept; empty only in a value that `load` did not make.
     public var dataDirectory = ""
+    /// What a write survives that was answered.
     public var durability = Durability.disk
     /// Whether to go on with what is left of a record that is damaged; for one start.
     public var acceptsLoss = false
@@ -38,9 +40,12 @@ public struct ServerConfiguration: Sendable, Equatable {
     public var usersFile: String?
     /// A directory whose .torrent files are registered at the start and on SIGHUP.
     public var torrentsDirectory: String?
+    /// Less urgent lines are left out.
     public var logLevel = Logger.Level.info
+    /// How a line of the log looks.
     public var logFormat = LogFormat.text
 
+    /// The defaults.
     public init() {}
 }
 

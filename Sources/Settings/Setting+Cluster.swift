@@ -1,4 +1,4 @@
-/// The kinds of settings that only a cluster has, and how they are read.
+// The kinds of settings that only a cluster has, and how they are read.
 
 import Bus
 import Client

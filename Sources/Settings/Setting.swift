@@ -1,9 +1,11 @@
-/// One setting: everything that file, environment, flags and documentation need to know about it.
+// One setting: everything that file, environment, flags and documentation need to know about it.
 
 import Primitives
 import TrackerLogic
 
+/// One setting: everything that file, environment, flags and documentation need to know about it.
 public struct Setting: Sendable {
+    /// Its path in the file.
     public let key: SettingKey
     /// The flag of `tracker serve`, without its dashes.
     public let flag: String

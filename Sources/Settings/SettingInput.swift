@@ -1,12 +1,12 @@
-/// Values as a source gave them, and how each kind of value is read from them.
-///
-/// A file knows numbers, switches and lists; environment and flags know only text. Both are read by the same
-/// functions, so that `30m` means the same wherever it stands.
+// Values as a source gave them, and how each kind of value is read from them.
 
 import Primitives
 import TrackerLogic
 
 /// A value before anyone has looked at what it should be.
+///
+/// A file knows numbers, switches and lists; environment and flags know only text. Both are read by the same
+/// functions, so that `30m` means the same wherever it stands.
 public enum SettingInput: Sendable, Equatable {
     case text(String)
     case integer(Int)

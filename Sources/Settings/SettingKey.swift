@@ -1,7 +1,8 @@
+// The names of the settings.
+
 /// The names of the settings: their paths in the file, from which the environment's names follow.
 ///
 /// An enum, so that a switch over all of them does not compile while it lacks one.
-
 public enum SettingKey: String, Sendable, Hashable, CaseIterable {
     case id = "id"
     case bus = "cluster.bus"

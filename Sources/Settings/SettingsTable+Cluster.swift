@@ -1,4 +1,4 @@
-/// The settings of a cluster: a part of the one table (`SettingsTable.swift`).
+// The settings of a cluster: a part of the one table (`SettingsTable.swift`).
 
 import TrackerLogic
 

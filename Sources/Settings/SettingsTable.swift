@@ -1,10 +1,13 @@
-/// The one table of settings. A line here is a key of the file, an environment variable, a flag of `tracker serve`,
-/// and a paragraph of the documentation.
+// The one table of settings.
 
 import Logging
 import Storage
 import TrackerLogic
 
+/// The one table of settings.
+///
+/// A line here is a key of the file, an environment variable, a flag of `tracker serve`, and a paragraph of the
+/// documentation.
 extension Setting {
     /// All settings, in the order of `SettingKey`.
     public static let all: [Setting] = {

@@ -1,4 +1,4 @@
-/// Strings, numbers and the like: what stands for one value.
+// Strings, numbers and the like: what stands for one value.
 
 import Primitives
 

@@ -1,10 +1,11 @@
+// Reads TOML 1.0.
+
+import Primitives
+
 /// Reads TOML 1.0: headers, dotted and quoted keys, inline tables, arrays over several lines, all four kinds of
 /// strings, comments.
 ///
 /// Deviation: dates, times and fractions are recognised, not read (`SettingInput.other`), since no setting takes one.
-
-import Primitives
-
 struct TOMLReader {
     private let scalars: [Unicode.Scalar]
     private var offset = 0

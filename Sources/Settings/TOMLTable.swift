@@ -1,10 +1,4 @@
-/// A TOML document as a tree of tables that knows where everything stands.
-///
-/// Why not a library: TOMLKit, the one that there is, tells no places, and the parser under it aborts the process on
-/// some malformed files (`[[[a]]]`, `a = 1979-05-27T:`; marzer/tomlplusplus#301), where a tracker has to say what is
-/// wrong.
-///
-/// - SeeAlso: https://toml.io/en/v1.0.0
+// A TOML document as a tree of tables that knows where everything stands.
 
 import Primitives
 
@@ -44,6 +38,12 @@ struct TOMLValue {
 }
 
 /// A table, built up while the document is read.
+///
+/// Why not a library: TOMLKit, the one that there is, tells no places, and the parser under it aborts the process on
+/// some malformed files (`[[[a]]]`, `a = 1979-05-27T:`; marzer/tomlplusplus#301), where a tracker has to say what is
+/// wrong.
+///
+/// - SeeAlso: https://toml.io/en/v1.0.0
 final class TOMLTable {
     enum Origin {
         /// Named only as the parent of another: `a` in `[a.b]`.

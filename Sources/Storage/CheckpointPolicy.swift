@@ -1,3 +1,5 @@
+// Decides when the write-ahead log is copied back into the database.
+
 /// Decides when the write-ahead log is copied back into the database, and by whom.
 ///
 /// A checkpoint in SQLite's automatic fashion makes one commit in a thousand wait for megabytes to be copied and
@@ -15,7 +17,6 @@
 /// Where the keeper does not keep up with the writes, they slow down from `hardLimit` on (`Pressure`), and the storage
 /// thread finishes whatever is left. A program that reads for long keeps the log from beginning anew, and nothing
 /// bounds it then; that is reported.
-
 public struct CheckpointPolicy: Sendable, Equatable {
     /// Pages of the log at which copying begins: 8 MiB.
     ///
@@ -29,6 +30,7 @@ public struct CheckpointPolicy: Sendable, Equatable {
     /// read for moments only.
     static let patience = 4
 
+    /// Something that is to be done to the log.
     public enum Step: Sendable, Equatable {
         /// The keeper copies what is there.
         case copy
@@ -63,6 +65,7 @@ public struct CheckpointPolicy: Sendable, Equatable {
     /// Whether a reader has kept the log from beginning anew at the hard limit.
     public private(set) var isHeldUp = false
 
+    /// The policy of a log that is empty.
     public init() {}
 
     /// What is to be done now, if anything.
@@ -79,6 +82,7 @@ public struct CheckpointPolicy: Sendable, Equatable {
         return .copy
     }
 
+    /// How writes are to give way now.
     public var pressure: Pressure {
         // Against a reader, waiting would not help.
         guard isCopying, !isHeldUp, pages >= Self.hardLimit else { return .none }

@@ -1,3 +1,10 @@
+// `DIR/tracker.mark`.
+
+import Foundation
+import Primitives
+import TrackerLogic
+import Wire
+
 /// `DIR/tracker.mark`: how far the record had come when somebody was last told so, outside of the database.
 ///
 /// Two slots of 4 KiB take turns, so that a crash in the middle of a write leaves the other one. The storage thread
@@ -10,12 +17,6 @@
 /// 16    generation                …     zeros
 /// 24    salt of the database      4088  checksum of everything else
 /// ```
-
-import Foundation
-import Primitives
-import TrackerLogic
-import Wire
-
 final class MarkFile: @unchecked Sendable {
     /// What is there when a record is opened.
     enum Found: Sendable, Equatable {

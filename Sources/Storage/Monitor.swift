@@ -1,11 +1,12 @@
-/// A lock with a condition, for the storage threads: what a mutex and a condition variable are together.
-///
-/// `NSCondition` would do but for its clock: it waits until a wall time, and a clock that is set back would let the
-/// thread sleep for as long. This one waits on the monotonic clock.
+// A lock with a condition, for the storage threads.
 
 import Foundation
 import Primitives
 
+/// A lock with a condition, for the storage threads: what a mutex and a condition variable are together.
+///
+/// `NSCondition` would do but for its clock: it waits until a wall time, and a clock that is set back would let the
+/// thread sleep for as long. This one waits on the monotonic clock.
 final class Monitor: @unchecked Sendable {
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private let condition: UnsafeMutablePointer<pthread_cond_t>

@@ -1,11 +1,12 @@
-/// How the record's values become rows: the promise as single values in `meta`, the head as one blob under its seal.
-/// SQLite would not notice a byte that changed inside a blob, nor a page that is older than the others (`RecordAudit`).
+// How the record's values become rows: the promise as single values in `meta`, the head as one blob under its seal.
 
 import Primitives
 import TrackerLogic
 import Wire
 
 /// Keys of the `meta` table.
+///
+/// SQLite would not notice a byte that changed inside a blob, nor a page that is older than the others (`RecordAudit`).
 enum MetaKey {
     static let epochRound = "epoch_round"
     static let epochID = "epoch_id"
@@ -40,10 +41,13 @@ extension Promise {
         ]
     }
 
+    /// The promise that the rows of `meta` hold; nil where one is missing, or cannot be.
+    ///
+    /// Whether they are of one promise, its seal tells.
+    ///
     /// - Parameters:
     ///   - numbers: the numbers of `meta`, by key.
     ///   - secret: its 32 bytes.
-    /// - Returns: nil where one is missing, or cannot be; whether they are of one promise, its seal tells.
     init?(numbers: [String: Int64], secret: [UInt8]) {
         guard let round = numbers[MetaKey.epochRound],
             let id = numbers[MetaKey.epochID].flatMap({ UInt32(exactly: $0) }),

@@ -1,3 +1,7 @@
+// Remembers which writes failed.
+
+import TrackerLogic
+
 /// Remembers which writes failed, and refuses those that would leave a record with holes because of it.
 ///
 /// A node hands in writes before it hears of the earlier ones. So when one fails, later ones that build on it may
@@ -15,9 +19,6 @@
 /// lose its vote for nothing.
 ///
 /// Invariant: entries in the log follow each other without a gap, and are of the history that the snapshot is of.
-
-import TrackerLogic
-
 package struct RecordGuard: Sendable, Equatable {
     private struct Gap: Equatable {
         var index: UInt64

@@ -1,3 +1,9 @@
+// Carries out writes.
+
+import GRDB
+import TrackerLogic
+import Wire
+
 /// Carries out writes: all that are there in one transaction, and one by one where that transaction fails.
 ///
 /// Each transaction writes the head, which says what all parts come to; after a group, and before anybody hears of it,
@@ -8,11 +14,6 @@
 /// and a long trim in one transaction held up the log for tenths of a second.
 ///
 /// Lives on the storage thread.
-
-import GRDB
-import TrackerLogic
-import Wire
-
 final class RecordWriter {
     /// What has become of the writes of one `carryOut`, for those who act on it.
     struct Outcome {
@@ -81,8 +82,10 @@ final class RecordWriter {
     /// Carries out writes in order.
     ///
     /// - Parameters:
+    ///   - group: the writes.
     ///   - results: what became of each, appended in the same order.
     ///   - isIndivisible: whether none is to be made where one of them cannot be.
+    /// - Returns: what became of them together.
     func carryOut(
         _ group: ArraySlice<Persist>, results: inout [(PersistToken, StorageFailure?)], isIndivisible: Bool = false
     ) -> Outcome {

@@ -1,11 +1,12 @@
-/// Prepared statements for what is done often: a thin layer over SQLite's own calls, since a GRDB statement takes
-/// its arguments through several boxes and arrays. Everything else goes through GRDB.
+// Prepared statements for what is done often.
 
 import GRDB
 import GRDBSQLite
 import Primitives
 
 /// A value on its way into a statement.
+///
+/// Everything else goes through GRDB.
 enum SQLValue: Sendable {
     case integer(Int64)
     case text(String)
@@ -25,7 +26,10 @@ struct PreparedStatement {
 
     /// Carries the statement out to its end.
     ///
-    /// - Parameter body: bound behind the other values, without a copy.
+    /// - Parameters:
+    ///   - values: bound in order.
+    ///   - body: bound behind the other values, without a copy.
+    /// - Throws: what SQLite says.
     func run(_ values: [SQLValue] = [], body: [UInt8]? = nil) throws {
         let raw = statement.sqliteStatement
         try bind(values)

@@ -1,14 +1,15 @@
-/// The thread that writes: takes what waits, carries it out, tells what became of it; between transactions it sees to
-/// checkpoints and to the tables.
-///
-/// Order within a turn: writes first and their completions at once, then a checkpoint's last step where one is due,
-/// then a slice of the tables.
+// The thread that writes.
 
 import Foundation
 import GRDB
 import Primitives
 import TrackerLogic
 
+/// The thread that writes: takes what waits, carries it out, tells what became of it; between transactions it sees to
+/// checkpoints and to the tables.
+///
+/// Order within a turn: writes first and their completions at once, then a checkpoint's last step where one is due,
+/// then a slice of the tables.
 final class StorageThread: Sendable {
     typealias Completion = @Sendable ([(PersistToken, StorageFailure?)]) -> Void
 

@@ -1,3 +1,11 @@
+// The record of a node.
+
+import Foundation
+import GRDB
+import Primitives
+import TrackerLogic
+import Wire
+
 /// The record of a node: what it must find again after a crash, in `DIR/tracker.sqlite`, and the same for people to
 /// query.
 ///
@@ -9,13 +17,6 @@
 ///
 /// One thread writes, one copies the write-ahead log and prepares the tables; readers have connections of their own
 /// and hold up neither. A life is `open`, `recover`, `start`, any number of `submit`, `close`.
-
-import Foundation
-import GRDB
-import Primitives
-import TrackerLogic
-import Wire
-
 public final class Store: Sendable {
     /// The database file.
     public let path: String
@@ -58,6 +59,7 @@ public final class Store: Sendable {
     /// - Parameters:
     ///   - directory: made where it is missing and its parent is there.
     ///   - options: how safe, how patient, how large.
+    /// - Returns: a store that is locked for this process, and was not started.
     /// - Throws: `StoreError`, whose description tells the operator what to do.
     public static func open(directory: String, options: StoreOptions = StoreOptions()) throws(StoreError) -> Store {
         try StoreFile.makeDirectory(directory)
@@ -197,8 +199,10 @@ public final class Store: Sendable {
     ///
     /// - Parameters:
     ///   - onCompletion: called on the storage thread with writes in the order in which they were submitted, and why
-    ///     each was not made, if it was not. Must return soon, and must not close the store.
+    ///     each was
+    ///     not made, if it was not. Must return soon, and must not close the store.
     ///   - onObservation: called on the storage thread with what an operator should know.
+    /// - Throws: `StoreError` where a thread has no connection to the database.
     public func start(
         onCompletion: @escaping @Sendable ([(PersistToken, StorageFailure?)]) -> Void,
         onObservation: @escaping @Sendable (StoreObservation) -> Void = { _ in }

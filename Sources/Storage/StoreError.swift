@@ -1,10 +1,11 @@
-/// Why a record cannot be opened or read, in words for the operator: the thing, the cause and the way out.
+// Why a record cannot be opened or read, in words for the operator.
 
 import Foundation
 import GRDB
 import GRDBSQLite
 import TrackerLogic
 
+/// Why a record cannot be opened or read, in words for the operator: the thing, the cause and the way out.
 public enum StoreError: Error, Sendable, Equatable {
     /// The directory is not there, nor the one that it would be made in.
     case parentMissing(directory: String)
@@ -31,6 +32,7 @@ public enum StoreError: Error, Sendable, Equatable {
 }
 
 extension StoreError: CustomStringConvertible {
+    /// A sentence or two that name the file, the cause and the way out.
     public var description: String {
         switch self {
         case .parentMissing(let directory):
@@ -139,7 +141,10 @@ extension StoreError {
 
     /// What an error says, on one line.
     ///
-    /// - Parameter db: where a write has just met it; the system's own word for it is known there.
+    /// - Parameters:
+    ///   - error: of SQLite, or any other.
+    ///   - db: where a write has just met it; the system's own word for it is known there.
+    /// - Returns: words for an operator.
     static func text(of error: any Error, in db: Database? = nil) -> String {
         if error is ChunkDamaged { return "its bytes are not those of a chunk" }
         guard let error = error as? DatabaseError else { return "\(error)" }

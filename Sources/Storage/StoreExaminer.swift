@@ -1,11 +1,12 @@
-/// Looks at what is in a data directory before anything in it is changed: whether a database is there, is ours, and has
-/// come as far as its mark says.
+// Looks at what is in a data directory before anything in it is changed.
 
 import GRDB
 import Primitives
 import TrackerLogic
 import Wire
 
+/// Looks at what is in a data directory before anything in it is changed: whether a database is there, is ours, and has
+/// come as far as its mark says.
 struct StoreExaminer: Sendable {
     let path: String
     let mark: MarkFile.Found

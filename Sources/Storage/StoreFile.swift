@@ -1,9 +1,10 @@
-/// The directory and the file of a record, and the connections to it.
+// The directory and the file of a record.
 
 import Foundation
 import GRDB
 import Primitives
 
+/// The directory and the file of a record, and the connections to it.
 enum StoreFile {
     /// Makes the directory where it is missing.
     static func makeDirectory(_ directory: String) throws(StoreError) {

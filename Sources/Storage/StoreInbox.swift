@@ -1,8 +1,9 @@
-/// What waits for the storage thread: writes from the node's thread, and word from the storage keeper.
+// What waits for the storage thread.
 
 import Primitives
 import TrackerLogic
 
+/// What waits for the storage thread: writes from the node's thread, and word from the storage keeper.
 final class StoreInbox: @unchecked Sendable {
     /// Word from the storage keeper.
     enum Mail: Sendable {

@@ -1,9 +1,12 @@
-/// The thread beside the storage thread, for what takes long and changes no rows: copies the write-ahead log into the
-/// database, and prepares the tables' next chunk. It has a connection of its own.
+// The thread beside the storage thread, for what takes long and changes no rows.
 
 import Foundation
 import GRDB
 
+/// The thread beside the storage thread, for what takes long and changes no rows: copies the write-ahead log into the
+/// database, and prepares the tables' next chunk.
+///
+/// It has a connection of its own.
 final class StoreKeeper: @unchecked Sendable {
     private let database: DatabaseQueue
     private let decoder: ChunkDecoder

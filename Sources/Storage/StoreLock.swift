@@ -1,11 +1,12 @@
-/// Keeps a second tracker out of a data directory: an exclusive `flock` on `tracker.lock`, which names the process
-/// that holds it.
-///
-/// The kernel gives it back when the process ends, however it ends. The file stays: who removed it could lock a file
-/// that is no longer there while another locks its successor.
+// Keeps a second tracker out of a data directory.
 
 import Foundation
 
+/// Keeps a second tracker out of a data directory: an exclusive `flock` on `tracker.lock`, which names the process that
+/// holds it.
+///
+/// The kernel gives it back when the process ends, however it ends. The file stays: who removed it could lock a file
+/// that is no longer there while another locks its successor.
 final class StoreLock: Sendable {
     private let descriptor: Int32
 

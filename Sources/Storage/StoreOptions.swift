@@ -1,4 +1,4 @@
-/// What an operator may choose about a node's record.
+// What an operator may choose about a node's record.
 
 import Primitives
 import TrackerLogic
@@ -11,7 +11,9 @@ public enum Durability: String, Sendable, Hashable, CaseIterable {
     case process
 }
 
+/// What an operator may choose about a node's record.
 public struct StoreOptions: Sendable {
+    /// What a write survives that was reported as persisted.
     public var durability = Durability.disk
     /// How long a write waits while another program holds the database.
     ///
@@ -28,14 +30,18 @@ public struct StoreOptions: Sendable {
     /// Reads snapshot chunks for the tables.
     public var decoder = ChunkDecoder.standard
 
+    /// The defaults.
     public init() {}
 }
 
 /// Turns a snapshot chunk into what it says.
 public struct ChunkDecoder: Sendable {
+    /// Reads a chunk other than 0.
     public var swarms: @Sendable (SnapshotChunk) throws(ChunkDamaged) -> [SwarmImage]
+    /// Reads chunk 0.
     public var registry: @Sendable (SnapshotChunk) throws(ChunkDamaged) -> RegistryImage
 
+    /// Takes both readers.
     public init(
         swarms: @escaping @Sendable (SnapshotChunk) throws(ChunkDamaged) -> [SwarmImage],
         registry: @escaping @Sendable (SnapshotChunk) throws(ChunkDamaged) -> RegistryImage

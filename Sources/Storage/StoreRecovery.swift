@@ -1,5 +1,4 @@
-/// Reads a record back: the promise, the chunks of the snapshot, and the entries after them; and judges them on the way
-/// (`RecordAudit`).
+// Reads a record back.
 
 import GRDB
 import TrackerLogic
@@ -12,6 +11,8 @@ public enum RecoveredRecord: Sendable, Equatable {
     case entry(index: UInt64, bytes: [UInt8])
 }
 
+/// Reads a record back: the promise, the chunks of the snapshot, and the entries after them; and judges them on the way
+/// (`RecordAudit`).
 struct StoreRecovery {
     let db: Database
     let path: String

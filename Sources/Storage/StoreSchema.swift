@@ -1,14 +1,15 @@
+// What the database looks like.
+
+import GRDB
+import TrackerLogic
+import Wire
+
 /// What the database looks like, version by version.
 ///
 /// Version 3 is the first that is read: it has the record, which is what a node must find again, and the tables and
 /// views for people, which are copies of what the snapshot says, kept up to date in the background (`TableKeeper`).
 /// Versions 1 and 2 were never released; their entries, chunks and promises lack what a cluster needs. Version 4 seals
 /// what version 3 had (`StoreUpgrade`). The comments inside the SQL are kept by SQLite: `.schema` shows them.
-
-import GRDB
-import TrackerLogic
-import Wire
-
 enum StoreSchema {
     /// Marks the file as ours ("Swmk"): `file` and other programs show it.
     static let applicationID = 0x5377_6D6B
@@ -41,9 +42,12 @@ enum StoreSchema {
     /// Brings a database that was looked at to this version.
     ///
     /// - Parameters:
+    ///   - db: the writing connection.
+    ///   - path: of the database, for errors.
     ///   - found: its version, 0 where it is empty.
     ///   - promise: what a new one begins with; nil for nothing.
     ///   - mark: makes the mark that belongs to the database, which is there before the database is changed.
+    /// - Throws: where the database cannot be changed; it is as it was then.
     static func prepare(
         _ db: Database, path: String, found: Int, promise: Promise?, mark: (RecordMark) throws -> Void
     ) throws {

@@ -1,4 +1,4 @@
-/// What a store tells about itself.
+// What a store tells about itself.
 
 import Primitives
 import TrackerLogic
@@ -9,6 +9,7 @@ public struct StoreStatistics: Sendable, Equatable {
     public var transactions: UInt64 = 0
     /// Writes that were made.
     public var writes: UInt64 = 0
+    /// Writes that were refused or failed.
     public var failedWrites: UInt64 = 0
     /// Time that the transactions took, together.
     public var totalTime = Duration.zero
@@ -19,6 +20,7 @@ public struct StoreStatistics: Sendable, Equatable {
     /// Chunks whose rows in the tables are not up to date.
     public var staleChunks = 0
 
+    /// Nothing has been written.
     public init() {}
 }
 
@@ -37,6 +39,7 @@ public enum StoreObservation: Sendable, Equatable {
 }
 
 extension StoreObservation: CustomStringConvertible {
+    /// A sentence or two for the log, with what to do.
     public var description: String {
         switch self {
         case .writesFailed(let failure, let writes, let reason):

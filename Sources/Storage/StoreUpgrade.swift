@@ -1,13 +1,14 @@
-/// Brings a database of version 3 to version 4, once: what it holds is checked as version 3 would have, and sealed.
-///
-/// Version 3 had checksums without a salt, and neither a head nor a mark, so whether it lacks what was written last
-/// nobody can say.
+// Brings a database of version 3 to version 4, once.
 
 import GRDB
 import Primitives
 import TrackerLogic
 import Wire
 
+/// Brings a database of version 3 to version 4, once: what it holds is checked as version 3 would have, and sealed.
+///
+/// Version 3 had checksums without a salt, and neither a head nor a mark, so whether it lacks what was written last
+/// nobody can say.
 struct StoreUpgrade {
     let db: Database
     let path: String

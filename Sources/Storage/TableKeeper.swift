@@ -1,3 +1,8 @@
+// Keeps the tables for people up to date.
+
+import GRDB
+import Primitives
+
 /// Keeps the tables for people up to date, in slices between the transactions of the log.
 ///
 /// A saved chunk is stale in the tables until its rows are done. The storage keeper prepares one chunk at a time, and
@@ -6,10 +11,6 @@
 /// stale survives a restart: `tabled` names the chunks that are done.
 ///
 /// Lives on the storage thread.
-
-import GRDB
-import Primitives
-
 final class TableKeeper {
     /// The longest time that a slice works.
     ///
@@ -93,6 +94,7 @@ final class TableKeeper {
     /// - Parameters:
     ///   - isBusy: whether writes came in since the last slice.
     ///   - isWanted: whether writes wait now.
+    /// - Throws: where the tables cannot be written.
     func advance(isBusy: Bool, isWanted: @escaping () -> Bool) throws {
         let start = StoreClock.now
         // A busy thread would never come to an end if each write ended its slice.
@@ -135,16 +137,22 @@ public struct SlicePace: Sendable, Equatable {
     /// A slice may seem to have taken minutes: the disk stalled, or the whole process or machine was stopped.
     public static let longestPause = Duration.milliseconds(500)
 
+    /// When the next slice may begin.
     public private(set) var nextSlice = Instant(nanoseconds: .min)
 
+    /// The first slice may begin at once.
     public init() {}
 
     /// A slice has ended.
     ///
-    /// - Parameter isBusy: whether writes came in since the last one.
+    /// - Parameters:
+    ///   - start: when it began.
+    ///   - end: when it ended.
+    ///   - isBusy: whether writes came in since the last one.
     public mutating func worked(from start: Instant, to end: Instant, isBusy: Bool) {
         nextSlice = isBusy ? end + min((end - start) * Self.pause, Self.longestPause) : end
     }
 
+    /// No slice is to begin before a time.
     public mutating func postpone(until instant: Instant) { nextSlice = instant }
 }

@@ -1,9 +1,4 @@
-/// Makes a part of a table equal to a sorted list of rows, some rows at a time.
-///
-/// It walks through the list in portions. The rows of a portion are upserted; then the keys that the table has in the
-/// portion's range are counted: where there are others, they go. A row that is the same already is not written, so
-/// that one changed torrent in a registry of a million costs a few pages. Every portion may be done twice: whoever is
-/// stopped in the middle begins again.
+// Makes a part of a table equal to a sorted list of rows.
 
 import GRDB
 import Primitives
@@ -48,6 +43,12 @@ final class TableStatements {
     }
 }
 
+/// Makes a part of a table equal to a sorted list of rows, some rows at a time.
+///
+/// It walks through the list in portions. The rows of a portion are upserted; then the keys that the table has in the
+/// portion's range are counted: where there are others, they go. A row that is the same already is not written, so
+/// that one changed torrent in a registry of a million costs a few pages. Every portion may be done twice: whoever is
+/// stopped in the middle begins again.
 struct TableMirror<Row: TableRow>: TableWork {
     /// Rows between two looks at the clock: a fraction of a millisecond.
     private static var portion: Int { 64 }

@@ -1,13 +1,14 @@
-/// What has to be done so that the tables say what one chunk of the snapshot says.
-///
-/// Made beside the storage thread, on a connection of its own: to read, decode and sort a large chunk takes longer
-/// than the log may be held up.
+// What has to be done so that the tables say what one chunk of the snapshot says.
 
 import GRDB
 import Primitives
 import TrackerLogic
 import Wire
 
+/// What has to be done so that the tables say what one chunk of the snapshot says.
+///
+/// Made beside the storage thread, on a connection of its own: to read, decode and sort a large chunk takes longer
+/// than the log may be held up.
 struct TablePlan: Sendable {
     let number: UInt32
     private var works: [any TableWork]
@@ -102,7 +103,11 @@ private struct VacantIDs {
     private var last: Int64
     private var taken: ArraySlice<Int64>
 
-    /// - Parameter taken: in rising order.
+    /// Finds row numbers that are free.
+    ///
+    /// - Parameters:
+    ///   - last: the last that was given out.
+    ///   - taken: those in use behind it, in rising order.
     init(after last: Int64, taken: [Int64]) {
         self.last = last
         self.taken = taken[...]

@@ -1,4 +1,4 @@
-/// The rows of the tables for people, and the SQL that keeps each table as a sorted list of them.
+// The rows of the tables for people, and the SQL that keeps each table as a sorted list of them.
 
 import Primitives
 import TrackerLogic

@@ -1,9 +1,10 @@
-/// The files below a path, in the order of their names as bytes.
+// The files below a path.
 
 import Glibc
 import Primitives
 import Wire
 
+/// The files below a path, in the order of their names as bytes.
 struct FileWalk {
     struct File {
         /// Below the root; the root's own name where it is a single file.
@@ -25,7 +26,10 @@ struct FileWalk {
     /// Links and special files that were left out.
     private(set) var skipped: [String] = []
 
+    /// Finds all files below a path.
+    ///
     /// - Parameter path: a file or a directory; itself it may be a symbolic link.
+    /// - Throws: `TorrentMakerError`, which names what cannot be read.
     init(_ path: String) throws(TorrentMakerError) {
         // "." and "x/.." have no name of their own.
         guard let resolved = realpath(path, nil) else { throw Self.unreadable(Array(path.utf8CString), errno) }

@@ -1,4 +1,4 @@
-/// Info hashes: computed over the raw bytes of the info dictionary, never over an encoding of our own.
+// Info hashes: computed over the raw bytes of the info dictionary, never over an encoding of our own.
 
 import Crypto
 import Primitives

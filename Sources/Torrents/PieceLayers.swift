@@ -1,4 +1,4 @@
-/// Whether the piece layers of a v2 torrent lead to the roots of its files (BEP 52).
+// Whether the piece layers of a v2 torrent lead to the roots of its files (BEP 52).
 
 import Primitives
 import Wire

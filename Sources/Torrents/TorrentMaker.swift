@@ -1,7 +1,4 @@
-/// Makes a .torrent file of real files: walks a directory, hashes the pieces as it reads, and builds the metainfo (v1).
-///
-/// Names are bytes, as Linux has them. Symbolic links and special files inside a directory are left out and named in
-/// `skipped`.
+// Makes a .torrent file of real files.
 
 import Crypto
 import Foundation
@@ -9,6 +6,10 @@ import Glibc
 import Primitives
 import Wire
 
+/// Makes a .torrent file of real files: walks a directory, hashes the pieces as it reads, and builds the metainfo (v1).
+///
+/// Names are bytes, as Linux has them. Symbolic links and special files inside a directory are left out and named in
+/// `skipped`.
 public struct TorrentMaker: Sendable {
     /// A file, or a directory with all that is in it.
     public var path: String
@@ -18,13 +19,19 @@ public struct TorrentMaker: Sendable {
     public var pieceLength: Int?
     /// URLs, all in one tier (BEP 12): trackers that act as one.
     public var trackers: [String] = []
+    /// For people; nil for none.
     public var comment: String?
+    /// BEP 27: only the trackers named may be asked for peers.
     public var isPrivate = false
+    /// The program that makes the file; nil to leave it out.
     public var createdBy: String?
+    /// Written in whole seconds; nil to leave it out.
     public var creationDate: WallTime?
 
+    /// A torrent of this file or directory, with defaults for all else.
     public init(path: String) { self.path = path }
 
+    /// How far the hashing is.
     public struct Progress: Sendable, Hashable {
         /// Bytes hashed so far.
         public var done: Int
@@ -32,7 +39,9 @@ public struct TorrentMaker: Sendable {
         public var total: Int
     }
 
+    /// The torrent, and what is not in it.
     public struct Result: Sendable {
+        /// Its `bytes` are the file to write.
         public var metainfo: Metainfo
         /// Symbolic links and special files that were left out.
         public var skipped: [String]
@@ -41,6 +50,7 @@ public struct TorrentMaker: Sendable {
     /// Reads and hashes everything on the calling thread.
     ///
     /// - Parameter progress: told about every 256 KiB.
+    /// - Returns: the torrent, decoded again as a client would.
     /// - Throws: `TorrentMakerError`, which names the file.
     /// - Complexity: O(bytes), 256 KiB of memory and what the metainfo takes.
     public func make(progress: (Progress) -> Void = { _ in }) throws(TorrentMakerError) -> Result {
@@ -92,12 +102,14 @@ public struct TorrentMaker: Sendable {
     }
 }
 
+/// Why no torrent could be made.
 public enum TorrentMakerError: Error, Sendable, Equatable, CustomStringConvertible {
     /// What was asked for makes no torrent.
     case invalid(String)
     /// A file cannot be read, or was changed meanwhile.
     case unreadable(String, reason: String)
 
+    /// A sentence that names the file and the cause.
     public var description: String {
         switch self {
         case .invalid(let text): text

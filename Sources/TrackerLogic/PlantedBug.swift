@@ -1,13 +1,13 @@
-/// Mistakes that are planted into the logic to see whether the simulator finds them: test-only switches.
-///
-/// `has` is false, and costs nothing, unless the logic is compiled with `PLANTED_BUGS`; only the package in
-/// Tests/PlantedBugs does that, and prints how many seeds it takes to find each. Each breaks one rule of docs/rules.md,
-/// which names it there.
+// Mistakes that are planted into the logic to see whether the simulator finds them: test-only switches.
 
 import Primitives
 import Wire
 
 /// One mistake.
+///
+/// `has` is false, and costs nothing, unless the logic is compiled with `PLANTED_BUGS`; only the package in
+/// Tests/PlantedBugs does that, and prints how many seeds it takes to find each. Each breaks one rule of docs/rules.md,
+/// which names it there.
 public enum PlantedBug: String, CaseIterable, Sendable {
     // Election: who is master.
 

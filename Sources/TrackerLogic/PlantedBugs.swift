@@ -1,4 +1,4 @@
-/// What planted mistakes do that is too long for one line: test only, see `PlantedBug`.
+// What planted mistakes do that is too long for one line: test only, see `PlantedBug`.
 
 import Primitives
 import Wire

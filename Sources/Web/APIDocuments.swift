@@ -1,4 +1,4 @@
-/// The JSON that the API answers with. Its keys are a promise: openapi.yaml describes each, and a test compares.
+// The JSON that the API answers with.
 
 import Bus
 import Foundation
@@ -6,6 +6,9 @@ import Primitives
 import TrackerLogic
 import Wire
 
+/// The JSON that the API answers with.
+///
+/// Its keys are a promise: openapi.yaml describes each, and a test compares.
 struct StatusDocument: Encodable {
     struct Listener: Encodable {
         var service: String

@@ -1,4 +1,4 @@
-/// Who may ask the API, and how it says no.
+// Who may ask the API, and how it says no.
 
 import HTTPTypes
 import Hummingbird

@@ -1,15 +1,17 @@
-/// What the API asks of the rest of the process, and what it says of it.
+// What the API asks of the rest of the process, and what it says of it.
 
 import Bus
 import Primitives
 import TrackerLogic
 import Wire
 
+/// Tells how the node fares.
 public protocol StatusProvider: Sendable {
     /// - Returns: nil where the node does not answer.
     func status() async -> NodeStatus?
 }
 
+/// Tells of the cluster, and takes orders to it.
 public protocol ClusterProvider: Sendable {
     /// - Returns: the cluster as this tracker sees it; nil where the node does not answer.
     func cluster() async -> ClusterReport?
@@ -20,17 +22,22 @@ public protocol ClusterProvider: Sendable {
 
 /// All that one tracker can say of its cluster.
 public struct ClusterReport: Sendable, Equatable {
+    /// As the node sees its cluster.
     public var status: ClusterStatus
     /// Nil for a tracker that is alone.
     public var bus: BusStatus?
+    /// Messages that this tracker has counted.
     public var tally: BusTally
+    /// Elections that this tracker has seen.
     public var elections: ElectionTally
+    /// What the node's loop has measured.
     public var figures = NodeFigures()
     /// What this tracker tells the others of itself; nil for one that does not.
     public var own: TrackerReport?
     /// What is wrong, the cause of silence first.
     public var findings: [Finding] = []
 
+    /// Takes the fields as they are; what is seldom there is set afterwards.
     public init(status: ClusterStatus, bus: BusStatus?, tally: BusTally, elections: ElectionTally) {
         self.status = status
         self.bus = bus
@@ -39,6 +46,7 @@ public struct ClusterReport: Sendable, Equatable {
     }
 }
 
+/// Reads the registry of torrents, page by page.
 public protocol TorrentProvider: Sendable {
     /// Reads a part of the registry.
     ///
@@ -47,30 +55,39 @@ public protocol TorrentProvider: Sendable {
     ///   - offset: from 0; beyond the end there is nothing.
     ///   - count: 1…`TorrentsPage.maximumCount`.
     /// - Returns: torrents in an order that stays the same from page to page.
+    /// - Throws: where the record cannot be read.
     func torrents(matching text: String?, offset: Int, count: Int) async throws -> TorrentsPage
 }
 
 /// A part of the registry.
 public struct TorrentsPage: Sendable, Equatable {
+    /// Torrents on a page where nobody says how many.
     public static let defaultCount = 50
+    /// Torrents on a page at most.
     public static let maximumCount = 500
     /// Bytes of a text that is searched for.
     public static let maximumTextBytes = 256
 
+    /// Those of this page.
     public var torrents: [Torrent]
     /// Torrents that match, on all pages.
     public var total: Int
 
+    /// A registered torrent with the counts of its swarm.
     public struct Torrent: Sendable, Equatable {
+        /// Info hash, name and size.
         public var registered: RegisteredTorrent
+        /// Zeros where it has no swarm.
         public var counts: SwarmCounts
 
+        /// Takes the fields as they are.
         public init(registered: RegisteredTorrent, counts: SwarmCounts) {
             self.registered = registered
             self.counts = counts
         }
     }
 
+    /// Takes the fields as they are.
     public init(torrents: [Torrent], total: Int) {
         self.torrents = torrents
         self.total = total
@@ -79,29 +96,39 @@ public struct TorrentsPage: Sendable, Equatable {
 
 /// What does not change while a process lives.
 public struct ProcessFacts: Sendable, Equatable {
+    /// An address at which this process listens.
     public struct Listener: Sendable, Equatable {
+        /// What is served there.
         public enum Service: String, Sendable {
             case udp
             case http
             case api
         }
 
+        /// What is served there.
         public var service: Service
+        /// With the port that the system chose where 0 was asked for.
         public var address: SocketAddress
 
+        /// Takes the fields as they are.
         public init(_ service: Service, _ address: SocketAddress) {
             self.service = service
             self.address = address
         }
     }
 
+    /// Of the program.
     public var version: String
+    /// On this host.
     public var processID: Int32
+    /// By the wall clock.
     public var startedAt: WallTime
+    /// All addresses at which it listens.
     public var listeners: [Listener]
     /// The announce URL under which clients reach this tracker, where the operator has told it.
     public var advertised: String?
 
+    /// Takes the fields as they are.
     public init(
         version: String, processID: Int32, startedAt: WallTime, listeners: [Listener], advertised: String? = nil
     ) {

@@ -1,9 +1,10 @@
-/// The JSON of what trackers say of themselves, and of what is wrong.
+// The JSON of what trackers say of themselves.
 
 import Primitives
 import TrackerLogic
 import Wire
 
+/// The JSON of what trackers say of themselves, and of what is wrong.
 struct ReportDocument: Encodable {
     struct LatencyDocument: Encodable {
         var median: Double
@@ -34,7 +35,11 @@ struct ReportDocument: Encodable {
     var lostDatagrams: UInt64
     var clockDifferenceSeconds: Double
 
-    /// - Parameter clockDifference: milliseconds by which its clock is ahead.
+    /// What a tracker says of itself, as JSON has it.
+    ///
+    /// - Parameters:
+    ///   - report: as it came over the bus.
+    ///   - clockDifference: milliseconds by which its clock is ahead.
     init(_ report: TrackerReport, clockDifference: Int64) {
         version = "\(report.version)"
         host = "\(report.host)"

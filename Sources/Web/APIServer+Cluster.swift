@@ -1,5 +1,4 @@
-/// The API's pages on the cluster, and the orders that it takes: parameters stand in the query, for bodies are not
-/// read.
+// The API's pages on the cluster, and the orders that it takes: parameters stand in the query, for bodies are not read.
 
 import HTTPTypes
 import Hummingbird

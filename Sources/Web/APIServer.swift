@@ -1,3 +1,13 @@
+// The console's server.
+
+import Bus
+import Foundation
+import HTTPTypes
+import Hummingbird
+import Logging
+import Primitives
+import TrackerLogic
+
 /// The console's server: the state of this tracker and its cluster as JSON and as metrics, and the orders that a
 /// cluster takes.
 ///
@@ -12,22 +22,17 @@
 /// | `/api/openapi.yaml` | what all this means |
 /// | `/metrics` | Prometheus |
 /// | `/healthz` | 200 while this tracker can answer announces, else 503; never needs a token |
-
-import Bus
-import Foundation
-import HTTPTypes
-import Hummingbird
-import Logging
-import Primitives
-import TrackerLogic
-
 public struct APIServer: Sendable {
+    /// Who may ask, and how much.
     public struct Options: Sendable {
         /// Whoever knows it may ask; without one, only those on this machine may.
         public var token: String?
+        /// Narrower than the tracker's: people and monitors ask, not swarms.
         public var limits = HTTPLimits()
+        /// For what goes wrong with the listener.
         public var logger = Logger(label: "swarmkeeper.api")
 
+        /// No token, and limits for a few clients.
         public init() {
             // People and monitors, not swarms.
             limits.connections = 256
@@ -43,8 +48,14 @@ public struct APIServer: Sendable {
     private let facts: @Sendable () -> ProcessFacts
     let patience: Patience
 
+    /// A responder for the console's listener.
+    ///
     /// - Parameters:
+    ///   - status: tells how the node fares.
+    ///   - cluster: tells of the cluster, and takes orders to it.
     ///   - torrents: nil where there is no registry to be read; `/api/torrents` is not there then.
+    ///   - tally: what the HTTP listeners count.
+    ///   - limits: how long, and how many, requests may wait for the node.
     ///   - facts: asked for at each request, for the listeners are known only when all of them are open.
     public init(
         status: any StatusProvider, cluster: any ClusterProvider, torrents: (any TorrentProvider)?,

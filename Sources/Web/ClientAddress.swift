@@ -1,12 +1,13 @@
+// Which address a request came from.
+
+import Primitives
+import TrackerLogic
+
 /// Which address a request came from, where proxies stand between.
 ///
 /// Whoever may name his own address may enter anybody's into a swarm, and have thousands of clients call there. So
 /// `X-Forwarded-For` counts only as far as trusted proxies wrote it, and `ip=` only from a client that is itself
 /// trusted.
-
-import Primitives
-import TrackerLogic
-
 struct ClientAddress: Sendable {
     let trusted: [AddressPrefix]
 

@@ -1,9 +1,10 @@
-/// What a tracker has counted of its cluster since the process began.
+// What a tracker has counted of its cluster since the process began.
 
 /// What has gone over the bus since the process began.
 public struct BusTally: Sendable, Equatable {
     /// Messages for this tracker, from others.
     public var messagesIn: UInt64 = 0
+    /// Handed to the bus.
     public var messagesOut: UInt64 = 0
     /// Authentic, and yet no message of this version.
     public var malformed: UInt64 = 0
@@ -12,6 +13,7 @@ public struct BusTally: Sendable, Equatable {
     /// Dropped because the node did not keep up.
     public var dropped: UInt64 = 0
 
+    /// Nothing has been counted.
     public init() {}
 }
 
@@ -32,5 +34,6 @@ public struct ElectionTally: Sendable, Equatable {
     /// What it held differed from what its master held.
     public var divergences: UInt64 = 0
 
+    /// Nothing has been counted.
     public init() {}
 }

@@ -1,11 +1,4 @@
-/// Between NIO's HTTP/1 parser and hummingbird: translates messages, and keeps connections in bounds.
-///
-/// It stands where `HTTP1ToHTTPServerCodec` and hummingbird's `HTTPConnectionStateHandler` would, and differs from them
-/// on purpose:
-/// - the target is passed on byte for byte, not through Foundation's `URLComponents`;
-/// - HTTP/1.0 clients get `Connection: close` and a closed connection, which they wait for;
-/// - a client that sends requests but reads no answers is closed too, and at a shutdown so is one that is merely slow;
-/// - bodies are not read.
+// Between NIO's HTTP/1 parser and hummingbird.
 
 import HTTPTypes
 import NIOCore
@@ -15,6 +8,14 @@ import NIOHTTPTypes
 import NIOHTTPTypesHTTP1
 import Primitives
 
+/// Between NIO's HTTP/1 parser and hummingbird: translates messages, and keeps connections in bounds.
+///
+/// It stands where `HTTP1ToHTTPServerCodec` and hummingbird's `HTTPConnectionStateHandler` would, and differs from them
+/// on purpose:
+/// - the target is passed on byte for byte, not through Foundation's `URLComponents`;
+/// - HTTP/1.0 clients get `Connection: close` and a closed connection, which they wait for;
+/// - a client that sends requests but reads no answers is closed too, and at a shutdown so is one that is merely slow;
+/// - bodies are not read.
 final class ConnectionHandler: ChannelDuplexHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = HTTPRequestPart

@@ -1,9 +1,10 @@
-/// How many connections each address holds.
+// How many connections each address holds.
 
 import Primitives
 import Synchronization
 import TrackerLogic
 
+/// How many connections each address holds.
 final class ConnectionTable: Sendable {
     private let limit: Int
     private let trusted: [AddressPrefix]

@@ -1,5 +1,6 @@
-/// Something that is wrong with a tracker or its cluster, in words, as the API tells it.
+// Something that is wrong with a tracker or its cluster.
 
+/// Something that is wrong with a tracker or its cluster, in words, as the API tells it.
 public struct Finding: Sendable, Equatable {
     /// For programs; a promise, like the keys of the API.
     public enum Code: String, Sendable, Hashable, CaseIterable {
@@ -21,6 +22,7 @@ public struct Finding: Sendable, Equatable {
         case kernelDrops
     }
 
+    /// For programs.
     public var code: Code
     /// Whether it is why nobody is answered here.
     public var isSilence: Bool
@@ -29,6 +31,7 @@ public struct Finding: Sendable, Equatable {
     /// What only those who run the cluster are to hear, such as addresses; empty where there is nothing.
     public var detail: String
 
+    /// Takes the fields as they are.
     public init(_ code: Code, isSilence: Bool, _ words: String, detail: String = "") {
         self.code = code
         self.isSilence = isSilence

@@ -1,4 +1,4 @@
-/// How a connection is set up, and how its requests reach the code that answers them.
+// How a connection is set up.
 
 import HTTPTypes
 import Hummingbird
@@ -14,16 +14,19 @@ public typealias TrackerResponder = HTTPResponder<ClientContext>
 
 /// What is known of the connection that a request came over.
 public struct ClientContext: RequestContext {
+    /// What hummingbird keeps for a request.
     public var coreContext: CoreRequestContextStorage
     /// The other end of the connection.
     public let remoteAddress: Primitives.SocketAddress
 
+    /// The context of a request that came over this channel.
     public init(source: ApplicationRequestContextSource) {
         coreContext = CoreRequestContextStorage(source: source)
         remoteAddress = Primitives.SocketAddress(of: source.channel)
     }
 }
 
+/// How a connection is set up, and how its requests reach the code that answers them.
 struct HTTPConnectionChannel: HTTPChannelHandler {
     typealias Value = NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>
 

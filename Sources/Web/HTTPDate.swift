@@ -1,4 +1,4 @@
-/// The `Date` header (RFC 9110, 5.6.7), made once a second.
+// The `Date` header (RFC 9110, 5.6.7), made once a second.
 
 import Synchronization
 
@@ -8,6 +8,7 @@ import Synchronization
     import Musl
 #endif
 
+/// The `Date` header (RFC 9110, 5.6.7), made once a second.
 enum HTTPDate {
     private static let latest = Mutex((seconds: -1, text: ""))
 
@@ -22,6 +23,7 @@ enum HTTPDate {
     /// `Sun, 06 Nov 1994 08:49:37 GMT`.
     ///
     /// - Parameter seconds: since 1970.
+    /// - Returns: a date as RFC 9110, 5.6.7, wants it.
     static func text(_ seconds: Int) -> String {
         var moment = time_t(seconds)
         var parts = tm()

@@ -1,3 +1,7 @@
+// Bounds on what strangers can make an HTTP listener hold.
+
+import Primitives
+
 /// Bounds on what strangers can make an HTTP listener hold: memory, file descriptors and time.
 ///
 /// Hummingbird and NIO leave most of these open. Who enforces each:
@@ -14,9 +18,6 @@
 ///
 /// A connection holds at most about 100 KB in the process (a read of 16 KiB, the head being parsed, some parsed parts)
 /// and 128 KB in the system. Measured: 2,000 connections take 29 MB when idle, 106 MB with 16 KB of a head each.
-
-import Primitives
-
 public struct HTTPLimits: Sendable, Equatable {
     /// Connections at once, for one listener; never more than a quarter of the files that the process may open.
     public var connections = 2_048
@@ -31,6 +32,7 @@ public struct HTTPLimits: Sendable, Equatable {
     public var fieldBytes = 8_192
     /// Bytes of target and header together.
     public var headBytes = 16_384
+    /// Fields of one request's header.
     public var fieldCount = 64
     /// How long a connection may take to bring a whole request, be it the first or a further one.
     public var idle = Duration.seconds(20)
@@ -55,6 +57,7 @@ public struct HTTPLimits: Sendable, Equatable {
     /// The longest reply, 200 peers as dictionaries, has 15 KB. Linux doubles the number for its own needs.
     static let socketBufferBytes = 32_768
 
+    /// The limits of the tracker's own listener.
     public init() {}
 
     /// `connections`, or less where the process may not open so many files.

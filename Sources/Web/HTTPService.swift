@@ -1,10 +1,4 @@
-/// One HTTP listener: bound first, served from `run` on, stopped within a second.
-///
-/// Hummingbird's `Application` binds inside `run` and cannot set IPV6_V6ONLY, so that a tracker would say that it is up
-/// before it is, and `[::]:6969` would take the port of `0.0.0.0:6969`. So the listening socket is ours; parsing,
-/// routing and answering are hummingbird's.
-///
-/// Nothing is accepted before `run`: clients that come early wait in the backlog.
+// One HTTP listener.
 
 import Bus
 import Hummingbird
@@ -18,6 +12,13 @@ import ServiceLifecycle
 import Synchronization
 import TrackerLogic
 
+/// One HTTP listener: bound first, served from `run` on, stopped within a second.
+///
+/// Hummingbird's `Application` binds inside `run` and cannot set IPV6_V6ONLY, so that a tracker would say that it is up
+/// before it is, and `[::]:6969` would take the port of `0.0.0.0:6969`. So the listening socket is ours; parsing,
+/// routing and answering are hummingbird's.
+///
+/// Nothing is accepted before `run`: clients that come early wait in the backlog.
 public final class HTTPService: Service, CustomStringConvertible {
     /// What the listener is for.
     public struct Options: Sendable {
@@ -25,12 +26,16 @@ public final class HTTPService: Service, CustomStringConvertible {
         public var name: String
         /// As in "cannot listen for …".
         public var purpose: String
+        /// Bounds on what strangers can make the listener hold.
         public var limits = HTTPLimits()
         /// Addresses that may hold any number of connections.
         public var trusted: [AddressPrefix] = []
+        /// For what goes wrong with the listener; single connections are not logged.
         public var logger = Logger(label: "swarmkeeper.http")
+        /// What the listener counts.
         public var tally = HTTPTally()
 
+        /// Takes what has no default.
         public init(name: String, purpose: String) {
             self.name = name
             self.purpose = purpose
@@ -112,6 +117,7 @@ public final class HTTPService: Service, CustomStringConvertible {
         connectionHandler = handler
     }
 
+    /// What the listener is for, and where.
     public var description: String { "\(purpose) on \(address)" }
 
     /// Serves until a graceful shutdown or cancellation; to be called once.

@@ -1,11 +1,12 @@
-/// What the HTTP listeners count, for the metrics: requests by route and outcome, how long the logic took over them,
-/// and connections by listener.
-///
-/// The label sets are closed, so this is as long as it ever gets.
+// What the HTTP listeners count, for the metrics.
 
 import Primitives
 import Synchronization
 
+/// What the HTTP listeners count, for the metrics: requests by route and outcome, how long the logic took over them,
+/// and connections by listener.
+///
+/// The label sets are closed, so this is as long as it ever gets.
 public final class HTTPTally: Sendable {
     enum Route: Int, CaseIterable {
         case announce
@@ -41,6 +42,7 @@ public final class HTTPTally: Sendable {
 
     private let state = Mutex(State())
 
+    /// Nothing has been counted.
     public init() {}
 
     func count(_ route: Route, _ outcome: Outcome) {
@@ -74,6 +76,7 @@ public final class HTTPTally: Sendable {
         state.withLock { $0.connections[listener, default: Connections()].refused &+= 1 }
     }
 
+    /// Appends all counts as metrics.
     public func write(into text: inout PrometheusText) {
         let now = state.withLock { $0 }
         let listeners = now.connections.sorted { $0.key < $1.key }

@@ -1,6 +1,4 @@
-/// The tracker over HTTP: reads announces and scrapes, has the logic answer them, and bencodes the answers.
-///
-/// - SeeAlso: BEP 3, "trackers"; BEP 7, 23, 24, 27, 31, 48.
+// The tracker over HTTP.
 
 import Bus
 import HTTPTypes
@@ -12,9 +10,13 @@ import Wire
 
 /// The way to the tracker's logic.
 public protocol RequestHandler: Sendable {
+    /// Has the logic answer a request.
+    ///
     /// - Parameters:
+    ///   - content: what it asks for.
     ///   - source: the client's address, as far as it can be believed.
     ///   - passkey: of the URL; empty where there was none.
+    /// - Returns: an answer to what was asked, or a refusal.
     /// - Throws: anything, if no answer is to be had; the client is told to try again later. `CancellationError` if the
     ///   task is cancelled, which happens when the client has waited too long: an answer is of no use then.
     func handle(
@@ -26,9 +28,13 @@ public protocol RequestHandler: Sendable {
 }
 
 extension RequestHandler {
+    /// Nothing is wrong, unless a handler knows better.
     public var problem: String? { nil }
 }
 
+/// The tracker over HTTP: reads announces and scrapes, has the logic answer them, and bencodes the answers.
+///
+/// - SeeAlso: BEP 3, "trackers"; BEP 7, 23, 24, 27, 31, 48.
 public struct HTTPTracker: TrackerResponder {
     /// When a client whose request could not be answered is to come back (BEP 31).
     static let retry = HTTPFailure.Retry.after(minutes: 2)
@@ -46,7 +52,13 @@ public struct HTTPTracker: TrackerResponder {
     private let patience: Patience
     private let tally: HTTPTally
 
-    /// - Parameter trusted: whose word on addresses is taken (`NodeConfiguration.trusted`).
+    /// A responder for a listener.
+    ///
+    /// - Parameters:
+    ///   - handler: the way to the logic.
+    ///   - trusted: whose word on addresses is taken (`NodeConfiguration.trusted`).
+    ///   - limits: how long, and how many, requests may wait for the logic.
+    ///   - tally: counts requests and answers.
     public init(
         handler: any RequestHandler, trusted: [AddressPrefix], limits: HTTPLimits = HTTPLimits(),
         tally: HTTPTally = HTTPTally()
@@ -74,6 +86,7 @@ public struct HTTPTracker: TrackerResponder {
         return try await HTTPService.listen(on: address, options, responder: tracker)
     }
 
+    /// Answers one request: an announce, a scrape, or a page that says that this is a tracker.
     public func respond(to request: Request, context: ClientContext) async throws -> Response {
         guard request.method == .get || request.method == .head else {
             tally.count(.other, .malformed)
@@ -153,7 +166,14 @@ public struct HTTPTracker: TrackerResponder {
 
     /// Has the logic answer, within bounds.
     ///
-    /// - Parameter encode: gives nil for an answer that is none to this request.
+    /// - Parameters:
+    ///   - route: for the metrics.
+    ///   - content: what is asked for.
+    ///   - source: the client's address, as far as it can be believed.
+    ///   - passkey: of the URL; empty where there was none.
+    ///   - context: of the request.
+    ///   - encode: gives nil for an answer that is none to this request.
+    /// - Returns: bencoded, also where it is a refusal.
     private func answer(
         _ route: HTTPTally.Route, _ content: ClientRequest.Content, source: Primitives.SocketAddress,
         passkey: [UInt8], _ context: ClientContext, encode: (Answer.Content) -> [UInt8]?

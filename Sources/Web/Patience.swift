@@ -1,12 +1,13 @@
-/// Awaits work for a limited time and then leaves it behind.
-///
-/// Structured concurrency would wait for the loser of a race; a request must not. What is left behind is cancelled and
-/// still counts as waiting until it ends, so that requests which are given up cannot pile up without a bound.
+// Awaits work for a limited time and then leaves it behind.
 
 import Primitives
 import ServiceLifecycle
 import Synchronization
 
+/// Awaits work for a limited time and then leaves it behind.
+///
+/// Structured concurrency would wait for the loser of a race; a request must not. What is left behind is cancelled and
+/// still counts as waiting until it ends, so that requests which are given up cannot pile up without a bound.
 final class Patience: Sendable {
     enum Outcome<Value: Sendable>: Sendable {
         case finished(Value)

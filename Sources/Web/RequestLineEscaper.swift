@@ -1,3 +1,7 @@
+// Keeps the bytes of a request's target as they were sent.
+
+import NIOCore
+
 /// Keeps the bytes of a request's target as they were sent.
 ///
 /// NIO makes a `String` of the target and repairs what is not UTF-8, so that a raw byte of an info hash would be lost.
@@ -7,9 +11,6 @@
 ///
 /// It also is the valve: after a connection's last request nothing more is read into memory, neither a body nor what
 /// follows an `Upgrade` (NIO's parser would keep the latter without a bound).
-
-import NIOCore
-
 final class RequestLineEscaper: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer

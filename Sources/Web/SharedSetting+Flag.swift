@@ -1,4 +1,4 @@
-/// The names of settings that trackers of a cluster have to share.
+// The names of settings that trackers of a cluster have to share.
 
 import TrackerLogic
 import Wire

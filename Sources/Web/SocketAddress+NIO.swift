@@ -1,4 +1,4 @@
-/// Addresses, from NIO's form and to it.
+// Addresses, from NIO's form and to it.
 
 import NIOCore
 import Primitives

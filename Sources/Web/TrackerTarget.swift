@@ -1,8 +1,9 @@
-/// What the URL of a request to the tracker asks for.
+// What the URL of a request to the tracker asks for.
 
 import Primitives
 import Wire
 
+/// What the URL of a request to the tracker asks for.
 enum TrackerTarget: Equatable {
     case announce(passkey: [UInt8], query: [UInt8])
     case scrape(passkey: [UInt8], query: [UInt8])

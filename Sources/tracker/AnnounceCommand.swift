@@ -1,4 +1,4 @@
-/// `tracker announce`
+// `tracker announce`.
 
 import ArgumentParser
 import Client
@@ -6,6 +6,7 @@ import Primitives
 import Settings
 import Wire
 
+/// `tracker announce`.
 struct AnnounceCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "announce",

@@ -1,7 +1,8 @@
-/// A cluster as one of its trackers sees it, for people.
+// A cluster as one of its trackers sees it.
 
 import Client
 
+/// A cluster as one of its trackers sees it, for people.
 enum ClusterTable {
     static func text(_ cluster: ClusterView) -> String {
         var facts = TextTable(.left, .left)

@@ -1,9 +1,10 @@
-/// Where a tracker's console is, and how one is let in.
+// Where a tracker's console is.
 
 import ArgumentParser
 import Client
 import Settings
 
+/// Where a tracker's console is, and how one is let in.
 enum ConsolePlace {
     static let standard = "127.0.0.1:6970"
 

@@ -1,9 +1,10 @@
-/// `tracker doctor`
+// `tracker doctor`.
 
 import ArgumentParser
 import Client
 import Foundation
 
+/// `tracker doctor`.
 struct DoctorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",

@@ -1,9 +1,10 @@
-/// `tracker explore`
+// `tracker explore`.
 
 import ArgumentParser
 import Foundation
 import Simulator
 
+/// `tracker explore`.
 struct ExploreCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "explore",

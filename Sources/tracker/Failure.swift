@@ -1,8 +1,9 @@
-/// How the program ends when it does not end well.
+// How the program ends when it does not end well.
 
 import Client
 import Foundation
 
+/// How the program ends when it does not end well.
 struct Failure: Error {
     /// What the program's exit code says; `tracker --help` lists them.
     ///

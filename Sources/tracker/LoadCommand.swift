@@ -1,10 +1,11 @@
-/// `tracker load`
+// `tracker load`.
 
 import ArgumentParser
 import Foundation
 import LoadGenerator
 import Primitives
 
+/// `tracker load`.
 struct LoadCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "load",

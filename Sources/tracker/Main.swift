@@ -1,8 +1,9 @@
-/// Where the program begins.
+// Where the program begins.
 
 import ArgumentParser
 import Foundation
 
+/// Where the program begins.
 @main
 enum Main {
     static func main() async {

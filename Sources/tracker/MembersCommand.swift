@@ -1,8 +1,9 @@
-/// `tracker members list|add|remove|replace` and `tracker handover`: orders to a cluster, through any of its trackers.
+// `tracker members list|add|remove|replace` and `tracker handover`.
 
 import ArgumentParser
 import Client
 
+/// `tracker members list|add|remove|replace` and `tracker handover`: orders to a cluster, through any of its trackers.
 struct MembersCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "members",

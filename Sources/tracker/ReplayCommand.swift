@@ -1,10 +1,11 @@
-/// `tracker replay`
+// `tracker replay`.
 
 import ArgumentParser
 import Foundation
 import Primitives
 import Simulator
 
+/// `tracker replay`.
 struct ReplayCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "replay",
@@ -298,7 +299,13 @@ struct ReplayCommand: AsyncParsableCommand {
             case state
         }
 
-        /// - Parameter filter: which lines; nil for the state instead.
+        /// The report of one scenario.
+        ///
+        /// - Parameters:
+        ///   - run: what the seed means.
+        ///   - result: what came of it.
+        ///   - filter: which lines of the trace; nil for the state instead.
+        ///   - hasTrace: whether the trace is shown at all.
         init(_ run: Run, _ result: ScenarioResult, _ filter: TraceFilter?, hasTrace: Bool) {
             command = run.command
             options = run.scenario.options.summary

@@ -1,4 +1,4 @@
-/// What commands tell: text for people, JSON for programs.
+// What commands tell: text for people, JSON for programs.
 
 import ArgumentParser
 import Foundation
@@ -41,7 +41,12 @@ struct TextTable {
         rows.append(cells)
     }
 
-    /// - Parameter header: styles the first row.
+    /// The table with its columns aligned.
+    ///
+    /// - Parameters:
+    ///   - indent: stands before each row.
+    ///   - header: styles the first row; nil leaves it plain.
+    /// - Returns: a line for each row, each with its end.
     func text(indent: String = "", header: ((String) -> String)? = nil) -> String {
         let widths = alignments.indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
         var text = ""

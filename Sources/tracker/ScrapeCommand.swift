@@ -1,10 +1,11 @@
-/// `tracker scrape`
+// `tracker scrape`.
 
 import ArgumentParser
 import Client
 import Web
 import Wire
 
+/// `tracker scrape`.
 struct ScrapeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "scrape",

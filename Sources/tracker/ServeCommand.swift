@@ -1,4 +1,4 @@
-/// `tracker serve`
+// `tracker serve`.
 
 import ArgumentParser
 import Bus
@@ -6,6 +6,7 @@ import Foundation
 import Server
 import Settings
 
+/// `tracker serve`.
 struct ServeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "serve",

@@ -1,12 +1,13 @@
+// The flags of `tracker serve`.
+
+import ArgumentParser
+import Settings
+
 /// The flags of `tracker serve`: one for each line of the table of settings, with the name and the help that it gives.
 ///
 /// They are not properties, each of which would have to be named here. swift-argument-parser finds flags in the mirror
 /// of a type and decodes them by the names that stand there; so the mirror is made from the table, and what is decoded
 /// lands in a dictionary.
-
-import ArgumentParser
-import Settings
-
 struct ServeFlags: ParsableArguments {
     /// What was given, by setting.
     private(set) var values: [SettingKey: [String]] = [:]

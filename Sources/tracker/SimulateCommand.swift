@@ -1,9 +1,10 @@
-/// `tracker simulate`
+// `tracker simulate`.
 
 import ArgumentParser
 import Foundation
 import Simulator
 
+/// `tracker simulate`.
 struct SimulateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "simulate",
@@ -138,6 +139,7 @@ extension SweepReport: Encodable {
         case traceHash = "trace_hash"
     }
 
+    /// Writes the report of a sweep as one JSON object with keys in snake case.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(scenarios, forKey: .scenarios)
@@ -155,6 +157,7 @@ extension SweepReport.Failure: Encodable {
         case invariant
     }
 
+    /// Writes seed and invariant of a scenario that failed.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(seed, forKey: .seed)

@@ -1,8 +1,9 @@
-/// The options that `tracker simulate` and `tracker replay` share.
+// The options that `tracker simulate` and `tracker replay` share.
 
 import ArgumentParser
 import Simulator
 
+/// The options that `tracker simulate` and `tracker replay` share.
 struct SimulationOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(

@@ -1,10 +1,11 @@
-/// Runs scenarios on all processors: each thread takes the next seed that nobody has.
+// Runs scenarios on all processors.
 
 import Dispatch
 import Foundation
 import Simulator
 import Synchronization
 
+/// Runs scenarios on all processors: each thread takes the next seed that nobody has.
 struct SimulationSweep: Sendable {
     /// One scenario in so many is run twice, and its two hashes compared.
     static let comparedOneIn: UInt64 = 50
@@ -12,7 +13,11 @@ struct SimulationSweep: Sendable {
     private let range: SeedRange
     private let run: @Sendable (UInt64) -> Run
 
-    /// - Parameter run: what a seed means.
+    /// A sweep over the seeds of a range.
+    ///
+    /// - Parameters:
+    ///   - range: from the first seed to the last.
+    ///   - run: what a seed means.
     init(_ range: SeedRange, run: @escaping @Sendable (UInt64) -> Run) {
         self.range = range
         self.run = run
@@ -27,6 +32,7 @@ struct SimulationSweep: Sendable {
     /// Runs all scenarios.
     ///
     /// - Parameter progress: told ten times a second how far it is.
+    /// - Returns: what all threads have found together.
     func run(progress: (SweepTally) -> Void) -> SweepTally {
         TrapNotice.install()
         let board = Board()

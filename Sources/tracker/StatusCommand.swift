@@ -1,9 +1,10 @@
-/// `tracker status`
+// `tracker status`.
 
 import ArgumentParser
 import Client
 import Foundation
 
+/// `tracker status`.
 struct StatusCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",

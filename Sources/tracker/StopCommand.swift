@@ -1,8 +1,9 @@
-/// `tracker stop`: the orderly stop of a whole cluster.
+// `tracker stop`.
 
 import ArgumentParser
 import Client
 
+/// `tracker stop`: the orderly stop of a whole cluster.
 struct StopCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "stop",

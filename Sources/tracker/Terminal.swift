@@ -1,8 +1,9 @@
-/// Output for people: colour and progress only where somebody watches.
+// Output for people.
 
 import Foundation
 import Primitives
 
+/// Output for people: colour and progress only where somebody watches.
 struct Terminal {
     enum Style: String {
         case bold = "1"

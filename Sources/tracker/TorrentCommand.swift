@@ -1,7 +1,8 @@
-/// `tracker torrent`: making .torrent files and looking into them.
+// `tracker torrent`.
 
 import ArgumentParser
 
+/// `tracker torrent`: making .torrent files and looking into them.
 struct TorrentCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "torrent",

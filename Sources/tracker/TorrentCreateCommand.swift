@@ -1,4 +1,4 @@
-/// `tracker torrent create`
+// `tracker torrent create`.
 
 import ArgumentParser
 import Foundation
@@ -6,6 +6,7 @@ import Primitives
 import Torrents
 import Wire
 
+/// `tracker torrent create`.
 struct TorrentCreateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "create",

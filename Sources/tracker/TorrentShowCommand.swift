@@ -1,4 +1,4 @@
-/// `tracker torrent show`
+// `tracker torrent show`.
 
 import ArgumentParser
 import Foundation
@@ -7,6 +7,7 @@ import Settings
 import Torrents
 import Wire
 
+/// `tracker torrent show`.
 struct TorrentShowCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "show",

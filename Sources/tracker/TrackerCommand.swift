@@ -1,10 +1,11 @@
-/// `tracker`: the program and what it can do.
+// `tracker`: the program and what it can do.
 
 import ArgumentParser
 
 /// The version of the program.
 let version = "0.1.0"
 
+/// `tracker`: the program and what it can do.
 struct TrackerCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "tracker",

@@ -1,5 +1,4 @@
-/// Says which seeds were under way when the program traps: a trap in the logic is a failure like any other, and comes
-/// back from its seed.
+// Says which seeds were under way when the program traps, for a trap comes back from its seed.
 
 import Foundation
 

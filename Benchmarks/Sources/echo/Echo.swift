@@ -1,13 +1,14 @@
+// The yardstick.
+
+import Datagrams
+import Primitives
+
 /// The yardstick: what a tracker with nothing to do could answer on this machine.
 ///
 /// It takes datagrams in and gives datagrams out exactly as the tracker does, and the answers have a tracker's
 /// lengths; but it looks nothing up, remembers nothing and checks nothing.
 ///
 ///     echo 127.0.0.1 6999
-
-import Datagrams
-import Primitives
-
 @main
 struct Echo {
     static func main() {

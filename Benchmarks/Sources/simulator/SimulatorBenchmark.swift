@@ -1,3 +1,9 @@
+// How fast clusters are simulated.
+
+import Glibc
+import Simulator
+import TrackerLogic
+
 /// How fast clusters are simulated: whole runs with their faults, their clients and all of their checkers, on one
 /// processor.
 ///
@@ -5,11 +11,6 @@
 ///
 /// Runs the seeds 1…SEEDS of each profile, in ROUNDS rounds in which the profiles take turns, and prints the medians.
 /// Counted is the processor time of the one thread, so that others on the machine disturb it little.
-
-import Glibc
-import Simulator
-import TrackerLogic
-
 @main
 struct SimulatorBenchmark {
     static func main() {

@@ -1,9 +1,10 @@
-/// What was aborted stays so, and its clients are told: those whose updates are void, and no others.
+// What was aborted stays so, and its clients are told.
 
 import Primitives
 import TrackerLogic
 import Wire
 
+/// What was aborted stays so, and its clients are told: those whose updates are void, and no others.
 struct Aborts: Sendable {
     /// Values that were aborted.
     private var abortedValues: [AbortedValue] = []

@@ -1,10 +1,11 @@
-/// What the rules and the room of the tracker were after each entry of the log, so that a refusal can be compared with
-/// every state in which the request may have been looked at.
+// What the rules and the room of the tracker were after each entry of the log.
 
 import Primitives
 import TrackerLogic
 import Wire
 
+/// What the rules and the room of the tracker were after each entry of the log, so that a refusal can be compared with
+/// every state in which the request may have been looked at.
 struct AccessHistory: Sendable {
     private struct Point: Sendable {
         /// The entry that led here.

@@ -1,9 +1,10 @@
-/// What is wrong with a reply to an announce, given what the swarm was like right after it.
+// What is wrong with a reply to an announce.
 
 import Primitives
 import TrackerLogic
 import Wire
 
+/// What is wrong with a reply to an announce, given what the swarm was like right after it.
 enum AnnounceFault {
     /// - Parameter requests: copies of the request that the reply may be to; they may differ in how many they want.
     /// - Returns: nil where it is right as a reply to any of them.

@@ -1,4 +1,4 @@
-/// An announce that an entry holds.
+// An announce that an entry holds.
 
 import Primitives
 import TrackerLogic

@@ -1,7 +1,8 @@
-/// What a tracker may send, and what it may hold, at most (docs/bounds.md).
+// What a tracker may send.
 
 import TrackerLogic
 
+/// What a tracker may send, and what it may hold, at most (docs/bounds.md).
 struct Bounds: Sendable {
     /// Messages of one step: one for each tracker of each of a few kinds, and what goes to all.
     private static func maxMessages(nodeCount: Int) -> Int { 4 * nodeCount + 16 }

@@ -1,3 +1,9 @@
+// The checkers of a simulated cluster.
+
+import Primitives
+import TrackerLogic
+import Wire
+
 /// The checkers of a simulated cluster: they watch every transition of every tracker from outside and compare it with
 /// what was promised.
 ///
@@ -20,11 +26,6 @@
 /// - A request without an answer may have taken effect or not, each copy that was heard at most once (checked).
 ///
 /// A valid witness is all that the definition asks for; it holds for all info hashes at once, so for each.
-
-import Primitives
-import TrackerLogic
-import Wire
-
 package struct Checks: Sendable {
     private var scene: Scene
     private var votes = Votes()

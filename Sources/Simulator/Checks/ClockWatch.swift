@@ -1,8 +1,9 @@
-/// What no honest clock can have passed: entries that are later than that bear a time that nobody has read.
+// What no honest clock can have passed.
 
 import Primitives
 import Wire
 
+/// What no honest clock can have passed: entries that are later than that bear a time that nobody has read.
 struct ClockWatch: Sendable {
     /// How late a clock has shown it to be, and when.
     private var latest: (wall: WallTime, at: Instant)?

@@ -1,10 +1,11 @@
-/// The counts of each swarm after each entry of the log, so that a scrape can be compared with every state that it may
-/// have seen.
+// The counts of each swarm after each entry of the log.
 
 import Primitives
 import TrackerLogic
 import Wire
 
+/// The counts of each swarm after each entry of the log, so that a scrape can be compared with every state that it may
+/// have seen.
 struct CountHistory: Sendable {
     private struct Point: Sendable {
         /// The entry that led to these counts.

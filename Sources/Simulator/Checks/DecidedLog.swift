@@ -1,10 +1,11 @@
-/// What has been decided at which index: learned from those who apply it.
-///
-/// In quorum mode there is one value at each index. In survivor mode each history has its own; the chain tells which.
+// What has been decided at which index.
 
 import Primitives
 import Wire
 
+/// What has been decided at which index: learned from those who apply it.
+///
+/// In quorum mode there is one value at each index. In survivor mode each history has its own; the chain tells which.
 struct DecidedLog: Sendable {
     struct Branch: Sendable, Hashable {
         var chain: UInt64

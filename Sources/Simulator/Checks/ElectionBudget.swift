@@ -1,3 +1,8 @@
+// How many trackers may become master for each thing that goes wrong.
+
+import Primitives
+import TrackerLogic
+
 /// How many trackers may become master for each thing that goes wrong.
 ///
 ///     a fault begins ──► so many may take office ──► it ends ──► so many again ──► nothing more happens: nobody does
@@ -12,10 +17,6 @@
 /// detection time: so it counts as a fault each time that this has gone by.
 ///
 /// What trackers do to each other is no fault: to hand the role on, to fetch a state, to step down.
-
-import Primitives
-import TrackerLogic
-
 package struct ElectionBudget: Sendable {
     /// Masters for each fault.
     private let perFault: Int

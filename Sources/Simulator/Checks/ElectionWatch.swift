@@ -1,3 +1,8 @@
+// Who is elected when nothing has happened but that the master has died.
+
+import Primitives
+import TrackerLogic
+
 /// Who is elected when nothing has happened but that the master has died, and after how many tries.
 ///
 ///     calm ── the master dies ──► awaited ── the preferred one is master ──► settling ── two detection times ──► calm
@@ -10,10 +15,6 @@
 /// trouble, and a death counts only where there has been none for a while.
 ///
 /// The order is worked out anew here, not asked of the logic.
-
-import Primitives
-import TrackerLogic
-
 package struct ElectionWatch: Sendable {
     /// A tracker that may be elected.
     package struct Candidate: Sendable, Hashable {

@@ -1,9 +1,10 @@
-/// Who may stand for master, and how voters change: not before a quorum misses the master, and at the operator's word.
+// Who may stand for master, and how voters change.
 
 import Primitives
 import TrackerLogic
 import Wire
 
+/// Who may stand for master, and how voters change: not before a quorum misses the master, and at the operator's word.
 struct Elections: Sendable {
     /// For each tracker, when it was last told by each other that the master is missed.
     private var suspicionHeardAt: [[Instant?]]

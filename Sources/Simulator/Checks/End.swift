@@ -1,9 +1,10 @@
-/// The end of a run, when the faults are over and all must be well again; and other looks at a whole state.
+// The end of a run, when the faults are over and all must be well again.
 
 import Primitives
 import TrackerLogic
 import Wire
 
+/// The end of a run, when the faults are over and all must be well again; and other looks at a whole state.
 struct End: Sendable {
     /// The run is over.
     ///

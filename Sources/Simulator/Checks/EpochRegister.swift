@@ -1,8 +1,10 @@
-/// Which life stood for which epoch, and which led it. An epoch is named by the life that stands for it and by no other
-/// ever after (rule 1).
+// Which life stood for which epoch.
 
 import Wire
 
+/// Which life stood for which epoch, and which led it.
+///
+/// An epoch is named by the life that stands for it and by no other ever after (rule 1).
 struct EpochRegister: Sendable {
     private struct Claim: Sendable {
         var epoch: Epoch

@@ -1,9 +1,10 @@
-/// What is decided: one value at an index, by a quorum, in the order of time; equal histories lead to equal states.
+// What is decided.
 
 import Primitives
 import TrackerLogic
 import Wire
 
+/// What is decided: one value at an index, by a quorum, in the order of time; equal histories lead to equal states.
 struct Log: Sendable {
     /// An entry that a tracker is the first to apply.
     struct Decided {

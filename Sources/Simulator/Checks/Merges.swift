@@ -1,4 +1,4 @@
-/// What a merge may say after a partition: the latest word on each peer, and no download more often than it was told.
+// What a merge may say after a partition.
 
 import Primitives
 import TrackerLogic
@@ -23,6 +23,7 @@ struct CompletedInLog: Sendable {
     var count: UInt32 = 0
 }
 
+/// What a merge may say after a partition: the latest word on each peer, and no download more often than it was told.
 struct Merges: Sendable {
     /// Peers are told by whole seconds, and one that stops and comes back moves on by one each time.
     private static let mergeSlack: UInt32 = 8

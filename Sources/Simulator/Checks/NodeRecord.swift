@@ -1,9 +1,10 @@
-/// What the checkers remember of one tracker from step to step.
+// What the checkers remember of one tracker from step to step.
 
 import Primitives
 import TrackerLogic
 import Wire
 
+/// What the checkers remember of one tracker from step to step.
 struct NodeRecord: Sendable {
     let configuration: NodeConfiguration
     /// What it was like after its last step; nil while it is down.

@@ -1,9 +1,10 @@
-/// What the checkers see of a tracker: a few plain values, so that a test can make up a tracker that misbehaves.
+// What the checkers see of a tracker.
 
 import Primitives
 import TrackerLogic
 import Wire
 
+/// What the checkers see of a tracker: a few plain values, so that a test can make up a tracker that misbehaves.
 package struct NodeSight: Sendable, Hashable {
     package var life: Life
     /// The epoch that it leads, where it is master.

@@ -1,10 +1,11 @@
-/// What peers may rely on, and what their clients have downloaded: made from requests and replies, with no look at any
-/// table.
+// What peers may rely on, and what their clients have downloaded.
 
 import Primitives
 import TrackerLogic
 import Wire
 
+/// What peers may rely on, and what their clients have downloaded: made from requests and replies, with no look at any
+/// table.
 struct PeerLedger: Sendable {
     struct Account: Sendable {
         var infoHash: InfoHash

@@ -1,3 +1,7 @@
+// What a profile promises.
+
+import TrackerLogic
+
 /// What a profile promises, and so what its runs are held to.
 ///
 /// A tracker alone promises all that quorum mode does, as the only voter that there is, and more.
@@ -5,9 +9,6 @@
 /// Quorum mode (`paxos`) promises agreement. Survivor mode goes on with whoever is there, on both sides of a partition
 /// if need be: there can be several histories at one time, and of two of them one is given up in the end. What is said
 /// of *the* log in quorum mode is said there of each history.
-
-import TrackerLogic
-
 package struct Promises: Sendable, Hashable {
     /// There is one history: an index holds one value, at all trackers, for ever.
     ///

@@ -1,9 +1,10 @@
-/// Replies to clients: from whom, to whom, how often, and whether they are true.
+// Replies to clients.
 
 import Primitives
 import TrackerLogic
 import Wire
 
+/// Replies to clients: from whom, to whom, how often, and whether they are true.
 struct Replies: Sendable {
     private let speakers = Speakers()
     /// Replies of a group to its clients: by whom.

@@ -1,9 +1,10 @@
-/// One reply to a datagram.
+// One reply to a datagram.
 
 import Primitives
 import TrackerLogic
 import Wire
 
+/// One reply to a datagram.
 struct Reply {
     var datagram: Datagram
     var bytes: [UInt8]

@@ -1,5 +1,5 @@
-/// Every client's latest requests: when they were sent, how many copies of them came where, how often they took effect
-/// and who answered.
+// Every client's latest requests: when they were sent, how many copies of them came where, how often they took effect
+// and who answered.
 
 import Primitives
 import Wire

@@ -1,10 +1,11 @@
-/// What clients have asked for: each update in the log was asked for, no more often than it came, and what a tracker
-/// has heard it keeps until it is answered.
+// What clients have asked for.
 
 import Primitives
 import TrackerLogic
 import Wire
 
+/// What clients have asked for: each update in the log was asked for, no more often than it came, and what a tracker
+/// has heard it keeps until it is answered.
 struct Requests: Sendable {
     /// Requests may be dropped when they are 15 s old (BEP 15); by a fast clock, earlier.
     private static let keptFor = Duration.seconds(12)

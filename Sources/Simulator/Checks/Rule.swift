@@ -1,11 +1,14 @@
-/// The rules by which the cluster is right, by number: docs/rules.md says why each is there and in which files it is
-/// kept. Code and documents name a rule by its number, so that it can be searched for.
-///
-/// Each rule has invariants, which the checkers hold every run to, and planted mistakes that break it, so that it is
-/// known that they would see it. `RuleTests` holds this list, the document and the sources to each other.
+// The rules by which the cluster is right, by number.
 
 import TrackerLogic
 
+/// The rules by which the cluster is right, by number: docs/rules.md says why each is there and in which files it is
+/// kept.
+///
+/// Code and documents name a rule by its number, so that it can be searched for.
+///
+/// Each rule has invariants, which the checkers hold every run to, and planted mistakes that break it, so that it is
+/// known that they would see it. `RuleTests` holds this list, the document and the sources to each other.
 public enum Rule: Int, Sendable, Hashable, CaseIterable {
     /// The failure detector helps liveness only. Safety comes from epochs and quorums alone.
     case detectorDecidesNothing = 1

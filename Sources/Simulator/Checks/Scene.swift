@@ -1,10 +1,11 @@
-/// What all checkers look at: trackers as they were after their last steps, what is on their disks, what has been
-/// decided and what the swarms then were; and where they say what is wrong.
+// What all checkers look at.
 
 import Primitives
 import TrackerLogic
 import Wire
 
+/// What all checkers look at: trackers as they were after their last steps, what is on their disks, what has been
+/// decided and what the swarms then were; and where they say what is wrong.
 struct Scene: Sendable {
     /// A run ends at its first violations; what comes after them is only their consequence.
     private static let maxViolations = 4

@@ -1,9 +1,10 @@
-/// Who may talk to clients: whoever serves, holds the whole state and hears a quorum (rules 3, 7 and 8).
+// Who may talk to clients.
 
 import Primitives
 import TrackerLogic
 import Wire
 
+/// Who may talk to clients: whoever serves, holds the whole state and hears a quorum (rules 3, 7 and 8).
 struct Speakers: Sendable {
     /// Detection times after which a master that hears no quorum must have noticed, by however slow a clock.
     private static let deafFor = 3

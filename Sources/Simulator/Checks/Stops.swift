@@ -1,12 +1,13 @@
-/// The orderly stop of a cluster: it empties the swarms, and nothing else does.
-///
-/// The promise, without a look at any note on a disk: a master may begin without swarms when so many voters have
-/// stopped in good order, each after the last vote that it gave, that nobody can have served since.
+// The orderly stop of a cluster.
 
 import Primitives
 import TrackerLogic
 import Wire
 
+/// The orderly stop of a cluster: it empties the swarms, and nothing else does.
+///
+/// The promise, without a look at any note on a disk: a master may begin without swarms when so many voters have
+/// stopped in good order, each after the last vote that it gave, that nobody can have served since.
 struct Stops: Sendable {
     /// For each tracker that has stopped in good order and not voted since, the last entry of its log.
     var leftAt: [UInt64?]

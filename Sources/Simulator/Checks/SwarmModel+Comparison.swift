@@ -1,4 +1,4 @@
-/// Whether a node holds what the model holds.
+// Whether a node holds what the model holds.
 
 import Primitives
 import TrackerLogic

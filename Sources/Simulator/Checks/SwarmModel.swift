@@ -1,10 +1,12 @@
-/// The swarms as a child would keep them: lists that are searched from end to end. What the node's tables say is
-/// compared with this.
+// The swarms as a child would keep them.
 
 import Primitives
 import TrackerLogic
 import Wire
 
+/// The swarms as a child would keep them: lists that are searched from end to end.
+///
+/// What the node's tables say is compared with this.
 struct SwarmModel: Sendable {
     struct Peer: Sendable, Equatable {
         var address: SocketAddress

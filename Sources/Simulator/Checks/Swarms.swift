@@ -1,10 +1,11 @@
-/// The swarms as the log says they are, and who waits for what it holds: each decided entry is carried over to the
-/// model in the order of the log, at the moment at which the first tracker applies it.
+// The swarms as the log says they are, and who waits for what it holds.
 
 import Primitives
 import TrackerLogic
 import Wire
 
+/// The swarms as the log says they are, and who waits for what it holds: each decided entry is carried over to the
+/// model in the order of the log, at the moment at which the first tracker applies it.
 struct Swarms: Sendable {
     /// Whether what is found on a disk is being carried over, for which nobody waits.
     var isSettling = false

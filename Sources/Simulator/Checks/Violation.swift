@@ -1,4 +1,4 @@
-/// What must never happen, and what has.
+// What must never happen, and what has.
 
 import Primitives
 
@@ -97,16 +97,20 @@ public enum Invariant: String, Sendable, Hashable, CaseIterable {
 
 /// A promise that was not kept.
 public struct Violation: Sendable, Hashable, CustomStringConvertible {
+    /// The promise that was broken.
     public var invariant: Invariant
     /// Time of the world, since it began.
     public var time: Instant
+    /// What was seen, in words.
     public var detail: String
 
+    /// Takes the fields as they are.
     public init(_ invariant: Invariant, at time: Instant, _ detail: String) {
         self.invariant = invariant
         self.time = time
         self.detail = detail
     }
 
+    /// Time, promise and detail on one line.
     public var description: String { "\(Figure.microseconds(time)) \(invariant.rawValue): \(detail)" }
 }

@@ -1,4 +1,4 @@
-/// Requests over HTTP, of which nothing is lost on the way: each is answered once, by the tracker that it came to.
+// Requests over HTTP, of which nothing is lost on the way.
 
 import Primitives
 import TrackerLogic
@@ -31,6 +31,7 @@ struct Visit: Sendable {
     }
 }
 
+/// Requests over HTTP, of which nothing is lost on the way: each is answered once, by the tracker that it came to.
 struct VisitBook: Sendable {
     /// Oldest first.
     private(set) var open: [Visit] = []

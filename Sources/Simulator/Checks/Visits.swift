@@ -1,9 +1,10 @@
-/// Answers over HTTP: to whom, how often, and whether they are true.
+// Answers over HTTP.
 
 import Primitives
 import TrackerLogic
 import Wire
 
+/// Answers over HTTP: to whom, how often, and whether they are true.
 struct Visits: Sendable {
     private var book = VisitBook()
     /// Since when nobody has a reason to be in trouble.

@@ -1,12 +1,13 @@
-/// What is on a tracker's disk, as far as votes go: the promise, and of each entry of the log which value it is.
-///
-/// Made from the writes as they become durable, so it is there while the tracker is down, and knows nothing of what the
-/// tracker believes.
+// What is on a tracker's disk, as far as votes go.
 
 import Primitives
 import TrackerLogic
 import Wire
 
+/// What is on a tracker's disk, as far as votes go: the promise, and of each entry of the log which value it is.
+///
+/// Made from the writes as they become durable, so it is there while the tracker is down, and knows nothing of what the
+/// tracker believes.
 struct VoterRecord: Sendable {
     struct Written: Sendable, Hashable {
         var ballot: Ballot

@@ -1,10 +1,11 @@
-/// What trackers write and tell each other: an epoch belongs to one life, votes are for what is durable, a ballot has
-/// one value, and what is said to be decided is.
+// What trackers write and tell each other.
 
 import Primitives
 import TrackerLogic
 import Wire
 
+/// What trackers write and tell each other: an epoch belongs to one life, votes are for what is durable, a ballot has
+/// one value, and what is said to be decided is.
 struct Votes: Sendable {
     /// Which life stood for which epoch, and which led it.
     private var epochs = EpochRegister()

@@ -1,9 +1,10 @@
-/// One client of the workload: a real BEP 15 announcer, and the person who uses it.
+// One client of the workload.
 
 import PeerLogic
 import Primitives
 import Wire
 
+/// One client of the workload: a real BEP 15 announcer, and the person who uses it.
 struct SimulatedClient: Sendable {
     enum Kind: Sendable, Hashable {
         /// Comes, downloads, leaves.

@@ -1,10 +1,11 @@
-/// What people do with their clients, drawn as it comes.
+// What people do with their clients.
 
 import PeerLogic
 import Primitives
 import TrackerLogic
 import Wire
 
+/// What people do with their clients, drawn as it comes.
 struct Workload: Sendable {
     let options: ScenarioOptions
     var random: RandomStream

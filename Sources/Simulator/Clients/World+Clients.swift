@@ -1,13 +1,14 @@
-/// People and their clients, and what travels between them and the trackers.
-///
-/// With the entry `any`, a client asks the trackers of its list one after another (BEP 12, one tier) and takes replies
-/// from the one that it asks only; with the entry `group` it asks all at once and takes a reply from anywhere.
+// People and their clients.
 
 import PeerLogic
 import Primitives
 import TrackerLogic
 import Wire
 
+/// People and their clients, and what travels between them and the trackers.
+///
+/// With the entry `any`, a client asks the trackers of its list one after another (BEP 12, one tier) and takes replies
+/// from the one that it asks only; with the entry `group` it asks all at once and takes a reply from anywhere.
 extension World {
     static func announcer(
         for address: SocketAddress, _ options: ScenarioOptions, _ random: RandomStream

@@ -1,10 +1,13 @@
-/// Clients over HTTP: each asks one tracker over a connection, and waits there. Nothing is lost on the way, and nobody
-/// asks again; so a tracker that lives owes each of them an answer, if only that it has none.
+// Clients over HTTP.
 
 import Primitives
 import TrackerLogic
 import Wire
 
+/// Clients over HTTP: each asks one tracker over a connection, and waits there.
+///
+/// Nothing is lost on the way, and nobody asks again; so a tracker that lives owes each of them an answer, if only that
+/// it has none.
 extension World {
     /// By its own clock a tracker keeps a request for 15 s, by when a client asks again (BEP 15).
     private var keptFor: Duration { .seconds(15) * 1_000_000 / Int(1_000_000 - options.maxDrift) }

@@ -1,8 +1,4 @@
-/// Damage to a simulated disk: what is found there is not what was written, and nobody was told.
-///
-/// A tracker reads its disk when it starts, so damage at any moment is damage found at the next start. Whether it is
-/// found, the judge of the real storage decides (`RecordAudit`). The world knows what was there before, so it knows
-/// whether the judge was right.
+// Damage to a simulated disk: what is found there is not what was written, and nobody was told.
 
 import Primitives
 import TrackerLogic
@@ -75,6 +71,10 @@ struct SealedRecord: Sendable, Equatable {
 }
 
 /// What may become of a disk.
+///
+/// A tracker reads its disk when it starts, so damage at any moment is damage found at the next start. Whether it is
+/// found, the judge of the real storage decides (`RecordAudit`). The world knows what was there before, so it knows
+/// whether the judge was right.
 enum DiskDamage: Int, Sendable, CaseIterable {
     /// The log ends earlier than it did: all is as it was some time ago.
     case lostSuffix

@@ -1,9 +1,10 @@
-/// What is on a node's disk for certain: its promise, the chunks of its snapshot, and the entries after them.
+// What is on a node's disk for certain.
 
 import Primitives
 import TrackerLogic
 import Wire
 
+/// What is on a node's disk for certain: its promise, the chunks of its snapshot, and the entries after them.
 package struct DiskRecord: Sendable, Equatable {
     package var promise: Promise?
     /// In the order of their numbers.

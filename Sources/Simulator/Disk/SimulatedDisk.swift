@@ -1,19 +1,17 @@
-/// A node's disk: takes writes, makes them durable some time later in groups, and tells some time after that.
-///
-///     submitted ─► waiting ── a group begins ─► under way ── durable ─► told
-///
-/// What was told to be durable is there after any crash. What is under way when the node crashes is there in part: some
-/// first writes of the group, in order, for a group may be several transactions; what waits is not there at all.
+// A node's disk.
 
 import Primitives
 import TrackerLogic
 
 /// How good a disk is.
 public struct DiskOptions: Sendable, Hashable {
+    /// The shortest that a group of writes takes.
     public var minDelay = Duration.microseconds(50)
+    /// The longest, but for stalls.
     public var maxDelay = Duration.milliseconds(4)
     /// Groups in a thousand that take up to `maxStall`.
     public var stallPerMille = 0
+    /// The longest that a stall takes.
     public var maxStall = Duration.seconds(8)
     /// Groups in a thousand that fail, certainly unwritten.
     public var failPerMille = 0
@@ -22,11 +20,18 @@ public struct DiskOptions: Sendable, Hashable {
     /// Between durable and told.
     public var maxReportDelay = Duration.milliseconds(2)
 
+    /// A disk that never fails.
     public init() {}
 
     static let healed = DiskOptions()
 }
 
+/// A node's disk: takes writes, makes them durable some time later in groups, and tells some time after that.
+///
+///     submitted ─► waiting ── a group begins ─► under way ── durable ─► told
+///
+/// What was told to be durable is there after any crash. What is under way when the node crashes is there in part: some
+/// first writes of the group, in order, for a group may be several transactions; what waits is not there at all.
 package struct SimulatedDisk: Sendable {
     var options: DiskOptions
     /// What is durable.

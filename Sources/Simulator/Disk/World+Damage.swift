@@ -1,4 +1,4 @@
-/// Disks that are damaged: when, whose, and what becomes of it.
+// Disks that are damaged: when, whose, and what becomes of it.
 
 import Primitives
 import TrackerLogic

@@ -1,3 +1,9 @@
+// Walks over all schedules of a small cluster.
+
+import Primitives
+import TrackerLogic
+import Wire
+
 /// Walks over all schedules of a small cluster, breadth first, over the step function that the product runs.
 ///
 ///     start ──► every move of every node ──► states not seen before ──► … until there are none
@@ -33,12 +39,8 @@
 ///
 /// Breadth first, so that the first violation has a shortest trace (of joined states: a short one). States are told
 /// apart by fingerprints of 128 bits; only those of the last two layers are kept whole.
-
-import Primitives
-import TrackerLogic
-import Wire
-
 public struct Explorer {
+    /// How large a world is walked through.
     public let options: ExplorerOptions
     var space: LocalSpace
     var histories: [ExplorerHistory] = []
@@ -52,23 +54,29 @@ public struct Explorer {
     private var nextLayer: [UInt32] = []
     private(set) var start: ExplorerWorld
 
+    /// Moves that were made.
     public private(set) var transitions = 0
     /// States that were walked from.
     public private(set) var expanded = 0
+    /// Moves of the longest schedule walked so far.
     public private(set) var depth = 0
+    /// The first broken promise; nil while there is none.
     public private(set) var fault: ExplorerFault?
     /// The move that broke a promise, and the state in which it was made.
     private var lastMove: (parent: UInt32, move: Move)?
     /// Whether all states within the bounds were seen.
     public private(set) var isExhausted = false
 
+    /// States of the cluster that were seen.
     public var states: Int { visited.count }
     /// States but for the letters under way.
     public var kernels: Int { visited.kernelCount }
     /// States of single nodes, and steps that were computed.
     public var localStates: Int { space.states.count }
+    /// Steps of single nodes that were computed.
     public var localSteps: Int { space.steps.count }
 
+    /// A walk at its beginning; options that do not fit together trap.
     public init(_ options: ExplorerOptions) {
         precondition(options.isSound, "states with messages in order are not joined")
         self.options = options

@@ -1,10 +1,13 @@
-/// What has happened on the way to a state and cannot be read off its nodes: what was decided, who has stood for which
-/// epoch, what clients were told. Part of the state that is explored, and held against each step.
+// What has happened on the way to a state and cannot be read off its nodes.
 
 import Primitives
 import TrackerLogic
 import Wire
 
+/// What has happened on the way to a state and cannot be read off its nodes: what was decided, who has stood for which
+/// epoch, what clients were told.
+///
+/// Part of the state that is explored, and held against each step.
 struct ExplorerHistory: Sendable, Hashable {
     struct Claim: Sendable, Hashable {
         var epoch: Epoch

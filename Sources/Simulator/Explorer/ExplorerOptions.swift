@@ -1,8 +1,9 @@
-/// How large a world the explorer walks through, and what it leaves out.
+// How large a world the explorer walks through.
 
 import Primitives
 import TrackerLogic
 
+/// How large a world the explorer walks through, and what it leaves out.
 public struct ExplorerOptions: Sendable, Hashable {
     /// Where the walk begins: what comes before goes one way only.
     public enum Start: String, Sendable, Hashable, CaseIterable {
@@ -51,8 +52,11 @@ public struct ExplorerOptions: Sendable, Hashable {
     /// The most of anything that may happen.
     public static let maxBudget = 15
 
+    /// Trackers, 1…`maxNodes`.
     public var nodes = 3
+    /// Where the walk begins.
     public var start = Start.led
+    /// How writes and other events may interleave.
     public var disks = Disks.quick
     /// How often somebody stands for master, at most.
     public var elections = 2
@@ -66,6 +70,7 @@ public struct ExplorerOptions: Sendable, Hashable {
     public var mortal: Int?
     /// What becomes of messages. (Each may be lost in any case: it never comes.)
     public var network = Network.again
+    /// How states of the cluster are told apart.
     public var telling = Telling.covered
     /// How often a node waits for long enough to ask again.
     public var waits = 0
@@ -81,6 +86,7 @@ public struct ExplorerOptions: Sendable, Hashable {
         public var plantedBug: PlantedBug?
     #endif
 
+    /// Three trackers, two elections and one request.
     public init() {}
 
     /// What may happen, in words.

@@ -1,9 +1,10 @@
-/// What comes before the walk: the cluster is formed, and perhaps its first master elected, in one order only.
+// What comes before the walk.
 
 import Primitives
 import TrackerLogic
 import Wire
 
+/// What comes before the walk: the cluster is formed, and perhaps its first master elected, in one order only.
 struct ExplorerPrologue {
     private let options: ExplorerOptions
     private(set) var states: [LocalState]

@@ -1,9 +1,10 @@
-/// A schedule in words: each move, what the node did, and where it stands.
+// A schedule in words.
 
 import Primitives
 import TrackerLogic
 import Wire
 
+/// A schedule in words: each move, what the node did, and where it stands.
 struct ExplorerTrace {
     private var space: LocalSpace
     private var locals: [UInt32]

@@ -1,8 +1,9 @@
-/// A state of the whole cluster: a number for each node's state, one for the history, what was spent of the bounds, and
-/// for each node the set of letters under way to it, which come in any order.
+// A state of the whole cluster.
 
 import TrackerLogic
 
+/// A state of the whole cluster: a number for each node's state, one for the history, what was spent of the bounds, and
+/// for each node the set of letters under way to it, which come in any order.
 struct ExplorerWorld {
     /// One for each node, then history, then budget, then a set of letters for each node; the rest is 0.
     var words = SIMD16<UInt32>()

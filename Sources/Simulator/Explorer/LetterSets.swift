@@ -1,8 +1,11 @@
-/// Sets of letters under way to one node, each kept once and named by a number: a state of the cluster is then a few
-/// numbers, and what a change makes of a set is looked up. Number 0 is the empty set.
+// Sets of letters under way to one node, each kept once and named by a number.
 
 import TrackerLogic
 
+/// Sets of letters under way to one node, each kept once and named by a number: a state of the cluster is then a few
+/// numbers, and what a change makes of a set is looked up.
+///
+/// Number 0 is the empty set.
 struct LetterSets {
     /// Where each set begins in `letters`; one more for the end of the last.
     private var starts: [UInt32] = [0, 0]

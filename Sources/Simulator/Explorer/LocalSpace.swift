@@ -1,11 +1,14 @@
-/// All states of single nodes that were seen, and what each move makes of each: computed once, used by every schedule
-/// that comes by. There are far fewer of them than states of the whole cluster, so the step function is the least of
-/// the explorer's costs.
+// All states of single nodes that were seen, and what each move makes of each.
 
 import Primitives
 import TrackerLogic
 import Wire
 
+/// All states of single nodes that were seen, and what each move makes of each: computed once, used by every schedule
+/// that comes by.
+///
+/// There are far fewer of them than states of the whole cluster, so the step function is the least of the explorer's
+/// costs.
 struct LocalSpace {
     let options: ExplorerOptions
     private(set) var states: [LocalState] = []

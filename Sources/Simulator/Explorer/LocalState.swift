@@ -1,12 +1,13 @@
-/// One tracker as the explorer holds it: the machine, its disk, the writes under way; and one step of it, checked.
-///
-/// What can be seen at one node is checked here, once for each step that is ever computed, however many schedules take
-/// it: promises do not go back, and what depends on one, or on an entry, is said when it is on the disk.
+// One tracker as the explorer holds it.
 
 import Primitives
 import TrackerLogic
 import Wire
 
+/// One tracker as the explorer holds it: the machine, its disk, the writes under way; and one step of it, checked.
+///
+/// What can be seen at one node is checked here, once for each step that is ever computed, however many schedules take
+/// it: promises do not go back, and what depends on one, or on an entry, is said when it is on the disk.
 struct LocalState: Sendable {
     var machine: TrackerNode
     var now = Instant(nanoseconds: 0)
@@ -139,7 +140,9 @@ struct LocalFacts: Sendable, Hashable {
 
 /// A promise that was not kept.
 public struct ExplorerFault: Sendable, Hashable {
+    /// The promise that was broken.
     public var invariant: Invariant
+    /// What was seen, in words.
     public var detail: String
 
     init(_ invariant: Invariant, _ detail: String) {

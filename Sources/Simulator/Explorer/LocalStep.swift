@@ -1,5 +1,4 @@
-/// What the explorer's table of single nodes is made of: letters, moves, what a move makes of a node, and what is asked
-/// of its state.
+// Letters, moves, what a move makes of a node, and what is asked of its state.
 
 import TrackerLogic
 import Wire

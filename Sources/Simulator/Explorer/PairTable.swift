@@ -1,10 +1,11 @@
+// A table from a number of 64 bits, mostly two numbers side by side, to another number.
+
+import Primitives
+
 /// A table from a number of 64 bits, mostly two numbers side by side, to another number: what was worked out once is
 /// looked up from then on.
 ///
 /// Open addressing with linear probing, as `PrintTable`, but with the keys themselves: nothing is left to chance.
-
-import Primitives
-
 struct PairTable {
     /// Keys plus one; 0 where nothing is.
     private var keys: [UInt64]

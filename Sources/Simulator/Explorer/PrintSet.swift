@@ -1,10 +1,11 @@
+// Which states were seen, and nothing else of them.
+
+import TrackerLogic
+
 /// Which states were seen, and nothing else of them: 64 bits each, of which an eighth or more are empty places.
 ///
 /// Two states may share 64 bits, and the second is then taken for seen. Of n states, the odds that any is missed so are
 /// below n² / 2⁶⁵: one in a hundred and fifty for 500 million, as TLC has them for the same reason.
-
-import TrackerLogic
-
 struct PrintSet {
     /// 0 where nothing is.
     private var prints: [UInt64]

@@ -1,10 +1,11 @@
+// A table from fingerprints to numbers, in the order in which they came.
+
+import TrackerLogic
+
 /// A table from fingerprints to numbers, in the order in which they came: the memory of the explorer.
 ///
 /// Open addressing with linear probing; a fingerprint is taken for what it is the print of. With 2¹²⁸ of them, the odds
 /// that two of a thousand million states share one are below 10⁻²⁰.
-
-import TrackerLogic
-
 struct PrintTable {
     private struct Place {
         var high: UInt64

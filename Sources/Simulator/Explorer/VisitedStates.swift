@@ -1,3 +1,7 @@
+// All states of the cluster that were reached.
+
+import TrackerLogic
+
 /// All states of the cluster that were reached: none is walked from twice, and none from which another can do more.
 ///
 /// There are four ways to tell states apart (`ExplorerOptions.Telling`).
@@ -11,9 +15,6 @@
 /// States are *joined* when all that are the same but for the letters under way count as one, which has all the letters
 /// that any of them has, and is walked from again whenever it gets more. It covers each of them, so no violation is
 /// missed; but some that are found may need letters that are never under way together.
-
-import TrackerLogic
-
 struct VisitedStates {
     private let nodes: Int
     private let telling: ExplorerOptions.Telling

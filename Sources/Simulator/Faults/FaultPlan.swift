@@ -1,10 +1,11 @@
-/// What goes wrong in a simulated cluster: by the clock, and at bad moments.
+// What goes wrong in a simulated cluster.
 
 import Primitives
 import TrackerLogic
 
 /// A fault that comes by the clock.
 public struct Fault: Sendable, Hashable {
+    /// What can go wrong by the clock.
     public enum Kind: Int, Sendable, Hashable, CaseIterable {
         case crash
         /// The process is held, and goes on; its clocks have gone on.
@@ -89,6 +90,7 @@ public struct Fault: Sendable, Hashable {
         }
     }
 
+    /// What goes wrong.
     public var kind: Kind
     /// How long it lasts, where it lasts.
     public var duration: Duration
@@ -110,6 +112,7 @@ public struct FaultOptions: Sendable, Hashable {
     public var maxDown = 1
     /// Whether what strikes at bad moments may be a pause, or the loss of the bus, as well as a crash.
     public var hasPausesAtMoments = false
+    /// Whether a strike at a bad moment may also cut a tracker off, and not only end its life.
     public var hasCutsAtMoments = false
     /// Whether what comes by the clock is the death of the master, and nothing else.
     public var killsMastersOnly = false
@@ -122,9 +125,11 @@ public struct FaultOptions: Sendable, Hashable {
     /// The strikes at bad moments that are carried out; nil for as many as may be.
     public var onlyStrikes: [Strike]?
 
+    /// Nothing goes wrong.
     public init() {}
 }
 
+/// What goes wrong in a simulated cluster: by the clock, and at bad moments.
 struct FaultPlan: Sendable {
     /// What hits a node.
     enum Blow: Sendable, Hashable {

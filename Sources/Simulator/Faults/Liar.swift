@@ -1,13 +1,14 @@
-/// A member that lies: it knows the cluster's key, and says what no tracker would.
-///
-/// Each message that it sends may have a number in it changed to one of those at which arithmetic breaks. What it
-/// changes deep inside, in entries and in chunks of the state, is sealed anew, so that no checksum gives it away. It
-/// promises nothing, and nothing is promised to those who listen to it, but that none of them traps, ever.
+// A member that lies.
 
 import Primitives
 import TrackerLogic
 import Wire
 
+/// A member that lies: it knows the cluster's key, and says what no tracker would.
+///
+/// Each message that it sends may have a number in it changed to one of those at which arithmetic breaks. What it
+/// changes deep inside, in entries and in chunks of the state, is sealed anew, so that no checksum gives it away. It
+/// promises nothing, and nothing is promised to those who listen to it, but that none of them traps, ever.
 struct Liar: Sendable {
     private var random: RandomStream
     private(set) var lies = 0

@@ -1,13 +1,14 @@
-/// Trackers on a bus with a member that lies, to see whether anybody traps: the decoded messages are fuzzed into nodes
-/// that run.
-///
-/// There are no checkers here, for with a liar nothing else is promised. What a lie has left on a disk is read back,
-/// too: trackers die now and then, and start with what is there; where that cannot be read, with nothing.
+// Trackers on a bus with a member that lies, to see whether anybody traps.
 
 import Primitives
 import TrackerLogic
 import Wire
 
+/// Trackers on a bus with a member that lies, to see whether anybody traps: the decoded messages are fuzzed into nodes
+/// that run.
+///
+/// There are no checkers here, for with a liar nothing else is promised. What a lie has left on a disk is read back,
+/// too: trackers die now and then, and start with what is there; where that cannot be read, with nothing.
 package struct LyingCluster: Sendable {
     private enum Happening: Sendable {
         case message(Int, life: Int, ClusterMessage)

@@ -1,6 +1,8 @@
-/// Faults of the house itself, planted around the logic to see whether the checkers notice. For tests only: nothing
-/// outside of this package can ask for them.
+// Faults of the house itself.
 
+/// Faults of the house itself, planted around the logic to see whether the checkers notice.
+///
+/// For tests only: nothing outside of this package can ask for them.
 package enum Sabotage: String, Sendable, CaseIterable {
     // The disk lies.
     case reportsBeforeDurable

@@ -1,13 +1,15 @@
-/// What strikes, by name: names do not depend on what else happens, so that the rest can be left out.
+// What strikes, by name: names do not depend on what else happens, so that the rest can be left out.
 
 /// A strike at a bad moment.
 public struct Strike: Sendable, Hashable, CustomStringConvertible {
     /// The number of the tracker, by its place from 1.
     public var tracker: Int
+    /// At which it strikes.
     public var moment: Moment
     /// The how manieth at such moments of this tracker, from 1.
     public var count: Int
 
+    /// Takes the fields as they are.
     public init(tracker: Int, moment: Moment, count: Int) {
         self.tracker = tracker
         self.moment = moment
@@ -37,6 +39,7 @@ public struct ChosenFault: Sendable, Hashable, CustomStringConvertible {
     /// It is so many times as short, and as weak, as was drawn.
     public var divisor: Int
 
+    /// Takes the fields as they are.
     public init(_ number: Int, dividedBy divisor: Int = 1) {
         self.number = number
         self.divisor = divisor

@@ -1,9 +1,10 @@
-/// Carries out what `Sabotage` names, between the logic and the checkers.
+// Carries out what `Sabotage` names.
 
 import Primitives
 import TrackerLogic
 import Wire
 
+/// Carries out what `Sabotage` names, between the logic and the checkers.
 struct Tampering: Sendable {
     let sabotage: Sabotage
     private var random: RandomStream

@@ -1,5 +1,4 @@
-/// What is wrong in a simulated cluster at the moment by the simulator's doing, so that it can be told between whom it
-/// is, when it began and when it ended. Kept only where somebody wants to read the story.
+// What is wrong in a simulated cluster at the moment by the simulator's doing.
 
 import Primitives
 
@@ -48,6 +47,10 @@ struct Trouble: Sendable, Hashable {
     var period: Int?
 }
 
+/// What is wrong in a simulated cluster at the moment by the simulator's doing, so that it can be told between whom it
+/// is, when it began and when it ended.
+///
+/// Kept only where somebody wants to read the story.
 struct Troubles: Sendable {
     private(set) var all: [Trouble] = []
 

@@ -1,4 +1,4 @@
-/// What goes wrong by the clock, how it is put right in the end, and what must be so then.
+// What goes wrong by the clock, how it is put right in the end, and what must be so then.
 
 import PeerLogic
 import Primitives

@@ -1,4 +1,4 @@
-/// What is under way between trackers.
+// What is under way between trackers.
 
 import Primitives
 import Wire

@@ -1,8 +1,4 @@
-/// The way between trackers: a broker, or a multicast group, that loses, repeats, delays, reorders and holds messages,
-/// and delivers old ones again; and links that work in one direction, or slowly, or not at all.
-///
-/// It carries values. Each ordered pair of trackers has its own link, with its own chance; who has lost its bus neither
-/// sends nor hears.
+// The way between trackers.
 
 import Primitives
 
@@ -16,9 +12,13 @@ public struct BusOptions: Sendable, Hashable {
     public var stragglerPerMille = 0
     /// Messages in a thousand that arrive once more, long after, perhaps at a later life of the tracker.
     public var redeliveredPerMille = 0
+    /// The shortest that a message takes.
     public var minDelay = Duration.microseconds(200)
+    /// The longest, but for stragglers.
     public var maxDelay = Duration.milliseconds(10)
+    /// The longest that a straggler takes.
     public var maxStragglerDelay = Duration.seconds(3)
+    /// The longest until a message comes once more.
     public var maxRedeliveryDelay = Duration.seconds(10)
     /// Whether messages on one link overtake each other.
     public var isReordering = false
@@ -29,12 +29,18 @@ public struct BusOptions: Sendable, Hashable {
     /// How long a tracker takes to notice that it has lost its bus, at most.
     public var maxNoticeDelay = Duration.milliseconds(100)
 
+    /// A bus that loses nothing.
     public init() {}
 
     /// Faultless, after the faults.
     static let healed = BusOptions()
 }
 
+/// The way between trackers: a broker, or a multicast group, that loses, repeats, delays, reorders and holds messages,
+/// and delivers old ones again; and links that work in one direction, or slowly, or not at all.
+///
+/// It carries values. Each ordered pair of trackers has its own link, with its own chance; who has lost its bus neither
+/// sends nor hears.
 package struct SimulatedBus: Sendable {
     private struct Link: Sendable {
         var random: RandomStream

@@ -1,10 +1,10 @@
-/// A network that loses, repeats, delays and reorders datagrams, and flips their bits.
-///
-/// Each copy of a datagram is delayed on its own, so that later ones overtake it.
+// A network that loses, repeats, delays and reorders datagrams, and flips their bits.
 
 import Primitives
 
 /// How bad a network is.
+///
+/// Each copy of a datagram is delayed on its own, so that later ones overtake it.
 public struct NetworkOptions: Sendable, Hashable {
     /// Datagrams in a thousand that are lost.
     public var lossPerMille = 0
@@ -14,11 +14,14 @@ public struct NetworkOptions: Sendable, Hashable {
     public var stragglerPerMille = 0
     /// Datagrams in a thousand in which a bit flips.
     public var flipPerMille = 0
+    /// The shortest that a datagram takes.
     public var minDelay = Duration.microseconds(200)
+    /// The longest, but for stragglers.
     public var maxDelay = Duration.milliseconds(40)
     /// The delay of stragglers, at most.
     public var maxStragglerDelay = Duration.seconds(20)
 
+    /// A network that loses nothing.
     public init() {}
 
     /// Faultless, after the faults.

@@ -1,8 +1,9 @@
-/// The two clocks of one node, as the world's true time drives them: neither runs at the true rate, and the wall clock
-/// may be set forwards and back.
+// The two clocks of one node, as the world's true time drives them.
 
 import Primitives
 
+/// The two clocks of one node, as the world's true time drives them: neither runs at the true rate, and the wall clock
+/// may be set forwards and back.
 package struct SimulatedClock: Sendable {
     /// What wall clocks without error show when the world begins: 15 January 2027.
     static let epoch = WallTime(milliseconds: 1_800_000_000_000)

@@ -1,4 +1,4 @@
-/// A node of a cluster under the eyes of the checkers.
+// A node of a cluster under the eyes of the checkers.
 
 import Primitives
 import TrackerLogic

@@ -1,8 +1,9 @@
-/// A tracker node with all that its owner holds for it: clocks, a disk, the datagrams that wait.
+// A tracker node with all that its owner holds for it.
 
 import Primitives
 import TrackerLogic
 
+/// A tracker node with all that its owner holds for it: clocks, a disk, the datagrams that wait.
 struct SimulatedNode: Sendable {
     /// Datagrams that wait for the node at most; the kernel drops what comes past them.
     static let inboxLimit = 256

@@ -1,4 +1,4 @@
-/// Births and deaths of nodes, their buses, and what they say of themselves.
+// Births and deaths of nodes, their buses, and what they say of themselves.
 
 import Primitives
 import TrackerLogic

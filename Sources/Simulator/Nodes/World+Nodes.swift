@@ -1,4 +1,4 @@
-/// What the owner of a node does for it: hands it what happens, and carries out what it wants.
+// What the owner of a node does for it: hands it what happens, and carries out what it wants.
 
 import Primitives
 import TrackerLogic

@@ -1,11 +1,12 @@
-/// Trackers that run, compared with new ones that are made from copies of their disks.
-///
-/// Nothing in the world learns of it: it draws from streams of its own, and leaves no trace.
+// Trackers that run, compared with new ones that are made from copies of their disks.
 
 import Primitives
 import TrackerLogic
 import Wire
 
+/// Trackers that run, compared with new ones that are made from copies of their disks.
+///
+/// Nothing in the world learns of it: it draws from streams of its own, and leaves no trace.
 extension World {
     mutating func planProbe(_ node: Int) {
         let gap = probes[node].between(.milliseconds(1), options.probeGap * 2)

@@ -1,4 +1,4 @@
-/// Orderly stops: of one tracker, and of the whole cluster when all is well, which is to empty the swarms.
+// Orderly stops: of one tracker, and of the whole cluster when all is well, which is to empty the swarms.
 
 import Primitives
 import TrackerLogic

@@ -1,8 +1,4 @@
-/// A run of a cluster as a capture: clients' datagrams, the bus, and what happened, each on an interface of its own.
-///
-/// A message on the simulated bus is a value; here it is what the multicast bus would send: frames of 1,400 bytes
-/// (`BusFrame`), whose session is the sender's incarnation, and whose MAC is zeros. The comment of a frame tells who
-/// heard it, when, and who did not.
+// A run of a cluster as a capture: clients' datagrams, the bus, and what happened, each on an interface of its own.
 
 import Primitives
 import TrackerLogic
@@ -49,6 +45,10 @@ extension ScenarioResult {
 }
 
 /// Something that happened, as a packet of `steps`.
+///
+/// A message on the simulated bus is a value; here it is what the multicast bus would send: frames of 1,400 bytes
+/// (`BusFrame`), whose session is the sender's incarnation, and whose MAC is zeros. The comment of a frame tells who
+/// heard it, when, and who did not.
 private struct CapturedStep {
     /// As syslog counts (RFC 5424, 6.2.1).
     enum Severity: UInt8 {

@@ -1,3 +1,7 @@
+// Datagrams of a simulated world as a capture file that protocol analysers open.
+
+import Primitives
+
 /// Datagrams of a simulated world as a capture file that protocol analysers open: pcapng, raw IP packets.
 ///
 ///     section    magic, version 1.0, and who wrote it
@@ -8,9 +12,6 @@
 /// a multiple of four bytes long, and ends with its length, as it began.
 ///
 /// - SeeAlso: draft-ietf-opsawg-pcapng; RFC 791 (IPv4), RFC 8200 (IPv6), RFC 768 (UDP).
-
-import Primitives
-
 public struct PacketCapture: Sendable {
     /// Where a packet was seen.
     public enum Interface: UInt32, Sendable, Hashable, CaseIterable {
@@ -56,7 +57,9 @@ public struct PacketCapture: Sendable {
         static let timeResolution: UInt16 = 9
     }
 
+    /// The file so far; it may end after each packet.
     public private(set) var bytes: [UInt8] = []
+    /// Packets of all interfaces.
     public private(set) var packetCount = 0
 
     /// - Parameter comment: of the whole file.

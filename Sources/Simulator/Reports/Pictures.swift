@@ -1,4 +1,4 @@
-/// What came of a run of a cluster, as a space-time diagram, as a capture, and as a failure in a few lines.
+// What came of a run of a cluster, as a space-time diagram, as a capture, and as a failure in a few lines.
 
 import Primitives
 import TrackerLogic
@@ -45,6 +45,7 @@ extension ScenarioResult {
         return diagram
     }
 
+    /// The profile, as a command line names it.
     public var profileName: String { profile.rawValue }
 
     /// The line of the trace at which the violation was seen; where what went wrong has left no line, the last before.

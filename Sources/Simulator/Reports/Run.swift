@@ -1,13 +1,15 @@
-/// A run of a simulated cluster as a command line names it: the seed, and what differs from what the seed means.
+// A run of a simulated cluster as a command line names it.
 
 import Primitives
 import TrackerLogic
 
+/// A run of a simulated cluster as a command line names it: the seed, and what differs from what the seed means.
 public struct Run: Sendable, Hashable {
     /// Trackers in one simulated cluster.
     public static let nodeRange = 1...30
     /// Seconds of faults: up to an hour.
     public static let secondsRange = 1...3600
+    /// Clients in one simulated cluster.
     public static let clientRange = 0...1000
 
     /// A kind of trouble that goes on all the time, and may be left out.
@@ -31,14 +33,17 @@ public struct Run: Sendable, Hashable {
         case visitors
     }
 
+    /// Fixes all that is not named.
     public var seed: UInt64
     /// nil for the one that the seed means.
     public var profile: Profile?
     /// nil for what the seed draws.
     public var ground: Ground?
-    /// nil for as many as the seed draws, and so on.
+    /// Trackers in all; nil for as many as the seed draws.
     public var nodes: Int?
+    /// Seconds of faults; nil for what the seed draws.
     public var seconds: Int?
+    /// Clients without scrapers; nil for as many as the seed draws.
     public var clients: Int?
     /// The numbers of the trackers that are there, from 1, with their ids; nil for all.
     public var onlyTrackers: [Int]?
@@ -51,6 +56,7 @@ public struct Run: Sendable, Hashable {
     /// What is left out.
     public var without: [Noise] = []
 
+    /// Takes the fields as they are.
     public init(
         seed: UInt64, profile: Profile? = nil, ground: Ground? = nil, nodes: Int? = nil,
         seconds: Int? = nil
@@ -62,12 +68,19 @@ public struct Run: Sendable, Hashable {
         self.seconds = seconds
     }
 
+    /// All profiles, as a command line names them.
     public static var profileNames: [String] { Profile.allCases.map { $0.rawValue } }
+    /// All kinds of harsher conditions, as a command line names them.
     public static var groundNames: [String] { Ground.allCases.map { $0.rawValue } }
 
+    /// A run whose profile and conditions are named by texts.
+    ///
     /// - Parameters:
+    ///   - seed: fixes all that is not named.
     ///   - profileName: one of `profileNames`; another one counts as none.
     ///   - groundName: one of `groundNames`; another one counts as none.
+    ///   - nodes: trackers in all; nil for as many as the seed draws.
+    ///   - seconds: of faults; nil for what the seed draws.
     public init(seed: UInt64, profileName: String?, groundName: String?, nodes: Int?, seconds: Int?) {
         self.init(
             seed: seed, profile: profileName.flatMap(Profile.init(rawValue:)),
@@ -77,6 +90,7 @@ public struct Run: Sendable, Hashable {
     /// The profile that was named, or the seed's.
     public var chosenProfile: Profile { profile ?? Profile.drawn(seed: seed, nodes: nodes) }
 
+    /// What exactly is run.
     public var scenario: Scenario {
         var scenario = Scenario(seed: seed, profile: chosenProfile, nodes: nodes)
         if let ground { scenario.options.harden(ground) }
@@ -120,7 +134,10 @@ public struct Run: Sendable, Hashable {
 
     /// Reads `3,7,12`, or `none`; rising order, each once.
     ///
-    /// - Parameter least: the least number that there is.
+    /// - Parameters:
+    ///   - text: as written on a command line.
+    ///   - least: the least number that there is.
+    /// - Returns: nil where it is neither.
     public static func numbers(_ text: String, from least: Int = 1) -> [Int]? {
         guard let all = items(text, { part in Int(part).flatMap { $0 >= least ? $0 : nil } }) else { return nil }
         return all.enumerated().filter { !all[..<$0.offset].contains($0.element) }.map { $0.element }.sorted()
@@ -182,7 +199,13 @@ extension ScenarioOptions {
         return words.joined(separator: ", ")
     }
 
-    /// - Parameter numbers: of those that are carried out; nil for all.
+    /// What goes wrong of one sort, in words.
+    ///
+    /// - Parameters:
+    ///   - what: of which sort.
+    ///   - kinds: what there is of it.
+    ///   - numbers: of those that are carried out; nil for all.
+    /// - Returns: nothing where nothing goes wrong.
     private static func summary(_ what: String, _ kinds: [String], _ numbers: [String]?) -> [String] {
         guard !kinds.isEmpty, numbers != [] else { return [] }
         let only = numbers.map { " (only number \($0.joined(separator: ", ")))" } ?? ""

@@ -1,13 +1,14 @@
+// Makes a failing run of a cluster smaller.
+
+import Primitives
+import TrackerLogic
+
 /// Makes a failing run of a cluster smaller, as long as it breaks the same promise first.
 ///
 /// Noise goes first, since most failures need none of it; then trackers and clients, then faults and strikes, then
 /// time, then the length and the strength of each fault; and all of it again, until nothing more can go: what could not
 /// go while something else was there may go now. Whatever stays is what it was, since each part has a stream of its own
 /// (`StreamName.swift`).
-
-import Primitives
-import TrackerLogic
-
 public struct RunShrinker: Sendable {
     /// Runs that are tried at most: some seconds.
     public static let maxTries = 600

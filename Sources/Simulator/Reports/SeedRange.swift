@@ -1,13 +1,16 @@
-/// Which seeds a sweep runs: one, from one to another, or so many from 1 on.
+// Which seeds a sweep runs: one, from one to another, or so many from 1 on.
 
 /// Seeds in rising order.
 public struct SeedRange: Sendable, Hashable {
     /// Scenarios in one sweep, at most: some weeks of work.
     public static let maxCount: UInt64 = 1_000_000_000
 
+    /// The first seed.
     public var first: UInt64
+    /// How many seeds; at least 1.
     public var count: UInt64
 
+    /// One seed.
     public init(seed: UInt64) {
         first = seed
         count = 1
@@ -51,6 +54,7 @@ public enum SeedRangeError: Error, Hashable, CustomStringConvertible {
     case tooFew
     case tooMany
 
+    /// A sentence with what to write instead.
     public var description: String {
         switch self {
         case .notARange(let text):

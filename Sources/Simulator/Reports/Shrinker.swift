@@ -1,14 +1,24 @@
+// Makes a failure smaller.
+
 /// Makes a failure smaller: fewer of this, less of that, as long as it still fails.
 ///
 /// Delta debugging (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", 2002, `ddmin`), with a
 /// bound on how often the failure is tried. Whether something still fails is asked of a predicate that must always
 /// answer the same for the same thing.
-
 public struct Shrinker: Sendable {
     /// Tries that are left.
     public private(set) var triesLeft: Int
+    /// Tries that were made.
     public private(set) var tries = 0
 
+    /// Begins with a run that fails.
+    ///
+    /// - Parameters:
+    ///   - run: breaks the invariant.
+    ///   - invariant: the promise that it breaks first.
+    ///   - maxTries: runs that are tried at most.
+    ///   - isStillFailing: whether a run breaks the invariant before any other; by running it, where not given.
+    ///   - scenario: of a run; what the run says where not given.
     public init(maxTries: Int) { triesLeft = maxTries }
 
     /// Finds a part of a list that still fails, of which no single item can be left out.
@@ -52,11 +62,13 @@ public struct Shrinker: Sendable {
         return nil
     }
 
-    /// Finds a small number that still fails: by halves, then one by one.
+    /// Finds the least number that still fails.
     ///
     /// - Parameters:
     ///   - value: fails as it is.
-    ///   - floor: the least to be tried.
+    ///   - floor: no less than this is tried.
+    ///   - stillFails: whether a number fails.
+    /// - Returns: the least that was found; where the tries run out, perhaps not the least there is.
     public mutating func least(_ value: Int, downTo floor: Int, stillFails: (Int) -> Bool) -> Int {
         var kept = value
         var step = kept - floor

@@ -1,4 +1,4 @@
-/// Draws a space-time diagram as SVG.
+// Draws a space-time diagram as SVG.
 
 import Primitives
 

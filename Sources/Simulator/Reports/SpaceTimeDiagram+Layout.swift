@@ -1,4 +1,4 @@
-/// Where everything of a space-time diagram stands, and how elements are written.
+// Where everything of a space-time diagram stands, and how elements are written.
 
 import Primitives
 

@@ -1,11 +1,12 @@
+// A space-time diagram (Lamport, 1978).
+
+import Primitives
+
 /// A space-time diagram (Lamport, 1978): trackers as vertical lines, time downwards, messages as arrows between them.
 ///
 /// The picture is one SVG document without scripts or references, readable on light and on dark ground. Time is not to
 /// scale: moments at which nothing happens are cut short, and moments at which much happens are drawn out; the numbers
 /// on the left tell. `SpaceTimeDiagram+Drawing.swift` draws it.
-
-import Primitives
-
 public struct SpaceTimeDiagram: Sendable, Hashable {
     /// What a tracker is, as its line shows it.
     public enum Condition: String, Sendable, Hashable, CaseIterable {
@@ -65,13 +66,18 @@ public struct SpaceTimeDiagram: Sendable, Hashable {
 
     /// A time in which something was wrong.
     public struct Span: Sendable, Hashable {
+        /// When it began.
         public var from: Instant
         /// nil where it did not end.
         public var until: Instant?
+        /// Which lanes it is drawn beside.
         public var lanes: [Int]
+        /// Of which kind.
         public var trouble: Trouble
+        /// Shown where a reader points at it.
         public var text: String
 
+        /// Takes the fields as they are.
         public init(from: Instant, until: Instant?, lanes: [Int], _ trouble: Trouble, _ text: String) {
             self.from = from
             self.until = until
@@ -83,10 +89,14 @@ public struct SpaceTimeDiagram: Sendable, Hashable {
 
     /// From a time on, a tracker is something else.
     public struct Change: Sendable, Hashable {
+        /// From when on.
         public var time: Instant
+        /// From 0.
         public var lane: Int
+        /// How the lane is drawn from there on.
         public var condition: Condition
 
+        /// Takes the fields as they are.
         public init(_ time: Instant, lane: Int, _ condition: Condition) {
             self.time = time
             self.lane = lane
@@ -94,15 +104,22 @@ public struct SpaceTimeDiagram: Sendable, Hashable {
         }
     }
 
+    /// A message from one lane to another.
     public struct Arrow: Sendable, Hashable {
+        /// Shown beside it.
         public var name: String
+        /// Gives its colour.
         public var topic: Topic
+        /// The sender's lane.
         public var from: Int
+        /// The receiver's lane.
         public var to: Int
+        /// Where it begins.
         public var sentAt: Instant
         /// nil where it never came.
         public var receivedAt: Instant?
 
+        /// Takes the fields as they are.
         public init(_ name: String, _ topic: Topic, from: Int, to: Int, sentAt: Instant, receivedAt: Instant?) {
             self.name = name
             self.topic = topic
@@ -113,12 +130,18 @@ public struct SpaceTimeDiagram: Sendable, Hashable {
         }
     }
 
+    /// A sign on a lane.
     public struct Mark: Sendable, Hashable {
+        /// Where it stands.
         public var time: Instant
+        /// From 0.
         public var lane: Int
+        /// Its shape.
         public var sign: Sign
+        /// Shown beside it.
         public var text: String
 
+        /// Takes the fields as they are.
         public init(_ time: Instant, lane: Int, _ sign: Sign, _ text: String) {
             self.time = time
             self.lane = lane
@@ -135,13 +158,16 @@ public struct SpaceTimeDiagram: Sendable, Hashable {
     public var lanes: [String]
     /// In the order of time, each list.
     public var changes: [Change] = []
+    /// In the order in which they were sent.
     public var arrows: [Arrow] = []
+    /// In order of time.
     public var marks: [Mark] = []
     /// In the order of their beginnings.
     public var spans: [Span] = []
     /// Under the picture, below the promises that were broken.
     public var notes: [String] = []
 
+    /// A diagram with lanes on which nothing happens.
     public init(title: String, lanes: [String]) {
         self.title = title
         self.lanes = lanes

@@ -1,10 +1,12 @@
-/// What came of many scenarios: counted as they end, in whatever order, and told in the order of their seeds.
+// What came of many scenarios: counted as they end, in whatever order, and told in the order of their seeds.
 
 import Primitives
 
 /// What a sweep keeps of one scenario.
 public struct SweepOutcome: Sendable, Hashable {
+    /// Of the scenario.
     public var seed: UInt64
+    /// Of all its transitions.
     public var traceHash: UInt64
     /// Transitions.
     public var events: Int
@@ -13,6 +15,7 @@ public struct SweepOutcome: Sendable, Hashable {
     /// The promise that was not kept; nil for a run without fault.
     public var invariant: String?
 
+    /// Takes the fields as they are.
     public init(seed: UInt64, traceHash: UInt64, events: Int, simulatedSeconds: Int64, invariant: String? = nil) {
         self.seed = seed
         self.traceHash = traceHash
@@ -27,20 +30,27 @@ public struct SweepOutcome: Sendable, Hashable {
 
 /// Adds up outcomes in the order of their places, whichever thread is first.
 public struct SweepTally: Sendable {
+    /// Scenarios that were added up, in the order of their places.
     public private(set) var scenarios: UInt64 = 0
+    /// Transitions of all of them.
     public private(set) var events = 0
+    /// Time that went by in their worlds.
     public private(set) var simulatedSeconds: Int64 = 0
+    /// Scenarios that broke a promise, in the order of their places.
     public private(set) var failures: [SweepOutcome] = []
     /// Of all scenarios' hashes, in the order of their seeds.
     public private(set) var traceHash: UInt64 = 0x5377_6565_7048_6173
     /// Outcomes that have come before others with smaller places: a few for each thread.
     private var early: [(place: UInt64, outcome: SweepOutcome)] = []
 
+    /// No scenario has come.
     public init() {}
 
     /// Takes in an outcome.
     ///
-    /// - Parameter place: its place in the sweep, from 0; each comes once.
+    /// - Parameters:
+    ///   - outcome: of one scenario.
+    ///   - place: its place in the sweep, from 0; each comes once.
     public mutating func add(_ outcome: SweepOutcome, at place: UInt64) {
         guard place == scenarios else {
             early.append((place, outcome))
@@ -77,20 +87,28 @@ public struct SweepTally: Sendable {
 
 /// What a sweep tells programs.
 public struct SweepReport: Sendable, Hashable {
+    /// A scenario that broke a promise.
     public struct Failure: Sendable, Hashable {
         /// Seeds take all 64 bits; programs that keep numbers in floating point need them below 2^53.
         public var seed: UInt64
+        /// The promise.
         public var invariant: String
     }
 
+    /// Scenarios that were run.
     public var scenarios: UInt64
+    /// In the order of their seeds.
     public var failures: [Failure]
+    /// Time that went by in all worlds.
     public var simulatedSeconds: Int64
+    /// Time that the sweep took.
     public var wallSeconds: Double
+    /// Transitions of all scenarios.
     public var events: Int
     /// Sixteen hexadecimal digits.
     public var traceHash: String
 
+    /// The report of a sweep that has ended.
     public init(_ tally: SweepTally, wallSeconds: Double) {
         scenarios = tally.scenarios
         failures = tally.failures.map { Failure(seed: $0.seed, invariant: $0.invariant ?? "") }

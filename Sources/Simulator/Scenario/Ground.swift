@@ -1,4 +1,4 @@
-/// Grounds that are harsher than any that a seed draws: for looking where a sweep does not come.
+// Grounds that are harsher than any that a seed draws: for looking where a sweep does not come.
 
 import Primitives
 

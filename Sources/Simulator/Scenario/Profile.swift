@@ -1,7 +1,8 @@
-/// How a simulated tracker or cluster elects and votes, and so what is promised of it (`Promises`).
+// How a simulated tracker or cluster elects and votes.
 
 import TrackerLogic
 
+/// How a simulated tracker or cluster elects and votes, and so what is promised of it (`Promises`).
 public enum Profile: String, Sendable, Hashable, CaseIterable {
     // Their order is a part of what a seed means: a new one comes last.
     case classic

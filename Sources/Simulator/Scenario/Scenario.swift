@@ -1,17 +1,24 @@
-/// One run of a simulated cluster, fixed by its seed and its profile.
+// One run of a simulated cluster.
 
 import Primitives
 import TrackerLogic
 
+/// One run of a simulated cluster, fixed by its seed and its profile.
 public struct Scenario: Sendable {
+    /// Fixes everything but what `options` change.
     public let seed: UInt64
+    /// How the cluster elects and votes.
     public let profile: Profile
     /// Drawn from the seed; may be changed before the run, which makes another scenario of it.
     public var options: ScenarioOptions
     /// What is planted around its trackers, to test the checkers.
     package var sabotage: Sabotage?
 
+    /// The scenario that a seed means for a profile.
+    ///
     /// - Parameters:
+    ///   - seed: fixes everything.
+    ///   - profile: how the cluster elects and votes.
     ///   - nodes: trackers; drawn where nil, three to seven.
     ///   - seconds: how long there are faults; drawn where nil, half a minute to a minute.
     public init(seed: UInt64, profile: Profile, nodes: Int? = nil, seconds: Int64? = nil) {
@@ -62,7 +69,9 @@ public struct Scenario: Sendable {
 
 /// What came of a scenario.
 public struct ScenarioResult: Sendable, Hashable {
+    /// Of the scenario.
     public var seed: UInt64
+    /// Of the scenario.
     public var profile: Profile
     /// Empty for a run without fault.
     public var violations: [Violation]
@@ -80,6 +89,7 @@ public struct ScenarioResult: Sendable, Hashable {
     public var reasons: [String]
     /// How trackers stand at the moment that was asked for.
     public var state: [String] = []
+    /// How often things happened.
     public var tally: Tally
     /// What has struck at bad moments, in order of time.
     public var strikes: [Strike]
@@ -91,10 +101,14 @@ public struct ScenarioResult: Sendable, Hashable {
         lines.isEmpty ? [] : lines.map { $0.words() } + [hashLine]
     }
 
+    /// The last line of a trace: the hash in hexadecimal.
     public var hashLine: String { "trace hash \(String(traceHash, radix: 16))" }
 
+    /// What happened to single trackers; empty where no history was wanted.
     public var transitions: [History.Transition] { history.transitions }
+    /// What trackers said to each other; empty where no history was wanted.
     public var messages: [History.Transmission] { history.transmissions }
+    /// Between clients and trackers; empty where no history was wanted.
     public var datagrams: [History.Capture] { history.captures }
 }
 
@@ -104,46 +118,69 @@ public struct Tally: Sendable, Hashable {
     public var struck: [Int] = Array(repeating: 0, count: Moment.allCases.count)
     /// Faults by the clock, by their kinds.
     public var faults: [Int] = Array(repeating: 0, count: Fault.Kind.allCases.count)
-    /// Faults by the clock, and strikes at bad moments, that were drawn, whether carried out or not.
+    /// Faults by the clock that were drawn, whether carried out or not.
     public var faultsDrawn = 0
+    /// Strikes at bad moments that were drawn, whether carried out or not.
     public var strikesDrawn = 0
+    /// Lives of trackers that began.
     public var starts = 0
+    /// Orderly stops.
     public var stops = 0
+    /// Lives that ended without warning.
     public var deaths = 0
+    /// Disks that were lost.
     public var memoryLosses = 0
-    /// Disks that were damaged, and those of them whose trackers have said so.
+    /// Disks that were damaged.
     public var damages = 0
+    /// Those of them whose trackers have said so.
     public var damagesFound = 0
     /// Times that a node became master.
     public var masters = 0
+    /// Times that a master ceased to be one, and lived on.
     public var stepDowns = 0
     /// Deaths of a master after which it was plain who was to be elected, and was.
     public var electionsJudged = 0
+    /// Transfers of the whole state that came to their end.
     public var transfers = 0
+    /// Histories that were merged after a partition.
     public var merges = 0
+    /// Entries that a vote refused.
     public var aborts = 0
+    /// Commands of operators that were refused.
     public var refusedCommands = 0
+    /// Changes of the voters that were decided.
     public var memberChanges = 0
+    /// Given to the bus, each once for each receiver.
     public var messagesSent = 0
+    /// That came to a tracker.
     public var messagesDelivered = 0
+    /// Writes of single entries that were made.
     public var entriesWritten = 0
+    /// Writes of any kind that were not made.
     public var writesFailed = 0
+    /// Chunks of snapshots that were written.
     public var chunksSaved = 0
+    /// Times that a log was cut.
     public var trims = 0
+    /// Datagrams that came to a client.
     public var repliesToClients = 0
     /// Requests of clients that were answered, granted or not.
     public var answers = 0
+    /// Requests that were answered with an error.
     public var refusals = 0
     /// Requests over HTTP that were answered, if only that there is no answer.
     public var visitsAnswered = 0
+    /// Requests that a client gave up.
     public var timeOuts = 0
     /// Datagrams in which a bit has flipped.
     public var flips = 0
     /// Comparisons of a tracker with a copy of its disk.
     public var probes = 0
 
+    /// Nothing has happened.
     public init() {}
 
+    /// Adds what happened in another scenario.
     public static func += (left: inout Tally, right: Tally) {
         for place in left.struck.indices { left.struck[place] += right.struck[place] }
         for place in left.faults.indices { left.faults[place] += right.faults[place] }

@@ -1,4 +1,4 @@
-/// From the options of a scenario to the configuration of its trackers, and to who is there.
+// From the options of a scenario to the configuration of its trackers, and to who is there.
 
 import Primitives
 import TrackerLogic

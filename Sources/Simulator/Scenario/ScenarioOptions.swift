@@ -1,10 +1,12 @@
-/// What a scenario of a cluster is like. All of it is drawn from the seed ("swarm testing": each scenario has some
-/// kinds of trouble and lacks others, for those that are always there would hide each other), and may be changed
-/// before the run.
+// What a scenario of a cluster is like.
 
 import Primitives
 import TrackerLogic
 
+/// What a scenario of a cluster is like.
+///
+/// All of it is drawn from the seed ("swarm testing": each scenario has some kinds of trouble and lacks others, for
+/// those that are always there would hide each other), and may be changed before the run.
 public struct ScenarioOptions: Sendable, Hashable {
     /// How long there are faults.
     public var coreLength = Duration.seconds(40)

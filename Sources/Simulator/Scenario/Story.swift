@@ -1,9 +1,10 @@
-/// The classic stories of a cluster, each a scenario with its faults placed by hand: what the simulator tells of them
-/// is kept as text and read by people.
+// The classic stories of a cluster, each a scenario with its faults placed by hand.
 
 import Primitives
 import TrackerLogic
 
+/// The classic stories of a cluster, each a scenario with its faults placed by hand: what the simulator tells of them
+/// is kept as text and read by people.
 public enum Story: String, Sendable, CaseIterable {
     /// Three trackers that know nothing form a cluster.
     case cleanStart = "clean-start"
@@ -69,6 +70,7 @@ public enum Story: String, Sendable, CaseIterable {
         }
     }
 
+    /// The run that the story tells of.
     public var scenario: Scenario {
         var scenario = Scenario(seed: 1, profile: profile, nodes: 3, seconds: 26)
         var options = ScenarioOptions()

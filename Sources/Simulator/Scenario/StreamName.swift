@@ -1,13 +1,13 @@
-/// Who draws: each part of a cluster's world has a stream of chance of its own, found by its name.
-///
-/// So whoever is left out, or comes in later, moves nobody else's draws: the fault that stays strikes whom it struck,
-/// the link that stays loses what it lost. What one tells the other still has its consequences.
+// Who draws: each part of a cluster's world has a stream of chance of its own, found by its name.
 
 import Primitives
 
 /// A kind of name; its number says which of them it is.
 ///
 /// The raw values are a part of what a seed means: none is ever changed, or used again.
+///
+/// So whoever is left out, or comes in later, moves nobody else's draws: the fault that stays strikes whom it struck,
+/// the link that stays loses what it lost. What one tells the other still has its consequences.
 enum StreamKind: UInt64 {
     // What a scenario is like: by profile, then by part, by kind of fault, or by kind of moment.
     case options = 1

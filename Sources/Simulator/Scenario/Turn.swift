@@ -1,9 +1,11 @@
-/// What a script lets happen to a cluster at a given time, for stories that are to be told and read.
+// What a script lets happen to a cluster at a given time.
 
 import Primitives
 import TrackerLogic
 
+/// What a script lets happen to a cluster at a given time, for stories that are to be told and read.
 public struct Turn: Sendable, Hashable {
+    /// What a script can let happen.
     public enum Event: Sendable, Hashable {
         /// A tracker dies, by its place from 0, and comes back after so long.
         case crash(Int, Duration)
@@ -19,9 +21,12 @@ public struct Turn: Sendable, Hashable {
         case handOver(at: Int, to: UInt32)
     }
 
+    /// Since the world began.
     public var at: Duration
+    /// What happens then.
     public var event: Event
 
+    /// Takes the fields as they are.
     public init(at: Duration, _ event: Event) {
         self.at = at
         self.event = event

@@ -1,4 +1,4 @@
-/// Events and writes as numbers for the trace's hash, and writes in a few words.
+// Events and writes as numbers for the trace's hash, and writes in a few words.
 
 import TrackerLogic
 import Wire

@@ -1,4 +1,4 @@
-/// Messages between trackers in a few words, for the lines of a trace. `TraceText` has events and effects.
+// Messages between trackers in a few words, for the lines of a trace.
 
 import Primitives
 import TrackerLogic
@@ -156,6 +156,8 @@ extension ClusterMessage {
 }
 
 /// Numbers with their nouns.
+///
+/// `TraceText` has events and effects.
 enum Words {
     static func counted(_ count: Int, _ one: String, _ many: String? = nil) -> String {
         "\(count) \(count == 1 ? one : many ?? one + "s")"

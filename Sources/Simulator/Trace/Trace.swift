@@ -1,3 +1,9 @@
+// All that happens in a cluster, as one number and, where wanted, as text.
+
+import Primitives
+import TrackerLogic
+import Wire
+
 /// All that happens in a cluster, as one number and, where wanted, as text: time, one column for each tracker, and what
 /// happened.
 ///
@@ -8,11 +14,6 @@
 /// F fenced, - down), the epoch promised, and the last entry applied.
 ///
 /// The number takes in numbers only: how lines are worded changes no hash.
-
-import Primitives
-import TrackerLogic
-import Wire
-
 struct Trace: Sendable {
     private var sum = TraceHash()
     private(set) var lines: [TraceLine] = []

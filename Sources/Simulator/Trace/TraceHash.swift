@@ -1,10 +1,11 @@
+// All that happens, as one number.
+
+import Primitives
+
 /// All that happens, as one number.
 ///
 /// The number takes in every transition: what happened, to whom, when, what was sent and written, and the state it led
 /// to. Two runs with one hash went the same way. Nothing in it depends on the process, the build or a hash table.
-
-import Primitives
-
 struct TraceHash: Sendable {
     private(set) var value: UInt64 = 0x5377_6D6B_5472_6163
 

@@ -1,11 +1,13 @@
-/// One line of a cluster's trace: when, about whom, of which kinds, how all trackers stood, and what happened.
+// One line of a cluster's trace.
 
 import Primitives
 
 /// What a line of a trace is about; a line may be about several things.
 public struct TraceKinds: OptionSet, Sendable, Hashable {
+    /// One bit a kind.
     public let rawValue: UInt16
 
+    /// A set of the bits below.
     public init(rawValue: UInt16) { self.rawValue = rawValue }
 
     /// Trackers hear each other, or say something.
@@ -40,7 +42,9 @@ public struct TraceKinds: OptionSet, Sendable, Hashable {
     }
 }
 
+/// One line of a cluster's trace: when, about whom, of which kinds, how all trackers stood, and what happened.
 public struct TraceLine: Sendable, Hashable {
+    /// Since the world began.
     public var time: Instant
     /// The places of the trackers that it is about, one bit each; 0 where it is about no single ones.
     public var trackers: UInt32
@@ -48,8 +52,10 @@ public struct TraceLine: Sendable, Hashable {
     public var kinds: TraceKinds
     /// How each tracker stood.
     public var columns: [String]
+    /// What happened.
     public var text: String
 
+    /// Takes the fields as they are.
     public init(time: Instant, trackers: UInt32, kinds: TraceKinds, columns: [String], text: String) {
         self.time = time
         self.trackers = trackers
@@ -63,9 +69,10 @@ public struct TraceLine: Sendable, Hashable {
     /// How wide the time is.
     static let timeWidth = 13
 
-    /// The whole line.
+    /// The whole line: time, columns, what happened.
     ///
     /// - Parameter places: of the trackers whose columns are shown; nil for all.
+    /// - Returns: one line without its end.
     public func words(columns places: [Int]? = nil) -> String {
         var line = Figure.microseconds(time)
         for place in places ?? Array(columns.indices) where columns.indices.contains(place) {
@@ -82,13 +89,16 @@ public struct TraceLine: Sendable, Hashable {
 
 /// Which lines of a trace somebody wants to see.
 public struct TraceFilter: Sendable, Hashable {
+    /// Nothing before it is shown; nil for the beginning.
     public var from: Instant?
+    /// Nothing after it is shown; nil for the end.
     public var until: Instant?
     /// Places of trackers; empty for all.
     public var trackers: [Int]
     /// Empty for all.
     public var kinds: TraceKinds
 
+    /// Takes the fields as they are.
     public init(from: Instant? = nil, until: Instant? = nil, trackers: [Int] = [], kinds: TraceKinds = []) {
         self.from = from
         self.until = until
@@ -113,6 +123,7 @@ public struct TrackerNames: Sendable, Hashable {
     /// By place: `3`, or `u3` for the third, which has no number of its own.
     public let short: [String]
 
+    /// Takes the numbers by place; 0 for a tracker that is given one by the master.
     public init(_ ids: [UInt32]) {
         short = ids.enumerated().map { place, id in id == 0 ? "u\(place + 1)" : "\(id)" }
     }
@@ -120,6 +131,7 @@ public struct TrackerNames: Sendable, Hashable {
     /// `tracker 3`.
     public subscript(place: Int) -> String { "tracker \(short[place])" }
 
+    /// The place of the tracker that is called so; nil where none is.
     public func place(of name: String) -> Int? { short.firstIndex(of: name) }
 
     /// `{1, 2}`.

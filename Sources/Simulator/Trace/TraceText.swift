@@ -1,10 +1,11 @@
-/// What trackers hear, do and say of themselves, in words for the lines of a trace: sentences without their subject.
+// What trackers hear, do and say of themselves, in words for the lines of a trace.
 
 import PeerLogic
 import Primitives
 import TrackerLogic
 import Wire
 
+/// What trackers hear, do and say of themselves, in words for the lines of a trace: sentences without their subject.
 enum TraceText {
     /// - Parameters:
     ///   - clientCount: whoever sends from a later place is a stranger.

@@ -1,10 +1,10 @@
-/// Values as interpolation shows them, written out: embedded Swift, in which the simulator runs in a browser, has no
-/// reflection.
+// Values as interpolation shows them, written out: embedded Swift has no reflection.
 
 import Primitives
 import TrackerLogic
 
 extension Moment: CustomStringConvertible {
+    /// The name of the case.
     public var description: String {
         switch self {
         case .halfWay: "halfWay"
@@ -34,6 +34,7 @@ extension Moment: CustomStringConvertible {
 }
 
 extension Fault.Kind: CustomStringConvertible {
+    /// The name of the case.
     public var description: String {
         switch self {
         case .crash: "crash"
@@ -61,6 +62,7 @@ extension Fault.Kind: CustomStringConvertible {
 }
 
 extension ClusterStop: CustomStringConvertible {
+    /// The name of the case.
     public var description: String {
         switch self {
         case .byOrder: "byOrder"
@@ -97,6 +99,7 @@ extension DiskDamage: CustomStringConvertible {
 }
 
 extension PacketCapture.Interface: CustomStringConvertible {
+    /// The name of the case.
     public var description: String {
         switch self {
         case .clients: "clients"
@@ -107,6 +110,7 @@ extension PacketCapture.Interface: CustomStringConvertible {
 }
 
 extension ExplorerOptions.Start: CustomStringConvertible {
+    /// The case with its values.
     public var description: String { rawValue }
 }
 

@@ -1,4 +1,4 @@
-/// A simulated cluster at one moment, told to people: the state of a tracker, and why all is not well.
+// A simulated cluster at one moment, told to people: the state of a tracker, and why all is not well.
 
 import Primitives
 import TrackerLogic

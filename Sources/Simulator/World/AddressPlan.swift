@@ -1,7 +1,8 @@
-/// Who has which address in the simulated world; ports tell who is who, for addresses may be shared.
+// Who has which address in the simulated world.
 
 import Primitives
 
+/// Who has which address in the simulated world; ports tell who is who, for addresses may be shared.
 enum AddressPlan {
     private static let nodePort: UInt16 = 6969
     /// Clients, scrapers and strangers send from this port on.

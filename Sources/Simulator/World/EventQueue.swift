@@ -1,10 +1,11 @@
-/// What is going to happen, in the order of (time, sequence): of two events at one time, the one that was put in
-/// first comes first.
-///
-/// A heap of small keys; the events themselves lie still in slots beside it.
+// What is going to happen, in the order of (time, sequence).
 
 import Primitives
 
+/// What is going to happen, in the order of (time, sequence): of two events at one time, the one that was put in first
+/// comes first.
+///
+/// A heap of small keys; the events themselves lie still in slots beside it.
 package struct EventQueue<Event: Sendable>: Sendable {
     private struct Key: Sendable {
         var time: Instant

@@ -1,3 +1,10 @@
+// A world of one true time.
+
+import PeerLogic
+import Primitives
+import TrackerLogic
+import Wire
+
 /// A world of one true time, in which the trackers of a cluster, their bus, their disks, their clients and people take
 /// their turns.
 ///
@@ -8,12 +15,6 @@
 ///     0 … coreLength  │ all repaired │ everybody asks anew  │ all are answered, and all trackers hold the same
 ///                     │              └ in some worlds, the whole cluster is stopped and started before that
 ///                     └ no more faults
-
-import PeerLogic
-import Primitives
-import TrackerLogic
-import Wire
-
 struct World: Sendable {
     /// What is going to happen.
     enum Happening: Sendable {

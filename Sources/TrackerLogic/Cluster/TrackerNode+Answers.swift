@@ -1,5 +1,4 @@
-/// Answers on their way back: from an applied entry, from a confirmed read, or as a refusal, to the tracker that heard
-/// the request and from it to the client.
+// Answers on their way back to the tracker that heard the request, and to the client.
 
 import Primitives
 import Wire

@@ -1,4 +1,4 @@
-/// A node on a bus: the door for messages, what time brings, and what goes out.
+// A node on a bus: the door for messages, what time brings, and what goes out.
 
 import Primitives
 import Wire

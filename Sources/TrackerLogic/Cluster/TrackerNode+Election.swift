@@ -1,4 +1,4 @@
-/// Standing for master, answering those who stand, and coming into the role or out of it.
+// Standing for master, answering those who stand, and coming into the role or out of it.
 
 import Primitives
 import Wire

@@ -1,4 +1,4 @@
-/// The slave's side of an entry: accepted, written, OK'd, and applied when it is known to be decided.
+// The slave's side of an entry: accepted, written, OK'd, and applied when it is known to be decided.
 
 import Primitives
 import Wire

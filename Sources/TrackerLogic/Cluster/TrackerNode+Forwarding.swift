@@ -1,4 +1,4 @@
-/// Requests on their way: taken up by the master, sent on by a slave, taken into an entry or among the reads.
+// Requests on their way: taken up by the master, sent on by a slave, taken into an entry or among the reads.
 
 import Primitives
 import Wire
@@ -136,7 +136,13 @@ extension TrackerNode {
     ///
     /// (What comes over HTTP only its own tracker has heard, and answers.)
     ///
-    /// - Parameter index: up to which its sender had applied the log.
+    /// - Parameters:
+    ///   - request: as its tracker hands it on.
+    ///   - bytes: the datagram.
+    ///   - sender: the tracker that hands it on.
+    ///   - index: up to which its sender had applied the log.
+    ///   - now: both clocks.
+    ///   - effects: get the reply, where it is one at once.
     mutating func takeForGroup(
         _ request: ForwardedRequest, _ bytes: [UInt8], from sender: Life, knowing index: UInt64, _ now: ClockReading,
         _ effects: inout Effects

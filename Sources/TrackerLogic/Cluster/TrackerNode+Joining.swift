@@ -1,3 +1,8 @@
+// Becoming part of a cluster, or of its new epoch.
+
+import Primitives
+import Wire
+
 /// Becoming part of a cluster, or of its new epoch: HELLO, WELCOME, numbers, and the forming of a cluster.
 ///
 ///     hello ──► master: is the number free? is its history a beginning of ours?
@@ -12,10 +17,6 @@
 /// answer or given up: it would be one of a quorum that is found only after those others have spoken. A cluster of
 /// members that all have none is formed when each has heard all the others: had anything been decided, one of them
 /// would remember.
-
-import Primitives
-import Wire
-
 extension TrackerNode {
     // MARK: - Asking
 
@@ -157,7 +158,14 @@ extension TrackerNode {
         return log.contains(position, applied: state.position)
     }
 
-    /// - Parameter position: where the newcomer says it is.
+    /// Lets a newcomer in, as part of this master's epoch.
+    ///
+    /// - Parameters:
+    ///   - life: the newcomer.
+    ///   - id: the number that it is given; nil for its own.
+    ///   - position: where the newcomer says it is.
+    ///   - needsTransfer: whether it has to fetch the state; else the log suffices.
+    ///   - effects: get the WELCOME.
     func welcome(
         _ life: Life, as id: UInt32? = nil, answering position: Position, needsTransfer: Bool,
         _ effects: inout Effects

@@ -1,4 +1,4 @@
-/// The master's side of an entry: proposed, voted on, decided, told.
+// The master's side of an entry: proposed, voted on, decided, told.
 
 import Primitives
 import Wire

@@ -1,4 +1,4 @@
-/// Change of the voters by entries in the log, one at a time (quorum mode).
+// Change of the voters by entries in the log, one at a time (quorum mode).
 
 import Primitives
 import Wire

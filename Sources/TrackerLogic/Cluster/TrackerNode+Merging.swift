@@ -1,3 +1,8 @@
+// After a partition, in survivor mode.
+
+import Primitives
+import Wire
+
 /// After a partition, in survivor mode: two masters become one, and two repositories.
 ///
 ///     lower master ── hears of the higher: hello ──► higher master: another history? asks for a chunk
@@ -8,10 +13,6 @@
 ///
 /// A master makes way only for one that answers it. One that can send and not receive claims to be master for ever and
 /// brings nobody down (rule 7).
-
-import Primitives
-import Wire
-
 extension TrackerNode {
     /// A higher master is heard: it is asked whether it hears us.
     mutating func probe(_ place: Int, _ now: ClockReading, _ effects: inout Effects) {
@@ -65,7 +66,14 @@ extension TrackerNode {
 
     // MARK: - Merging
 
-    /// - Parameter hasSwarms: whether more than access rules and registry is to be taken over.
+    /// Begins to take in another tracker's history, or tells it to wait for its turn.
+    ///
+    /// - Parameters:
+    ///   - sender: the other tracker.
+    ///   - position: where its history ended.
+    ///   - hasSwarms: whether more than access rules and registry is to be taken over.
+    ///   - now: both clocks.
+    ///   - effects: get the question for the first chunk.
     mutating func beginMerge(
         _ sender: Life, _ position: Position, hasSwarms: Bool, _ now: ClockReading, _ effects: inout Effects
     ) {

@@ -1,17 +1,10 @@
-/// Trackers that were told something else: who they are, in what they differ, and that they are not let in.
-///
-/// KEEPALIVE and HELLO say what their sender was told (`SettingsPrint`). Whoever differs in how the cluster acts as one
-/// is not heard, on either side: neither its votes nor its suspicions count. Which of two unlike trackers is out, the
-/// master says: whoever is not of its kind is refused, and then neither votes nor stands. Of two unlike masters, which
-/// only survivor mode can have, the one of the lower epoch makes way.
-///
-/// Members are for the first formation only; after it the log has them. So they are compared where a tracker without
-/// memory comes: it has to have been told what the others were told, or what the log says by now.
+// Trackers that were told something else.
 
 import Primitives
 import Wire
 
 extension SettingsPrint {
+    /// The fingerprints of one tracker's configuration.
     public init(_ configuration: NodeConfiguration) {
         self.init { setting in
             switch setting {
@@ -64,6 +57,15 @@ extension ClusterConfiguration {
     }
 }
 
+/// Trackers that were told something else: who they are, in what they differ, and that they are not let in.
+///
+/// KEEPALIVE and HELLO say what their sender was told (`SettingsPrint`). Whoever differs in how the cluster acts as one
+/// is not heard, on either side: neither its votes nor its suspicions count. Which of two unlike trackers is out, the
+/// master says: whoever is not of its kind is refused, and then neither votes nor stands. Of two unlike masters, which
+/// only survivor mode can have, the one of the lower epoch makes way.
+///
+/// Members are for the first formation only; after it the log has them. So they are compared where a tracker without
+/// memory comes: it has to have been told what the others were told, or what the log says by now.
 extension TrackerNode {
     /// Whether a message is to be left alone, because its sender was told something else.
     mutating func isShutOut(_ message: ClusterMessage, _ now: ClockReading, _ effects: inout Effects) -> Bool {

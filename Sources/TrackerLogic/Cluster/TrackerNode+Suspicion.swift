@@ -1,3 +1,8 @@
+// Missing the master.
+
+import Primitives
+import Wire
+
 /// Missing the master: the pre-vote before an election, and who stands.
 ///
 ///     master heard ── silent for the detection time ──► suspects, says so ── a quorum suspects ──► the preferred one
@@ -5,10 +10,6 @@
 ///         └────────────── a master is heard ─────────────────┘
 ///
 /// A node that can send but not receive suspects alone, for ever, and harms nobody (rule 7).
-
-import Primitives
-import Wire
-
 extension TrackerNode {
     /// The voters as this node sees them.
     ///
@@ -21,6 +22,7 @@ extension TrackerNode {
     /// The ids of the electorate.
     ///
     /// - Parameter known: what they were at an earlier look; given back where they are the same still.
+    /// - Returns: in rising order.
     @inline(__always)
     func voters(knowing known: [UInt32]) -> [UInt32] {
         if isQuorumMode, !has(.quorumOfTheLive) { return members }

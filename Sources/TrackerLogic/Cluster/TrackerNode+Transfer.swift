@@ -1,4 +1,4 @@
-/// Fetching the whole state, and sending chunks of it to others.
+// Fetching the whole state, and sending chunks of it to others.
 
 import Primitives
 import Wire
@@ -119,7 +119,9 @@ extension TrackerNode {
 
     /// The state that chunks and entries come to.
     ///
-    /// - Parameter tail: gets the entries, appended.
+    /// - Parameters:
+    ///   - fetched: all chunks, and the log behind them.
+    ///   - tail: gets the entries, appended.
     /// - Returns: nil where some of it is damaged, or not of one history.
     private func assembled(_ fetched: StateTransfer, _ tail: inout [LoggedEntry]) -> ReplicatedState? {
         guard fetched.isOfOneHistory || has(.transferMixed) || has(.transferWithoutTail) else { return nil }

@@ -1,3 +1,7 @@
+// The time that a master stamps entries with.
+
+import Primitives
+
 /// The time that a master stamps entries with: its wall clock's, but never running backwards (rule 4).
 ///
 /// Where the wall clock is behind what was stamped already (it was set back, or an earlier master's was ahead), cluster
@@ -5,9 +9,6 @@
 /// still
 /// instead, no silent peer would be dropped for as long as the clock had once been wrong; if it went on at full speed,
 /// it would stay wrong for ever.
-
-import Primitives
-
 struct ClusterClock: Sendable, Hashable {
     /// A time that was shown, and when.
     private var shown = WallTime(milliseconds: 0)

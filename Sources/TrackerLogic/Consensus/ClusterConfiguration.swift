@@ -1,7 +1,8 @@
-/// How trackers act as one (docs/protocol.md): mode, policies and timings, the configuration of one set of machines.
+// How trackers act as one (docs/protocol.md).
 
 import Primitives
 
+/// How trackers act as one (docs/protocol.md): mode, policies and timings, the configuration of one set of machines.
 public struct ClusterConfiguration: Sendable, Hashable {
     /// What makes a quorum, and so what is promised.
     public enum Mode: String, Sendable, Hashable, CaseIterable {

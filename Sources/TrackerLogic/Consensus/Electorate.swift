@@ -1,3 +1,5 @@
+// Who votes, and what makes a quorum (docs/protocol.md).
+
 /// Who votes, and what makes a quorum (docs/protocol.md).
 ///
 /// In quorum mode the voters are the committed members; in survivor mode they are the trackers that the master believes
@@ -5,7 +7,6 @@
 ///
 /// Invariant in quorum mode: any two quorums of one set of members have a voter in common, and so have any two quorums
 /// of sets that differ by one member.
-
 package struct Electorate: Sendable, Hashable {
     /// In rising order.
     package var voters: [UInt32]

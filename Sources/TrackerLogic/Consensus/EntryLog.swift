@@ -1,12 +1,4 @@
-/// The log in memory: the entries that were decided lately, for those who lag behind, the one that is accepted and not
-/// decided, and how far the disk is.
-///
-///     … trimmed │ tail: decided, applied │ pending: accepted, its fate unknown
-///
-/// One entry at a time is under way, so at most one is pending. Writes of entries are made one after another, in order:
-/// a failed one leaves no gap, for nothing was written behind it.
-///
-/// Invariants: the tail ends at what is applied; the pending entry comes right behind; both within their bounds.
+// The log in memory.
 
 import Primitives
 import Wire
@@ -65,6 +57,15 @@ package struct LoggedEntry: Sendable, Hashable {
     }
 }
 
+/// The log in memory: the entries that were decided lately, for those who lag behind, the one that is accepted and not
+/// decided, and how far the disk is.
+///
+///     … trimmed │ tail: decided, applied │ pending: accepted, its fate unknown
+///
+/// One entry at a time is under way, so at most one is pending. Writes of entries are made one after another, in order:
+/// a failed one leaves no gap, for nothing was written behind it.
+///
+/// Invariants: the tail ends at what is applied; the pending entry comes right behind; both within their bounds.
 package struct EntryLog: Sendable, Hashable {
     /// Bytes of entries that are kept for those who lag behind; who lags further fetches the state.
     package static let maxTailByteCount = 16 << 20

@@ -1,11 +1,4 @@
-/// The other trackers, as far as this one has heard of them, and the failure detector over them.
-///
-/// The list is never persisted. Being heard means nothing for safety: epochs and quorums alone do
-/// (rule 1).
-///
-///     unknown ── heard ──► up ── silent for the detection time, or `leave` ──► down ── heard ──► up
-///
-/// Invariants: one entry an id; at most `maxCount` of them; a second life of an id is not heard while the first is up.
+// The other trackers, as far as this one has heard of them, and the failure detector over them.
 
 import Primitives
 import Wire
@@ -78,6 +71,14 @@ extension Neighbour {
     }
 }
 
+/// The other trackers, as far as this one has heard of them, and the failure detector over them.
+///
+/// The list is never persisted. Being heard means nothing for safety: epochs and quorums alone do
+/// (rule 1).
+///
+///     unknown ── heard ──► up ── silent for the detection time, or `leave` ──► down ── heard ──► up
+///
+/// Invariants: one entry an id; at most `maxCount` of them; a second life of an id is not heard while the first is up.
 struct Neighbours: Sendable, Hashable {
     /// Trackers that one cluster may have, this one not counted.
     static let maxCount = 63

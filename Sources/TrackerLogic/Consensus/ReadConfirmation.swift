@@ -1,16 +1,4 @@
-/// Reads that wait until it is certain that their master still is one (rule 5).
-///
-/// A read that came while a round was under way waits for the next: only a confirmation that was asked for after the
-/// read came says that nobody else had been master when it came. One round serves all that wait. There is no lease: a
-/// lease trusts clocks, a round trusts nobody, and costs one message each way without a write.
-///
-///     waiting ── round begins ──► asked ── a quorum confirms ──► answered
-///
-/// A tracker that has lost its memory waits for such a round, too, before its master lets it in: it may have promised
-/// another master, and a vote that it is given by one who has not heard of that would take the promise back. Here its
-/// own word does not count: the quorum is one without it.
-///
-/// Invariant: at most `maxCount` reads wait, and of each tracker without memory one life.
+// Reads that wait until it is certain that their master still is one (rule 5).
 
 import Primitives
 import Wire
@@ -29,6 +17,19 @@ package struct WaitingRead: Sendable, Hashable {
     }
 }
 
+/// Reads that wait until it is certain that their master still is one (rule 5).
+///
+/// A read that came while a round was under way waits for the next: only a confirmation that was asked for after the
+/// read came says that nobody else had been master when it came. One round serves all that wait. There is no lease: a
+/// lease trusts clocks, a round trusts nobody, and costs one message each way without a write.
+///
+///     waiting ── round begins ──► asked ── a quorum confirms ──► answered
+///
+/// A tracker that has lost its memory waits for such a round, too, before its master lets it in: it may have promised
+/// another master, and a vote that it is given by one who has not heard of that would take the promise back. Here its
+/// own word does not count: the quorum is one without it.
+///
+/// Invariant: at most `maxCount` reads wait, and of each tracker without memory one life.
 package struct ReadConfirmation: Sendable, Hashable {
     package static let maxCount = 4096
 

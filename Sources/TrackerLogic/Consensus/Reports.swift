@@ -1,5 +1,4 @@
-/// What the other trackers last said of themselves, and which of them were told something else than this one: for
-/// people, and kept apart from `Neighbours`, whose entries the hot paths look at.
+// What the other trackers last said of themselves, and which of them were told something else than this one.
 
 import Primitives
 import Wire
@@ -44,6 +43,8 @@ public struct UnlikeTracker: Sendable, Hashable {
     public var isShutOut: Bool { settings.contains(where: { $0.isBinding }) }
 }
 
+/// What the other trackers last said of themselves, and which of them were told something else than this one: for
+/// people, and kept apart from `Neighbours`, whose entries the hot paths look at.
 struct Reports: Sendable, Equatable {
     static let maxUnlike = 32
 

@@ -1,10 +1,11 @@
-/// What a node is, has and waits for, in words: for people who look at one moment of a simulated run.
-///
-/// Nothing decides by it, and no golden number holds it.
+// What a node is, has and waits for, in words.
 
 import Primitives
 import Wire
 
+/// What a node is, has and waits for, in words: for people who look at one moment of a simulated run.
+///
+/// Nothing decides by it, and no golden number holds it.
 public struct NodeAccount: Sendable, Equatable {
     /// A line of the account.
     public struct Item: Sendable, Equatable {

@@ -1,11 +1,12 @@
-/// A cluster as one of its trackers sees it, for `tracker status`, the console and the metrics.
-///
-/// Nothing decides by it: another tracker's place is as of its last word, so it may be an interval old. How far behind
-/// it is, is counted from what this tracker had applied at that moment, and not from what it has applied since.
+// A cluster as one of its trackers sees it.
 
 import Primitives
 import Wire
 
+/// A cluster as one of its trackers sees it, for `tracker status`, the console and the metrics.
+///
+/// Nothing decides by it: another tracker's place is as of its last word, so it may be an interval old. How far behind
+/// it is, is counted from what this tracker had applied at that moment, and not from what it has applied since.
 public struct ClusterStatus: Sendable, Equatable {
     /// This tracker, in this life.
     public var life: Life

@@ -1,5 +1,4 @@
-/// Values as interpolation shows them, written out: embedded Swift, in which the logic runs in a browser, has no
-/// reflection.
+// Values as interpolation shows them, written out: embedded Swift has no reflection.
 
 import Primitives
 import Wire

@@ -1,12 +1,13 @@
+// What a node wants done.
+
+import Primitives
+import Wire
+
 /// What a node wants done: imperatives, in the order in which they were given, into a buffer that its owner keeps.
 ///
 /// The ordering contract: `persists` may be carried out in any number of transactions, in order; each is answered by
 /// `persisted` or `persistFailed` with its token, in order. Replies and answers depend on nothing that is not already
 /// durable, and may go out at once.
-
-import Primitives
-import Wire
-
 public struct Effects: Sendable, Equatable {
     /// Datagrams to peers.
     public var replies = DatagramBatch()

@@ -1,8 +1,9 @@
-/// What can happen to a tracker node: past facts, each with all that the logic needs to know of it.
+// What can happen to a tracker node.
 
 import Primitives
 import Wire
 
+/// What can happen to a tracker node: past facts, each with all that the logic needs to know of it.
 public enum Event: Sendable, Equatable {
     /// The node's record has been read back (`restore`) and its owner is ready to carry out effects.
     case started

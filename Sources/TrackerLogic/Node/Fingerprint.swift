@@ -1,4 +1,9 @@
-/// What a node is, in 128 bits, for whoever walks over the states that it can reach (the explorer).
+// What a node is, in 128 bits, for whoever walks over the states that it can reach (the explorer).
+
+import Primitives
+import Wire
+
+/// A hash of 128 bits that is the same in every process.
 ///
 /// Two nodes of one fingerprint behave alike from here on, but for *when*: of times only what they have come to is in
 /// it (whether somebody is up, silent, suspected; whether a pause is over), never a reading of a clock. The explorer
@@ -12,11 +17,6 @@
 ///   a master beyond a quorum;
 /// - what is looked at in one phase only, and begins anew with it, in every other;
 /// - the tail of the log: the chain stands for it.
-
-import Primitives
-import Wire
-
-/// A hash of 128 bits that is the same in every process.
 public struct Fingerprint: Sendable, Hashable {
     /// The first half.
     public private(set) var high: UInt64 = 0x6A09_E667_F3BC_C908

@@ -1,4 +1,4 @@
-/// The entry that is being gathered: updates on their way into the log, and who waits for them.
+// The entry that is being gathered.
 
 import Primitives
 import Wire
@@ -31,6 +31,7 @@ extension WaitingRequest {
     }
 }
 
+/// The entry that is being gathered: updates on their way into the log, and who waits for them.
 struct Gathering: Sendable, Hashable {
     /// An entry without its header's contents.
     private(set) var bytes: [UInt8] = []
@@ -75,9 +76,12 @@ struct Gathering: Sendable, Hashable {
     /// Turns what was gathered into an entry and begins anew.
     ///
     /// - Parameters:
+    ///   - ballot: index, epoch and attempt of the proposal.
     ///   - isAlone: whether its master is the only voter.
-    ///   - previous: what the history before it comes to.
+    ///   - time: cluster time, never less than in the entry before.
+    ///   - previous: the running hash of the log up to and including the entry before.
     ///   - bearsTickets: whether the entry says who waits, for others may have to answer them.
+    /// - Returns: the entry, sealed.
     mutating func seal(
         _ ballot: Ballot, isAlone: Bool, time: WallTime, previous: UInt64, bearsTickets: Bool
     ) -> LoggedEntry {

@@ -1,4 +1,4 @@
-/// What checkers may see of a node beyond its status.
+// What checkers may see of a node beyond its status.
 
 import Primitives
 import Wire

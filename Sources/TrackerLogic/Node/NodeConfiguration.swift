@@ -1,7 +1,8 @@
-/// What an operator may choose about a node's logic, with the defaults, and the bounds that he may move.
+// What an operator may choose about a node's logic.
 
 import Primitives
 
+/// What an operator may choose about a node's logic, with the defaults, and the bounds that he may move.
 public struct NodeConfiguration: Sendable, Equatable {
     /// This tracker's number, unique among the active ones; at least 1, or 0 to be given one by the master (survivor
     /// mode).

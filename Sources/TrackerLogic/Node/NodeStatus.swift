@@ -1,8 +1,9 @@
-/// What a node tells about itself, for `tracker status`, the console and the metrics.
+// What a node tells about itself.
 
 import Primitives
 import Wire
 
+/// What a node tells about itself, for `tracker status`, the console and the metrics.
 public struct NodeStatus: Sendable, Equatable {
     /// This tracker's number; 0 where it has none yet.
     public var id: UInt32

@@ -1,3 +1,8 @@
+// All that the trackers of a cluster agree on.
+
+import Primitives
+import Wire
+
 /// All that the trackers of a cluster agree on: swarms, access rules, registered torrents.
 ///
 /// Changed by entries of the log alone, in order, and by nothing else: no clock, no chance, no configuration. So equal
@@ -5,10 +10,6 @@
 ///
 /// Each update touches one *chunk* only: chunk 0 is the access rules and the registry, chunk s+1 is shard s of the
 /// swarms. That is why chunks that were written down at different indices are one state together with the log.
-
-import Primitives
-import Wire
-
 public struct ReplicatedState: Sendable {
     /// The swarms.
     public private(set) var table: SwarmTable

@@ -1,9 +1,4 @@
-/// The requests of a group that the last entries have settled, by key: part of the replicated state, so that a tracker
-/// that restarts from a snapshot, or is sent the state, knows a late copy from a new request.
-///
-///     entry applied ──► its tickets' keys ──► chunk 0 ──► read back, or fetched ──► `RecentKeys` of that tracker
-///
-/// The keys are no part of the digest: they are for a minute, and say nothing about swarms.
+// The requests of a group that the last entries have settled, by key.
 
 import Primitives
 import Wire
@@ -22,6 +17,12 @@ public struct SettledKey: Sendable, Hashable {
     }
 }
 
+/// The requests of a group that the last entries have settled, by key: part of the replicated state, so that a tracker
+/// that restarts from a snapshot, or is sent the state, knows a late copy from a new request.
+///
+///     entry applied ──► its tickets' keys ──► chunk 0 ──► read back, or fetched ──► `RecentKeys` of that tracker
+///
+/// The keys are no part of the digest: they are for a minute, and say nothing about swarms.
 struct SettledKeys: Sendable, Equatable {
     /// Past that, no tracker has a copy any more: each remembers for `RecentKeys.memory`, and clocks differ.
     static let memory: UInt32 = 60

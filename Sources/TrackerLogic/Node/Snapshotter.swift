@@ -1,11 +1,12 @@
-/// Decides when the state is written down, chunk by chunk, so that the log can be cut.
-///
-/// A round visits every chunk once and takes those that have changed, a few at a time, so that neither the node nor its
-/// disk is held up. When all are durable, the entries from before the round are of no use any more.
+// Decides when the state is written down.
 
 import Primitives
 import Wire
 
+/// Decides when the state is written down, chunk by chunk, so that the log can be cut.
+///
+/// A round visits every chunk once and takes those that have changed, a few at a time, so that neither the node nor its
+/// disk is held up. When all are durable, the entries from before the round are of no use any more.
 struct Snapshotter: Sendable, Hashable {
     /// Between two helpings of a round.
     static let pace = Duration.milliseconds(10)

@@ -1,3 +1,8 @@
+// What an operator asks.
+
+import Primitives
+import Wire
+
 /// What an operator asks: checked here, brought into the log as updates, a few with each entry.
 ///
 ///     waiting ── its turn ──► under way ── all its updates applied ──► told
@@ -6,10 +11,6 @@
 ///
 /// Commands are carried out one after another: what a command changes is worked out only when all before it is applied.
 /// Access rules that wait or are under way are overtaken by later ones.
-
-import Primitives
-import Wire
-
 extension TrackerNode {
     mutating func obey(_ command: OperatorCommand, _ now: ClockReading, _ effects: inout Effects) {
         if command == .drain { return drain(now, &effects) }

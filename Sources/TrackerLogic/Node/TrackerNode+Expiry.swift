@@ -1,4 +1,4 @@
-/// What a master decides as time goes by: who has been silent for too long, and how often clients are to announce.
+// What a master decides as time goes by: who has been silent for too long, and how often clients are to announce.
 
 import Primitives
 import Wire

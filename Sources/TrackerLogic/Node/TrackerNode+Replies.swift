@@ -1,4 +1,4 @@
-/// A committed entry: each update is applied, and whoever waits for it is answered from the swarm as it then is.
+// A committed entry: each update is applied, and whoever waits for it is answered from the swarm as it then is.
 
 import Primitives
 import Wire

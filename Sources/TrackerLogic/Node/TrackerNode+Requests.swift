@@ -1,10 +1,11 @@
-/// What peers ask, checked.
-///
-/// Everything that can be refused is refused here, before the log; what is in the log is applied without question.
+// What peers ask, checked.
 
 import Primitives
 import Wire
 
+/// What peers ask, checked.
+///
+/// Everything that can be refused is refused here, before the log; what is in the log is applied without question.
 extension TrackerNode {
     // MARK: - What cannot be read
 

@@ -1,12 +1,13 @@
+// The requests of a group that were settled last, by key.
+
+import Primitives
+
 /// The requests of a group that were settled last, by key: what another tracker hands on late, or the network repeats,
 /// is not answered again.
 ///
 /// A copy that comes from a client is told from a new try by time: BEP 15 has a client wait for 15 s. One that a
 /// tracker hands on may have been under way for any time, so it comes with the index up to which its sender had applied
 /// the log: what was settled behind that index, the sender could not know.
-
-import Primitives
-
 package struct RecentKeys: Sendable, Equatable {
     /// BEP 15 has a client ask again after 15 s; what comes sooner is a copy.
     package static let memory = Duration.seconds(12)

@@ -1,16 +1,4 @@
-/// Requests that this tracker has heard and that are not answered yet, each with a number (rule 18).
-///
-///     heard ── taken (by this master), or sent on (to another) ──► its ticket applied, or answered: out
-///       ▲                                                  │
-///       └──────────── the master changes: all anew ────────┘
-///
-/// The tracker that heard a request answers it, whoever is master; what no master has decided is handed to the next.
-/// In a multicast group, all keep what they heard until they see it decided.
-///
-/// Datagrams lie one behind another in one buffer, which is used again: to book one costs no allocation.
-///
-/// Invariants: at most as many requests as configured, and bytes of datagrams; none older than `maxAge`, for by then its
-/// client has asked again.
+// Requests that this tracker has heard and that are not answered yet.
 
 import Primitives
 import Wire
@@ -64,14 +52,27 @@ struct BookedRequest: Sendable, Hashable {
     var isGroupsRead: Bool { isRead && waiting.clientRequest == nil }
 }
 
+/// Requests that this tracker has heard and that are not answered yet, each with a number (rule 18).
+///
+///     heard ── taken (by this master), or sent on (to another) ──► its ticket applied, or answered: out
+///       ▲                                                  │
+///       └──────────── the master changes: all anew ────────┘
+///
+/// The tracker that heard a request answers it, whoever is master; what no master has decided is handed to the next.
+/// In a multicast group, all keep what they heard until they see it decided.
+///
+/// Datagrams lie one behind another in one buffer, which is used again: to book one costs no allocation.
+///
+/// Invariants: at most as many requests as configured, and bytes of datagrams; none older than `maxAge`, for by then
+/// its client has asked again.
 struct RequestBook: Sendable, Equatable {
     /// BEP 15 has a client ask again after 15 s.
     private static let maxAge = Duration.seconds(15)
     /// In a group, what one tracker hands on late another may have settled long ago without an entry: it has to come
     /// while that is remembered (`RecentKeys.memory`), with three seconds to spare for the way.
     private static let maxGroupAge = Duration.seconds(9)
-    /// Bytes of datagrams for each request that may wait: an announce has 98, and some for its options; one datagram has
-    /// 2,048 at most.
+    /// Bytes of datagrams for each request that may wait: an announce has 98, and some for its options; one datagram
+    /// has 2,048 at most.
     private static let datagramByteCount = 512
     /// Room that is kept while nobody waits.
     private static let keptByteCount = 1 << 20

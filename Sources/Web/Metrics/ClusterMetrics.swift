@@ -1,11 +1,13 @@
-/// What a tracker sees of its cluster, as metrics: read off at each scrape.
+// What a tracker sees of its cluster, as metrics.
 
 import Bus
 import Primitives
 import TrackerLogic
 import Wire
 
+/// What a tracker sees of its cluster, as metrics: read off at each scrape.
 public enum ClusterMetrics {
+    /// Appends what a tracker sees of its cluster, as metrics.
     public static func write(_ report: ClusterReport, into text: inout PrometheusText) {
         place(report.status, into: &text)
         messages(report, into: &text)

@@ -1,11 +1,12 @@
-/// How long something took, counted: all of it since the process began, as a histogram for the metrics, and the last
-/// seconds of it, for the report to the other trackers.
-///
-/// Owned by one thread; recording does not allocate unless a copy has just been taken.
+// How long something took, counted.
 
 import Primitives
 import Wire
 
+/// How long something took, counted: all of it since the process began, as a histogram for the metrics, and the last
+/// seconds of it, for the report to the other trackers.
+///
+/// Owned by one thread; recording does not allocate unless a copy has just been taken.
 public struct LatencyTally: Sendable, Equatable {
     /// In microseconds: from what a write to a good disk takes to the ten seconds after which a request is given up.
     public static let bounds: [UInt32] = [
@@ -20,6 +21,7 @@ public struct LatencyTally: Sendable, Equatable {
     private var recent = [UInt64](repeating: 0, count: bounds.count + 1)
     private var older = [UInt64](repeating: 0, count: bounds.count + 1)
 
+    /// Nothing has been recorded.
     public init() {}
 
     package mutating func record(_ span: Duration) {

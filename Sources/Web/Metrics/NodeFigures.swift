@@ -1,4 +1,4 @@
-/// What the node's loop has measured, as metrics.
+// What the node's loop has measured, as metrics.
 
 import Datagrams
 import Primitives
@@ -6,11 +6,17 @@ import Wire
 
 /// What has been measured, for the metrics and the status.
 public struct NodeFigures: Sendable, Equatable {
+    /// From an announce over UDP to its answer.
     public var announces = LatencyTally()
+    /// From a scrape over UDP to its answer.
     public var scrapes = LatencyTally()
+    /// From the order to write an entry until it is known here to be decided.
     public var commits = LatencyTally()
+    /// From the order to write until it is durable.
     public var writes = LatencyTally()
+    /// From here over the bus to another tracker and back.
     public var roundTrips = LatencyTally()
+    /// What became of the datagrams of all UDP sockets.
     public var datagrams = DatagramCounters()
     /// Datagrams that came while a socket's buffer was full, since the process began.
     public var lostByKernel: UInt64 = 0
@@ -18,12 +24,15 @@ public struct NodeFigures: Sendable, Equatable {
     public var lostLately: UInt64 = 0
     /// Bytes of the smallest receive buffer; 0 without UDP.
     public var receiveBuffer = 0
+    /// Bytes of receive buffer that were asked for.
     public var wantedReceiveBuffer = 0
 
+    /// Nothing has been measured.
     public init() {}
 }
 
 extension NodeFigures {
+    /// Appends all figures as metrics.
     public func write(into text: inout PrometheusText) {
         let answers = "swarmkeeper_answer_seconds"
         text.family(answers, .histogram, help: "From a request over UDP to its answer, nearly all of them.")

@@ -1,14 +1,19 @@
-/// A node's own figures as metrics.
-///
-/// They are read off a `NodeStatus` at each scrape, not counted a second time: the totals there only grow in the
-/// life of a process, which is what Prometheus asks of a counter.
+// A node's own figures as metrics.
 
 import Primitives
 import TrackerLogic
 import Wire
 
+/// A node's own figures as metrics.
+///
+/// They are read off a `NodeStatus` at each scrape, not counted a second time: the totals there only grow in the
+/// life of a process, which is what Prometheus asks of a counter.
 public enum NodeMetrics {
-    /// - Parameter status: nil where the node does not answer; then only `swarmkeeper_up` is told, as 0.
+    /// Appends a node's figures as metrics.
+    ///
+    /// - Parameters:
+    ///   - status: nil where the node does not answer; then only `swarmkeeper_up` is told, as 0.
+    ///   - text: of one scrape.
     public static func write(_ status: NodeStatus?, into text: inout PrometheusText) {
         text.single(
             "swarmkeeper_up", .gauge, help: "Whether the tracker's logic answers.", status == nil ? 0 : 1)

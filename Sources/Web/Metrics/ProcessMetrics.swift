@@ -1,4 +1,4 @@
-/// What the system says of this process, under the names that every Prometheus client library uses.
+// What the system says of this process.
 
 import Foundation
 
@@ -8,11 +8,15 @@ import Foundation
     import Musl
 #endif
 
+/// What the system says of this process, under the names that every Prometheus client library uses.
 public struct ProcessMetrics: Sendable, Equatable {
+    /// Memory of the process that is in RAM.
     public var residentBytes: UInt64
+    /// Address space of the process.
     public var virtualBytes: UInt64
     /// User and system time together.
     public var cpuSeconds: Double
+    /// File descriptors that are open.
     public var openFileCount: Int
     /// The soft limit.
     public var maximumFileCount: UInt64
@@ -52,6 +56,7 @@ public struct ProcessMetrics: Sendable, Equatable {
         return (max((files?.count ?? 1) - 1, 0), maximumFileCount())
     }
 
+    /// Appends the figures under the names of Prometheus' client libraries.
     public func write(into text: inout PrometheusText) {
         text.single(
             "process_cpu_seconds_total", .counter, help: "Total user and system CPU time spent in seconds.",

@@ -1,36 +1,45 @@
+// The text that Prometheus scrapes.
+
 /// The text that Prometheus scrapes: exposition format 0.0.4.
 ///
 /// Names and label values come from code *and* from strangers' words, so both are made safe here and nowhere else:
 /// whatever goes in, each sample is one line and each line parses.
 ///
 /// - SeeAlso: https://prometheus.io/docs/instrumenting/exposition_formats/
-
 public struct PrometheusText: Sendable {
     /// The value of the `Content-Type` header.
     public static let contentType = "text/plain; version=0.0.4; charset=utf-8"
 
+    /// The kinds of metrics that are told here.
     public enum Kind: String, Sendable, Hashable {
         case counter
         case gauge
         case histogram
     }
 
+    /// What was written so far.
     public private(set) var text = ""
 
+    /// An empty text.
     public init() {}
 
     /// Opens a family; its samples follow at once.
     ///
-    /// - Parameter help: left out where empty.
+    /// - Parameters:
+    ///   - name: of the form `[a-zA-Z_:][a-zA-Z0-9_:]*`.
+    ///   - kind: of all its samples.
+    ///   - help: left out where empty.
     public mutating func family(_ name: String, _ kind: Kind, help: String = "") {
         if !help.isEmpty { text += "# HELP \(name) \(Self.escaped(help: help))\n" }
         text += "# TYPE \(name) \(kind.rawValue)\n"
     }
 
+    /// Appends a whole number to the family that was opened.
     public mutating func sample(_ name: String, _ labels: PrometheusLabels, _ value: some BinaryInteger) {
         text += "\(name)\(labels.braced) \(value)\n"
     }
 
+    /// Appends a number to the family that was opened.
     public mutating func sample(_ name: String, _ labels: PrometheusLabels, _ value: Double) {
         text += "\(name)\(labels.braced) \(Self.number(value))\n"
     }
@@ -95,6 +104,7 @@ public struct PrometheusLabels: Sendable, Hashable, Comparable {
     /// `a="b",c="d"`, without braces.
     let text: String
 
+    /// No labels.
     public static let none = PrometheusLabels([])
 
     /// - Parameter pairs: of two labels with one name, the first counts. The names `le` and `quantile` belong to the
@@ -120,6 +130,7 @@ public struct PrometheusLabels: Sendable, Hashable, Comparable {
 
     var braced: String { text.isEmpty ? "" : "{\(text)}" }
 
+    /// By the text of the sets.
     public static func < (left: PrometheusLabels, right: PrometheusLabels) -> Bool { left.text < right.text }
 
     private static func escaped(value: String) -> String {

@@ -290,6 +290,7 @@ public struct ForwardedRequest: Sendable, Hashable {
         case datagram([UInt8])
         /// Over HTTP: an announce, with the passkey; `numWant` is for the tracker that heard it.
         case announce(Announce, passkey: [UInt8])
+        /// Over HTTP: a scrape, its info hashes in the order asked; the passkey is empty for none.
         case scrape([InfoHash], passkey: [UInt8])
     }
 

@@ -2,15 +2,19 @@
 
 /// An announce, freed of the protocol that brought it: what a tracker is told of a peer, and asked for.
 ///
-/// `AnnounceRequest` (BEP 15) and `HTTPAnnounceRequest` (BEP 3) are read into it; `AnnounceUpdate` is what the log keeps.
+/// `AnnounceRequest` (BEP 15) and `HTTPAnnounceRequest` (BEP 3) are read into it; `AnnounceUpdate` is what the log
+/// keeps.
 @frozen
 public struct Announce: Sendable, Hashable {
+    /// Of the swarm that is announced to.
     public var infoHash: InfoHash
+    /// As the client sent it.
     public var peerID: PeerID
-    /// Bytes.
+    /// Bytes downloaded since the client sent `started`, as it says.
     public var downloaded: UInt64
-    /// Bytes.
+    /// Bytes still to be downloaded; 0 makes a seeder.
     public var left: UInt64
+    /// What has happened at the client.
     public var event: AnnounceEvent
     /// Peers wanted at most, of which 0 is none; nil or negative for the default.
     ///
@@ -19,6 +23,7 @@ public struct Announce: Sendable, Hashable {
     /// The port on which the peer listens.
     public var port: UInt16
 
+    /// Takes the fields as they are.
     @inlinable
     public init(
         infoHash: InfoHash, peerID: PeerID, downloaded: UInt64 = 0, left: UInt64, event: AnnounceEvent = .none,
@@ -45,7 +50,11 @@ extension AnnounceRequest {
 }
 
 extension AnnounceUpdate {
-    /// - Parameter endpoint: the peer's, as the tracker believes it.
+    /// What the log keeps of an announce.
+    ///
+    /// - Parameters:
+    ///   - announce: found valid.
+    ///   - endpoint: the peer's, as the tracker believes it.
     @inlinable
     public init(_ announce: Announce, endpoint: Endpoint) {
         self.init(

@@ -1,10 +1,11 @@
-/// The demonstration itself: starts the trackers, tells what happens to them, and starts again what was killed.
+// The demonstration itself.
 
 import Client
 import Foundation
 import Primitives
 import UnixSignals
 
+/// The demonstration itself: starts the trackers, tells what happens to them, and starts again what was killed.
 struct Demo {
     private static let ids = 1...3
     /// How long a killed tracker stays away: long enough to see the others go on without it.

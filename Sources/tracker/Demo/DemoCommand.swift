@@ -1,10 +1,11 @@
-/// `tracker demo`: three trackers that act as one, on this machine, to be watched while they are killed.
+// `tracker demo`.
 
 import ArgumentParser
 import Bus
 import Foundation
 import UnixSignals
 
+/// `tracker demo`: three trackers that act as one, on this machine, to be watched while they are killed.
 struct DemoCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "demo",

@@ -1,4 +1,4 @@
-/// One tracker of the demonstration: a process of its own, whose log is read line by line.
+// One tracker of the demonstration.
 
 import Foundation
 import Settings
@@ -34,6 +34,7 @@ struct DemoLine: Sendable, Decodable {
     var isOfInterest: Bool { ["notice", "warning", "error", "critical"].contains(level) }
 }
 
+/// One tracker of the demonstration: a process of its own, whose log is read line by line.
 final class DemoTracker: Sendable {
     let id: Int
     let process: Int32
