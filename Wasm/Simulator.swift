@@ -9,7 +9,7 @@ nonisolated(unsafe) private var last: ScenarioResult?
 
 /// What the module lets its host do: run a scenario, learn what came of it, and read its trace.
 ///
-/// A profile or ground is called by its place in the list of names. Text is UTF-8 in the module's memory, from
+/// A profile or stress is called by its place in the list of names. Text is UTF-8 in the module's memory, from
 /// `text_base` on; what makes a text returns its length in bytes, and it stays until the next call.
 private func say(_ lines: [String]) -> UInt32 {
     text.removeAll(keepingCapacity: true)
@@ -29,11 +29,11 @@ private func say(_ lines: [String]) -> UInt32 {
 ///   - ground: a place in the list of harsher conditions; another for none.
 ///   - seed: fixes everything else.
 /// - Returns: as `tracker simulate` runs it.
-private func scenario(_ profile: UInt32, _ ground: UInt32, _ seed: UInt64) -> Scenario {
-    let grounds = Ground.allCases
+private func scenario(_ profile: UInt32, _ stress: UInt32, _ seed: UInt64) -> Scenario {
+    let stresses = Stress.allCases
     return Run(
         seed: seed, profile: Profile.allCases[Int(profile)],
-        ground: ground < grounds.count ? grounds[Int(ground)] : nil, nodes: nil, seconds: nil
+        stress: stress < stresses.count ? stresses[Int(stress)] : nil, nodes: nil, seconds: nil
     ).scenario
 }
 
@@ -47,18 +47,18 @@ public func textBase() -> UInt32 { text.withUnsafeBufferPointer { UInt32(UInt(bi
 @_cdecl("profiles")
 public func profiles() -> UInt32 { say(Run.profileNames) }
 
-/// The grounds' names, one a line.
+/// The names of the stresses, one a line.
 @_expose(wasm, "grounds")
 @_cdecl("grounds")
-public func grounds() -> UInt32 { say(Run.groundNames) }
+public func grounds() -> UInt32 { say(Run.stressNames) }
 
 /// Runs a scenario; `violations` and `events` are about it then.
 ///
 /// - Returns: its trace hash.
 @_expose(wasm, "run")
 @_cdecl("run")
-public func run(_ profile: UInt32, _ ground: UInt32, _ seed: UInt64) -> UInt64 {
-    let result = scenario(profile, ground, seed).run()
+public func run(_ profile: UInt32, _ stress: UInt32, _ seed: UInt64) -> UInt64 {
+    let result = scenario(profile, stress, seed).run()
     last = result
     return result.traceHash
 }
@@ -66,8 +66,8 @@ public func run(_ profile: UInt32, _ ground: UInt32, _ seed: UInt64) -> UInt64 {
 /// Runs a scenario and writes its trace down, the last line of which tells its hash.
 @_expose(wasm, "trace")
 @_cdecl("trace")
-public func trace(_ profile: UInt32, _ ground: UInt32, _ seed: UInt64) -> UInt32 {
-    let result = scenario(profile, ground, seed).run(recordsTrace: true)
+public func trace(_ profile: UInt32, _ stress: UInt32, _ seed: UInt64) -> UInt32 {
+    let result = scenario(profile, stress, seed).run(recordsTrace: true)
     last = result
     return say(result.trace)
 }

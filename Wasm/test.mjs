@@ -82,7 +82,7 @@ test("sweeps have the same hash as natively, on each ground", needsTracker, (t) 
   let count = 0;
   for (const profile of simulator.profiles) {
     for (const ground of [null, ...simulator.grounds]) {
-      const words = ["simulate", "--profile", profile, "--seeds", "1..6", ...(ground ? ["--ground", ground] : [])];
+      const words = ["simulate", "--profile", profile, "--seeds", "1..6", ...(ground ? ["--stress", ground] : [])];
       const report = native(...words);
       assert.equal(swept(profile, ground, 1n, 6n), report.trace_hash, words.join(" "));
       count += report.scenarios;
@@ -93,8 +93,8 @@ test("sweeps have the same hash as natively, on each ground", needsTracker, (t) 
 
 test("traces are word by word the same as natively", needsTracker, () => {
   for (const profile of simulator.profiles) {
-    for (const [seed, ground] of [[2n, null], [3n, "damaged"], [4n, "stray"], [18_446_744_073_709_551_615n, "disks"]]) {
-      const words = ["replay", String(seed), "--profile", profile, ...(ground ? ["--ground", ground] : [])];
+    for (const [seed, ground] of [[2n, null], [3n, "damaged"], [4n, "duplicates"], [18_446_744_073_709_551_615n, "disks"]]) {
+      const words = ["replay", String(seed), "--profile", profile, ...(ground ? ["--stress", ground] : [])];
       assert.deepEqual(simulator.trace(profile, seed, ground).trace, native(...words).trace, words.join(" "));
     }
   }

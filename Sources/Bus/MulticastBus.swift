@@ -23,12 +23,12 @@ final class MulticastBus: Bus {
         static let queueByteCount = OutgoingQueue.Limits.byteCount
     }
 
-    private let desk: BusDesk
+    private let busState: BusState
     private let shared: Shared
     private let options: BusOptions.Multicast
     private let identity: BusIdentity
 
-    /// What the thread and its callers share beside the desk.
+    /// What the thread and its callers share beside the bus's state.
     private final class Shared: Sendable {
         struct State: Sendable {
             var waker: Waker?
@@ -48,7 +48,8 @@ final class MulticastBus: Bus {
         let shared = Shared()
         self.shared = shared
         let interface = options.interface.map { "?interface=\($0)" } ?? ""
-        desk = BusDesk(endpoint: "multicast://\(options.group)\(interface)", queueByteCount: Limits.queueByteCount) {
+        busState = BusState(endpoint: "multicast://\(options.group)\(interface)", queueByteCount: Limits.queueByteCount)
+        {
             shared.wake()
         }
     }
@@ -70,12 +71,12 @@ final class MulticastBus: Bus {
         thread.start()
     }
 
-    func send(_ messages: [BusMessage]) { desk.put(messages) }
+    func send(_ messages: [BusMessage]) { busState.put(messages) }
 
-    var status: BusStatus { desk.status }
+    var status: BusStatus { busState.status }
 
     func stop() async {
-        desk.withState { $0.hasEnded = true }
+        busState.withState { $0.hasEnded = true }
         await withCheckedContinuation { continuation in
             let (isOver, waker) = shared.state.withLock { state in
                 state.isStopping = true
@@ -101,7 +102,7 @@ final class MulticastBus: Bus {
         while !isStopping {
             let problem = serve(&machine, inbox) {
                 told = nil
-                desk.withState { [wasConnected] state in
+                busState.withState { [wasConnected] state in
                     state.status.isConnected = true
                     if wasConnected { state.status.reconnections += 1 }
                 }
@@ -109,14 +110,14 @@ final class MulticastBus: Bus {
             }
             guard let problem else { break }
             let reason = "the multicast bus on \(options.group) is lost: \(problem)"
-            desk.lost(reason)
+            busState.lost(reason)
             if told != reason {
                 told = reason
                 inbox.busLost(reason: reason)
             }
             waitForNextAttempt()
         }
-        desk.withState { $0.status.isConnected = false }
+        busState.withState { $0.status.isConnected = false }
     }
 
     private func waitForNextAttempt() {
@@ -154,7 +155,7 @@ final class MulticastBus: Bus {
         connected()
         machine.greetSoon()
         inbox.busConnected()
-        var open = OpenGroup(socket: socket, poller: poller, interface: interface, desk: desk, inbox: inbox)
+        var open = OpenGroup(socket: socket, poller: poller, interface: interface, busState: busState, inbox: inbox)
         var (stopAt, lingerUntil): (Instant?, Instant?)
         while true {
             let now = Clock.monotonic()
@@ -176,7 +177,7 @@ private struct OpenGroup: ~Copyable {
     let socket: DatagramSocket
     let poller: Poller
     let interface: HostInterface
-    let desk: BusDesk
+    let busState: BusState
     let inbox: any BusInbox
     private var incoming = DatagramBatch()
     private var outgoing = DatagramBatch()
@@ -186,12 +187,12 @@ private struct OpenGroup: ~Copyable {
     private let destination: SocketAddress
 
     init(
-        socket: DatagramSocket, poller: Poller, interface: HostInterface, desk: BusDesk, inbox: any BusInbox
+        socket: DatagramSocket, poller: Poller, interface: HostInterface, busState: BusState, inbox: any BusInbox
     ) {
         self.socket = socket
         self.poller = poller
         self.interface = interface
-        self.desk = desk
+        self.busState = busState
         self.inbox = inbox
         destination = socket.address
     }
@@ -207,13 +208,13 @@ private struct OpenGroup: ~Copyable {
         machine.step(now: now, into: &output)
         var isSending = true
         while isSending {
-            isSending = desk.withState { state in
+            isSending = busState.withState { state in
                 let isSent = machine.sendNext(from: &state.queue, now: now, into: &output)
                 if state.queue.isEmpty { state.isAwaited = false }
                 return isSent
             }
         }
-        let hasMore = desk.withState { !$0.queue.isEmpty }
+        let hasMore = busState.withState { !$0.queue.isEmpty }
         transmit()
         let next = machine.nextDeadline(now: now, hasMessages: hasMore)
         let deadline = limit.map { min($0, next) } ?? next
@@ -239,12 +240,12 @@ private struct OpenGroup: ~Copyable {
             machine.received(incoming.payload(index), from: source, now: now, into: &output)
         }
         let (received, rejected, repaired) = (machine.gate.received, machine.gate.rejected, machine.gate.repaired)
-        desk.withState { state in
+        busState.withState { state in
             (state.status.received, state.status.rejected, state.status.repaired) = (received, rejected, repaired)
         }
         if rejected != rejectedThen {
             let refused = machine.gate.refused
-            desk.withState { $0.refused = refused }
+            busState.withState { $0.refused = refused }
         }
         if !output.foreigners.isEmpty {
             inbox.busRefused(output.foreigners)

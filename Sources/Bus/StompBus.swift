@@ -19,7 +19,7 @@ import Wire
 final class StompBus: Bus {
     private let group: MultiThreadedEventLoopGroup
     private let core: StompBusCore
-    private let desk: BusDesk
+    private let busState: BusState
 
     /// A bus over brokers; it connects when it is started.
     ///
@@ -40,14 +40,16 @@ final class StompBus: Bus {
         let loop = group.next()
         let core = StompBusCore(plan: plan, embedded: embedded, identity: identity, loop: loop)
         self.core = core
-        desk = BusDesk(endpoint: endpoint, queueByteCount: OutgoingQueue.Limits.byteCount) {
+        busState = BusState(endpoint: endpoint, queueByteCount: OutgoingQueue.Limits.byteCount) {
             loop.execute { core.flush() }
         }
     }
 
-    func start(inbox: any BusInbox) { group.next().execute { [core, desk] in core.start(inbox: inbox, desk: desk) } }
+    func start(inbox: any BusInbox) {
+        group.next().execute { [core, busState] in core.start(inbox: inbox, busState: busState) }
+    }
 
-    func send(_ messages: [BusMessage]) { desk.put(messages) }
+    func send(_ messages: [BusMessage]) { busState.put(messages) }
 
     func stop() async {
         await withCheckedContinuation { continuation in
@@ -56,7 +58,7 @@ final class StompBus: Bus {
         try? await group.shutdownGracefully()
     }
 
-    var status: BusStatus { desk.status }
+    var status: BusStatus { busState.status }
 
     /// Where frames for a life go; 0 stands for all.
     static func destination(_ cluster: ClusterName, _ incarnation: UInt64) -> String {

@@ -40,7 +40,7 @@ final class StompBusCore: @unchecked Sendable {
     private var gate: BusGate
     private var maker: FrameMaker
     private var inbox: (any BusInbox)?
-    private var desk: BusDesk?
+    private var busState: BusState?
     /// The connection in use, or being made.
     private var current: StompConnection?
     /// At a broker earlier in the list, being made.
@@ -74,10 +74,10 @@ final class StompBusCore: @unchecked Sendable {
         maker = FrameMaker(key: identity.key, session: session)
     }
 
-    func start(inbox: any BusInbox, desk: BusDesk) {
+    func start(inbox: any BusInbox, busState: BusState) {
         precondition(self.inbox == nil, "a bus is started once")
         self.inbox = inbox
-        self.desk = desk
+        self.busState = busState
         connect()
     }
 
@@ -103,11 +103,11 @@ final class StompBusCore: @unchecked Sendable {
 
     /// Sends what waits, as far as the broker takes it.
     func flush() {
-        guard let desk, let current, current.isReady else { return }
+        guard let busState, let current, current.isReady else { return }
         var hasWritten = false
         while current.isWritable {
             // Only copies happen under the lock: the node's loop may want to put more.
-            let draft = desk.withState { state in
+            let draft = busState.withState { state in
                 let draft = maker.draft(from: &state.queue, limit: Limits.frameByteCount)
                 if draft == nil { state.isAwaited = false }
                 return draft
@@ -172,7 +172,7 @@ final class StompBusCore: @unchecked Sendable {
 
     private func tellCounts() {
         let (received, rejected, refused) = (gate.received, gate.rejected, gate.refused)
-        desk?.withState { state in
+        busState?.withState { state in
             (state.status.received, state.status.rejected) = (received, rejected)
             if state.refused != refused { state.refused = refused }
         }
@@ -203,7 +203,7 @@ final class StompBusCore: @unchecked Sendable {
         gate.hearsTwice = true
         rotation.moved(to: connection.broker)
         let broker = plan.options.brokers[connection.broker].description
-        desk?.withState { $0.status.broker = broker }
+        busState?.withState { $0.status.broker = broker }
         loop.scheduleTask(in: .nanoseconds(Limits.overlap.nanoseconds)) { [self, weak former] in
             guard let former, former === self.former else { return }
             former.end()
@@ -217,7 +217,7 @@ final class StompBusCore: @unchecked Sendable {
 
     func stop(_ done: @escaping @Sendable () -> Void) {
         precondition(stopped == nil, "a bus is stopped once")
-        desk?.withState { $0.hasEnded = true }
+        busState?.withState { $0.hasEnded = true }
         stopped = done
         timer?.task.cancel()
         returning?.cancel()
@@ -236,7 +236,7 @@ final class StompBusCore: @unchecked Sendable {
         (current, former) = (nil, nil)
         inbox = nil
         tellCounts()
-        desk?.withState { ($0.status.isConnected, $0.status.broker) = (false, nil) }
+        busState?.withState { ($0.status.isConnected, $0.status.broker) = (false, nil) }
         let closing = broker?.close()
         broker = nil
         guard let closing else { return done() }
@@ -250,7 +250,7 @@ extension StompBusCore: StompConnectionOwner {
         guard connection === current, stopped == nil else { return }
         toldReasons = []
         let broker = plan.options.brokers[connection.broker].description
-        desk?.withState { [wasConnected] state in
+        busState?.withState { [wasConnected] state in
             state.status.isConnected = true
             state.status.broker = broker
             if wasConnected { state.status.reconnections += 1 }
@@ -312,7 +312,7 @@ extension StompBusCore: StompConnectionOwner {
         }
         let next = rotation.count > 1 ? "The next broker is tried" : "It is tried again"
         let reason = "the bus's broker \(place) is lost: \(failure). \(next)"
-        desk?.lost(reason)
+        busState?.lost(reason)
         tellCounts()
         if toldReasons.count < Self.maxToldReasons, toldReasons.insert(reason).inserted {
             inbox?.busLost(reason: reason)

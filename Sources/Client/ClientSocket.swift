@@ -127,7 +127,7 @@ extension SocketAddress {
         defer { freeaddrinfo(list) }
         var addresses: [SocketAddress] = []
         var next = list
-        while let entry = next, addresses.count < maximumAddresses {
+        while let entry = next, addresses.count < maxAddresses {
             if let address = SocketAddress(entry.pointee, port: port), !addresses.contains(address) {
                 addresses.append(address)
             }
@@ -138,7 +138,7 @@ extension SocketAddress {
     }
 
     /// Addresses of one name that are tried.
-    private static let maximumAddresses = 8
+    private static let maxAddresses = 8
 }
 
 /// Runs something that blocks on a thread of its own, so that it does not hold up other tasks.

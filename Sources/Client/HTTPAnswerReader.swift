@@ -13,7 +13,7 @@ struct HTTPHead {
     subscript(name: String) -> String? { headers[name] }
 
     /// Bytes of status line and headers.
-    static let maximumByteCount = 65_536
+    static let maxByteCount = 65_536
 
     /// - Throws: `.malformed` for what is not HTTP/1.
     init(_ bytes: ArraySlice<UInt8>) throws(TrackerClientError) {
@@ -55,7 +55,7 @@ struct HTTPAnswerReader {
         bytes += part
         while head == nil {
             guard let end = Self.endOfHead(bytes, from: bodyStart == 0 ? searchStart : bodyStart) else {
-                guard !isEnded, bytes.count <= HTTPHead.maximumByteCount else { throw .malformed("it is not HTTP") }
+                guard !isEnded, bytes.count <= HTTPHead.maxByteCount else { throw .malformed("it is not HTTP") }
                 return nil
             }
             let next = try HTTPHead(bytes[bodyStart..<end])

@@ -32,7 +32,7 @@ struct HTTPGet {
     }
 
     /// Bytes of an answer with its head; a tracker's longest have some 20,000.
-    static let maximumByteCount = 1 << 20
+    static let maxByteCount = 1 << 20
 
     private var place: String { "\(host.contains(":") ? "[\(host)]" : host):\(port)" }
 
@@ -112,7 +112,7 @@ struct HTTPGet {
                 throw silent(since: start)
             }
         }
-        var reader = HTTPAnswerReader(limit: Self.maximumByteCount)
+        var reader = HTTPAnswerReader(limit: Self.maxByteCount)
         while true {
             if ClientSocket.wait([socket], until: deadline).isEmpty { throw silent(since: start) }
             let part: [UInt8]?

@@ -22,16 +22,16 @@ public struct TrackerURL: Sendable, Hashable {
     /// The port of a UDP tracker whose URL names none.
     public static let defaultUDPPort: UInt16 = 6969
     /// No sensible URL is longer.
-    public static let maximumByteCount = 2048
+    public static let maxByteCount = 2048
 
     /// Reads a tracker's URL.
     ///
     /// - Throws: `TrackerURLError`, in words for whoever wrote it.
     public init(_ text: some StringProtocol) throws(TrackerURLError) {
         let shown = quoted(text)
-        guard text.utf8.count <= Self.maximumByteCount, text.utf8.allSatisfy({ (33...126).contains($0) }) else {
+        guard text.utf8.count <= Self.maxByteCount, text.utf8.allSatisfy({ (33...126).contains($0) }) else {
             throw TrackerURLError(
-                "\(shown) is not a URL: write at most \(Self.maximumByteCount) printable characters without blanks")
+                "\(shown) is not a URL: write at most \(Self.maxByteCount) printable characters without blanks")
         }
         guard let mark = text.firstRange(of: "://") else {
             throw TrackerURLError("\(shown) has no scheme; write for example udp://\(text.prefix(60))")

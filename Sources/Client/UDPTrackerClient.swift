@@ -88,7 +88,7 @@ struct UDPExchange {
     /// BEP 15: "A client can use a connection ID until one minute after it has received it".
     private static let connectionLifetime = Duration.seconds(60)
     /// The longest datagram that there is.
-    private static let maximumByteCount = 65_535
+    private static let maxByteCount = 65_535
 
     init(_ url: TrackerURL, _ options: ClientOptions) throws(TrackerClientError) {
         start = Clock.monotonic()
@@ -193,7 +193,7 @@ struct UDPExchange {
             for socket in ready.map({ candidates[$0] }) {
                 let bytes: [UInt8]?
                 do {
-                    bytes = try socket.receive(atMost: Self.maximumByteCount)
+                    bytes = try socket.receive(atMost: Self.maxByteCount)
                 } catch {
                     try drop(socket, error)
                     candidates.removeAll { $0 === socket }

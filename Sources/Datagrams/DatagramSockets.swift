@@ -24,7 +24,7 @@ public final class DatagramSockets {
         bind addresses: [SocketAddress], groups: [MulticastGroup] = [],
         options: DatagramSocket.Options = DatagramSocket.Options()
     ) throws(SocketError) {
-        precondition(addresses.count + groups.count <= Poller.maximumSocketCount, "a server has at most 64 sockets")
+        precondition(addresses.count + groups.count <= Poller.maxSocketCount, "a server has at most 64 sockets")
         var bound: [DatagramSocket] = []
         for address in addresses { bound.append(try DatagramSocket(bind: address, options: options)) }
         for group in groups {

@@ -10,7 +10,7 @@ import Primitives
 /// has it is no slower. One thread owns the poller; its `Waker` is for all the others.
 public final class Poller {
     /// A `ReadySet` has one bit a socket.
-    static let maximumSocketCount = 64
+    static let maxSocketCount = 64
 
     /// Wakes this poller, from any thread.
     public let waker: Waker
@@ -26,8 +26,8 @@ public final class Poller {
     /// - Throws: `SocketError` where the process has too many open files.
     public init() throws(SocketError) {
         waker = try Waker()
-        entries = .allocate(capacity: 1 + Self.maximumSocketCount)
-        entries.initialize(repeating: pollfd(), count: 1 + Self.maximumSocketCount)
+        entries = .allocate(capacity: 1 + Self.maxSocketCount)
+        entries.initialize(repeating: pollfd(), count: 1 + Self.maxSocketCount)
         entries[0] = pollfd(fd: waker.readEnd, events: Int16(POLLIN), revents: 0)
     }
 
@@ -39,7 +39,7 @@ public final class Poller {
     ///   - socket: kept open by the poller.
     ///   - index: 0…63, what stands for the socket in a `ReadySet`; each is used once.
     public func add(_ socket: DatagramSocket, index: Int) {
-        precondition((0..<Self.maximumSocketCount).contains(index), "a poller has the indexes 0 to 63")
+        precondition((0..<Self.maxSocketCount).contains(index), "a poller has the indexes 0 to 63")
         precondition(!indexes.contains(index), "a poller's index stands for one socket")
         entries[count] = pollfd(fd: socket.descriptor, events: Int16(POLLIN), revents: 0)
         indexes.append(index)

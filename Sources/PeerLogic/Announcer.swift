@@ -54,7 +54,7 @@ public struct Announcer: Sendable, Equatable {
     static let connectionLifetime = Duration.seconds(60)
 
     /// For how long a silent tracker is asked, and which intervals are believed.
-    public let patience: Patience
+    public let patience: RetryTimeouts
     private let isIPv6: Bool
     private var random: RandomStream
 
@@ -88,7 +88,7 @@ public struct Announcer: Sendable, Equatable {
     ///   - isIPv6: whether the tracker is asked over IPv6, which decides the size of a peer in its replies.
     ///   - random: draws transaction ids: seeded by a secret where strangers could send us datagrams.
     ///   - patience: BEP 15's time-outs, unless told otherwise.
-    public init(isIPv6: Bool, random: RandomStream, patience: Patience = Patience()) {
+    public init(isIPv6: Bool, random: RandomStream, patience: RetryTimeouts = RetryTimeouts()) {
         self.isIPv6 = isIPv6
         self.random = random
         self.patience = patience

@@ -53,7 +53,7 @@ extension Announcer {
         case refused(message: [UInt8])
         /// The tracker has answered with something that is no answer.
         case malformed
-        /// The tracker has not answered for as long as `Patience` lasts.
+        /// The tracker has not answered for as long as `RetryTimeouts` lasts.
         case timedOut
     }
 
@@ -104,7 +104,7 @@ extension Announcer {
     }
 
     /// For how long a silent tracker is asked, and which intervals of a talking one are believed.
-    public struct Patience: Sendable, Hashable {
+    public struct RetryTimeouts: Sendable, Hashable {
         /// Before the first retransmission; each further wait is twice as long.
         public var firstWait = Duration.seconds(15)
         /// After so many the request has timed out: 8 makes 15 * (2⁹ − 1) seconds, a good two hours.

@@ -2,7 +2,7 @@
 
 import Wire
 
-package enum BusLetter: Sendable {
+package enum BusEvent: Sendable {
     case connected
     case lost
     /// With the bytes that it took on the bus.
@@ -19,7 +19,7 @@ package struct BusQueue: Sendable {
     /// Bytes of messages that wait at most, but for the last of them, which may be as long as it likes.
     package static let maxByteCount = 64 << 20
 
-    package private(set) var letters: [BusLetter] = []
+    package private(set) var events: [BusEvent] = []
     package private(set) var messageCount = 0
     package private(set) var byteCount = 0
     /// Messages that were dropped since the process began, or the queue was emptied.
@@ -27,9 +27,9 @@ package struct BusQueue: Sendable {
 
     package init() {}
 
-    package mutating func append(_ letter: BusLetter) {
-        letters.append(letter)
-        guard case .message(_, let count) = letter else { return }
+    package mutating func append(_ event: BusEvent) {
+        events.append(event)
+        guard case .message(_, let count) = event else { return }
         messageCount += 1
         byteCount += count
         guard messageCount > Self.maxMessages || byteCount > Self.maxByteCount else { return }
@@ -39,8 +39,8 @@ package struct BusQueue: Sendable {
 
     /// Drops the oldest messages until so much is left, or one.
     private mutating func shed(toMessages: Int, toByteCount: Int) {
-        letters.removeAll { letter in
-            guard case .message(_, let count) = letter, messageCount > 1,
+        events.removeAll { event in
+            guard case .message(_, let count) = event, messageCount > 1,
                 messageCount > toMessages || byteCount > toByteCount
             else { return false }
             messageCount -= 1
@@ -51,7 +51,7 @@ package struct BusQueue: Sendable {
     }
 
     package mutating func removeAll() {
-        letters.removeAll(keepingCapacity: true)
+        events.removeAll(keepingCapacity: true)
         (messageCount, byteCount, dropped) = (0, 0, 0)
     }
 }

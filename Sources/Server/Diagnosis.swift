@@ -44,7 +44,7 @@ public enum Diagnosis {
         }
         if let bus, !bus.isConnected { add(.busLost, "the bus is lost", detail: bus.lastProblem ?? "") }
         strangers(bus, tally, isSilent: isSilent, into: &found)
-        unlike(cluster, isSilent: isSilent, into: &found)
+        mismatched(cluster, isSilent: isSilent, into: &found)
         if isSilent { silence(node, cluster, mode, into: &found) }
         disks(node, cluster, into: &found)
         return found + drops(lostDatagrams)
@@ -88,23 +88,23 @@ public enum Diagnosis {
         }
     }
 
-    private static func unlike(_ cluster: ClusterStatus, isSilent: Bool, into found: inout [Finding]) {
+    private static func mismatched(_ cluster: ClusterStatus, isSilent: Bool, into found: inout [Finding]) {
         let isRefused = cluster.refusal != nil
         if let refusal = cluster.refusal {
             found.append(Finding(.refused, isSilence: isSilent, "this tracker may not join: \(refusal.words)"))
         }
-        let others = cluster.unlike.filter { $0.settings.contains(.members) }
+        let others = cluster.mismatched.filter { $0.settings.contains(.members) }
         if !others.isEmpty {
             found.append(
                 Finding(
                     .otherMembers, isSilence: isSilent && !isRefused,
                     "other members at \(named(others.map(\.life.id)))"))
         }
-        for tracker in cluster.unlike where !tracker.settings.contains(.members) {
+        for tracker in cluster.mismatched where !tracker.settings.contains(.members) {
             let flags = tracker.settings.map(\.flag).joined(separator: ", ")
             found.append(
                 Finding(
-                    .otherSettings, isSilence: isSilent && tracker.isShutOut && !isRefused,
+                    .otherSettings, isSilence: isSilent && tracker.isExcluded && !isRefused,
                     "other settings at \(named([tracker.life.id])): \(flags)"))
         }
     }
@@ -120,7 +120,7 @@ public enum Diagnosis {
         let missing = cluster.voters.filter { !up.contains($0) }
         func add(_ code: Finding.Code, _ words: String) { found.append(Finding(code, isSilence: true, words)) }
         if cluster.isForming {
-            let never = cluster.neverHeard.filter { id in !cluster.unlike.contains { $0.life.id == id } }
+            let never = cluster.neverHeard.filter { id in !cluster.mismatched.contains { $0.life.id == id } }
             if !never.isEmpty {
                 let have = never.count == 1 ? "which has" : "which have"
                 add(

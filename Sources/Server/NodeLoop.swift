@@ -17,7 +17,7 @@ struct NodeOutlets {
     /// Nil for a tracker without a bus.
     var send: (([BusMessage]) -> Void)?
     /// Messages of the bus that were dropped, because too many waited.
-    var droppedMail: (UInt64) -> Void = { _ in }
+    var droppedMessages: (UInt64) -> Void = { _ in }
     /// Takes what was measured, whenever somebody may ask for it.
     var publish: (NodeFigures) -> Void = { _ in }
     /// Looks at the node about once a keepalive.
@@ -30,7 +30,7 @@ struct NodeOutlets {
 
 /// The node's own thread: receives, steps, and carries out effects, over and over.
 ///
-///     wait ─► mail (writes done, messages of the bus, HTTP requests, commands) ─► step ─► effects out
+///     wait ─► input (writes done, messages of the bus, HTTP requests, commands) ─► step ─► effects out
 ///       ▲  └► datagrams, a batch at a time ────────────────────────────────────► step ─► effects out
 ///       └────────────────────────────────────────────────────────────────────────────────────┘
 ///
@@ -40,18 +40,18 @@ final class NodeLoop {
     static let batchCount = 256
     /// Messages of the bus between two times that effects go out: they share system calls and a transaction, and none
     /// of their effects waits for many others.
-    static let letterCount = 512
+    static let eventsPerBatch = 512
     /// Bytes of room for messages that are kept: chunks of the state are longer, and rare.
     static let keptByteCount = 1 << 20
 
     private var node: TrackerNode
     private let sockets: DatagramSockets
     private let poller: Poller
-    private let mailbox: NodeMailbox
+    private let inbox: NodeInbox
     private let outlets: NodeOutlets
     private var effects = Effects()
     private var batch = DatagramBatch()
-    private var mail = NodeMail()
+    private var input = NodeInput()
     /// Room for a message's bytes, to be used again.
     private var encoded: [UInt8] = []
     private var isDone = false
@@ -65,11 +65,11 @@ final class NodeLoop {
     /// nobody could answer in a dead tracker's place, and the others work while the replies go out.
     private let answersFirst: Bool
 
-    init(node: TrackerNode, sockets: DatagramSockets, poller: Poller, mailbox: NodeMailbox, outlets: NodeOutlets) {
+    init(node: TrackerNode, sockets: DatagramSockets, poller: Poller, inbox: NodeInbox, outlets: NodeOutlets) {
         self.node = node
         self.sockets = sockets
         self.poller = poller
-        self.mailbox = mailbox
+        self.inbox = inbox
         self.outlets = outlets
         answersFirst = node.configuration.cluster.entry == .group
         period = node.configuration.cluster.keepalive
@@ -80,13 +80,13 @@ final class NodeLoop {
     /// Runs until the node has drained or has lost its disk.
     func run() {
         // Commands that came first are in force before the first request is heard.
-        readMail()
+        readInput()
         step(.started)
         carryOut()
         while !isDone {
             let hasRoom = node.hasRoom
             let ready = poller.wait(timeout: timeout(), ignoringSockets: !hasRoom)
-            if ready.isWoken { readMail() }
+            if ready.isWoken { readInput() }
             if hasRoom, sockets.receive(into: &batch, limit: NodeLoop.batchCount, from: ready) > 0 {
                 tally.heard(batch, at: Clock.monotonic())
                 step(.datagramsReceived(batch))
@@ -99,7 +99,7 @@ final class NodeLoop {
             }
             if now >= examineAt { examine(now) }
         }
-        mailbox.close()
+        inbox.close()
     }
 
     private func timeout() -> Duration? {
@@ -124,36 +124,36 @@ final class NodeLoop {
         if tally.awaitsCommit { tally.applied(through: node.state.index, at: now.monotonic) }
     }
 
-    private func readMail() {
-        guard mailbox.take(into: &mail) else { return }
-        if !mail.writeResults.isEmpty {
+    private func readInput() {
+        guard inbox.take(into: &input) else { return }
+        if !input.writeResults.isEmpty {
             let now = Clock.monotonic()
-            for result in mail.writeResults { tally.written(result.token, at: now) }
+            for result in input.writeResults { tally.written(result.token, at: now) }
         }
-        for result in mail.writeResults {
+        for result in input.writeResults {
             if let failure = result.failure {
                 step(.persistFailed(result.token, failure))
             } else {
                 step(.persisted(result.token))
             }
         }
-        readBusMail()
-        for request in mail.requests { step(.requestReceived(request)) }
-        for command in mail.commands { step(.commandReceived(command)) }
+        readBusEvents()
+        for request in input.requests { step(.requestReceived(request)) }
+        for command in input.commands { step(.commandReceived(command)) }
         carryOut()
-        if !mail.questions.isEmpty { outlets.publish(tally.figures) }
-        for question in mail.questions { question(node) }
-        mail.writeResults.removeAll(keepingCapacity: true)
-        mail.requests.removeAll(keepingCapacity: true)
-        mail.commands.removeAll(keepingCapacity: true)
-        mail.questions.removeAll()
+        if !input.questions.isEmpty { outlets.publish(tally.figures) }
+        for question in input.questions { question(node) }
+        input.writeResults.removeAll(keepingCapacity: true)
+        input.requests.removeAll(keepingCapacity: true)
+        input.commands.removeAll(keepingCapacity: true)
+        input.questions.removeAll()
     }
 
-    private func readBusMail() {
-        if mail.bus.dropped > 0 { outlets.droppedMail(mail.bus.dropped) }
-        for (number, letter) in mail.bus.letters.enumerated() {
-            if number > 0, number % NodeLoop.letterCount == 0 { carryOut() }
-            switch letter {
+    private func readBusEvents() {
+        if input.bus.dropped > 0 { outlets.droppedMessages(input.bus.dropped) }
+        for (number, busEvent) in input.bus.events.enumerated() {
+            if number > 0, number % NodeLoop.eventsPerBatch == 0 { carryOut() }
+            switch busEvent {
             case .connected: step(.busConnected)
             case .lost: step(.busLost)
             case .message(let message, _):
@@ -163,7 +163,7 @@ final class NodeLoop {
                 step(.messageReceived(message))
             }
         }
-        mail.bus.removeAll()
+        input.bus.removeAll()
     }
 
     private func carryOut() {

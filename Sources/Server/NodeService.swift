@@ -41,18 +41,18 @@ final class NodeService: Service, Sendable {
         case recordLost
     }
 
-    let mailbox: NodeMailbox
+    let inbox: NodeInbox
     /// What this tracker has seen of its cluster.
-    let chronicle: ClusterChronicle
+    let observer: ElectionObserver
     let bus: (any Bus)?
-    let orders: OrderDesk
+    let orders: PendingOrders
     /// What it has measured and found out.
-    let board: FigureBoard
-    private let office: OrderOffice
+    let latest: LatestFigures
+    private let orderHandler: OrderHandler
     private let silence = Mutex(SilenceLog())
-    private let mailroom: BusMailroom
+    private let receiver: BusReceiver
     private let hooks: HookRunner
-    private let requests: RequestDesk
+    private let requests: PendingRequests
     private let store: Store
     private let directory: String
     private let logger: Logger
@@ -70,28 +70,28 @@ final class NodeService: Service, Sendable {
 
     init(
         node: TrackerNode, sockets: DatagramSockets, store: Store, directory: String, cluster: ClusterParts,
-        board: FigureBoard, logger: Logger
+        latest: LatestFigures, logger: Logger
     ) throws {
         precondition(
             node.configuration.cluster.hasBus == (cluster.bus != nil),
             "a tracker of a cluster has a bus, and no other has")
         let poller = try Poller()
         let waker = poller.waker
-        let mailbox = NodeMailbox { waker.wake() }
-        self.mailbox = mailbox
-        self.board = board
-        requests = RequestDesk(mailbox: mailbox, board: board)
-        orders = OrderDesk(mailbox: mailbox)
+        let inbox = NodeInbox { waker.wake() }
+        self.inbox = inbox
+        self.latest = latest
+        requests = PendingRequests(inbox: inbox, latest: latest)
+        orders = PendingOrders(inbox: inbox)
         bus = cluster.bus
         let life = node.inspection.life
-        let office = OrderOffice(
-            mailbox: mailbox, desk: orders, relay: cluster.bus.map { OrderRelay(bus: $0, logger: logger) })
-        self.office = office
-        mailroom = BusMailroom(mailbox: mailbox, incarnation: life.incarnation, logger: logger) { message in
-            office.received(message)
+        let orderHandler = OrderHandler(
+            inbox: inbox, orders: orders, relay: cluster.bus.map { OrderRelay(bus: $0, logger: logger) })
+        self.orderHandler = orderHandler
+        receiver = BusReceiver(inbox: inbox, incarnation: life.incarnation, logger: logger) { message in
+            orderHandler.received(message)
         }
         hooks = HookRunner(cluster.hooks, logger: logger)
-        chronicle = ClusterChronicle(id: life.id)
+        observer = ElectionObserver(id: life.id)
         awaited = Mutex(cluster.bus == nil ? nil : Diagnosis.awaited(node.clusterStatus(now: Clock.monotonic())))
         parts = Mutex(Parts(node: node, sockets: sockets, poller: poller))
         self.store = store
@@ -103,18 +103,18 @@ final class NodeService: Service, Sendable {
     var requestHandler: some RequestHandler { requests }
 
     /// What went over the bus.
-    var busTally: BusTally { mailroom.tally }
+    var busTally: BusTally { receiver.tally }
 
     func run() async throws {
         try startStore()
-        bus?.start(inbox: mailroom)
+        bus?.start(inbox: receiver)
         let end = await withGracefulShutdownHandler {
             await withCheckedContinuation { continuation in startThread { continuation.resume(returning: $0) } }
         } onGracefulShutdown: {
-            self.mailbox.put { $0.commands.append(.drain) }
+            self.inbox.put { $0.commands.append(.drain) }
         }
         requests.close()
-        office.close()
+        orderHandler.close()
         // The node's last word, that it leaves, is still on its way.
         await bus?.stop()
         store.close()
@@ -135,17 +135,17 @@ final class NodeService: Service, Sendable {
                     if observations.contains(where: \.isRecordLost) { end = .recordLost }
                     observe(observations)
                 })
-            outlets.publish = { [board] in board.publish($0) }
+            outlets.publish = { [latest] in latest.publish($0) }
             outlets.examine = { [self] in examine($0, $1, $2, announceRate: $3) }
             if let bus {
-                outlets.send = { [mailroom] messages in
-                    mailroom.sent(messages.count)
+                outlets.send = { [receiver] messages in
+                    receiver.sent(messages.count)
                     bus.send(messages)
                 }
-                outlets.droppedMail = { [mailroom] in mailroom.dropped($0) }
+                outlets.droppedMessages = { [receiver] in receiver.dropped($0) }
             }
             let loop = NodeLoop(
-                node: parts.node, sockets: parts.sockets, poller: parts.poller, mailbox: mailbox, outlets: outlets)
+                node: parts.node, sockets: parts.sockets, poller: parts.poller, inbox: inbox, outlets: outlets)
             loop.run()
             ended(end)
         }
@@ -155,10 +155,10 @@ final class NodeService: Service, Sendable {
 
     private func startStore() throws {
         try store.start(
-            onCompletion: { [mailbox] results in
-                mailbox.put { mail in
+            onCompletion: { [inbox] results in
+                inbox.put { input in
                     for (token, failure) in results {
-                        mail.writeResults.append(WriteResult(token: token, failure: failure))
+                        input.writeResults.append(WriteResult(token: token, failure: failure))
                     }
                 }
             },
@@ -181,7 +181,7 @@ final class NodeService: Service, Sendable {
         case .over: logger.notice("clients are answered again")
         case nil: break
         }
-        let report = board.update(
+        let report = latest.update(
             findings, figures, announceRate: announceRate, disk: status.storageFailure)
         return bus == nil ? nil : report
     }
@@ -191,9 +191,9 @@ final class NodeService: Service, Sendable {
         for observation in observations {
             let isOrdered = orders.isBusy
             orders.observed(observation)
-            if let state = chronicle.observed(observation) { hooks.changed(state) }
-            if case .membersChanged(let members) = observation, !chronicle.isNews(members) { continue }
-            if !isOrdered, chronicle.isSlave, case .commandDropped = observation {
+            if let state = observer.observed(observation) { hooks.changed(state) }
+            if case .membersChanged(let members) = observation, !observer.isNews(members) { continue }
+            if !isOrdered, observer.isSlave, case .commandDropped = observation {
                 // What every tracker commands at its start and on SIGHUP; only a master's word counts.
                 logger.info("access rules and torrents are the master's: reload them there to change them")
             } else {
@@ -217,35 +217,35 @@ extension Observation {
 }
 
 extension NodeService: StatusProvider {
-    func status() async -> NodeStatus? { await mailbox.ask { $0.status } }
+    func status() async -> NodeStatus? { await inbox.ask { $0.status } }
 }
 
 extension NodeService: ClusterProvider {
     func cluster() async -> ClusterReport? {
-        let answer = await mailbox.ask { node in (node.status, node.clusterStatus(now: Clock.monotonic())) }
+        let answer = await inbox.ask { node in (node.status, node.clusterStatus(now: Clock.monotonic())) }
         guard let (node, status) = answer else { return nil }
         let (bus, tally) = (bus?.status, busTally)
-        var report = ClusterReport(status: status, bus: bus, tally: tally, elections: chronicle.tally)
-        report.figures = board.figures
-        report.own = board.report
+        var report = ClusterReport(status: status, bus: bus, tally: tally, elections: observer.tally)
+        report.figures = latest.figures
+        report.own = latest.report
         report.findings = Diagnosis.findings(
             node, status, bus: bus, tally: tally, lostDatagrams: report.figures.lostLately)
         return report
     }
 
-    func carryOut(_ order: ClusterOrder) async -> OrderOutcome { await office.carryOut(order) }
+    func carryOut(_ order: ClusterOrder) async -> OrderOutcome { await orderHandler.carryOut(order) }
 }
 
 extension NodeService: TorrentProvider {
     func torrents(matching text: String?, offset: Int, count: Int) async throws -> TorrentsPage {
         // Searching and sorting are done here, not on the node's thread.
-        var all = await mailbox.ask { $0.state.registry.all } ?? []
+        var all = await inbox.ask { $0.state.registry.all } ?? []
         if let text = text?.lowercased() {
             all.removeAll { !$0.name.lowercased().contains(text) && !"\($0.infoHash)".hasPrefix(text) }
         }
         all.sort { ($0.name, "\($0.infoHash)") < ($1.name, "\($1.infoHash)") }
         let page = Array(all.dropFirst(offset).prefix(count))
-        let counts = await mailbox.ask { node in page.map { node.state.table.counts(of: $0.infoHash) } }
+        let counts = await inbox.ask { node in page.map { node.state.table.counts(of: $0.infoHash) } }
         guard let counts else { return TorrentsPage(torrents: [], total: 0) }
         return TorrentsPage(
             torrents: zip(page, counts).map { TorrentsPage.Torrent(registered: $0, counts: $1) }, total: all.count)

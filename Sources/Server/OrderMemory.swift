@@ -21,7 +21,7 @@ package struct OrderMemory: Sendable {
         package static let lives = 64
         /// Twice as many as one tracker waits for at a time.
         package static let orders = 32
-        /// The master's desk carries out one at a time; others are told that it is busy.
+        /// The master carries out one at a time; others are told that it is busy.
         package static let underWay = 16
         /// So long after its last order a life may be forgotten: it gives up after seventeen seconds, and the bus keeps
         /// nothing for longer than fifteen.

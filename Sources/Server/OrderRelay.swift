@@ -19,7 +19,7 @@ import Wire
 /// that are not the asker's to send to another host. Whoever is on the bus has the cluster's key, and could make itself
 /// master: no new power is given. The logic has no part in it; an order becomes a command where it is carried out.
 package final class OrderRelay: Sendable {
-    package struct Patience: Sendable {
+    package struct Timeouts: Sendable {
         /// Between two times that an order is sent.
         package var pause = Swift.Duration.seconds(1)
         /// A little more than the master takes for an order that comes to nothing.
@@ -42,9 +42,9 @@ package final class OrderRelay: Sendable {
     private let state = Mutex(State())
     private let bus: any Bus
     private let logger: Logger
-    private let patience: Patience
+    private let patience: Timeouts
 
-    package init(bus: any Bus, logger: Logger, patience: Patience = Patience()) {
+    package init(bus: any Bus, logger: Logger, patience: Timeouts = Timeouts()) {
         self.bus = bus
         self.logger = logger
         self.patience = patience

@@ -80,7 +80,7 @@ struct RecordReader {
                     shardCount: old.shardCount)
                 left.removeFirst()
             }
-            promise.isWhole = true
+            promise.hasFullState = true
             left.insert(.promise(promise), at: 0)
         }
         try store.write(left)
@@ -118,8 +118,8 @@ struct RecordReader {
             do {
                 switch record {
                 case .promise(let promise):
-                    guard promise.isWhole || configuration.node.cluster.hasBus || isLenient else {
-                        throw StoreError.notWhole(path: store.path)
+                    guard promise.hasFullState || configuration.node.cluster.hasBus || isLenient else {
+                        throw StoreError.incomplete(path: store.path)
                     }
                     restoring(promise) { _ in }
                 case .chunk(let chunk): try restoring(nil) { node in try node.restore(chunk) }

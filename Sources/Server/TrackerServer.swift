@@ -76,10 +76,10 @@ public struct TrackerServer: Service {
             let bus = try givenBus ?? configuration.makeBus(key, incarnation: node.inspection.life.incarnation)
             let sockets = try DatagramSockets(bind: configuration.udp, groups: groups)
             let udp = sockets.sockets.map(\.address)
-            let board = FigureBoard(version: version, durability: configuration.durability)
+            let latest = LatestFigures(version: version, durability: configuration.durability)
             service = try NodeService(
                 node: node, sockets: sockets, store: store, directory: configuration.dataDirectory,
-                cluster: ClusterParts(bus: bus, hooks: configuration.cluster.hooks), board: board, logger: logger)
+                cluster: ClusterParts(bus: bus, hooks: configuration.cluster.hooks), latest: latest, logger: logger)
             pages = try await listen(service, udp: udp, token: token)
             for address in udp where !address.isGroup { logger.info("listening", metadata: ["udp": "\(address)"]) }
             for group in groups { logger.info("listening", metadata: ["group": "\(group.address)"]) }
@@ -87,10 +87,10 @@ public struct TrackerServer: Service {
             store.close()
             throw error
         }
-        let rulesKeeper = RulesKeeper(
-            configuration: configuration, mailbox: service.mailbox, manager: manager, logger: logger, reload: reload)
-        rulesKeeper.apply(rules, of: configuration)
-        var services: [any Service] = [service] + pages + [rulesKeeper]
+        let rulesReloader = RulesReloader(
+            configuration: configuration, inbox: service.inbox, manager: manager, logger: logger, reload: reload)
+        rulesReloader.apply(rules, of: configuration)
+        var services: [any Service] = [service] + pages + [rulesReloader]
         // The last is stopped first, and says so.
         if let manager { services.append(ServiceReporter(manager, service)) }
         try await serve(services)
@@ -148,7 +148,7 @@ public struct TrackerServer: Service {
             for page in pages { await page.close() }
             throw error
         }
-        service.board.note(facts)
+        service.latest.note(facts)
         onReady(facts)
         return pages
     }

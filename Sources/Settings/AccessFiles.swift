@@ -61,8 +61,8 @@ extension AccessRules {
             guard !rest.isEmpty, let name = String(validating: rest, as: UTF8.self) else {
                 return "the line is not a name, a blank and a passkey"
             }
-            guard rest.count <= Limits.nameBytes else {
-                return "the name has \(rest.count) bytes; write at most \(Limits.nameBytes)"
+            guard rest.count <= Limits.maxNameByteCount else {
+                return "the name has \(rest.count) bytes; write at most \(Limits.maxNameByteCount)"
             }
             // Not the passkey itself: messages end up in logs.
             guard passkeyLengths.contains(passkey.count), passkey.allSatisfy(isPasskeyCharacter) else {

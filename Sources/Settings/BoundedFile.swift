@@ -51,9 +51,9 @@ private func readBytes(_ descriptor: Int32, _ buffer: UnsafeMutablePointer<UInt8
 /// Reads files within bounds.
 public enum BoundedFile {
     /// Bytes of one line, comment and all.
-    static let maximumLineBytes = 4096
+    static let maxLineByteCount = 4096
     /// Problems of one file that are told; beyond that the file is simply the wrong one.
-    static let maximumProblems = 20
+    static let maxProblems = 20
 
     /// Reads a whole file.
     ///
@@ -81,7 +81,7 @@ public enum BoundedFile {
     ///   - body: takes the content of a line without blanks around it, and its number; what it returns is a problem
     ///     with the
     ///     line.
-    /// - Throws: all problems together, at most `maximumProblems`.
+    /// - Throws: all problems together, at most `maxProblems`.
     static func forEachLine(
         _ path: String, _ body: (_ content: ArraySlice<UInt8>, _ line: Int) -> String?
     ) throws(TextFileError) {
@@ -95,9 +95,9 @@ public enum BoundedFile {
                 pending.removeAll(keepingCapacity: true)
                 isSkipping = false
             }
-            guard problems.count < maximumProblems else { return }
+            guard problems.count < maxProblems else { return }
             if isSkipping {
-                problems.append(.init(line: number, "the line is longer than \(maximumLineBytes) bytes"))
+                problems.append(.init(line: number, "the line is longer than \(maxLineByteCount) bytes"))
                 return
             }
             let content = content(of: pending[...], isFirst: number == 1)
@@ -110,10 +110,10 @@ public enum BoundedFile {
                 append(rest[..<end], to: &pending, &isSkipping)
                 finishLine()
                 rest = rest[(end + 1)...]
-                if problems.count >= maximumProblems { break }
+                if problems.count >= maxProblems { break }
             }
-            if problems.count >= maximumProblems {
-                problems.append(.init("and perhaps more; only the first \(maximumProblems) problems are shown"))
+            if problems.count >= maxProblems {
+                problems.append(.init("and perhaps more; only the first \(maxProblems) problems are shown"))
                 throw TextFileError(path: path, problems: problems)
             }
             append(rest, to: &pending, &isSkipping)
@@ -123,7 +123,7 @@ public enum BoundedFile {
     }
 
     private static func append(_ part: ArraySlice<UInt8>, to line: inout [UInt8], _ isTooLong: inout Bool) {
-        if line.count + part.count > maximumLineBytes { isTooLong = true }
+        if line.count + part.count > maxLineByteCount { isTooLong = true }
         if !isTooLong { line += part }
     }
 

@@ -34,7 +34,7 @@ public struct ClusterSettings: Sendable, Equatable {
     /// What makes a quorum; nil for the profile's.
     public var mode: ClusterConfiguration.Mode?
     /// Who is preferred as master; nil for the profile's.
-    public var election: ClusterConfiguration.Election?
+    public var election: ClusterConfiguration.ElectionPolicy?
     /// How a vote on an entry is decided; nil for the profile's.
     public var vote: Vote?
     /// After what time a voter that does not vote is dropped, or asked again; nil for the profile's.
@@ -72,7 +72,7 @@ public struct ClusterSettings: Sendable, Equatable {
         return policy
     }
 
-    private func effectiveVote(_ standard: ClusterConfiguration.Vote) -> ClusterConfiguration.Vote {
+    private func effectiveVote(_ standard: ClusterConfiguration.VotePolicy) -> ClusterConfiguration.VotePolicy {
         switch vote {
         case nil:
             switch standard {

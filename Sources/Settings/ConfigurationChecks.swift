@@ -13,7 +13,7 @@ extension ConfigurationLoader {
         checkAccess()
         finishCluster()
         guard problems.isEmpty else {
-            let rest = problems.count - Self.maximumProblems
+            let rest = problems.count - Self.maxProblems
             if rest > 0 {
                 problems.removeLast(rest)
                 problems.append(ConfigurationProblem(.nowhere, "and \(rest) more problems"))
@@ -24,7 +24,7 @@ extension ConfigurationLoader {
     }
 
     /// Problems that are told at once; a file with more is some other program's.
-    static let maximumProblems = 100
+    static let maxProblems = 100
 
     private mutating func deriveDefaults(environment: [String: String]) {
         let defaults = NodeConfiguration()

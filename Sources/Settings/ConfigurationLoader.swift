@@ -5,7 +5,7 @@ import TrackerLogic
 
 extension ServerConfiguration {
     /// Bytes of a configuration file: a hundred times the longest sensible one.
-    public static let maximumFileBytes = 1 << 20
+    public static let maxFileByteCount = 1 << 20
 
     /// Builds the configuration of `tracker serve`: defaults, then the file, then the environment, then the flags.
     ///
@@ -24,7 +24,7 @@ extension ServerConfiguration {
         guard let path = file ?? named else { return try load(environment: environment, flags: flags) }
         let bytes: [UInt8]
         do {
-            bytes = try BoundedFile.read(path, atMost: maximumFileBytes)
+            bytes = try BoundedFile.read(path, atMost: maxFileByteCount)
         } catch {
             let way = file != nil ? "the file given by --config" : "the file named by SWARMKEEPER_CONFIG"
             throw ConfigurationError(problems: [
@@ -147,7 +147,7 @@ struct ConfigurationLoader {
                 }
             } else {
                 // To guess what each was meant to be takes longest, and all beyond a hundred is told as a number.
-                let isTold = problems.count < Self.maximumProblems
+                let isTold = problems.count < Self.maxProblems
                 problems.append(
                     ConfigurationProblem(place, isTold ? Self.unknown(value, here) : "unknown key \(quoted(key))"))
             }

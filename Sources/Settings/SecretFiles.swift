@@ -63,7 +63,7 @@ private func isOpenToOthers(_ directory: String) -> Bool {
 /// Whether a configuration file gives the bus a password, however it is escaped there, or has the one in force anywhere
 /// else, such as in a comment.
 private func holdsPassword(_ path: String, inForce password: String?) -> Bool {
-    guard let bytes = try? BoundedFile.read(path, atMost: ServerConfiguration.maximumFileBytes) else { return false }
+    guard let bytes = try? BoundedFile.read(path, atMost: ServerConfiguration.maxFileByteCount) else { return false }
     let text = String(decoding: bytes, as: UTF8.self)
     if let password, !password.isEmpty, text.contains(password) { return true }
     guard let root = try? TOMLReader.read(text), case .table(let cluster)? = root.content(of: "cluster"),

@@ -13,7 +13,7 @@ struct TOMLReader {
     private var lineStart = 0
 
     /// Arrays and inline tables inside one another, and parts of a key.
-    static let maximumDepth = 64
+    static let maxDepth = 64
 
     /// Reads a document.
     ///
@@ -152,7 +152,7 @@ struct TOMLReader {
                 guard !bare.isEmpty else { throw fault("a key should stand here, not \(nextShown)") }
                 parts.append((String(bare), start))
             }
-            guard parts.count <= Self.maximumDepth else { throw fault("the key has too many parts", at: start) }
+            guard parts.count <= Self.maxDepth else { throw fault("the key has too many parts", at: start) }
             skipBlanks()
             guard peek() == "." else { return parts }
             advance()
@@ -170,7 +170,7 @@ struct TOMLReader {
     // MARK: Values
 
     private mutating func readValue(depth: Int) throws(TOMLFault) -> TOMLValue {
-        guard depth < Self.maximumDepth else { throw fault("values are nested too deeply") }
+        guard depth < Self.maxDepth else { throw fault("values are nested too deeply") }
         let start = position
         let content: TOMLValue.Content
         switch peek() {

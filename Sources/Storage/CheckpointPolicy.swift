@@ -3,7 +3,7 @@
 /// Decides when the write-ahead log is copied back into the database, and by whom.
 ///
 /// A checkpoint in SQLite's automatic fashion makes one commit in a thousand wait for megabytes to be copied and
-/// synced. Here the storage keeper copies them beside the storage thread (PASSIVE: it waits for nobody and nobody for
+/// synced. Here the storage worker copies them beside the storage thread (PASSIVE: it waits for nobody and nobody for
 /// it) and syncs the database file. But the log can only begin anew once *all* of it is copied, and a busy storage
 /// thread goes on writing meanwhile. So when nearly all is copied, the storage thread copies the rest itself, between
 /// two transactions: some pages and a sync of little. Its next transaction begins the log anew.
@@ -14,7 +14,7 @@
 ///                                  └──┘ (much was written)         └──(a reader needs the log)──► quiet, try later
 /// ```
 ///
-/// Where the keeper does not keep up with the writes, they slow down from `hardLimit` on (`Pressure`), and the storage
+/// Where the worker does not keep up with the writes, they slow down from `hardLimit` on (`Pressure`), and the storage
 /// thread finishes whatever is left. A program that reads for long keeps the log from beginning anew, and nothing
 /// bounds it then; that is reported.
 public struct CheckpointPolicy: Sendable, Equatable {
@@ -26,13 +26,13 @@ public struct CheckpointPolicy: Sendable, Equatable {
     public static let few = 256
     /// Pages at which the storage thread finishes whatever is left: 64 MiB.
     public static let hardLimit = 16_384
-    /// Failed attempts to finish beyond the hard limit after which a reader is to blame: the keeper and the console
+    /// Failed attempts to finish beyond the hard limit after which a reader is to blame: the worker and the console
     /// read for moments only.
     static let patience = 4
 
     /// Something that is to be done to the log.
     public enum Step: Sendable, Equatable {
-        /// The keeper copies what is there.
+        /// The worker copies what is there.
         case copy
         /// The storage thread copies the rest, now.
         case finish
@@ -43,7 +43,7 @@ public struct CheckpointPolicy: Sendable, Equatable {
         case none
         /// Each transaction waits for a moment.
         case some
-        /// Transactions wait for the keeper to be through.
+        /// Transactions wait for the worker to be through.
         case full
     }
 
@@ -52,12 +52,12 @@ public struct CheckpointPolicy: Sendable, Equatable {
     /// Those of them that are copied.
     private var copied = 0
     private var isCopying = false
-    /// How often the log has begun anew, now and when the keeper set to work.
+    /// How often the log has begun anew, now and when the worker set to work.
     private var beginnings = 0
     private var copiedBeginning = 0
     /// Before the log has this many pages, another attempt to finish is useless.
     private var nextFinish = 0
-    /// The same for the keeper.
+    /// The same for the worker.
     private var nextCopy = CheckpointPolicy.start
     private var isUrgent = false
     /// Attempts to finish, one after another, that left the log beyond the hard limit.
@@ -102,7 +102,7 @@ public struct CheckpointPolicy: Sendable, Equatable {
         self.pages = pages
     }
 
-    /// The keeper is through.
+    /// The worker is through.
     ///
     /// - Parameter copied: pages of the log that are in the database now.
     public mutating func copied(_ copied: Int) {
@@ -114,7 +114,7 @@ public struct CheckpointPolicy: Sendable, Equatable {
         self.copied = min(copied, pages)
     }
 
-    /// The keeper could not copy.
+    /// The worker could not copy.
     public mutating func copyFailed() {
         isCopying = false
         nextCopy = pages + Self.start

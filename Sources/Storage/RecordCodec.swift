@@ -14,7 +14,7 @@ enum MetaKey {
     static let secret = "secret"
     static let shardCount = "shard_count"
     /// 1 where the record holds the whole state; 0 while one is being fetched from other trackers.
-    static let isWhole = "is_whole"
+    static let hasFullState = "is_whole"
     /// 1 where the last life in a cluster stopped in good order, and wants the swarms to go with it.
     static let leftInOrder = "left_in_order"
     /// What all parts of the record come to, with its seal (`RecordHead`).
@@ -36,7 +36,7 @@ extension Promise {
             (MetaKey.incarnation, .integer(Int64(bitPattern: incarnation))),
             (MetaKey.secret, .blob(secret.bytes)),
             (MetaKey.shardCount, .integer(Int64(shardCount))),
-            (MetaKey.isWhole, .integer(isWhole ? 1 : 0)),
+            (MetaKey.hasFullState, .integer(hasFullState ? 1 : 0)),
             (MetaKey.leftInOrder, .integer(leftInOrder ? 1 : 0)),
         ]
     }
@@ -53,13 +53,13 @@ extension Promise {
             let id = numbers[MetaKey.epochID].flatMap({ UInt32(exactly: $0) }),
             let incarnation = numbers[MetaKey.incarnation],
             let shardCount = numbers[MetaKey.shardCount].flatMap({ UInt32(exactly: $0) }),
-            let isWhole = numbers[MetaKey.isWhole], 0...1 ~= isWhole,
+            let hasFullState = numbers[MetaKey.hasFullState], 0...1 ~= hasFullState,
             case let leftInOrder = numbers[MetaKey.leftInOrder] ?? 0, 0...1 ~= leftInOrder,
             let secret = ClusterSecret(bytes: secret)
         else { return nil }
         self.init(
             epoch: Epoch(round: UInt64(bitPattern: round), id: id), incarnation: UInt64(bitPattern: incarnation),
-            secret: secret, shardCount: shardCount, isWhole: isWhole == 1, leftInOrder: leftInOrder == 1)
+            secret: secret, shardCount: shardCount, hasFullState: hasFullState == 1, leftInOrder: leftInOrder == 1)
     }
 }
 

@@ -35,10 +35,10 @@ package struct RecordGuard: Sendable, Equatable {
     /// Why the last replacement of everything was not made; nil where it was.
     private var unreplaced: StorageFailure?
     /// Whether the record says of itself that it is whole.
-    private var isWhole: Bool
+    private var hasFullState: Bool
 
-    /// - Parameter isWhole: what the promise in the record says; false where there is none.
-    package init(isWhole: Bool) { self.isWhole = isWhole }
+    /// - Parameter hasFullState: what the promise in the record says; false where there is none.
+    package init(hasFullState: Bool) { self.hasFullState = hasFullState }
 
     /// - Returns: why the change must not be made; nil where it may.
     package func refusal(of change: Persist.Change) -> StorageFailure? {
@@ -53,7 +53,7 @@ package struct RecordGuard: Sendable, Equatable {
         case .truncate, .saveChunk:
             return unreplaced
         case .promise(let promise):
-            return promise.isWhole && !isWhole ? unreplaced : nil
+            return promise.hasFullState && !hasFullState ? unreplaced : nil
         case .replaceAll:
             return nil
         }
@@ -72,9 +72,9 @@ package struct RecordGuard: Sendable, Equatable {
         case .saveChunk(let chunk):
             unsaved.remove(chunk.number)
         case .replaceAll:
-            self = RecordGuard(isWhole: isWhole)
+            self = RecordGuard(hasFullState: hasFullState)
         case .promise(let promise):
-            isWhole = promise.isWhole
+            hasFullState = promise.hasFullState
         }
     }
 

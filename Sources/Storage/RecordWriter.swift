@@ -64,7 +64,7 @@ final class RecordWriter {
         self.mark = mark
         let (salt, head) = try StoreRecovery.head(db)
         self.salt = salt
-        state = State(holes: RecordGuard(isWhole: try StoreRecovery.promise(db)?.isWhole == true), head: head)
+        state = State(holes: RecordGuard(hasFullState: try StoreRecovery.promise(db)?.hasFullState == true), head: head)
         markedTurn = head.turn
         statements = try Statements(
             setMeta: PreparedStatement(db, "REPLACE INTO meta (key, value) VALUES (?, ?)"),

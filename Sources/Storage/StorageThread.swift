@@ -16,21 +16,21 @@ final class StorageThread: Sendable {
     private let database: DatabaseQueue
     private let mark: MarkFile
     private let inbox: StoreInbox
-    private let keeper: StoreKeeper
+    private let worker: StoreWorker
     private let statistics: StatisticsBox
     private let durability: Durability
     private let onCompletion: Completion
     private let onObservation: @Sendable (StoreObservation) -> Void
 
     init(
-        database: DatabaseQueue, mark: MarkFile, inbox: StoreInbox, keeper: StoreKeeper, statistics: StatisticsBox,
+        database: DatabaseQueue, mark: MarkFile, inbox: StoreInbox, worker: StoreWorker, statistics: StatisticsBox,
         durability: Durability, onCompletion: @escaping Completion,
         onObservation: @escaping @Sendable (StoreObservation) -> Void
     ) {
         self.database = database
         self.mark = mark
         self.inbox = inbox
-        self.keeper = keeper
+        self.worker = worker
         self.statistics = statistics
         self.durability = durability
         self.onCompletion = onCompletion
@@ -61,7 +61,7 @@ final class StorageThread: Sendable {
     /// What lives only on the thread.
     private final class StorageLoop {
         /// Bytes of writes in one transaction: more would gain nothing and let the first ones wait long.
-        private static let groupBytes = 4 << 20
+        private static let maxGroupByteCount = 4 << 20
         /// What a transaction waits while the write-ahead log is too long.
         private static let moment = Duration.milliseconds(20)
         /// How long a close works on the tables before it leaves the rest to the next start.
@@ -71,7 +71,7 @@ final class StorageThread: Sendable {
         private let db: Database
         private let gauge: WALGauge
         private let writer: RecordWriter
-        private let tables: TableKeeper
+        private let tables: TableUpdater
         private var checkpoints = CheckpointPolicy()
         private var isBusy = false
         private var reportedFailure: StorageFailure?
@@ -79,20 +79,20 @@ final class StorageThread: Sendable {
         private var reportedTables = false
         // Buffers that are used again and again.
         private var writes: [Persist] = []
-        private var mail: [StoreInbox.Mail] = []
+        private var workerMessages: [StoreInbox.WorkerMessage] = []
 
         init(_ shell: StorageThread, _ db: Database) throws {
             self.shell = shell
             self.db = db
             writer = try RecordWriter(db, mark: shell.mark)
-            tables = try TableKeeper(db, writer: writer, keeper: shell.keeper)
+            tables = try TableUpdater(db, writer: writer, worker: shell.worker)
             gauge = WALGauge(db)
             shell.statistics.update { [tables] in $0.staleChunks = tables.staleCount }
         }
 
         func run() {
             tables.order()
-            while shell.inbox.take(writes: &writes, mail: &mail, until: deadline) {
+            while shell.inbox.take(writes: &writes, workerMessages: &workerMessages, until: deadline) {
                 turn()
             }
             close()
@@ -105,7 +105,7 @@ final class StorageThread: Sendable {
         private var mayGrow: Bool { checkpoints.pages < CheckpointPolicy.hardLimit && !writer.isBroken }
 
         private func turn() {
-            receiveMail()
+            receiveWorkerMessages()
             if !writes.isEmpty {
                 isBusy = true
                 var rest = writes[...]
@@ -128,12 +128,13 @@ final class StorageThread: Sendable {
             }
         }
 
-        /// Waits where the keeper does not keep up with the writes, so that the write-ahead log stays bounded.
+        /// Waits where the worker does not keep up with the writes, so that the write-ahead log stays bounded.
         private func giveWay() {
             repeat {
                 let isLate = checkpoints.pressure != .none
-                shell.inbox.take(mail: &mail, until: isLate ? StoreClock.now + StorageLoop.moment : nil)
-                receiveMail()
+                shell.inbox.take(
+                    workerMessages: &workerMessages, until: isLate ? StoreClock.now + StorageLoop.moment : nil)
+                receiveWorkerMessages()
                 checkpoint()
             } while checkpoints.pressure == .full
         }
@@ -172,8 +173,8 @@ final class StorageThread: Sendable {
             shell.onObservation(.writesFailed(failure.kind, writes: outcome.failures, reason: failure.reason))
         }
 
-        private func receiveMail() {
-            for letter in mail {
+        private func receiveWorkerMessages() {
+            for letter in workerMessages {
                 switch letter {
                 case .copied(let pages):
                     checkpoints.copied(pages)
@@ -187,15 +188,15 @@ final class StorageThread: Sendable {
                     shell.onObservation(.chunkUnreadable(number: number, reason: reason))
                 }
             }
-            mail.removeAll(keepingCapacity: true)
+            workerMessages.removeAll(keepingCapacity: true)
         }
 
         private func checkpoint() {
             switch checkpoints.next() {
             case nil: return
-            case .copy: shell.keeper.copy()
+            case .copy: shell.worker.copy()
             case .finish:
-                // Where it fails, the keeper's next attempt says why.
+                // Where it fails, the worker's next attempt says why.
                 checkpoints.finished(copied: try? db.checkpoint(.passive).checkpointedFrameCount)
             }
             if checkpoints.isHeldUp, !reportedHeldUp {
@@ -237,7 +238,8 @@ final class StorageThread: Sendable {
                 turn()
                 if writer.isBroken || tables.isIdle || StoreClock.now >= end { return }
                 _ = shell.inbox.take(
-                    writes: &writes, mail: &mail, until: earliest(deadline, end), evenWhenClosing: true)
+                    writes: &writes, workerMessages: &workerMessages, until: earliest(deadline, end),
+                    evenWhenClosing: true)
             }
         }
 
@@ -247,7 +249,7 @@ final class StorageThread: Sendable {
             var count = 0
             for persist in writes {
                 bytes += persist.byteCount
-                if count > 0, bytes > groupBytes { break }
+                if count > 0, bytes > maxGroupByteCount { break }
                 count += 1
             }
             return count

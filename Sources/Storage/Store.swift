@@ -12,7 +12,7 @@ import Wire
 /// ```
 /// node's thread ──submit──► StoreInbox ──► StorageThread ──onCompletion──► node's thread
 ///                              ▲                │  ▲
-///                              └── StoreKeeper ◄┘  └ RecordWriter, TableKeeper, CheckpointPolicy
+///                              └── StoreWorker ◄┘  └ RecordWriter, TableUpdater, CheckpointPolicy
 /// ```
 ///
 /// One thread writes, one copies the write-ahead log and prepares the tables; readers have connections of their own
@@ -28,7 +28,7 @@ public final class Store: Sendable {
     private let second: DatabaseQueue
     private let descriptor: Int32
     private let inbox = StoreInbox()
-    private let keeper: StoreKeeper
+    private let worker: StoreWorker
     private let box = StatisticsBox()
     private let life: Life
     private let examiner: StoreExaminer
@@ -69,12 +69,12 @@ public final class Store: Sendable {
         let examiner = StoreExaminer(path: path, mark: mark, acceptsLoss: options.acceptsLoss)
         do {
             // Where it is the last to close, this connection leaves the write-ahead log alone.
-            var keeper: DatabaseQueue?
+            var worker: DatabaseQueue?
             if StoreFile.size(path) == 0 {
                 try examiner.examineMissing()
             } else if StoreFile.size(path + "-wal") > 0 {
-                keeper = try StoreFile.connectReadOnly(path, options)
-                _ = try keeper?.read { try examiner.examine($0) }
+                worker = try StoreFile.connectReadOnly(path, options)
+                _ = try worker?.read { try examiner.examine($0) }
             }
             try StoreFile.makeFile(path, in: directory)
             let writer = try StoreFile.connect(path, options, label: "store")
@@ -94,7 +94,7 @@ public final class Store: Sendable {
                 }
             }
             let second = try StoreFile.connect(path, options, label: "store-keeper")
-            try keeper?.close()
+            try worker?.close()
             let descriptor = try StoreFile.descriptor(path)
             return Store(path, found, options, writer, second, descriptor, lock, examiner)
         } catch {
@@ -137,7 +137,7 @@ public final class Store: Sendable {
         self.writer = writer
         self.second = second
         self.descriptor = descriptor
-        keeper = StoreKeeper(database: second, descriptor: descriptor, decoder: options.decoder, inbox: inbox)
+        worker = StoreWorker(database: second, descriptor: descriptor, decoder: options.decoder, inbox: inbox)
         life = Life(lock: lock)
     }
 
@@ -213,14 +213,14 @@ public final class Store: Sendable {
         }
         do {
             let mark = try MarkFile.resume(in: (path as NSString).deletingLastPathComponent, options.durability)
-            keeper.start()
+            worker.start()
             do {
                 try StorageThread(
-                    database: writer, mark: mark, inbox: inbox, keeper: keeper, statistics: box,
+                    database: writer, mark: mark, inbox: inbox, worker: worker, statistics: box,
                     durability: options.durability, onCompletion: onCompletion, onObservation: onObservation
                 ).start()
             } catch {
-                keeper.stop()
+                worker.stop()
                 throw error
             }
         } catch {
@@ -280,7 +280,7 @@ public final class Store: Sendable {
         try? witness?.read { _ = try Int.fetchOne($0, sql: "PRAGMA user_version") }
         if phase == .started {
             inbox.close()
-            keeper.stop()
+            worker.stop()
         }
         // None of these can lose anything: what was reported is in the write-ahead log, and stays there if need be.
         try? pool?.close()

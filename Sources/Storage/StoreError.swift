@@ -26,7 +26,7 @@ public enum StoreError: Error, Sendable, Equatable {
     case earlierVersion(path: String, found: Int, supported: Int)
     case laterVersion(path: String, found: Int, supported: Int)
     /// A tracker stopped while it fetched the state from others: what it has is neither the old nor the new.
-    case notWhole(path: String)
+    case incomplete(path: String)
     /// Anything else that the system or SQLite had to say.
     case failed(path: String, reason: String)
 }
@@ -68,7 +68,7 @@ extension StoreError: CustomStringConvertible {
         case .laterVersion(let path, let found, let supported):
             "The database \(path) has version \(found), and this tracker knows versions up to \(supported). "
                 + "Use the tracker that wrote it or a later one, or name another directory."
-        case .notWhole(let path):
+        case .incomplete(let path):
             "The database \(path) holds a part of the state only, because its tracker stopped while it was fetching the "
                 + "rest from others, and without a bus there is nobody to fetch it from. "
                 + "Start the tracker with its bus, or once with --accept-loss to go on with what there is."
@@ -84,14 +84,14 @@ extension StoreError {
     package var isUnreadable: Bool {
         switch self {
         case .damaged, .notADatabase, .earlierVersion, .laterVersion: true
-        case .parentMissing, .notADirectory, .noPermission, .readOnly, .inUse, .locked, .full, .foreign, .notWhole,
+        case .parentMissing, .notADirectory, .noPermission, .readOnly, .inUse, .locked, .full, .foreign, .incomplete,
             .failed:
             false
         }
     }
 
     /// Whether it holds a part of the state only, and says so itself.
-    package var isPartial: Bool { if case .notWhole = self { true } else { false } }
+    package var isPartial: Bool { if case .incomplete = self { true } else { false } }
 
     /// The first sentence of the description.
     package var cause: String {

@@ -138,7 +138,7 @@ enum StoreFile {
                     PRAGMA cache_size = -16384;
                     PRAGMA temp_store = MEMORY;
                     """)
-            if let limit = options.maximumByteCount {
+            if let limit = options.maxByteCount {
                 try db.execute(sql: "PRAGMA max_page_count = \(max(limit / 4_096, 1))")
             }
         }

@@ -3,10 +3,10 @@
 import Primitives
 import TrackerLogic
 
-/// What waits for the storage thread: writes from the node's thread, and word from the storage keeper.
+/// What waits for the storage thread: writes from the node's thread, and word from the storage worker.
 final class StoreInbox: @unchecked Sendable {
-    /// Word from the storage keeper.
-    enum Mail: Sendable {
+    /// Word from the storage worker.
+    enum WorkerMessage: Sendable {
         /// Pages of the write-ahead log that are in the database now.
         case copied(pages: Int)
         case copyFailed(reason: String)
@@ -18,7 +18,7 @@ final class StoreInbox: @unchecked Sendable {
     private let monitor = Monitor()
     // Guarded by the monitor.
     private var writes: [Persist] = []
-    private var mail: [Mail] = []
+    private var workerMessages: [WorkerMessage] = []
     private var isOpened = false
     private var openingError: (any Error)?
     private var isClosing = false
@@ -36,9 +36,9 @@ final class StoreInbox: @unchecked Sendable {
         }
     }
 
-    func post(_ letter: Mail) {
+    func post(_ message: WorkerMessage) {
         monitor.withLock {
-            mail.append(letter)
+            workerMessages.append(message)
             monitor.signal()
         }
     }
@@ -47,35 +47,37 @@ final class StoreInbox: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - writes: empty; becomes all writes that wait. Its room is used for the next ones.
-    ///   - mail: the same for word from the keeper.
+    ///   - mail: the same for word from the worker.
     ///   - deadline: nil to wait for as long as it takes.
     ///   - evenWhenClosing: whether to wait though the store is to close.
     /// - Returns: false once the store is to close and nothing waits.
     func take(
-        writes: inout [Persist], mail: inout [Mail], until deadline: Instant?, evenWhenClosing: Bool = false
+        writes: inout [Persist], workerMessages: inout [WorkerMessage], until deadline: Instant?,
+        evenWhenClosing: Bool = false
     ) -> Bool {
-        precondition(writes.isEmpty && mail.isEmpty, "what was taken from the inbox is dealt with before more is")
+        precondition(
+            writes.isEmpty && workerMessages.isEmpty, "what was taken from the inbox is dealt with before more is")
         return monitor.withLock {
-            while self.writes.isEmpty, self.mail.isEmpty, !isClosing || evenWhenClosing {
+            while self.writes.isEmpty, self.workerMessages.isEmpty, !isClosing || evenWhenClosing {
                 if !monitor.wait(until: deadline) { break }
             }
             swap(&self.writes, &writes)
-            swap(&self.mail, &mail)
+            swap(&self.workerMessages, &workerMessages)
             return !isClosing || !writes.isEmpty
         }
     }
 
-    /// Takes word from the keeper.
+    /// Takes word from the worker.
     ///
     /// - Parameters:
     ///   - mail: empty; becomes what there is.
     ///   - deadline: how long to wait for some; nil not to wait.
-    func take(mail: inout [Mail], until deadline: Instant?) {
+    func take(workerMessages: inout [WorkerMessage], until deadline: Instant?) {
         monitor.withLock {
             if let deadline {
-                while self.mail.isEmpty, monitor.wait(until: deadline) {}
+                while self.workerMessages.isEmpty, monitor.wait(until: deadline) {}
             }
-            swap(&self.mail, &mail)
+            swap(&self.workerMessages, &workerMessages)
         }
     }
 

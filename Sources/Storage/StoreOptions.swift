@@ -22,7 +22,7 @@ public struct StoreOptions: Sendable {
     /// Bytes that the database file may have at most; nil leaves that to the disk.
     ///
     /// What does not fit fails as `.full`.
-    public var maximumByteCount: Int?
+    public var maxByteCount: Int?
     /// Whether to read what is left of a damaged record, and to leave its files as they are.
     public var acceptsLoss = false
     /// Of a record that begins in the place of one that was lost.

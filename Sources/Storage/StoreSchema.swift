@@ -7,7 +7,7 @@ import Wire
 /// What the database looks like, version by version.
 ///
 /// Version 3 is the first that is read: it has the record, which is what a node must find again, and the tables and
-/// views for people, which are copies of what the snapshot says, kept up to date in the background (`TableKeeper`).
+/// views for people, which are copies of what the snapshot says, kept up to date in the background (`TableUpdater`).
 /// Versions 1 and 2 were never released; their entries, chunks and promises lack what a cluster needs. Version 4 seals
 /// what version 3 had (`StoreUpgrade`). The comments inside the SQL are kept by SQLite: `.schema` shows them.
 enum StoreSchema {

@@ -108,7 +108,7 @@ struct StoreUpgrade {
         let secret = promise.secret
         for word in [secret.w0, secret.w1, secret.w2, secret.w3] { bytes.append(bigEndian: word) }
         bytes.append(bigEndian: promise.shardCount)
-        bytes.append(promise.isWhole ? 1 : 0)
+        bytes.append(promise.hasFullState ? 1 : 0)
         return checksum(bytes, seed: 0)
     }
 

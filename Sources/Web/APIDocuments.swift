@@ -166,7 +166,7 @@ struct ClusterDocument: Encodable {
         /// Left out where it has told nothing yet.
         var report: ReportDocument?
 
-        init(_ sight: TrackerSight, of status: ClusterStatus, own: TrackerReport?) {
+        init(_ sight: TrackerView, of status: ClusterStatus, own: TrackerReport?) {
             id = sight.life.id
             incarnation = digits(sight.life.incarnation)
             isThis = sight.life == status.life
@@ -176,7 +176,7 @@ struct ClusterDocument: Encodable {
             commitIndex = sight.position.index
             lag = Int64(clamping: sight.lag)
             agreement = sight.agreement.rawValue
-            isWhole = sight.isWhole
+            isWhole = sight.hasFullState
             hasVote = sight.hasVote
             if isThis {
                 report = own.map { ReportDocument($0, clockDifference: 0) }
@@ -227,7 +227,7 @@ struct ClusterDocument: Encodable {
             stepDowns: counts.stepDowns, transfers: counts.transfers, merges: counts.merges,
             divergences: counts.divergences)
         trackers = status.trackers.map { Tracker($0, of: status, own: report.own) }
-        unlike = status.unlike.map { Unlike(id: $0.life.id, settings: $0.settings.map(\.flag)) }
+        unlike = status.mismatched.map { Unlike(id: $0.life.id, settings: $0.settings.map(\.flag)) }
         findings = report.findings.map(FindingDocument.init)
     }
 }

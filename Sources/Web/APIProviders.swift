@@ -53,7 +53,7 @@ public protocol TorrentProvider: Sendable {
     /// - Parameters:
     ///   - text: part of a name or of an info hash in hexadecimal, in either case; nil for all.
     ///   - offset: from 0; beyond the end there is nothing.
-    ///   - count: 1…`TorrentsPage.maximumCount`.
+    ///   - count: 1…`TorrentsPage.maxCount`.
     /// - Returns: torrents in an order that stays the same from page to page.
     /// - Throws: where the record cannot be read.
     func torrents(matching text: String?, offset: Int, count: Int) async throws -> TorrentsPage
@@ -64,9 +64,9 @@ public struct TorrentsPage: Sendable, Equatable {
     /// Torrents on a page where nobody says how many.
     public static let defaultCount = 50
     /// Torrents on a page at most.
-    public static let maximumCount = 500
+    public static let maxCount = 500
     /// Bytes of a text that is searched for.
-    public static let maximumTextBytes = 256
+    public static let maxTextByteCount = 256
 
     /// Those of this page.
     public var torrents: [Torrent]

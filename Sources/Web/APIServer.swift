@@ -46,7 +46,7 @@ public struct APIServer: Sendable {
     private let torrents: (any TorrentProvider)?
     private let tally: HTTPTally
     private let facts: @Sendable () -> ProcessFacts
-    let patience: Patience
+    let patience: BoundedWait
 
     /// A responder for the console's listener.
     ///
@@ -66,7 +66,7 @@ public struct APIServer: Sendable {
         self.torrents = torrents
         self.tally = tally
         self.facts = facts
-        patience = Patience(limits)
+        patience = BoundedWait(limits)
     }
 
     /// Opens the listener.
@@ -169,10 +169,10 @@ public struct APIServer: Sendable {
             return value
         }
         let offset = try number("offset", in: 0...1_000_000_000, default: 0)
-        let count = try number("count", in: 1...TorrentsPage.maximumCount, default: TorrentsPage.defaultCount)
+        let count = try number("count", in: 1...TorrentsPage.maxCount, default: TorrentsPage.defaultCount)
         let search = parameters["search"].flatMap { $0.isEmpty ? nil : String($0) }
-        guard (search?.utf8.count ?? 0) <= TorrentsPage.maximumTextBytes else {
-            throw APIError(.badRequest, "search may have \(TorrentsPage.maximumTextBytes) bytes")
+        guard (search?.utf8.count ?? 0) <= TorrentsPage.maxTextByteCount else {
+            throw APIError(.badRequest, "search may have \(TorrentsPage.maxTextByteCount) bytes")
         }
         let outcome = await patience.wait {
             try await torrents.torrents(matching: search, offset: offset, count: count)

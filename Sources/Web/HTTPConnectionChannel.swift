@@ -66,8 +66,8 @@ struct HTTPConnectionChannel: HTTPChannelHandler {
         channel.closeFuture.whenComplete { _ in table.release(address) }
         return channel.eventLoop.makeCompletedFuture {
             var decoderLimits = NIOHTTPDecoderLimitConfiguration()
-            decoderLimits.maxHeaderFieldSize = limits.fieldBytes
-            decoderLimits.maxHeaderListSize = limits.headBytes
+            decoderLimits.maxHeaderFieldSize = limits.fieldByteCount
+            decoderLimits.maxHeaderListSize = limits.headByteCount
             decoderLimits.maxHeaderFieldCount = limits.fieldCount
             let escaper = RequestLineEscaper()
             let pipeline = channel.pipeline.syncOperations

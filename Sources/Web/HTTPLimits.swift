@@ -10,7 +10,7 @@ import Primitives
 /// |---|---|
 /// | `connections` | hummingbird's `AvailableConnectionsChannelHandler`: no accept while full, the rest wait in `backlog` |
 /// | `connectionsPerAddress` | `ConnectionTable`: one more is closed at once |
-/// | `fieldBytes`, `headBytes`, `fieldCount` | `NIOHTTPDecoderLimitConfiguration`: 400 and close |
+/// | `fieldByteCount`, `headByteCount`, `fieldCount` | `NIOHTTPDecoderLimitConfiguration`: 400 and close |
 /// | socket buffers | SO_RCVBUF and SO_SNDBUF |
 /// | bodies | `ConnectionHandler`: what follows the head is not read, and the connection closes after the answer |
 /// | `idle`, `writeStall`, `linger` | `ConnectionHandler` |
@@ -29,9 +29,9 @@ public struct HTTPLimits: Sendable, Equatable {
     /// Bytes of the request's target, and of any one header field.
     ///
     /// A scrape of 74 info hashes takes 5,262.
-    public var fieldBytes = 8_192
+    public var fieldByteCount = 8_192
     /// Bytes of target and header together.
-    public var headBytes = 16_384
+    public var headByteCount = 16_384
     /// Fields of one request's header.
     public var fieldCount = 64
     /// How long a connection may take to bring a whole request, be it the first or a further one.
@@ -51,18 +51,18 @@ public struct HTTPLimits: Sendable, Equatable {
     /// How long after the beginning of a shutdown the last connection is closed: a stop may take a second.
     package var shutdownClose = Duration.milliseconds(450)
     /// The largest read, and so what one stranger's bytes can take before they are looked at.
-    static let readBytes = 16_384
+    static let readByteCount = 16_384
     /// What the system keeps of a connection's bytes, each way; left alone it would keep up to 6 MB.
     ///
     /// The longest reply, 200 peers as dictionaries, has 15 KB. Linux doubles the number for its own needs.
-    static let socketBufferBytes = 32_768
+    static let socketBufferByteCount = 32_768
 
     /// The limits of the tracker's own listener.
     public init() {}
 
     /// `connections`, or less where the process may not open so many files.
     var effectiveConnections: Int {
-        let files = ProcessMetrics.maximumFileCount()
+        let files = ProcessMetrics.maxFileCount()
         return files == 0 ? connections : max(16, min(connections, Int(clamping: files / 4)))
     }
 }

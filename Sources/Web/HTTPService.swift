@@ -63,7 +63,7 @@ public final class HTTPService: Service, CustomStringConvertible {
         let (connections, continuation) = AsyncStream.makeStream(of: AcceptedConnection.self)
         let handler = HTTPConnectionChannel(options: options, responder: responder)
         let limits = options.limits
-        let maximumConnections = limits.effectiveConnections
+        let maxConnections = limits.effectiveConnections
         var bootstrap = ServerBootstrap(group: group)
             .serverChannelOption(.backlog, value: Int32(clamping: limits.backlog))
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
@@ -71,17 +71,17 @@ public final class HTTPService: Service, CustomStringConvertible {
             .serverChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandlers([
-                        AvailableConnectionsChannelHandler(maxConnections: maximumConnections),
+                        AvailableConnectionsChannelHandler(maxConnections: maxConnections),
                         quiescing.makeServerChannelHandler(channel: channel),
                     ])
                 }
             }
             .childChannelOption(.allowRemoteHalfClosure, value: true)
             .childChannelOption(.maxMessagesPerRead, value: 1)
-            .childChannelOption(.socketOption(.so_rcvbuf), value: .init(HTTPLimits.socketBufferBytes))
-            .childChannelOption(.socketOption(.so_sndbuf), value: .init(HTTPLimits.socketBufferBytes))
+            .childChannelOption(.socketOption(.so_rcvbuf), value: .init(HTTPLimits.socketBufferByteCount))
+            .childChannelOption(.socketOption(.so_sndbuf), value: .init(HTTPLimits.socketBufferByteCount))
             .childChannelOption(
-                .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: HTTPLimits.readBytes)
+                .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: HTTPLimits.readByteCount)
             )
             .childChannelInitializer { channel in
                 handler.setup(channel: channel, logger: options.logger).map { connection in

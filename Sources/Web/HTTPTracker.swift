@@ -49,7 +49,7 @@ public struct HTTPTracker: TrackerResponder {
 
     private let handler: any RequestHandler
     private let clientAddress: ClientAddress
-    private let patience: Patience
+    private let patience: BoundedWait
     private let tally: HTTPTally
 
     /// A responder for a listener.
@@ -65,7 +65,7 @@ public struct HTTPTracker: TrackerResponder {
     ) {
         self.handler = handler
         clientAddress = ClientAddress(trusted: trusted)
-        patience = Patience(limits)
+        patience = BoundedWait(limits)
         self.tally = tally
     }
 

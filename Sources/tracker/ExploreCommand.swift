@@ -102,7 +102,7 @@ struct ExploreCommand: AsyncParsableCommand {
         options.start = start
         options.disks = disks
         options.network = network
-        options.telling = shortest ? exact : first
+        options.reduction = shortest ? exact : first
         options.mortal = mortal.map { $0 - 1 }
         options.depth = depth
         options.maxStates = maxStates
@@ -110,8 +110,8 @@ struct ExploreCommand: AsyncParsableCommand {
     }
 
     /// How states are told apart at first, and for a shortest schedule.
-    private var first: ExplorerOptions.Telling { network == .inOrder ? .compact : .joined }
-    private var exact: ExplorerOptions.Telling { network == .inOrder ? .apart : .covered }
+    private var first: ExplorerOptions.Reduction { network == .inOrder ? .compact : .joined }
+    private var exact: ExplorerOptions.Reduction { network == .inOrder ? .apart : .covered }
 
     func run() async throws {
         let (options, isShown) = (self.options, !report.isJSON)
@@ -119,10 +119,10 @@ struct ExploreCommand: AsyncParsableCommand {
         let began = ContinuousClock.now
         let document = await onThread {
             var explorer = ExploreCommand.walk(options, began, isShown: isShown)
-            if explorer.fault != nil, options.telling != exact {
+            if explorer.fault != nil, options.reduction != exact {
                 if isShown { Terminal.output.write("a broken promise is suspected: walking for a schedule of it\n") }
                 var again = options
-                again.telling = exact
+                again.reduction = exact
                 explorer = ExploreCommand.walk(again, began, isShown: isShown)
             }
             return Document(explorer, seconds: (ContinuousClock.now - began) / .seconds(1))

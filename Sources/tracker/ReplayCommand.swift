@@ -20,7 +20,7 @@ struct ReplayCommand: AsyncParsableCommand {
 
             --at shows the state of trackers at one moment instead of the trace.
 
-            --shrink finds fewer trackers, clients, faults and strikes, shorter and weaker faults and less time that \
+            --shrink finds fewer trackers, clients, faults, injections, shorter and weaker faults and less time that \
             still break the same promise, and shows that run instead, with the command that repeats it.
 
             --pcap writes pcapng with three interfaces: clients, bus, and steps (what happened, as syslog messages); \
@@ -58,9 +58,13 @@ struct ReplayCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Carry out only these strikes at bad moments (\"none\" for none), for example 2-okSent-1.",
+            "Carry out only these faults injected at bad moments (\"none\" for none), for example 2-okSent-1.",
             valueName: "names"))
-    var strikes: String?
+    var injections: String?
+
+    /// What `--injections` was called before; still understood.
+    @Option(name: .customLong("strikes"), help: .hidden)
+    var formerInjections: String?
 
     @Option(
         help: ArgumentHelp(
@@ -105,7 +109,10 @@ struct ReplayCommand: AsyncParsableCommand {
 
     @OptionGroup var report: ReportOptions
 
+    private var chosenInjections: String? { injections ?? formerInjections }
+
     func validate() throws {
+        if formerInjections != nil { Terminal.errors.write("note: --strikes is called --injections now\n") }
         try check(clients, "--clients", within: Run.clientRange, "a simulated cluster", "clients")
         try checkNames()
         _ = try noises()
@@ -129,9 +136,9 @@ struct ReplayCommand: AsyncParsableCommand {
         if let faults, Run.faults(faults) == nil {
             throw ValidationError("--faults \"\(faults)\" are no numbers of faults; write for example 3,17/4 or none")
         }
-        if let strikes, Run.strikes(strikes) == nil {
+        if let injections = chosenInjections, Run.injections(injections) == nil {
             throw ValidationError(
-                "--strikes \"\(strikes)\" are no names of strikes; write for example 2-okSent-1 or none")
+                "--injections \"\(injections)\" are no names of injections; write for example 2-okSent-1 or none")
         }
         if let onlyTrackers, (Run.numbers(onlyTrackers) ?? []).isEmpty {
             throw ValidationError(
@@ -186,7 +193,7 @@ struct ReplayCommand: AsyncParsableCommand {
         run.onlyTrackers = onlyTrackers.flatMap { Run.numbers($0) }
         run.onlyClients = onlyClients.flatMap { Run.numbers($0, from: 0) }
         run.faults = faults.flatMap(Run.faults)
-        run.strikes = strikes.flatMap(Run.strikes)
+        run.injections = chosenInjections.flatMap(Run.injections)
         run.without = try noises()
         let places = try places(run.scenario.names)
         let (asked, shrinks, isShown, moment) = (run, shrink, !report.isJSON, Self.time(at))
@@ -213,7 +220,7 @@ struct ReplayCommand: AsyncParsableCommand {
         var shrinker = RunShrinker(run, breaking: violation.invariant)
         var bar = ProgressBar("shrinking", isShown: isShown)
         shrinker.shrink(result) { tries, run in
-            let left = (run.faults ?? []).count + (run.strikes ?? []).count
+            let left = (run.faults ?? []).count + (run.injections ?? []).count
             bar.update(
                 Double(tries) / Double(RunShrinker.maxTries),
                 note: "\(Figures.counted(tries, "run")), \(Figures.counted(left, "fault")) left")

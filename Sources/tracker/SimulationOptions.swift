@@ -14,9 +14,13 @@ struct SimulationOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Harsher than any seed draws: slow, stray or lossy, by what becomes of messages between trackers.",
+            "Stress beyond what a seed draws: slow, duplicates, lossy, deaths, disks or damaged.",
             valueName: "name"))
-    var ground: String?
+    var stress: String?
+
+    /// What `--stress` was called before; still understood.
+    @Option(name: .customLong("ground"), help: .hidden)
+    var formerStress: String?
 
     @Option(help: ArgumentHelp("Trackers, 1 to 30; drawn from the seed if not given.", valueName: "number"))
     var nodes: Int?
@@ -27,14 +31,24 @@ struct SimulationOptions: ParsableArguments {
             valueName: "number"))
     var seconds: Int?
 
+    /// The stress that was asked for, by its present name.
+    private var chosenStress: String? {
+        let name = stress ?? formerStress
+        return name == "stray" ? "duplicates" : name
+    }
+
     func validate() throws {
+        if formerStress != nil { Terminal.errors.write("note: --ground is called --stress now\n") }
+        if (stress ?? formerStress) == "stray" {
+            Terminal.errors.write("note: the stress \"stray\" is called \"duplicates\" now\n")
+        }
         if let profile, !Run.profileNames.contains(profile) {
             let names = Run.profileNames.joined(separator: ", ")
             throw ValidationError("there is no profile \"\(profile)\"; the profiles are \(names)")
         }
-        if let ground, !Run.groundNames.contains(ground) {
-            let names = Run.groundNames.joined(separator: ", ")
-            throw ValidationError("there is no ground \"\(ground)\"; the grounds are \(names)")
+        if let stress = chosenStress, !Run.stressNames.contains(stress) {
+            let names = Run.stressNames.joined(separator: ", ")
+            throw ValidationError("there is no stress \"\(stress)\"; write one of \(names)")
         }
         if profile == Profile.alone.rawValue, let nodes, nodes != 1 {
             throw ValidationError(
@@ -45,7 +59,7 @@ struct SimulationOptions: ParsableArguments {
     }
 
     func run(seed: UInt64) -> Run {
-        Run(seed: seed, profileName: profile, groundName: ground, nodes: nodes, seconds: seconds)
+        Run(seed: seed, profileName: profile, stressName: chosenStress, nodes: nodes, seconds: seconds)
     }
 }
 

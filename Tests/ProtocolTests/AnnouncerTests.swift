@@ -20,7 +20,7 @@ struct AnnouncerTests {
         var seconds: Int64 = 0
         var effects = Announcer.Effects()
 
-        init(isIPv6: Bool = false, patience: Announcer.Patience = .init()) {
+        init(isIPv6: Bool = false, patience: Announcer.RetryTimeouts = .init()) {
             announcer = Announcer(isIPv6: isIPv6, random: RandomStream(seed: 1), patience: patience)
         }
 
@@ -189,7 +189,7 @@ struct AnnouncerTests {
 
     @Test
     func `patience is the owner's`() {
-        var patience = Announcer.Patience()
+        var patience = Announcer.RetryTimeouts()
         patience.firstWait = .seconds(3)
         patience.maxRetransmissions = 1
         var rig = Rig(patience: patience)

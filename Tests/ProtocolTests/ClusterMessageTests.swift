@@ -64,11 +64,11 @@ struct ClusterMessageTests {
     static let vectors: [Vector] = [
         Vector(
             .keepalive(
-                Keepalive(role: .master, position: position, digest: 9, isWhole: true, settings: settings)),
+                Keepalive(role: .master, position: position, digest: 9, hasFullState: true, settings: settings)),
             [1, 3], positionBytes, eight(9), [1], settingsBytes),
         Vector(
             .keepalive(
-                Keepalive(role: .newcomer, position: .start, digest: 0, isWhole: false, settings: settings)),
+                Keepalive(role: .newcomer, position: .start, digest: 0, hasFullState: false, settings: settings)),
             [1, 0], Array(repeating: 0, count: 24), [0], settingsBytes),
         Vector(.suspect(at: position), [2], positionBytes),
         Vector(.election, [3]),
@@ -90,12 +90,12 @@ struct ClusterMessageTests {
             [13], positionBytes, [0, 3], [0, 0, 0, 1, 1], [0, 0, 0, 0], [0, 0, 0, 2, 2, 3]),
         Vector(.entries([], at: .start), [13], Array(repeating: 0, count: 16), [0, 0]),
         Vector(
-            .hello(Hello(position: position, isWhole: true, isBlank: false, heard: [life], settings: settings)),
+            .hello(Hello(position: position, hasFullState: true, isBlank: false, heard: [life], settings: settings)),
             [14], positionBytes, [1, 0], [1], lifeBytes, [0], settingsBytes),
         Vector(
             .hello(
                 Hello(
-                    position: position, isWhole: true, isBlank: false, heard: [], leftInOrder: true,
+                    position: position, hasFullState: true, isBlank: false, heard: [], leftInOrder: true,
                     settings: settings)),
             [14], positionBytes, [1, 0], [0], [1], settingsBytes),
         Vector(

@@ -172,17 +172,17 @@ struct CommandTests {
             let new = rules(after, some(6), users: some(4))
             var harness = harness(updatesPerEntry: 1)
             harness.setAccess(old)
-            func isWelcome(_ client: Int, _ access: AccessControl) -> Bool {
+            func isAdmitted(_ client: Int, _ access: AccessControl) -> Bool {
                 access.refusal(.numbered(client % 6), passkey: { passkey(client / 6) }) == nil
             }
-            let clients = (0..<24).filter { isWelcome($0, harness.node.state.access) }
+            let clients = (0..<24).filter { isAdmitted($0, harness.node.state.access) }
             harness.step(.commandReceived(.setAccess(new)))
             var refused: [Int] = []
             while !harness.pending.isEmpty {
                 harness.completeWrite()
-                refused += clients.filter { !isWelcome($0, harness.node.state.access) }
+                refused += clients.filter { !isAdmitted($0, harness.node.state.access) }
             }
-            let welcomeAfter = clients.filter { isWelcome($0, harness.node.state.access) }
+            let welcomeAfter = clients.filter { isAdmitted($0, harness.node.state.access) }
             #expect(Set(refused).isDisjoint(with: welcomeAfter), "from \(old) to \(new)")
         }
     }
@@ -268,6 +268,6 @@ struct CommandTests {
         var harness = NodeHarness()
         harness.step(.commandReceived(.registerTorrents([torrent(1, String(repeating: "x", count: 100_000))])))
         harness.completeWrites()
-        #expect(harness.node.state.registry.find(.numbered(1))?.name.utf8.count == Limits.nameBytes)
+        #expect(harness.node.state.registry.find(.numbered(1))?.name.utf8.count == Limits.maxNameByteCount)
     }
 }

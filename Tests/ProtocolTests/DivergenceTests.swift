@@ -40,7 +40,7 @@ struct DivergenceTests {
             }
             step(.started)
             step(.busConnected)
-            #expect(node.inspection.position == position(4) && node.inspection.isWhole)
+            #expect(node.inspection.position == position(4) && node.inspection.hasFullState)
         }
 
         func position(_ index: UInt64) -> Position { Position(index: index, chain: chains[Int(index)]) }
@@ -65,7 +65,8 @@ struct DivergenceTests {
             let settings = SettingsPrint(node.configuration)
             hear(
                 .keepalive(
-                    Keepalive(role: .master, position: position, digest: 7, isWhole: true, settings: settings)), epoch)
+                    Keepalive(role: .master, position: position, digest: 7, hasFullState: true, settings: settings)),
+                epoch)
             hear(
                 .welcome(
                     Welcome(
@@ -80,13 +81,13 @@ struct DivergenceTests {
 
     private func expectDiverged(_ slave: inout Slave) {
         #expect(slave.divergences == [slave.position(4)])
-        #expect(!slave.node.inspection.isWhole && slave.node.inspection.isFenced)
+        #expect(!slave.node.inspection.hasFullState && slave.node.inspection.isFenced)
         let hello = slave.effects.messages.last { if case .hello = $0.body { true } else { false } }
         guard case .hello(let hello)? = hello?.body else {
             Issue.record("it does not ask to be let in anew")
             return
         }
-        #expect(!hello.isWhole)
+        #expect(!hello.hasFullState)
         // Asked for its vote, it says nothing.
         slave.effects.removeAll()
         slave.hear(.election, Epoch(round: 9, id: 3))
@@ -122,9 +123,9 @@ struct DivergenceTests {
     @Test func `a master that is behind by one, or was`() throws {
         var slave = try Slave()
         slave.follow(Self.second, at: slave.position(3))
-        #expect(slave.divergences.isEmpty && slave.node.inspection.isWhole)
+        #expect(slave.divergences.isEmpty && slave.node.inspection.hasFullState)
         var other = try Slave()
         other.follow(Self.first, at: other.position(1))
-        #expect(other.divergences.isEmpty && other.node.inspection.isWhole)
+        #expect(other.divergences.isEmpty && other.node.inspection.hasFullState)
     }
 }

@@ -22,7 +22,7 @@ private struct BusyCluster {
     /// By how much what a slave knew of the master, or the master of the faster slave, was older than what it had
     /// applied itself.
     var largestDelay: UInt64 = 0
-    var strangeSights: [TrackerSight] = []
+    var strangeViews: [TrackerView] = []
     var preparedCount = 0
     private var effects = Effects()
     private var lastRequest: UInt64 = 0
@@ -66,12 +66,12 @@ private struct BusyCluster {
     private mutating func watch() {
         for place in nodes.indices {
             let status = status(place)
-            for sight in status.trackers {
-                largestLag = max(largestLag, sight.lag)
+            for view in status.trackers {
+                largestLag = max(largestLag, view.lag)
                 let own = status.position.index
-                if sight.position.index > own { largestLead = max(largestLead, sight.position.index - own) }
-                let isPlain = sight.agreement == .same || sight.agreement == .ahead
-                if !isPlain || !sight.isWhole { strangeSights.append(sight) }
+                if view.position.index > own { largestLead = max(largestLead, view.position.index - own) }
+                let isPlain = view.agreement == .same || view.agreement == .ahead
+                if !isPlain || !view.hasFullState { strangeViews.append(view) }
             }
             let heard = status.trackers.filter { $0.life != status.life && (status.life.id == 3 || $0.life.id == 3) }
             let newest = heard.map(\.position.index).max() ?? 0
@@ -104,7 +104,7 @@ private struct BusyCluster {
 
     func status(_ node: Int) -> ClusterStatus { nodes[node].clusterStatus(now: now.monotonic) }
 
-    func sight(of id: UInt32, at node: Int) -> TrackerSight? { status(node).trackers.first { $0.life.id == id } }
+    func view(of id: UInt32, at node: Int) -> TrackerView? { status(node).trackers.first { $0.life.id == id } }
 }
 
 @Suite struct LagTests {
@@ -126,7 +126,7 @@ private struct BusyCluster {
         #expect(cluster.largestLead <= 2)
         // PREPARE, OK and COMMIT say where their senders are, not keepalives alone.
         #expect(cluster.largestDelay <= 2)
-        #expect(cluster.strangeSights.count == 0)
+        #expect(cluster.strangeViews.count == 0)
         #expect(Succession.inStepCount >= 2)
     }
 
@@ -141,16 +141,16 @@ private struct BusyCluster {
         // Until a keepalive has said where the master is, it cannot know.
         cluster.run(.milliseconds(1_100))
         let decided = cluster.status(2).position.index
-        let own = try #require(cluster.sight(of: 1, at: 0))
+        let own = try #require(cluster.view(of: 1, at: 0))
         #expect(own.lag == 40)
         #expect(own.position.index + 40 == decided)
-        let master = try #require(cluster.sight(of: 3, at: 0))
+        let master = try #require(cluster.view(of: 3, at: 0))
         #expect(master.lag == 0 && master.agreement == .ahead && master.position.index == decided)
         for node in 1...2 {
-            let seen = try #require(cluster.sight(of: 1, at: node))
+            let seen = try #require(cluster.view(of: 1, at: node))
             #expect(seen.lag == 40)
             #expect(seen.agreement == .same)
-            let itself = try #require(cluster.sight(of: UInt32(node + 1), at: node))
+            let itself = try #require(cluster.view(of: UInt32(node + 1), at: node))
             #expect(itself.lag == 0)
         }
         cluster.loses = { _, _, _ in false }

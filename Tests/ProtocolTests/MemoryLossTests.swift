@@ -70,7 +70,7 @@ private struct Voter {
     /// Tracker 1 follows this master.
     mutating func hearFollower() {
         let keepalive = Keepalive(
-            role: .slave, position: node.inspection.position, digest: 7, isWhole: true,
+            role: .slave, position: node.inspection.position, digest: 7, hasFullState: true,
             settings: SettingsPrint(node.configuration))
         hear(.keepalive(keepalive), from: Self.one, epoch)
     }
@@ -105,10 +105,11 @@ private struct Voter {
     }
 
     /// Tracker 3 asks to be let in.
-    mutating func hearHello(isWhole: Bool) {
+    mutating func hearHello(hasFullState: Bool) {
         let hello = Hello(
-            position: .start, isWhole: isWhole, isBlank: false, heard: [], settings: SettingsPrint(node.configuration))
-        hear(.hello(hello), from: Self.three, isWhole ? epoch : .zero)
+            position: .start, hasFullState: hasFullState, isBlank: false, heard: [],
+            settings: SettingsPrint(node.configuration))
+        hear(.hello(hello), from: Self.three, hasFullState ? epoch : .zero)
     }
 
     var welcomed: [ClusterMessage.Destination] {
@@ -134,11 +135,11 @@ struct MemoryLossTests {
         master.lead()
         #expect(master.role == .master)
         // A candidate may still count what this tracker answered in its last life.
-        master.hearHello(isWhole: false)
+        master.hearHello(hasFullState: false)
         #expect(master.round == nil)
         master.wait(6000) { $0.hearFollower() }
         #expect(master.role == .master && master.round == nil)
-        master.hearHello(isWhole: false)
+        master.hearHello(hasFullState: false)
         #expect(master.welcomed.isEmpty)
         let round = try #require(master.round)
         // Neither what was asked before, nor its own word, says anything.
@@ -162,19 +163,19 @@ struct MemoryLossTests {
     @Test func `is let in at once where it remembers`() throws {
         var master = try Voter(4)
         master.lead()
-        master.hearHello(isWhole: true)
+        master.hearHello(hasFullState: true)
         #expect(master.welcomed == [.one(Voter.three)])
     }
 
     @Test func `keeps no master in office`() throws {
         var master = try Voter(4)
         master.lead()
-        master.wait(5000) { $0.hearHello(isWhole: false) }
+        master.wait(5000) { $0.hearHello(hasFullState: false) }
         #expect(master.role != .master && master.welcomed.isEmpty)
         // One that remembers does.
         var other = try Voter(4)
         other.lead()
-        other.wait(5000) { $0.hearHello(isWhole: true) }
+        other.wait(5000) { $0.hearHello(hasFullState: true) }
         #expect(other.role == .master)
     }
 }
@@ -232,7 +233,7 @@ struct CandidateTests {
     private func keepalive(_ role: ClusterRole, _ master: Voter) -> ClusterMessage.Body {
         .keepalive(
             Keepalive(
-                role: role, position: master.node.inspection.position, digest: 7, isWhole: true,
+                role: role, position: master.node.inspection.position, digest: 7, hasFullState: true,
                 settings: SettingsPrint(master.node.configuration)))
     }
 

@@ -12,7 +12,7 @@ struct MergeLimitTests {
     private struct Pair {
         private(set) var nodes: [TrackerNode]
         private(set) var merges: [Observation] = []
-        var isWhole = false
+        var hasFullState = false
         private var effects = Effects()
         private var now = ClockReading(
             monotonic: Instant(nanoseconds: 5_000_000_000), wall: WallTime(milliseconds: NodeHarness.wallStart))
@@ -42,7 +42,9 @@ struct MergeLimitTests {
                 nodes[node].step(event, now: now, into: &effects)
                 merges += effects.observations.filter { if case .merged = $0 { true } else { false } }
                 for persist in effects.persists { queue.append((node, .persisted(persist.token))) }
-                if isWhole { for message in effects.messages { queue.append((1 - node, .messageReceived(message))) } }
+                if hasFullState {
+                    for message in effects.messages { queue.append((1 - node, .messageReceived(message))) }
+                }
                 effects.removeAll()
                 count += 1
                 precondition(count < 100_000, "messages lead to messages without end")
@@ -66,7 +68,7 @@ struct MergeLimitTests {
         }
 
         mutating func heal() {
-            isWhole = true
+            hasFullState = true
             run(.seconds(60))
         }
 

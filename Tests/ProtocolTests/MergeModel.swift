@@ -21,7 +21,7 @@ struct MergeModel: Equatable {
     struct Word: Equatable {
         var time: UInt32
         /// nil for a stop.
-        var peer: SwarmModel.Peer?
+        var peer: ReferenceSwarmTable.Peer?
 
         func isLater(than other: Word) -> Bool {
             func rank(_ word: Word) -> [UInt64] {
@@ -38,7 +38,8 @@ struct MergeModel: Equatable {
 
     /// A client tells a repository something; what follows an earlier word is never before it.
     mutating func announce(
-        _ infoHash: InfoHash, _ address: SocketAddress, _ peer: SwarmModel.Peer, _ event: AnnounceEvent, time: UInt32,
+        _ infoHash: InfoHash, _ address: SocketAddress, _ peer: ReferenceSwarmTable.Peer, _ event: AnnounceEvent,
+        time: UInt32,
         origin: UInt32
     ) {
         let key = Key(infoHash: infoHash, address: address)
@@ -162,7 +163,7 @@ enum MergeStory {
         _ event: AnnounceEvent = .none, _ address: SocketAddress = client, left: UInt64 = 1, downloaded: UInt64 = 0,
         _ infoHash: InfoHash = torrent
     ) -> Update {
-        let peer = SwarmModel.Peer(
+        let peer = ReferenceSwarmTable.Peer(
             peerID: .zero, downloaded: downloaded, left: left, lastSeen: 0, isCounted: false)
         return .announce(infoHash, address, peer, event)
     }
@@ -190,7 +191,7 @@ enum MergeStory {
             let address = random.oneIn(3) ? SocketAddress.v6(random.below(4)) : .v4(random.below(6))
             let events: [AnnounceEvent] = [.none, .started, .completed, .stopped, .stopped]
             let event = events[random.below(events.count)]
-            let peer = SwarmModel.Peer(
+            let peer = ReferenceSwarmTable.Peer(
                 peerID: PeerID(InfoHash.numbered(random.below(2)).bytes), downloaded: UInt64(random.below(2)),
                 left: UInt64(random.below(2)), lastSeen: 0, isCounted: false)
             let update = Update.announce(infoHash, address, peer, event)

@@ -8,8 +8,8 @@ import TrackerLogic
 struct RecentKeysTests {
     private static func at(_ seconds: Double) -> Instant { Instant(nanoseconds: Int64(seconds * 1e9)) }
 
-    @Test("a copy is one that comes before its client would ask anew, and not later")
-    func timeTells() {
+    @Test
+    func `a copy is one that comes before its client would ask anew, and not later`() {
         var keys = RecentKeys()
         keys.insert(7, at: 1, now: Self.at(100))
         #expect(keys.isRecent(7, now: Self.at(111.9)))
@@ -21,8 +21,8 @@ struct RecentKeysTests {
         #expect(keys.isRecent(7, now: Self.at(120)))
     }
 
-    @Test("what another tracker hands on was settled behind its index, or not as far as is known")
-    func indexTells() {
+    @Test
+    func `what another tracker hands on was settled behind its index, or not as far as is known`() {
         var keys = RecentKeys()
         keys.insert(7, at: 5, now: Self.at(0))
         #expect(keys.isSettled(7, behind: 4))
@@ -32,8 +32,8 @@ struct RecentKeysTests {
         #expect(keys.isSettled(7, behind: 4), "an index does not go back")
     }
 
-    @Test("keys that came with a state may not be all that its entries have settled")
-    func stateComes() {
+    @Test
+    func `keys that came with a state may not be all that its entries have settled`() {
         var keys = RecentKeys()
         keys.insert([SettledKey(key: 1, seconds: 0), SettledKey(key: 2, seconds: 0)], through: 9, now: Self.at(0))
         #expect(keys.completeSince == 9)
@@ -47,8 +47,8 @@ struct RecentKeysTests {
         random.below(4 as UInt64) << 40 | random.below(12_000 as UInt64)
     }
 
-    @Test("the oldest keys make room, and it is known behind which entry all are there still")
-    func oldestMakesRoom() {
+    @Test
+    func `the oldest keys make room, and it is known behind which entry all are there still`() {
         struct Noted {
             var key: UInt64
             var index: UInt64

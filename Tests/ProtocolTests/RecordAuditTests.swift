@@ -90,7 +90,7 @@ struct RecordAuditTests {
     private static let changes: [(RecordDamage, @Sendable (inout Record) -> Void)] = [
         (.promise, { $0.promise = nil }),
         (.promise, { $0.promise?.epoch.round = 3 }),
-        (.promise, { $0.promise?.isWhole = false }),
+        (.promise, { $0.promise?.hasFullState = false }),
         (.chunk(1), { $0.chunks[1].bytes = [3] }),
         (.chunk(1), { $0.chunks[1].index = 4 }),
         (.chunk(0), { $0.seals[0] ^= 1 }),

@@ -8,7 +8,7 @@ import Wire
 /// A state that is fed entries as if from a log, beside a model that is told the same.
 struct ModelledTable {
     private(set) var state: ReplicatedState
-    private(set) var model = SwarmModel()
+    private(set) var model = ReferenceSwarmTable()
     private(set) var time: UInt32
     private var index: UInt64 = 0
     private var bytes: [UInt8] = []
@@ -100,7 +100,7 @@ struct SwarmTableTests {
         let address = random.oneIn(3) ? SocketAddress.v6(number / 2, port: UInt16(1 + number % 2)) : .v4(number)
         let events: [AnnounceEvent] = [.none, .none, .started, .completed]
         let event = random.below(100) < stops ? AnnounceEvent.stopped : events[random.below(4)]
-        let peer = SwarmModel.Peer(
+        let peer = ReferenceSwarmTable.Peer(
             peerID: PeerID(InfoHash.numbered(random.below(3)).bytes), downloaded: UInt64(random.below(5)),
             left: UInt64(random.below(2)), lastSeen: 0, isCounted: false)
         return .announce(.numbered(random.below(shape.torrents)), address, peer, event)
@@ -168,8 +168,8 @@ struct SwarmTableTests {
         }
         func peer(
             _ id: Int = 1, downloaded: UInt64 = 1, left: UInt64 = 1
-        ) -> SwarmModel.Peer {
-            SwarmModel.Peer(
+        ) -> ReferenceSwarmTable.Peer {
+            ReferenceSwarmTable.Peer(
                 peerID: PeerID(InfoHash.numbered(id).bytes), downloaded: downloaded, left: left, lastSeen: 0,
                 isCounted: false)
         }
@@ -285,7 +285,7 @@ struct SwarmTableTests {
     @Test(arguments: shapes)
     func `replies name peers that are there, and as many as there are`(_ shape: Shape) throws {
         var random = RandomStream(seed: 33, stream: UInt64(shape.torrents))
-        var model = SwarmModel()
+        var model = ReferenceSwarmTable()
         var harness = NodeHarness()
         let time = harness.now.wall.seconds
         var faults: [String] = []
@@ -303,7 +303,7 @@ struct SwarmTableTests {
                 Issue.record("\(answer)")
                 return
             }
-            let swarm = model.swarms[announce.infoHash] ?? SwarmModel.Swarm()
+            let swarm = model.swarms[announce.infoHash] ?? ReferenceSwarmTable.Swarm()
             var named: [SocketAddress: PeerID] = [:]
             for peer in reply.ipv4 { named[peer.endpoint.socketAddress] = peer.peerID }
             for peer in reply.ipv6 { named[peer.endpoint.socketAddress] = peer.peerID }
@@ -335,7 +335,7 @@ struct SwarmTableTests {
     }
 }
 
-extension SwarmModel.Peer {
-    static let leecher = SwarmModel.Peer(peerID: .zero, downloaded: 0, left: 1, lastSeen: 0, isCounted: false)
-    static let seeder = SwarmModel.Peer(peerID: .zero, downloaded: 0, left: 0, lastSeen: 0, isCounted: false)
+extension ReferenceSwarmTable.Peer {
+    static let leecher = ReferenceSwarmTable.Peer(peerID: .zero, downloaded: 0, left: 1, lastSeen: 0, isCounted: false)
+    static let seeder = ReferenceSwarmTable.Peer(peerID: .zero, downloaded: 0, left: 0, lastSeen: 0, isCounted: false)
 }

@@ -37,8 +37,8 @@ struct CheckupTests {
         return try JSONDecoder().decode(ClusterView.self, from: Data(json.utf8))
     }
 
-    @Test("one that is asked tells about all, and nothing is wrong")
-    func well() throws {
+    @Test
+    func `one that is asked tells about all, and nothing is wrong`() throws {
         let view = try Self.view(
             1, [(1, "slave", Self.report(host: "one")), (2, "master", Self.report(host: "two", clock: 0.5))])
         let checkup = Checkup([.init(console: "c", view: view)])
@@ -48,8 +48,8 @@ struct CheckupTests {
         #expect(checkup.patients.map { $0.report?.host } == ["one", "two"])
     }
 
-    @Test("what is wrong is said, with whom it is about")
-    func wrong() throws {
+    @Test
+    func `what is wrong is said, with whom it is about`() throws {
         let finding = "{\"code\":\"otherKey\",\"isSilence\":false,\"text\":\"another key\"}"
         let other = Self.report(
             host: "two", version: "2", problem: "no majority", disk: "full", buffer: 4096, clock: -7.25,
@@ -69,8 +69,8 @@ struct CheckupTests {
             ])
     }
 
-    @Test("trackers that do not hear each other are found when both are asked")
-    func apart() throws {
+    @Test
+    func `trackers that do not hear each other are found when both are asked`() throws {
         let first = try Self.view(1, master: 1, [(1, "master", Self.report(host: "one"))])
         let second = try Self.view(
             2, master: 2, [(1, "down", Self.report(host: "one")), (2, "master", Self.report(host: "two"))])

@@ -13,8 +13,8 @@ struct ClusterConfigurationTests {
         try ConfigurationTests.load(flags: bus.merging(more) { $1 }).node
     }
 
-    @Test("a bus alone: survivor mode, and a number from the master")
-    func busAlone() throws {
+    @Test
+    func `a bus alone: survivor mode, and a number from the master`() throws {
         let node = try Self.load([:])
         #expect(node.id == 0)
         #expect(node.cluster == ClusterConfiguration(mode: .survivor))
@@ -22,15 +22,15 @@ struct ClusterConfigurationTests {
         #expect(try Self.load([.id: ["7"]]).id == 7)
     }
 
-    @Test("members: quorum mode, and the profile that goes with it")
-    func members() throws {
+    @Test
+    func `members: quorum mode, and the profile that goes with it`() throws {
         let node = try Self.load([.members: ["1,2,3"], .id: ["2"]])
         #expect(node.cluster == ClusterConfiguration(mode: .quorum, members: [1, 2, 3]))
         #expect(try Self.load([.members: ["1,2,3"], .id: ["4"], .spare: ["true"]]).cluster.members == [1, 2, 3])
     }
 
-    @Test("each profile is what it says, and single settings go before it")
-    func profiles() throws {
+    @Test
+    func `each profile is what it says, and single settings go before it`() throws {
         for profile in ClusterProfile.allCases where profile != .paxos {
             #expect(
                 try Self.load([.profile: [profile.rawValue]]).cluster == profile.configuration(members: []),
@@ -51,8 +51,8 @@ struct ClusterConfigurationTests {
                 == .allDropped(after: .seconds(1)))
     }
 
-    @Test("a group is the entry, where there is one")
-    func group() throws {
+    @Test
+    func `a group is the entry, where there is one`() throws {
         #expect(try Self.load([.group: ["239.192.7.7:6969"]]).cluster.entry == .group)
         #expect(try Self.load([.group: ["239.192.7.7:6969", "[ff15::7]:6969"]]).cluster.entry == .group)
         #expect(try Self.load([.entry: ["any"]]).cluster.entry == .any)
@@ -146,13 +146,13 @@ struct ClusterConfigurationTests {
         ),
     ]
 
-    @Test("what contradicts itself is refused, with the way out", arguments: contradictions)
-    func contradiction(flags: [SettingKey: [String]], message: String) {
+    @Test(arguments: contradictions)
+    func `what contradicts itself is refused, with the way out`(flags: [SettingKey: [String]], message: String) {
         #expect(ConfigurationTests.problems(flags: Self.bus.merging(flags) { $1 }) == message)
     }
 
-    @Test("without a bus there is nobody to act with")
-    func noBus() {
+    @Test
+    func `without a bus there is nobody to act with`() {
         let values: [(SettingKey, String)] = [
             (.clusterKeyFile, "/k"), (.members, "1"), (.spare, "true"), (.profile, "classic"), (.mode, "survivor"),
             (.election, "next"), (.vote, "all"), (.votePatience, "1s"), (.keepalive, "1s"), (.missed, "2"),
@@ -167,8 +167,8 @@ struct ClusterConfigurationTests {
         }
     }
 
-    @Test("a bus needs a key, and the way to one is shown")
-    func noKey() {
+    @Test
+    func `a bus needs a key, and the way to one is shown`() {
         #expect(
             ConfigurationTests.problems(flags: [.bus: ["embedded"]])
                 == "--bus is given, but no key by which the trackers know each other; make one with: (umask 077; "
@@ -176,8 +176,8 @@ struct ClusterConfigurationTests {
                 + "(--cluster-key-file)")
     }
 
-    @Test("no message about a bus shows its login")
-    func noCredentials() {
+    @Test
+    func `no message about a bus shows its login`() {
         for url in [
             "stomp://admin:s3cret@", "stomp://admin:s3cret@host:port", "stmp://admin:s3cret@host",
             "admin:s3cret@host:1",

@@ -17,8 +17,8 @@ struct ClusterGroupTests {
         return client.replies()
     }
 
-    @Test("exactly one answers what all have heard, from an address of its own")
-    func onlyTheMasterAnswers() async throws {
+    @Test
+    func `exactly one answers what all have heard, from an address of its own`() async throws {
         // A port that nobody else has: bound by a socket first.
         let probe = try DatagramSocket(bind: loopback)
         let group = SocketAddress(ipv4: 0xEFC0_4D01, port: probe.address.port)
@@ -57,8 +57,8 @@ struct ClusterGroupTests {
         for tracker in trackers.reversed() { try await tracker.stop() }
     }
 
-    @Test("a socket on all addresses hears the groups that it has joined, once, and no others")
-    func wildcard() throws {
+    @Test
+    func `a socket on all addresses hears the groups that it has joined, once, and no others`() throws {
         let sockets = try DatagramSockets(bind: [SocketAddress(ipv4: 0, port: 0)])
         let port = sockets.sockets[0].address.port
         let group = SocketAddress(ipv4: 0xEFC0_4D02, port: port)
@@ -81,8 +81,8 @@ struct ClusterGroupTests {
         #expect(poller.wait(timeout: .milliseconds(50)).isEmpty)
     }
 
-    @Test("an interface that there is not is named in the error")
-    func noSuchInterface() throws {
+    @Test
+    func `an interface that there is not is named in the error`() throws {
         let group = MulticastGroup(SocketAddress(ipv4: 0xEFC0_4D04, port: 4000), interface: "nowhere0")
         let error = #expect(throws: SocketError.self) { _ = try DatagramSockets(bind: [], groups: [group]) }
         #expect(

@@ -21,8 +21,8 @@ struct ClusterServeTests {
         return trackers
     }
 
-    @Test("an announce to a slave is answered by that slave, and all trackers know of it")
-    func anySlaveAnswers() async throws {
+    @Test
+    func `an announce to a slave is answered by that slave, and all trackers know of it`() async throws {
         let cluster = try TestCluster(TestCluster.patient)
         let trackers = try await three(cluster)
         let seeder = try await trackers[0].announce(infoHash(1), client: 1, left: 0)
@@ -46,8 +46,10 @@ struct ClusterServeTests {
         for tracker in trackers.reversed() { try await tracker.stop() }
     }
 
-    @Test("the master is cut off: another takes over, nothing answered is lost, and the old one comes back")
-    func failover() async throws {
+    @Test
+    func `the master is cut off: another takes over, nothing answered is lost, and the old one comes back`()
+        async throws
+    {
         let cluster = try TestCluster()
         let trackers = try await three(cluster)
         _ = try await trackers[0].announce(infoHash(2), client: 1, left: 0)
@@ -67,8 +69,8 @@ struct ClusterServeTests {
         for tracker in [back, trackers[1], trackers[0]] { try await tracker.stop() }
     }
 
-    @Test("without a majority there is silence, and without its bus a tracker says nothing")
-    func silence() async throws {
+    @Test
+    func `without a majority there is silence, and without its bus a tracker says nothing`() async throws {
         let cluster = try TestCluster()
         let trackers = try await three(cluster)
         // At the start nothing is lost, and it is said what is awaited.
@@ -93,8 +95,8 @@ struct ClusterServeTests {
         try await trackers[0].stop()
     }
 
-    @Test("any tracker tells about all, and with the majority gone clients and monitors are told so")
-    func reports() async throws {
+    @Test
+    func `any tracker tells about all, and with the majority gone clients and monitors are told so`() async throws {
         let cluster = try TestCluster([.members: ["1,2,3"], .http: ["127.0.0.1:0"]])
         let trackers = try await three(cluster)
         _ = try await trackers[0].announce(infoHash(4))
@@ -136,8 +138,8 @@ struct ClusterServeTests {
         #expect(!trackers[0].log.all.contains { $0.hasPrefix("error: a command") })
     }
 
-    @Test("what is no message for this tracker is left alone and counted")
-    func junk() async throws {
+    @Test
+    func `what is no message for this tracker is left alone and counted`() async throws {
         let cluster = try TestCluster(TestCluster.patient)
         let trackers = try await three(cluster)
         cluster.wire.inject([
@@ -157,8 +159,10 @@ struct ClusterServeTests {
         for tracker in trackers.reversed() { try await tracker.stop() }
     }
 
-    @Test("trackers of another version are not heard; each is named once, with both versions, and all is counted")
-    func otherVersions() async throws {
+    @Test
+    func `trackers of another version are not heard; each is named once, with both versions, and all is counted`()
+        async throws
+    {
         let cluster = try TestCluster(TestCluster.patient)
         let trackers = try await three(cluster)
         func message(_ id: UInt32, _ epoch: Epoch) -> [UInt8] {
@@ -203,8 +207,8 @@ struct ClusterServeTests {
         for tracker in trackers.reversed() { try await tracker.stop() }
     }
 
-    @Test("a tracker whose record is damaged says so, and joins as a newcomer that fetches everything")
-    func damagedRecord() async throws {
+    @Test
+    func `a tracker whose record is damaged says so, and joins as a newcomer that fetches everything`() async throws {
         let cluster = try TestCluster()
         let trackers = try await three(cluster)
         _ = try await trackers[0].announce(infoHash(4), client: 1, left: 0)
@@ -219,8 +223,9 @@ struct ClusterServeTests {
         for tracker in [trackers[2], trackers[1], back] { try await tracker.stop() }
     }
 
-    @Test("trackers without members or numbers find each other, are numbered, and go on down to the last")
-    func survivors() async throws {
+    @Test
+    func `trackers without members or numbers find each other, are numbered, and go on down to the last`() async throws
+    {
         let cluster = try TestCluster([:])
         // Nobody has given them a number; each has a record of its own.
         func start(_ place: Int) async throws -> RunningTracker {
@@ -239,8 +244,8 @@ struct ClusterServeTests {
         try await second.stop()
     }
 
-    @Test("the role is handed over on demand, and members change, whichever tracker is asked")
-    func orders() async throws {
+    @Test
+    func `the role is handed over on demand, and members change, whichever tracker is asked`() async throws {
         let cluster = try TestCluster(TestCluster.patient.merging([.election: ["next"]]) { $1 })
         var trackers: [RunningTracker] = []
         for id in 1...3 { trackers.append(try await cluster.start(id)) }
@@ -251,7 +256,7 @@ struct ClusterServeTests {
         }
         let master = trackers[Int(view.master) - 1]
         let slave = try #require(trackers.first { $0 !== master && $0 !== spare })
-        let heir = try await slave.cluster().id
+        let successor = try await slave.cluster().id
         // A slave hands the order to the master, and tells what came of it.
         #expect(try await slave.console.changeMembers(adding: 4, removing: nil) == [1, 2, 3, 4])
         await #expect(throws: TrackerClientError.refused("tracker 9 does not follow, or is not in sync yet")) {
@@ -264,15 +269,15 @@ struct ClusterServeTests {
         await #expect(throws: TrackerClientError.refused("tracker 9 does not follow, or is not in sync yet")) {
             try await master.console.changeMembers(adding: 9, removing: nil)
         }
-        #expect(try await spare.console.handOver(to: heir) == false)
-        try await slave.sees("it is master") { $0.master == heir && $0.isServing }
+        #expect(try await spare.console.handOver(to: successor) == false)
+        try await slave.sees("it is master") { $0.master == successor && $0.isServing }
         #expect(try await slave.console.changeMembers(adding: nil, removing: 4) == [1, 2, 3])
         #expect(try await slave.cluster().voters == [1, 2, 3])
         for tracker in trackers.reversed() { try await tracker.stop() }
     }
 
-    @Test("a page of another site may not give orders")
-    func foreignPages() async throws {
+    @Test
+    func `a page of another site may not give orders`() async throws {
         let cluster = try TestCluster([:])
         let tracker = try await cluster.start(1)
         let console = tracker.console

@@ -22,8 +22,8 @@ struct ClusterStepTests {
         return view.step(of: view.trackers[0])
     }
 
-    @Test("eight entries either way are in sync, as the election counts it; more are not")
-    func eitherWay() throws {
+    @Test
+    func `eight entries either way are in sync, as the election counts it; more are not`() throws {
         #expect(Succession.inStepCount == 8)
         for distance in 0...8 {
             #expect(try view(2, commitIndex: 1000 - distance, lag: distance) == .inStep)
@@ -38,15 +38,16 @@ struct ClusterStepTests {
         #expect(ClusterView.Step.inStep.rawValue == "yes")
     }
 
-    @Test("under load a keepalive may be so old that its place was cut from the log; who is down is not excused")
-    func oldWords() throws {
+    @Test
+    func `under load a keepalive may be so old that its place was cut from the log; who is down is not excused`() throws
+    {
         #expect(try view(2, commitIndex: 0, lag: 3, agreement: "unknown") == .inStep)
         #expect(try view(2, commitIndex: 0, lag: 900, agreement: "unknown") == .farBehind)
         #expect(try view(2, role: "down", commitIndex: 0, lag: 3, agreement: "unknown") == .farBehind)
     }
 
-    @Test("who holds something else, or not all of it, or follows nobody, is not in sync")
-    func others() throws {
+    @Test
+    func `who holds something else, or not all of it, or follows nobody, is not in sync`() throws {
         #expect(try view(2, commitIndex: 1000, lag: 0, agreement: "different") == .apart)
         #expect(try view(2, commitIndex: 1000, lag: 0, isWhole: false) == .fetches)
         #expect(try view(1, role: "newcomer", commitIndex: 1000, lag: 0, master: 0) == .noMaster)

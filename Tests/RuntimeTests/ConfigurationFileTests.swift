@@ -32,8 +32,8 @@ struct ConfigurationFileTests {
         ("arrays of tables", "[[announce.x]]\na = 1\n[[announce.x]]\n[announce]\nwrong = 1", 1),
     ]
 
-    @Test("the place of a key is right, however much TOML surrounds it", arguments: places)
-    func placesOfKeys(name: String, text: String, column: Int) {
+    @Test(arguments: places)
+    func `the place of a key is right, however much TOML surrounds it`(name: String, text: String, column: Int) {
         let all = Self.problems(text).split(separator: "\n")
         let lines = all.filter { $0.contains("\"wrong\"") }
         #expect(lines.count == 1, "\(all)")
@@ -41,8 +41,8 @@ struct ConfigurationFileTests {
             lines.first?.hasPrefix("tracker.toml:5:\(column): unknown key \"wrong\" in [announce]") == true, "\(all)")
     }
 
-    @Test("every problem in a long file is told with the line of its key")
-    func everyLine() {
+    @Test
+    func `every problem in a long file is told with the line of its key`() {
         // A valid file, each of whose values is of the wrong kind.
         var text = ""
         var expected: [String] = []
@@ -70,8 +70,8 @@ struct ConfigurationFileTests {
         for (line, start) in zip(told, expected) { #expect(line.hasPrefix(start), "\(line)") }
     }
 
-    @Test("a file that cannot be read is named, with what named it")
-    func unreadableFile() throws {
+    @Test
+    func `a file that cannot be read is named, with what named it`() throws {
         let directory = try TemporaryDirectory()
         func problems(file: String?, environment: [String: String] = ConfigurationTests.home) -> String {
             do throws(ConfigurationError) {
@@ -96,7 +96,7 @@ struct ConfigurationFileTests {
         let latin = try directory.write("latin.toml", [0x23, 0xE4, 0x0A])
         #expect(problems(file: latin) == "\(latin): the file is not UTF-8 text; save it as UTF-8")
         let huge = try directory.write(
-            "huge.toml", Array(repeating: 0x23, count: ServerConfiguration.maximumFileBytes + 1))
+            "huge.toml", Array(repeating: 0x23, count: ServerConfiguration.maxFileByteCount + 1))
         #expect(
             problems(file: huge)
                 == "the file given by --config cannot be used: \(huge): the file is longer than 1_048_576 bytes; "
@@ -109,8 +109,8 @@ struct ConfigurationFileTests {
         #expect(problems(file: good, environment: ["SWARMKEEPER_CONFIG": missing]) == "")
     }
 
-    @Test("whatever the bytes of a file are, they are read or refused, and nothing traps", arguments: 0..<20)
-    func mutatedFiles(seed: UInt64) {
+    @Test(arguments: 0..<20)
+    func `whatever the bytes of a file are, they are read or refused, and nothing traps`(seed: UInt64) {
         var random = RandomStream(seed: seed)
         let original = Array(Setting.exampleFile().utf8)
         for _ in 0..<25 {

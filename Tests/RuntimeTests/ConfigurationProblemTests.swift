@@ -213,13 +213,13 @@ struct ConfigurationProblemTests {
         ("id = 1\n\0", "tracker.toml:2:1: this is not TOML: a key should stand here, not \"\\u0000\""),
     ]
 
-    @Test("a file that is wrong is refused with place, fault and remedy", arguments: files)
-    func wrongFile(text: String, message: String) {
+    @Test(arguments: files)
+    func `a file that is wrong is refused with place, fault and remedy`(text: String, message: String) {
         #expect(Self.problems(text) == message)
     }
 
-    @Test("depth and number of problems are bounded")
-    func bounds() {
+    @Test
+    func `depth and number of problems are bounded`() {
         #expect(
             Self.problems("id = \(String(repeating: "[", count: 100_000))")
                 == "tracker.toml:1:70: this is not TOML: values are nested too deeply")
@@ -233,8 +233,8 @@ struct ConfigurationProblemTests {
         #expect(other.last == "and 900 more problems")
     }
 
-    @Test("all problems of a file are told at once, in the order of its lines, then those of other sources")
-    func allAtOnce() {
+    @Test
+    func `all problems of a file are told at once, in the order of its lines, then those of other sources`() {
         let text = """
             # A file with several faults.
             id = -1
@@ -261,8 +261,8 @@ struct ConfigurationProblemTests {
                 """)
     }
 
-    @Test("a fault between two sources is told of the one that was given last")
-    func acrossSources() {
+    @Test
+    func `a fault between two sources is told of the one that was given last`() {
         let text = "[announce]\nmin-interval = \"10m\""
         #expect(
             Self.problems(text, flags: [.interval: ["5m"]])
@@ -274,8 +274,8 @@ struct ConfigurationProblemTests {
                 + "name a file with one by console.token-file (--console-token-file), or listen on 127.0.0.1")
     }
 
-    @Test("variables that Kubernetes sets beside a service called swarmkeeper are let be")
-    func kubernetes() {
+    @Test
+    func `variables that Kubernetes sets beside a service called swarmkeeper are let be`() {
         let names = ["PORT", "PORT_6969_UDP", "PORT_6969_UDP_ADDR", "SERVICE_HOST", "SERVICE_PORT", "SERVICE_PORT_UDP"]
         for name in names {
             let environment = ConfigurationTests.home.merging(["SWARMKEEPER_\(name)": "x"]) { $1 }
@@ -283,8 +283,8 @@ struct ConfigurationProblemTests {
         }
     }
 
-    @Test("without any place for the record, the way out is named")
-    func noDataDirectory() {
+    @Test
+    func `without any place for the record, the way out is named`() {
         #expect(
             Self.problems(environment: [:])
                 == "there is no place for the tracker's record: neither STATE_DIRECTORY nor XDG_STATE_HOME nor HOME "

@@ -40,8 +40,8 @@ struct ConfigurationTests {
 
     // MARK: Defaults and documentation
 
-    @Test("nothing given: UDP on port 6969 of both families, the console on loopback, any info hash")
-    func nothingGiven() throws {
+    @Test
+    func `nothing given: UDP on port 6969 of both families, the console on loopback, any info hash`() throws {
         let configuration = try Self.load()
         #expect(configuration == Self.defaults)
         #expect(configuration.udp.map(\.description) == ["0.0.0.0:6969", "[::]:6969"])
@@ -54,13 +54,13 @@ struct ConfigurationTests {
         #expect(try configuration.consoleToken() == nil)
     }
 
-    @Test("the example file gives the defaults")
-    func exampleGivesDefaults() throws {
+    @Test
+    func `the example file gives the defaults`() throws {
         #expect(try Self.load(Setting.exampleFile()) == Self.defaults)
     }
 
-    @Test("the lines that the example file has commented out are settings too")
-    func exampleCommentsAreSettings() throws {
+    @Test
+    func `the lines that the example file has commented out are settings too`() throws {
         let setting = /# ([a-z-]+ = .*)/
         let text = Setting.exampleFile().split(separator: "\n", omittingEmptySubsequences: false).map { line in
             line.wholeMatch(of: setting).map { String($0.output.1) } ?? String(line)
@@ -73,9 +73,8 @@ struct ConfigurationTests {
     }
 
     @Test(
-        "documents derived from the table are up to date (REWRITE=1 writes them anew)",
         arguments: ["examples/tracker.toml", "docs/configuration.md"])
-    func derivedDocuments(path: String) throws {
+    func `documents derived from the table are up to date (REWRITE=1 writes them anew)`(path: String) throws {
         let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
         let text = path.hasSuffix(".md") ? Setting.markdown() : Setting.exampleFile()
@@ -86,8 +85,8 @@ struct ConfigurationTests {
         #expect(try String(contentsOf: file, encoding: .utf8) == text)
     }
 
-    @Test("every setting has a key, a flag and a variable of its own")
-    func namesAreDistinct() {
+    @Test
+    func `every setting has a key, a flag and a variable of its own`() {
         #expect(Setting.all.map(\.key) == SettingKey.allCases)
         #expect(Set(Setting.all.map(\.flag)).count == Setting.all.count)
         #expect(Set(SettingKey.allCases.map(\.environmentName)).count == SettingKey.allCases.count)
@@ -182,8 +181,8 @@ struct ConfigurationTests {
         .group: inCluster(), .interface: inCluster([.group: ["239.1.2.3:80"]]),
     ]
 
-    @Test("every setting arrives from file, environment and flag alike")
-    func everySettingArrives() throws {
+    @Test
+    func `every setting arrives from file, environment and flag alike`() throws {
         #expect(Self.changes.map(\.0) == SettingKey.allCases)
         for (key, toml, text, arrived) in Self.changes {
             // What means nothing alone would be a trap, and what it goes with comes along.
@@ -198,8 +197,8 @@ struct ConfigurationTests {
         }
     }
 
-    @Test("flags go before the environment, the environment before the file, lists as a whole")
-    func precedence() throws {
+    @Test
+    func `flags go before the environment, the environment before the file, lists as a whole`() throws {
         let text = "announce.interval = \"10m\"\nlisten.udp = [\"127.0.0.1:1\", \"127.0.0.1:2\"]\nid = 2"
         let environment = Self.home.merging([
             "SWARMKEEPER_ANNOUNCE_INTERVAL": "20m", "SWARMKEEPER_LISTEN_UDP": "127.0.0.1:3, 127.0.0.1:4",
@@ -216,32 +215,29 @@ struct ConfigurationTests {
     }
 
     @Test(
-        "durations",
         arguments: [
             ("\"90s\"", 90), ("\"30m\"", 1800), ("\"1h30m\"", 5400), ("\"1d\"", 86_400), ("\"2h0m1s\"", 7201),
             ("1800", 1800), ("\"1800\"", 1800), ("1_800", 1800),
         ] as [(String, UInt32)])
-    func durations(text: String, seconds: UInt32) throws {
+    func `durations`(text: String, seconds: UInt32) throws {
         #expect(try Self.load("announce.interval = \(text)").node.interval == seconds)
     }
 
     @Test(
-        "what is no duration is shown with what would be",
         arguments: ["soon", "", "1.5h", "m", "30m1h", "1m1m", "1h 30m", "-5s", "1w", "_1s", "99999999999999999999s"])
-    func badDurations(text: String) {
+    func `what is no duration is shown with what would be`(text: String) {
         #expect(
             Self.problems("[announce]\n\n  interval = \"\(text)\"")
                 == "tracker.toml:3:14: announce.interval = \"\(text)\" is not a duration; "
                 + "write for example \"30m\" or 1800")
     }
 
-    @Test("numbers of things", arguments: [("4_000_000", 4_000_000), ("\"4M\"", 4_000_000), ("\"1G\"", 1_000_000_000)])
-    func counts(text: String, number: Int) throws {
+    @Test(arguments: [("4_000_000", 4_000_000), ("\"4M\"", 4_000_000), ("\"1G\"", 1_000_000_000)])
+    func `numbers of things`(text: String, number: Int) throws {
         #expect(try Self.load("limits.peers = \(text)").node.limits.peers == number)
     }
 
     @Test(
-        "where the record goes: flag, else systemd's directory, else XDG's, else the home directory",
         arguments: [
             (["STATE_DIRECTORY": "/var/lib/a:/var/lib/b", "XDG_STATE_HOME": "/x", "HOME": "/h"], "/var/lib/a"),
             (["XDG_STATE_HOME": "/x", "HOME": "/h"], "/x/swarmkeeper"),
@@ -250,12 +246,14 @@ struct ConfigurationTests {
             (["HOME": "/h", "SWARMKEEPER_STORAGE_DIRECTORY": "data"], "data"),
             (["HOME": "/h", "SWARMKEEPER_STORAGE_DIRECTORY": "~/data"], "/h/data"),
         ])
-    func dataDirectory(environment: [String: String], directory: String) throws {
+    func `where the record goes: flag, else systemd's directory, else XDG's, else the home directory`(
+        environment: [String: String], directory: String
+    ) throws {
         #expect(try Self.load(environment: environment).dataDirectory == directory)
     }
 
-    @Test("relative paths of the file start at its directory, those of flags do not")
-    func relativePaths() throws {
+    @Test
+    func `relative paths of the file start at its directory, those of flags do not`() throws {
         let text =
             "storage.directory = \"data\"\ntorrents.directory = \"/srv/t\"\naccess.mode = \"allow\"\n"
             + "access.list = \"ok.txt\""
@@ -266,8 +264,10 @@ struct ConfigurationTests {
         #expect(configuration.accessListFile == "b.txt")
     }
 
-    @Test("defaults that follow from others: half the interval, a thirtieth of it, no more peers than the maximum")
-    func derivedDefaults() throws {
+    @Test
+    func `defaults that follow from others: half the interval, a thirtieth of it, no more peers than the maximum`()
+        throws
+    {
         let node = try Self.load(flags: [.interval: ["60"], .maxNumWant: ["20"]]).node
         #expect(node.minInterval == 30)
         #expect(node.intervalJitter == 2)

@@ -14,8 +14,8 @@ struct ConsoleClientTests {
         "timedOut":8,"entries":8,"updates":9,"expired":10,"completed":11}}}
         """
 
-    @Test("asks with the token, and reads the status, whatever keys are new")
-    func status() async throws {
+    @Test
+    func `asks with the token, and reads the status, whatever keys are new`() async throws {
         let seen = Seen<String>()
         let console = try FakeTracker.http { (request: String) -> [String] in
             seen.add(request)
@@ -47,8 +47,8 @@ struct ConsoleClientTests {
         ),
     ]
 
-    @Test("says what is wrong otherwise", arguments: answersAndErrors)
-    func refusals(answer: String, error: TrackerClientError) async throws {
+    @Test(arguments: answersAndErrors)
+    func `says what is wrong otherwise`(answer: String, error: TrackerClientError) async throws {
         let console = try FakeTracker.http { (_: String) -> [String] in [answer] }
         defer { console.stop() }
         let client = ConsoleClient(host: "127.0.0.1", port: console.port)

@@ -88,8 +88,10 @@ struct DiagnosisAlikeTests {
         ) async throws -> Answer.Content { .failure(refusal) }
     }
 
-    @Test("status, health and HTTP clients are told the same, and only operators learn addresses", arguments: troubles)
-    func alike(_ trouble: Trouble) async throws {
+    @Test(arguments: troubles)
+    func `status, health and HTTP clients are told the same, and only operators learn addresses`(_ trouble: Trouble)
+        async throws
+    {
         let made = trouble.make()
         var report = ClusterReport(
             status: made.cluster, bus: made.bus, tally: made.tally, elections: ElectionTally())
@@ -119,8 +121,10 @@ struct DiagnosisAlikeTests {
         }
     }
 
-    @Test("while the reason is not known yet, an announce that could not be stored is refused in other words")
-    func notKnownYet() async throws {
+    @Test
+    func `while the reason is not known yet, an announce that could not be stored is refused in other words`()
+        async throws
+    {
         let http = try await tracker(Troubled(refusal: .notStored, problem: nil))
         try await running([http]) {
             let answer = try await fetch("/announce?\(exampleQuery)", from: http.address).text
@@ -128,8 +132,8 @@ struct DiagnosisAlikeTests {
         }
     }
 
-    @Test("a refusal that has nothing to do with the trouble keeps its words")
-    func otherRefusals() async throws {
+    @Test
+    func `a refusal that has nothing to do with the trouble keeps its words`() async throws {
         let http = try await tracker(Troubled(refusal: .infoHashDenied, problem: "disk full"))
         try await running([http]) {
             let answer = try await fetch("/announce?\(exampleQuery)", from: http.address).text

@@ -22,9 +22,9 @@ struct DiagnosisTests {
         init(up: [UInt32] = [1, 2, 3]) {
             bus.isConnected = true
             cluster.trackers = [1, 2, 3].map { id in
-                TrackerSight(
+                TrackerView(
                     life: Life(id: id, incarnation: UInt64(id)), role: up.contains(id) ? .slave : nil, epoch: .zero,
-                    silence: .zero, position: .start, agreement: .same, isWhole: true, hasVote: true)
+                    silence: .zero, position: .start, agreement: .same, hasFullState: true, hasVote: true)
             }
         }
 
@@ -33,15 +33,15 @@ struct DiagnosisTests {
         var warnings: [String] { found.filter { !$0.isSilence }.map(\.text) }
     }
 
-    @Test("while all is well there is nothing to say")
-    func well() {
+    @Test
+    func `while all is well there is nothing to say`() {
         var all = Case()
         (all.cluster.isServing, all.cluster.master) = (true, 3)
         #expect(all.found == [])
     }
 
-    @Test("the first start names the member that is awaited")
-    func forming() {
+    @Test
+    func `the first start names the member that is awaited`() {
         var first = Case(up: [1, 2])
         (first.cluster.isForming, first.cluster.neverHeard) = (true, [3])
         #expect(
@@ -55,8 +55,8 @@ struct DiagnosisTests {
         #expect(first.reasons == ["waits for tracker 3: all members have to be up once, at one time"])
     }
 
-    @Test("another key is said, with how often and from where, before what follows from it")
-    func otherKey() {
+    @Test
+    func `another key is said, with how often and from where, before what follows from it`() {
         var foreign = Case(up: [1])
         foreign.bus.refusals = [BusRefusal(sender: "10.0.0.7", reason: .otherKey, count: 9, silentSeconds: 1)]
         #expect(
@@ -71,15 +71,15 @@ struct DiagnosisTests {
         #expect(foreign.reasons == ["no majority (1 of 3): trackers 2 and 3 are not heard"])
     }
 
-    @Test("a lost bus says all; what is not heard over it is nobody's fault")
-    func busLost() {
+    @Test
+    func `a lost bus says all; what is not heard over it is nobody's fault`() {
         var lost = Case(up: [1])
         (lost.bus.isConnected, lost.bus.lastProblem) = (false, "it closed the connection")
         #expect(lost.reasons == ["the bus is lost (it closed the connection)"])
     }
 
-    @Test("no majority, elections, and fetching the state")
-    func majority() {
+    @Test
+    func `no majority, elections, and fetching the state`() {
         #expect(Case(up: [1]).reasons == ["no majority (1 of 3): trackers 2 and 3 are not heard"])
         #expect(Case(up: [1, 2]).reasons == ["there is no master: an election is under way"])
         var fetching = Case()
@@ -91,8 +91,8 @@ struct DiagnosisTests {
         #expect(newcomer.reasons == ["waits until tracker 3, the master, lets it in"])
     }
 
-    @Test("other members and other settings name the tracker")
-    func unlike() async throws {
+    @Test
+    func `other members and other settings name the tracker`() async throws {
         var refused = Case(up: [1])
         refused.cluster.refusal = .otherSettings
         #expect(
@@ -101,8 +101,8 @@ struct DiagnosisTests {
             ])
     }
 
-    @Test("a full disk alone is not why nobody is answered; too many of them are")
-    func disks() {
+    @Test
+    func `a full disk alone is not why nobody is answered; too many of them are`() {
         var full = Case()
         (full.cluster.isServing, full.cluster.master, full.node.storageFailure) = (true, 3, .full)
         #expect(full.reasons == [])
@@ -126,8 +126,8 @@ struct DiagnosisTests {
         #expect(alone.reasons == ["the disk failed, and nobody can say what is on it"])
     }
 
-    @Test("another cluster's name is why, where nobody else is heard, and else is only told")
-    func otherCluster() {
+    @Test
+    func `another cluster's name is why, where nobody else is heard, and else is only told`() {
         let refusal = BusRefusal(sender: "10.0.0.7", reason: .otherCluster, count: 1, silentSeconds: 1)
         var stray = Case(up: [1])
         stray.bus.refusals = [refusal]
@@ -146,8 +146,8 @@ struct DiagnosisTests {
         #expect(well.warnings == ["another cluster name (1 message refused from bus session 3f)"])
     }
 
-    @Test("at the start it is said what is awaited")
-    func awaited() {
+    @Test
+    func `at the start it is said what is awaited`() {
         var cluster = Case().cluster
         #expect(Diagnosis.awaited(cluster) == "the bus, and for a master, which takes 2 of trackers 1, 2 and 3")
         cluster.isForming = true
@@ -161,8 +161,8 @@ struct DiagnosisTests {
         #expect(Diagnosis.awaited(cluster) == "the bus, and for the master if there is one")
     }
 
-    @Test("what the kernel drops is told, and is no cause of silence")
-    func drops() {
+    @Test
+    func `what the kernel drops is told, and is no cause of silence`() {
         var all = Case()
         all.cluster.isServing = true
         let found = Diagnosis.findings(all.node, all.cluster, bus: all.bus, tally: all.tally, lostDatagrams: 3)
@@ -173,8 +173,8 @@ struct DiagnosisTests {
         #expect(found.allSatisfy { !$0.isSilence })
     }
 
-    @Test("the log says it once it lasts, and once")
-    func log() {
+    @Test
+    func `the log says it once it lasts, and once`() {
         var log = SilenceLog()
         let one = Finding(.noMajority, isSilence: true, "no majority")
         var other = Finding(.otherKey, isSilence: true, "another key", detail: "1 message")
@@ -199,8 +199,8 @@ struct DiagnosisTests {
 struct LoopTallyTests {
     private func at(_ micros: Int64) -> Instant { Instant(nanoseconds: 1_000_000_000 + micros * 1000) }
 
-    @Test("the way over the bus and back is what the echo does not account for")
-    func roundTrip() {
+    @Test
+    func `the way over the bus and back is what the echo does not account for`() {
         var tally = LoopTally()
         var report = TrackerReport()
         let sent = at(0)
@@ -220,8 +220,8 @@ struct LoopTallyTests {
         #expect(own.wallTime == 1_800_000_000_000)
     }
 
-    @Test("answers are timed from the first time that a client asked")
-    func answers() {
+    @Test
+    func `answers are timed from the first time that a client asked`() {
         var tally = LoopTally()
         let client = SocketAddress(ipv4: 0x7F00_0001, port: 5)
         func request(_ action: UInt8, _ transaction: UInt8) -> DatagramBatch {
@@ -243,8 +243,8 @@ struct LoopTallyTests {
         #expect(tally.figures.announces.counts.reduce(0, +) == 1)
     }
 
-    @Test("writes and commits are timed, whatever order they come in")
-    func writes() {
+    @Test
+    func `writes and commits are timed, whatever order they come in`() {
         var tally = LoopTally()
         func append(_ token: UInt64, _ index: UInt64) -> Persist {
             Persist(token: PersistToken(token), change: .append(index: index, entry: []))

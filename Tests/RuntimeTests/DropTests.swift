@@ -42,8 +42,8 @@ struct DropTests {
             well.node, well.cluster, bus: well.bus, tally: well.tally, lostDatagrams: figures.lostLately)
     }
 
-    @Test("what the sockets lost is in the metrics and in the diagnosis, which says it for five minutes")
-    func fromSocketsOn() throws {
+    @Test
+    func `what the sockets lost is in the metrics and in the diagnosis, which says it for five minutes`() throws {
         let sockets = try Self.sockets()
         var tally = LoopTally()
         tally.look(at: sockets, now: Self.start)
@@ -73,8 +73,8 @@ struct DropTests {
         #expect(tally.figures.lostLately == more && tally.figures.lostByKernel == lost + more)
     }
 
-    @Test("drops from before the first look count")
-    func beforeTheFirstLook() throws {
+    @Test
+    func `drops from before the first look count`() throws {
         let sockets = try Self.sockets()
         let lost = try Self.flood(sockets)
         var tally = LoopTally()
@@ -82,8 +82,8 @@ struct DropTests {
         #expect(lost > 0 && tally.figures.lostLately == lost)
     }
 
-    @Test("a count's growth is that of the last five minutes, whenever it is looked at, within bounds")
-    func window() {
+    @Test
+    func `a count's growth is that of the last five minutes, whenever it is looked at, within bounds`() {
         var random = RandomStream(seed: 5)
         for _ in 0..<20 {
             var window = RecentGrowth()
@@ -107,8 +107,8 @@ struct DropTests {
         }
     }
 
-    @Test("a count that begins anew is taken as it is")
-    func anew() {
+    @Test
+    func `a count that begins anew is taken as it is`() {
         var window = RecentGrowth()
         window.note(100, at: Self.start)
         window.note(3, at: Self.start + .seconds(1))

@@ -27,14 +27,14 @@ struct ExampleFileTests {
         try String(contentsOf: root.appending(path: path), encoding: .utf8)
     }
 
-    @Test("there are examples, for one host and for three")
-    func examples() {
+    @Test
+    func `there are examples, for one host and for three`() {
         #expect(Self.files.contains("tracker.toml"))
         #expect(Self.files.count { $0.hasPrefix("three-hosts/") } == 3)
     }
 
-    @Test("an example has no problem", arguments: files)
-    func soundness(path: String) throws {
+    @Test(arguments: files)
+    func `an example has no problem`(path: String) throws {
         do throws(ConfigurationError) {
             _ = try ServerConfiguration.load(
                 file: Self.root.appending(path: "examples/\(path)").path, environment: ["HOME": "/home/nobody"])
@@ -43,8 +43,8 @@ struct ExampleFileTests {
         }
     }
 
-    @Test("the three hosts form one cluster: they differ in their numbers and in what they are called")
-    func threeHosts() throws {
+    @Test
+    func `the three hosts form one cluster: they differ in their numbers and in what they are called`() throws {
         let hosts = try (1...3).map { try Self.load("three-hosts/tracker\($0).toml") }
         for (number, host) in zip([1, 2, 3] as [UInt32], hosts) {
             #expect(host.node.id == number)
@@ -65,8 +65,8 @@ struct ExampleFileTests {
         #expect(stomp.brokers.count == 2)
     }
 
-    @Test("what unit, image and composition set is a setting, and their directory is the one of the files")
-    func environments() throws {
+    @Test
+    func `what unit, image and composition set is a setting, and their directory is the one of the files`() throws {
         let names = Set(SettingKey.allCases.map(\.environmentName) + [SettingKey.configurationFileVariable])
         let directory = try Self.load("three-hosts/tracker1.toml").dataDirectory
         for path in ["examples/systemd/swarmkeeper.service", "Dockerfile", "compose.yaml"] {

@@ -66,8 +66,8 @@ struct HTTPAPITests {
 
     // MARK: Status
 
-    @Test("the status says all, exactly so")
-    func status() async throws {
+    @Test
+    func `the status says all, exactly so`() async throws {
         let service = try await server()
         let (response, _) = try await running([service]) { try await fetch("/api/status", from: service.address) }
         #expect(response.status == 200)
@@ -117,8 +117,8 @@ struct HTTPAPITests {
                 """)
     }
 
-    @Test("where the node does not answer, it says so in time")
-    func hanging() async throws {
+    @Test
+    func `where the node does not answer, it says so in time`() async throws {
         var limits = HTTPLimits()
         limits.answer = .milliseconds(200)
         let service = try await server(Hanging(), limits: limits)
@@ -135,12 +135,11 @@ struct HTTPAPITests {
     }
 
     @Test(
-        "it is healthy while it answers announces",
         arguments: [
             (Role.restoring, 503), (.newcomer, 503), (.slave, 200), (.candidate, 503), (.master, 200), (.draining, 503),
             (.failed, 503), (.stopped, 503),
         ])
-    func health(role: Role, code: Int) async throws {
+    func `it is healthy while it answers announces`(role: Role, code: Int) async throws {
         let service = try await server(Status(value: MetricsNodeTests.status(role: role)), token: "secret")
         try await running([service]) {
             let response = try await fetch("/healthz", from: service.address, headers: ["Host: balancer.example"])
@@ -151,8 +150,8 @@ struct HTTPAPITests {
 
     // MARK: Torrents
 
-    @Test("torrents come page by page, and the search reaches the registry decoded")
-    func torrents() async throws {
+    @Test
+    func `torrents come page by page, and the search reaches the registry decoded`() async throws {
         let registry = Registry()
         let service = try await server(torrents: registry)
         try await running([service]) {
@@ -174,8 +173,8 @@ struct HTTPAPITests {
             ])
     }
 
-    @Test("a parameter that makes no sense is named, with what would")
-    func parameters() async throws {
+    @Test
+    func `a parameter that makes no sense is named, with what would`() async throws {
         let registry = Registry()
         let service = try await server(torrents: registry)
         try await running([service]) {
@@ -194,8 +193,8 @@ struct HTTPAPITests {
         #expect(registry.calls.withLock { $0 }.isEmpty)
     }
 
-    @Test("a registry that fails keeps its reasons to itself, and one that is not there is not offered")
-    func failing() async throws {
+    @Test
+    func `a registry that fails keeps its reasons to itself, and one that is not there is not offered`() async throws {
         let broken = try await server()
         let none = try await server(torrents: nil)
         try await running([broken, none]) {
@@ -210,8 +209,8 @@ struct HTTPAPITests {
 
     // MARK: Metrics
 
-    @Test("the metrics are the node's, the listeners' and the process's")
-    func metrics() async throws {
+    @Test
+    func `the metrics are the node's, the listeners' and the process's`() async throws {
         let service = try await server()
         try await running([service]) {
             let response = try await fetch("/metrics", from: service.address)
@@ -237,8 +236,8 @@ struct HTTPAPITests {
 
     // MARK: Who may ask
 
-    @Test("with a token, only those who know it get anything")
-    func token() async throws {
+    @Test
+    func `with a token, only those who know it get anything`() async throws {
         let service = try await server(token: "s3cret-Token")
         try await running([service]) {
             for (authorization, code) in [
@@ -258,13 +257,14 @@ struct HTTPAPITests {
     }
 
     @Test(
-        "without a token, a request that names another host is refused, as in DNS rebinding",
         arguments: [
             ("127.0.0.1", 200), ("127.0.0.1:6970", 200), ("localhost:6970", 200), ("LOCALHOST", 200),
             ("[::1]:6970", 200), ("127.9.9.9", 200), ("evil.example", 403), ("evil.example:6970", 403),
             ("127.0.0.1.evil.example", 403), ("localhost.evil.example", 403), ("192.0.2.1", 403), ("", 403),
         ])
-    func host(host: String, code: Int) async throws {
+    func `without a token, a request that names another host is refused, as in DNS rebinding`(host: String, code: Int)
+        async throws
+    {
         let service = try await server()
         try await running([service]) {
             for path in ["/api/status", "/metrics"] {
@@ -274,8 +274,8 @@ struct HTTPAPITests {
         }
     }
 
-    @Test("it does not open to others without a token")
-    func open() async throws {
+    @Test
+    func `it does not open to others without a token`() async throws {
         for host in ["0.0.0.0", "::"] {
             let address = SocketAddress(host: host, port: 0)!
             await #expect {
@@ -294,8 +294,8 @@ struct HTTPAPITests {
         }
     }
 
-    @Test("what is not there, or not meant so, is an error in JSON")
-    func errors() async throws {
+    @Test
+    func `what is not there, or not meant so, is an error in JSON`() async throws {
         let service = try await server()
         try await running([service]) {
             for (method, path, code) in [("GET", "/", 404), ("GET", "/api", 404), ("POST", "/api/status", 404)] {

@@ -33,8 +33,8 @@ struct HTTPOpenAPITests {
         return try await running([service]) { try await body(service.address) }.value
     }
 
-    @Test("the description that is served is openapi.yaml, to the byte")
-    func file() async throws {
+    @Test
+    func `the description that is served is openapi.yaml, to the byte`() async throws {
         let response = try await withServer { try await fetch("/api/openapi.yaml", from: $0) }
         #expect(response["content-type"] == "application/yaml; charset=utf-8")
         for path in ["Sources/Web/openapi.yaml", "docs/openapi.yaml"] {
@@ -43,8 +43,8 @@ struct HTTPOpenAPITests {
         }
     }
 
-    @Test("every key of an answer is described, and every key described is there")
-    func keys() async throws {
+    @Test
+    func `every key of an answer is described, and every key described is there`() async throws {
         let yaml = try await withServer { try await fetch("/api/openapi.yaml", from: $0).text }
         let schemas = Outline(yaml)["components", "schemas"]
         func check(_ value: Any, _ schema: String) throws {
@@ -71,8 +71,8 @@ struct HTTPOpenAPITests {
         }
     }
 
-    @Test("every path described is there, and needs what it is said to need")
-    func paths() async throws {
+    @Test
+    func `every path described is there, and needs what it is said to need`() async throws {
         try await withServer { address in
             let yaml = try await fetch("/api/openapi.yaml", from: address).text
             let paths = Outline(yaml)["paths"]

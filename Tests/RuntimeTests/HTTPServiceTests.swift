@@ -17,8 +17,8 @@ extension HTTPTimedTests {
 extension HTTPTimedTests.HTTPServiceTests {
     // MARK: Opening
 
-    @Test("a port in use is refused before anything runs, with the address and the way out")
-    func portInUse() async throws {
+    @Test
+    func `a port in use is refused before anything runs, with the address and the way out`() async throws {
         try await thoughOthersTakePorts {
             let first = try await tracker(Logic())
             await #expect {
@@ -44,8 +44,8 @@ extension HTTPTimedTests.HTTPServiceTests {
         try await body()
     }
 
-    @Test("an address that is not ours is refused, in either family", arguments: ["192.0.2.1", "2001:db8::1"])
-    func foreignAddress(host: String) async throws {
+    @Test(arguments: ["192.0.2.1", "2001:db8::1"])
+    func `an address that is not ours is refused, in either family`(host: String) async throws {
         let address = SocketAddress(host: host, port: 6969)!
         await #expect {
             _ = try await tracker(Logic(), on: address)
@@ -54,8 +54,8 @@ extension HTTPTimedTests.HTTPServiceTests {
         }
     }
 
-    @Test("IPv6 leaves the same port to IPv4, also where both listen on all addresses")
-    func bothFamilies() async throws {
+    @Test
+    func `IPv6 leaves the same port to IPv4, also where both listen on all addresses`() async throws {
         try await thoughOthersTakePorts {
             let ipv4 = try await tracker(Logic(), on: SocketAddress(host: "0.0.0.0", port: 0)!)
             let ipv6: HTTPService
@@ -75,8 +75,8 @@ extension HTTPTimedTests.HTTPServiceTests {
         }
     }
 
-    @Test("who comes before it runs is served when it does, and let go if it never does")
-    func earlyClients() async throws {
+    @Test
+    func `who comes before it runs is served when it does, and let go if it never does`() async throws {
         let service = try await tracker(Logic())
         let early = try await RawConnection(to: service.address)
         try await early.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -93,8 +93,8 @@ extension HTTPTimedTests.HTTPServiceTests {
 
     // MARK: Connections
 
-    @Test("a connection is kept for further requests, also for those sent ahead")
-    func keepAlive() async throws {
+    @Test
+    func `a connection is kept for further requests, also for those sent ahead`() async throws {
         let service = try await tracker(Logic())
         try await running([service]) {
             let connection = try await RawConnection(to: service.address)
@@ -127,8 +127,8 @@ extension HTTPTimedTests.HTTPServiceTests {
         case askedAmongOthers = "GET / HTTP/1.1\r\nHost: x\r\nConnection: TE, close\r\n\r\n"
     }
 
-    @Test("it closes after the answer where the client waits for that", arguments: Closing.allCases)
-    func closing(request: Closing) async throws {
+    @Test(arguments: Closing.allCases)
+    func `it closes after the answer where the client waits for that`(request: Closing) async throws {
         let service = try await tracker(Logic())
         try await running([service]) {
             let connection = try await RawConnection(to: service.address)
@@ -140,8 +140,8 @@ extension HTTPTimedTests.HTTPServiceTests {
         }
     }
 
-    @Test("a client that does not close its side after the last answer is let go too")
-    func notClosing() async throws {
+    @Test
+    func `a client that does not close its side after the last answer is let go too`() async throws {
         let service = try await tracker(Logic())
         try await running([service]) {
             let connection = try await RawConnection(to: service.address)
@@ -152,8 +152,8 @@ extension HTTPTimedTests.HTTPServiceTests {
         }
     }
 
-    @Test("a client that ends its side still gets its answer")
-    func halfClosed() async throws {
+    @Test
+    func `a client that ends its side still gets its answer`() async throws {
         let service = try await tracker(Logic { _ in try await Logic.slow(.milliseconds(100)) })
         try await running([service]) {
             let connection = try await RawConnection(to: service.address)
@@ -185,8 +185,8 @@ extension HTTPTimedTests.HTTPServiceTests {
         }
     }
 
-    @Test("what is too long or no HTTP is refused with 400, and the connection closed", arguments: Refused.allCases)
-    func refused(request: Refused) async throws {
+    @Test(arguments: Refused.allCases)
+    func `what is too long or no HTTP is refused with 400, and the connection closed`(request: Refused) async throws {
         let service = try await tracker(Logic())
         try await running([service]) {
             let connection = try await RawConnection(to: service.address)
@@ -205,14 +205,14 @@ extension HTTPTimedTests.HTTPServiceTests {
         case connect = "CONNECT example.org:80 HTTP/1.1\r\nHost: x\r\n\r\n"
     }
 
-    @Test("a body is not kept: the client is answered and the connection closed", arguments: Body.allCases)
-    func bodies(request: Body) async throws {
+    @Test(arguments: Body.allCases)
+    func `a body is not kept: the client is answered and the connection closed`(request: Body) async throws {
         // So that all of it is taken, however long that takes.
         var patient = HTTPLimits()
         patient.linger = .seconds(600)
         patient.idle = .seconds(600)
         let (service, closing) = try await (tracker(Logic(), limits: patient), tracker(Logic()))
-        let before = try #require(ProcessMetrics.read()).residentBytes
+        let before = try #require(ProcessMetrics.read()).residentByteCount
         try await running([service, closing]) {
             let connection = try await RawConnection(to: service.address)
             try await connection.send(request.rawValue)
@@ -228,13 +228,13 @@ extension HTTPTimedTests.HTTPServiceTests {
             let other = try await RawConnection(to: closing.address)
             try await other.send(request.rawValue)
             #expect(try await other.closes())
-            let after = try #require(ProcessMetrics.read()).residentBytes
+            let after = try #require(ProcessMetrics.read()).residentByteCount
             #expect(after < before + UInt64(sent) / 2)
         }
     }
 
-    @Test("a client that is idle, or sends its head drop by drop, is let go")
-    func idle() async throws {
+    @Test
+    func `a client that is idle, or sends its head drop by drop, is let go`() async throws {
         var limits = HTTPLimits()
         limits.idle = .seconds(2)
         let service = try await tracker(Logic(), limits: limits)
@@ -266,8 +266,8 @@ extension HTTPTimedTests.HTTPServiceTests {
         return bytes.count
     }
 
-    @Test("a client that asks and asks and does not read the answers is let go")
-    func notReading() async throws {
+    @Test
+    func `a client that asks and asks and does not read the answers is let go`() async throws {
         var limits = HTTPLimits()
         limits.writeStall = .milliseconds(500)
         let tally = HTTPTally()
@@ -284,8 +284,8 @@ extension HTTPTimedTests.HTTPServiceTests {
         }
     }
 
-    @Test("an address may hold so many connections and no more, unless it is trusted")
-    func perAddress() async throws {
+    @Test
+    func `an address may hold so many connections and no more, unless it is trusted`() async throws {
         var limits = HTTPLimits()
         limits.connectionsPerAddress = 2
         for (trusted, isAdmitted) in [([String](), false), (["127.0.0.0/8"], true)] {
@@ -317,8 +317,8 @@ extension HTTPTimedTests.HTTPServiceTests {
         }
     }
 
-    @Test("past the bound on all connections, further ones wait until one goes")
-    func connections() async throws {
+    @Test
+    func `past the bound on all connections, further ones wait until one goes`() async throws {
         var limits = HTTPLimits()
         limits.connections = 16
         let service = try await tracker(Logic(), limits: limits)

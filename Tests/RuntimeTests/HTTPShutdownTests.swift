@@ -29,8 +29,8 @@ extension HTTPTimedTests.HTTPShutdownTests {
         case sendingABody
     }
 
-    @Test("it stops without waiting for clients, whatever they do", arguments: Client.allCases)
-    func stops(client: Client) async throws {
+    @Test(arguments: Client.allCases)
+    func `it stops without waiting for clients, whatever they do`(client: Client) async throws {
         let service = try await tracker(Logic(Logic.silent), limits: Self.patient)
         let (connection, stop) = try await running([service]) {
             let connection = try await RawConnection(
@@ -65,8 +65,8 @@ extension HTTPTimedTests.HTTPShutdownTests {
         #expect(try await connection.closes())
     }
 
-    @Test("a request that waits is told to go elsewhere")
-    func lastRefusal() async throws {
+    @Test
+    func `a request that waits is told to go elsewhere`() async throws {
         var limits = Self.patient
         limits.shutdownClose = .seconds(600)
         let logic = Logic(Logic.silent)
@@ -84,8 +84,8 @@ extension HTTPTimedTests.HTTPShutdownTests {
         #expect(stop < Self.bound)
     }
 
-    @Test("a request that is answered while the tracker stops gets its answer")
-    func lastAnswer() async throws {
+    @Test
+    func `a request that is answered while the tracker stops gets its answer`() async throws {
         var limits = Self.patient
         (limits.shutdownAnswer, limits.shutdownClose) = (.seconds(600), .seconds(600))
         let (gate, opener) = AsyncStream.makeStream(of: Void.self)
@@ -113,8 +113,8 @@ extension HTTPTimedTests.HTTPShutdownTests {
         #expect(stop < Self.bound)
     }
 
-    @Test("many listeners with many clients stop without waiting")
-    func many() async throws {
+    @Test
+    func `many listeners with many clients stop without waiting`() async throws {
         let services = try await [
             tracker(Logic(), limits: Self.patient), tracker(Logic(), limits: Self.patient),
             tracker(Logic(), limits: Self.patient),
@@ -132,8 +132,8 @@ extension HTTPTimedTests.HTTPShutdownTests {
         for connection in connections { #expect(try await connection.closes()) }
     }
 
-    @Test("nobody is let in after the stop, and the port is free")
-    func portIsFree() async throws {
+    @Test
+    func `nobody is let in after the stop, and the port is free`() async throws {
         let service = try await tracker(Logic())
         try await running([service]) { _ = try await fetch("/", from: service.address) }
         await #expect(throws: RawConnection.SystemError.self) { try await RawConnection(to: service.address) }
@@ -141,8 +141,8 @@ extension HTTPTimedTests.HTTPShutdownTests {
         await next.close()
     }
 
-    @Test("cancelling the task stops it too")
-    func cancelling() async throws {
+    @Test
+    func `cancelling the task stops it too`() async throws {
         let service = try await tracker(Logic(Logic.silent), limits: Self.patient)
         let task = Task { try await service.run() }
         let connection = try await RawConnection(to: service.address)

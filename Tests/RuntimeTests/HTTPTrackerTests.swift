@@ -10,8 +10,8 @@ struct HTTPTrackerTests {
 
     // MARK: Announces
 
-    @Test("an announce reaches the logic whole, and its answer the client, with peers of both families")
-    func announce() async throws {
+    @Test
+    func `an announce reaches the logic whole, and its answer the client, with peers of both families`() async throws {
         let logic = Logic { _ in
             .announce(
                 AnnounceAnswer(
@@ -44,8 +44,8 @@ struct HTTPTrackerTests {
                     event: .started, numWant: 7, port: 6881))
     }
 
-    @Test("who does not want compact peers gets dictionaries, with peer ids unless he says otherwise")
-    func dictionaries() async throws {
+    @Test
+    func `who does not want compact peers gets dictionaries, with peer ids unless he says otherwise`() async throws {
         let peerID = PeerID(Bytes20(Array("-PEER-00000000000000".utf8))!)
         let service = try await tracker(
             Logic { _ in
@@ -73,8 +73,8 @@ struct HTTPTrackerTests {
         (start..<(start + 20)).map { UInt8(truncatingIfNeeded: $0) }
     }
 
-    @Test("an info hash of any bytes arrives as it is, percent-encoded in either case", arguments: hashes)
-    func encodedBytes(hash: [UInt8]) async throws {
+    @Test(arguments: hashes)
+    func `an info hash of any bytes arrives as it is, percent-encoded in either case`(hash: [UInt8]) async throws {
         let logic = Logic()
         let service = try await tracker(logic)
         let upper = hash.map { "%" + hexadecimal([$0]).uppercased() }.joined()
@@ -90,8 +90,9 @@ struct HTTPTrackerTests {
         #expect(logic.handled.map(\.announce?.peerID.bytes.bytes) == [hash, hash])
     }
 
-    @Test("bytes that a client sends raw arrive as they are, even one at a time and on a kept connection")
-    func rawBytes() async throws {
+    @Test
+    func `bytes that a client sends raw arrive as they are, even one at a time and on a kept connection`() async throws
+    {
         let logic = Logic()
         let service = try await tracker(logic)
         // What HTTP allows in a target, and everything above; 0x25, 0x26 and 0x3D have a meaning of their own.
@@ -116,8 +117,8 @@ struct HTTPTrackerTests {
         #expect(logic.handled.map(\.announce?.peerID.bytes.bytes) == hashes)
     }
 
-    @Test("a passkey is read from each place where it may stand", arguments: ["announce", "scrape"])
-    func passkeys(action: String) async throws {
+    @Test(arguments: ["announce", "scrape"])
+    func `a passkey is read from each place where it may stand`(action: String) async throws {
         let logic = Logic()
         let service = try await tracker(logic)
         try await running([service]) {
@@ -134,8 +135,8 @@ struct HTTPTrackerTests {
         #expect(logic.handled.map(\.passkey) == [[], passkey, passkey, passkey, passkey, passkey])
     }
 
-    @Test("a proxy's absolute target is understood")
-    func absoluteTarget() async throws {
+    @Test
+    func `a proxy's absolute target is understood`() async throws {
         let logic = Logic()
         let service = try await tracker(logic)
         try await running([service]) {
@@ -149,8 +150,8 @@ struct HTTPTrackerTests {
 
     // MARK: Scrapes
 
-    @Test("a scrape is answered for each info hash, up to 74 of them")
-    func scrape() async throws {
+    @Test
+    func `a scrape is answered for each info hash, up to 74 of them`() async throws {
         let logic = Logic()
         let service = try await tracker(logic)
         let hashes = (0..<75).map { number in
@@ -175,8 +176,8 @@ struct HTTPTrackerTests {
 
     // MARK: Refusals
 
-    @Test("what cannot be read is refused with a reason, in HTTP 200, and does not reach the logic")
-    func malformed() async throws {
+    @Test
+    func `what cannot be read is refused with a reason, in HTTP 200, and does not reach the logic`() async throws {
         let logic = Logic()
         let service = try await tracker(logic)
         try await running([service]) {
@@ -195,8 +196,8 @@ struct HTTPTrackerTests {
         #expect(logic.handled.isEmpty)
     }
 
-    @Test("what the logic refuses is said in its words; where it may pass, also when to try again")
-    func refusals() async throws {
+    @Test
+    func `what the logic refuses is said in its words; where it may pass, also when to try again`() async throws {
         let service = try await tracker(
             Logic { $0.passkey.isEmpty ? .failure(.passkeyMissing) : .failure(.trackerFull) })
         try await running([service]) {
@@ -209,8 +210,8 @@ struct HTTPTrackerTests {
         }
     }
 
-    @Test("a request that waits too long is told to come back, however deaf the logic is")
-    func late() async throws {
+    @Test
+    func `a request that waits too long is told to come back, however deaf the logic is`() async throws {
         var limits = HTTPLimits()
         limits.answer = .milliseconds(200)
         let service = try await tracker(Logic(Logic.silent), limits: limits)
@@ -224,8 +225,8 @@ struct HTTPTrackerTests {
         #expect(ContinuousClock.now - start >= .milliseconds(200))
     }
 
-    @Test("requests that were given up still count against the bound on those that wait")
-    func busy() async throws {
+    @Test
+    func `requests that were given up still count against the bound on those that wait`() async throws {
         var limits = HTTPLimits()
         limits.answer = .milliseconds(100)
         limits.waitingRequests = 2
@@ -242,8 +243,8 @@ struct HTTPTrackerTests {
         #expect(logic.handled.count == 2)
     }
 
-    @Test("logic that fails is not the client's affair: try again later")
-    func failing() async throws {
+    @Test
+    func `logic that fails is not the client's affair: try again later`() async throws {
         struct Broken: Error {}
         let service = try await tracker(Logic { _ in throw Broken() })
         try await running([service]) {
@@ -256,7 +257,6 @@ struct HTTPTrackerTests {
     // MARK: Whose address
 
     @Test(
-        "the client is the last hop that no trusted proxy vouches for",
         arguments: [
             ([String](), ["203.0.113.1"], "127.0.0.1"),
             (["127.0.0.0/8"], [], "127.0.0.1"),
@@ -272,7 +272,9 @@ struct HTTPTrackerTests {
             (["127.0.0.0/8"], ["unknown"], "127.0.0.1"),
             (["127.0.0.0/8"], ["203.0.113.1,"], "127.0.0.1"),
         ] as [([String], [String], String)])
-    func forwarded(trusted: [String], fields: [String], source: String) async throws {
+    func `the client is the last hop that no trusted proxy vouches for`(
+        trusted: [String], fields: [String], source: String
+    ) async throws {
         let logic = Logic()
         let service = try await tracker(logic, trusted: trusted)
         try await running([service]) {
@@ -282,8 +284,8 @@ struct HTTPTrackerTests {
         #expect(logic.handled.map(\.source.host) == [source])
     }
 
-    @Test("an address in the query counts only if who sends it is trusted himself")
-    func claimed() async throws {
+    @Test
+    func `an address in the query counts only if who sends it is trusted himself`() async throws {
         for (trusted, headers, source, port) in [
             ([String](), [String](), "127.0.0.1", 6881),
             (["127.0.0.1"], [], "203.0.113.5", 6881),
@@ -300,8 +302,8 @@ struct HTTPTrackerTests {
         }
     }
 
-    @Test("a client over IPv6 is known by its IPv6 address")
-    func ipv6() async throws {
+    @Test
+    func `a client over IPv6 is known by its IPv6 address`() async throws {
         let logic = Logic()
         let service = try await tracker(logic, on: address("::1", 0))
         try await running([service]) {
@@ -313,8 +315,8 @@ struct HTTPTrackerTests {
 
     // MARK: Other paths
 
-    @Test("a browser is told what this is, and other paths that there is nothing")
-    func otherPaths() async throws {
+    @Test
+    func `a browser is told what this is, and other paths that there is nothing`() async throws {
         let service = try await tracker(Logic())
         try await running([service]) {
             let root = try await fetch("/", from: service.address)
@@ -331,8 +333,8 @@ struct HTTPTrackerTests {
         }
     }
 
-    @Test("HEAD is answered like GET, without the body")
-    func head() async throws {
+    @Test
+    func `HEAD is answered like GET, without the body`() async throws {
         let service = try await tracker(Logic())
         try await running([service]) {
             let connection = try await RawConnection(to: service.address)
@@ -346,8 +348,8 @@ struct HTTPTrackerTests {
         }
     }
 
-    @Test("it counts requests by route and outcome")
-    func metrics() async throws {
+    @Test
+    func `it counts requests by route and outcome`() async throws {
         let tally = HTTPTally()
         let service = try await tracker(Logic(), tally: tally)
         try await running([service]) {

@@ -18,8 +18,8 @@ struct HookTests {
         ((try? String(contentsOfFile: path, encoding: .utf8)) ?? "").split(separator: "\n").map(String.init)
     }
 
-    @Test("a command finds role, id, epoch, master and URL in its environment")
-    func environment() async throws {
+    @Test
+    func `a command finds role, id, epoch, master and URL in its environment`() async throws {
         let directory = try TemporaryDirectory()
         let file = directory.path("told")
         let variables = "$TRACKER_ROLE $TRACKER_ID $TRACKER_EPOCH $TRACKER_MASTER $TRACKER_ADVERTISE"
@@ -36,8 +36,8 @@ struct HookTests {
             ])
     }
 
-    @Test("while one command runs none other does, and then only the last word counts")
-    func latestWins() async throws {
+    @Test
+    func `while one command runs none other does, and then only the last word counts`() async throws {
         let directory = try TemporaryDirectory()
         let (file, gate) = (directory.path("told"), directory.path("gate"))
         let wait = "while [ ! -e '\(gate)' ]; do sleep 0.02; done"
@@ -56,8 +56,8 @@ struct HookTests {
         #expect(lines(file) == ["slave", "end", "master 3.2"])
     }
 
-    @Test("what does not change the role runs nothing; a further term as master does")
-    func onlyChanges() async throws {
+    @Test
+    func `what does not change the role runs nothing; a further term as master does`() async throws {
         let directory = try TemporaryDirectory()
         let file = directory.path("told")
         let runner = HookRunner(
@@ -72,8 +72,8 @@ struct HookTests {
         #expect(lines(file) == ["slave", "master", "master"])
     }
 
-    @Test("a command that fails is told of")
-    func failure() async throws {
+    @Test
+    func `a command that fails is told of`() async throws {
         let log = Seen<String>()
         let logger = Logger(label: "test") { _ in CollectingLog(lines: log) }
         let runner = HookRunner(Hooks(onMaster: "exit 3"), logger: logger, patience: Waiting.most)
@@ -84,8 +84,8 @@ struct HookTests {
                 "error: the command of on-master failed with exit code 3; is it right, and may this user run it?"))
     }
 
-    @Test("a command that takes too long is told of, and stopped with all that it started")
-    func slowness() async throws {
+    @Test
+    func `a command that takes too long is told of, and stopped with all that it started`() async throws {
         let directory = try TemporaryDirectory()
         let file = directory.path("told")
         let log = Seen<String>()
@@ -112,8 +112,8 @@ struct HookTests {
         return status.split(separator: " ").dropFirst(2).first == "Z"
     }
 
-    @Test("the tracker itself runs them: at its start, when it becomes master, and when it stops")
-    func wholeTracker() async throws {
+    @Test
+    func `the tracker itself runs them: at its start, when it becomes master, and when it stops`() async throws {
         let cluster = try TestCluster([:])
         let file = cluster.directory.path("told")
         let tracker = try await cluster.start(

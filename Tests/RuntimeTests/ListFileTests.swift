@@ -30,8 +30,8 @@ struct ListFileTests {
         }
     }
 
-    @Test("a list has an info hash a line, with comments and blank lines, however its lines end")
-    func list() throws {
+    @Test
+    func `a list has an info hash a line, with comments and blank lines, however its lines end`() throws {
         let both = [Self.first, Self.second.lowercased()]
         #expect(try infoHashes("\(Self.first)\n\(Self.second)\n") == both)
         #expect(try infoHashes("\u{FEFF}\(Self.first)\r\n\r\n  \(Self.second)\t\r\n") == both)
@@ -41,8 +41,8 @@ struct ListFileTests {
         #expect(try infoHashes("#\n\n").isEmpty)
     }
 
-    @Test("what is no info hash is told with file and line, all at once")
-    func wrongList() {
+    @Test
+    func `what is no info hash is told with file and line, all at once`() {
         let text = "\(Self.first)\n\(Self.first.dropLast())\n# fine\nlinux.iso\n\(Self.first)\(Self.first.prefix(24))\n"
         #expect(
             problems { try infoHashes(text) } == [
@@ -54,15 +54,15 @@ struct ListFileTests {
             ])
     }
 
-    @Test("a file that is something else is given up after twenty problems")
-    func somethingElse() {
+    @Test
+    func `a file that is something else is given up after twenty problems`() {
         let told = problems { try infoHashes(String(repeating: "<p>\n", count: 1000)) }
         #expect(told.count == 21)
         #expect(told.last == "list: and perhaps more; only the first 20 problems are shown")
     }
 
-    @Test("lines and lists have bounds")
-    func bounds() throws {
+    @Test
+    func `lines and lists have bounds`() throws {
         #expect(
             problems { try infoHashes("\(Self.first)\n\(Self.second)\n", atMost: 1) } == [
                 "list:2: the list has more than 1 info hashes; raise limits.listed-info-hashes"
@@ -76,8 +76,8 @@ struct ListFileTests {
         #expect(try infoHashes(many.joined(separator: "\n"), atMost: 20_000) == many)
     }
 
-    @Test("a list that cannot be read says why")
-    func unreadable() {
+    @Test
+    func `a list that cannot be read says why`() {
         #expect(
             problems { try AccessRules.readInfoHashes(directory.path("none"), atMost: 1) } == [
                 "none: there is no such file; check the path"
@@ -86,8 +86,8 @@ struct ListFileTests {
             problems { try AccessRules.readInfoHashes("/", atMost: 1) } == ["/: this is a directory; name a file"])
     }
 
-    @Test("users have names, which may hold blanks, and passkeys")
-    func users() throws {
+    @Test
+    func `users have names, which may hold blanks, and passkeys`() throws {
         let path = try directory.write(
             "users",
             "# NAME PASSKEY\nalice 0123456789abcdef\nBob the Builder\tpass.key-2\r\nzoë   s3cret_s3cret # new\n")
@@ -98,8 +98,8 @@ struct ListFileTests {
                 == ["0123456789abcdef", "pass.key-2", "s3cret_s3cret"])
     }
 
-    @Test("users that are wrong are told with file and line, and no passkey is shown")
-    func wrongUsers() throws {
+    @Test
+    func `users that are wrong are told with file and line, and no passkey is shown`() throws {
         let path = try directory.write(
             "users",
             """
@@ -125,8 +125,8 @@ struct ListFileTests {
             ])
     }
 
-    @Test("the rules are read from the files that the mode needs, and from no others")
-    func rules() throws {
+    @Test
+    func `the rules are read from the files that the mode needs, and from no others`() throws {
         var configuration = ServerConfiguration()
         configuration.accessListFile = try directory.write("list", Self.first)
         configuration.usersFile = directory.path("none")
@@ -142,8 +142,8 @@ struct ListFileTests {
                 == AccessRules(mode: .private, users: [User(name: "a", passkey: Array("12345678".utf8))]))
     }
 
-    @Test("a token is one line of printable characters")
-    func token() throws {
+    @Test
+    func `a token is one line of printable characters`() throws {
         var configuration = ServerConfiguration()
         configuration.consoleTokenFile = try directory.write("token", "0123456789abcdef\n")
         #expect(try configuration.consoleToken() == "0123456789abcdef")

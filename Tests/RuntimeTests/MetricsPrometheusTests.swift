@@ -5,8 +5,8 @@ import Wire
 
 @Suite("Metrics: the text of Prometheus")
 struct MetricsPrometheusTests {
-    @Test("a counter shows its help, escaped")
-    func counter() {
+    @Test
+    func `a counter shows its help, escaped`() {
         var text = PrometheusText()
         text.single("requests_total", .counter, help: "Back\\slash and\nline.", 42)
         #expect(
@@ -18,15 +18,15 @@ struct MetricsPrometheusTests {
                 """)
     }
 
-    @Test("numbers are as Go reads them")
-    func numbers() {
+    @Test
+    func `numbers are as Go reads them`() {
         var text = PrometheusText()
         for value in [Double.nan, -Double.infinity, 1e300, 1.75, -3] { text.sample("odd", .none, value) }
         #expect(text.text == "odd NaN\nodd -Inf\nodd 1e+300\nodd 1.75\nodd -3\n")
     }
 
-    @Test("label names become legal, label values are escaped, and the format's own labels give way")
-    func sanitising() {
+    @Test
+    func `label names become legal, label values are escaped, and the format's own labels give way`() {
         let labels = [("1 ü", "line\nbreak"), ("le", "\"quoted\""), ("path", "C:\\"), ("path", "again"), ("__x", "")]
         var text = PrometheusText()
         text.sample("seen_total", PrometheusLabels(labels), 1)
@@ -38,8 +38,8 @@ struct MetricsPrometheusTests {
         #expect(PrometheusLabels([("x", "1"), ("y", "2")]) == PrometheusLabels([("y", "2"), ("x", "1")]))
     }
 
-    @Test("spans are a histogram in seconds, cumulative, bounds included")
-    func histogram() {
+    @Test
+    func `spans are a histogram in seconds, cumulative, bounds included`() {
         var tally = LatencyTally()
         for micros in [1_000, 2_000, 20_000_000, -5] as [Int64] { tally.record(.microseconds(micros)) }
         var text = PrometheusText()
@@ -59,8 +59,8 @@ struct MetricsPrometheusTests {
                 """)
     }
 
-    @Test("median and 99th percentile are those of the last two windows")
-    func quantiles() {
+    @Test
+    func `median and 99th percentile are those of the last two windows`() {
         var tally = LatencyTally()
         #expect(tally.latency == TrackerReport.Latency())
         for _ in 0..<98 { tally.record(.microseconds(900)) }

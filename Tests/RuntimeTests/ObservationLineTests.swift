@@ -15,7 +15,6 @@ struct ObservationLineTests {
     }
 
     @Test(
-        "an observation is a line in plain words",
         arguments: [
             (Observation.becameMaster(Epoch(round: 3, id: 2)), "notice: serving epoch=3.2 role=master"),
             (
@@ -75,7 +74,7 @@ struct ObservationLineTests {
             (.commandDropped("it is late"), "info: a command was not carried out: it is late"),
             (.commandRefused("no such id"), "error: a command was refused: no such id"),
         ])
-    func line(observation: Observation, text: String) {
+    func `an observation is a line in plain words`(observation: Observation, text: String) {
         #expect(Self.text(observation) == text)
     }
 }

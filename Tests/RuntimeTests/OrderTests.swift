@@ -72,8 +72,8 @@ struct OrderTests {
         }
     }
 
-    private static func patience() -> OrderRelay.Patience {
-        var patience = OrderRelay.Patience()
+    private static func patience() -> OrderRelay.Timeouts {
+        var patience = OrderRelay.Timeouts()
         (patience.pause, patience.most) = (.milliseconds(2), Waiting.most)
         return patience
     }
@@ -94,8 +94,8 @@ struct OrderTests {
         }
     }
 
-    @Test("an order that comes twice is carried out once, and answered each time")
-    func twice() async throws {
+    @Test
+    func `an order that comes twice is carried out once, and answered each time`() async throws {
         let (toMaster, toAsker) = (Wire(), Wire())
         let executor = Executor(isHeld: true)
         let relay = Self.serve(executor, from: toMaster, answering: toAsker)
@@ -115,8 +115,8 @@ struct OrderTests {
         #expect(executor.carriedOut == [.addMember(4)])
     }
 
-    @Test("lost orders and lost answers are made good, and nothing is carried out a second time")
-    func lostAnswers() async throws {
+    @Test
+    func `lost orders and lost answers are made good, and nothing is carried out a second time`() async throws {
         let (toMaster, toAsker) = (Wire(losing: 2), Wire(losing: 2))
         let executor = Executor()
         let server = Self.serve(executor, from: toMaster, answering: toAsker)
@@ -136,8 +136,8 @@ struct OrderTests {
 
     private static let start = Instant(nanoseconds: 1_000_000_000)
 
-    @Test("however many orders a member sends, none of them is new a second time")
-    func flood() {
+    @Test
+    func `however many orders a member sends, none of them is new a second time`() {
         var memory = OrderMemory()
         var fresh: [UInt64: Int] = [:]
         // Each comes three times: at once, after ten others, and when a thousand have come.
@@ -168,8 +168,8 @@ struct OrderTests {
         #expect(other.came(.max, of: 9, at: Self.start) == .isNew)
     }
 
-    @Test("those under way are bounded, never forgotten, and beyond the bound the sender is told")
-    func underWay() {
+    @Test
+    func `those under way are bounded, never forgotten, and beyond the bound the sender is told`() {
         var memory = OrderMemory()
         for number in 1...UInt64(OrderMemory.Limits.underWay) {
             #expect(memory.came(number, of: number % 3, at: Self.start) == .isNew)
@@ -187,8 +187,8 @@ struct OrderTests {
         #expect(memory.came(400, of: 1, at: Self.start) == .isSettled(.busy))
     }
 
-    @Test("lives are bounded, and one makes room only when it has been silent for long and has nothing under way")
-    func lives() {
+    @Test
+    func `lives are bounded, and one makes room only when it has been silent for long and has nothing under way`() {
         var memory = OrderMemory()
         let count = UInt64(OrderMemory.Limits.lives)
         for life in 1...count {

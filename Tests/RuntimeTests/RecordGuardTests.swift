@@ -7,11 +7,11 @@ import TrackerLogic
 import Wire
 
 @Suite struct RecordGuardTests {
-    private static func promise(isWhole: Bool) -> Persist.Change {
+    private static func promise(hasFullState: Bool) -> Persist.Change {
         .promise(
             Promise(
                 epoch: Epoch(round: 3, id: 1), incarnation: 1, secret: ClusterSecret(1, 2, 3, 4), shardCount: 2,
-                isWhole: isWhole))
+                hasFullState: hasFullState))
     }
 
     private static func append(_ index: UInt64) -> Persist.Change { .append(index: index, entry: [1]) }
@@ -23,7 +23,7 @@ import Wire
     private static let replace = Persist.Change.replaceAll(chunks: [SnapshotChunk(number: 0, index: 9, bytes: [1])])
 
     private struct Row {
-        var isWhole = true
+        var hasFullState = true
         /// What was made and what was not, in this order.
         var past: [(Persist.Change, StorageFailure?)]
         var allowed: [Persist.Change] = []
@@ -34,7 +34,7 @@ import Wire
     private static let everythingNew = [append(5), append(10), .truncate(from: 3), .trim(through: 4), save(1), save(0)]
 
     private static let rows: [Row] = [
-        Row(past: [], allowed: everythingNew + [replace, promise(isWhole: true), promise(isWhole: false)]),
+        Row(past: [], allowed: everythingNew + [replace, promise(hasFullState: true), promise(hasFullState: false)]),
         // Entries and cuts.
         Row(past: [(append(5), .full)], allowed: [append(5), append(4), .trim(through: 4)], refused: [append(6)]),
         Row(past: [(append(5), .full), (append(5), nil)], allowed: [append(6)]),
@@ -48,28 +48,29 @@ import Wire
         // The record holds the old state, and what comes now is of the new one.
         Row(past: [(replace, .full)], allowed: [replace], refused: everythingNew),
         // Its own word about the old state stands; whatever it promises is the tracker's to promise.
-        Row(past: [(replace, .full)], allowed: [promise(isWhole: true), promise(isWhole: false)]),
+        Row(past: [(replace, .full)], allowed: [promise(hasFullState: true), promise(hasFullState: false)]),
         // The old state was given up before: to call it whole would bring it back as the new one.
         Row(
-            isWhole: false, past: [(replace, .full)], allowed: [promise(isWhole: false)],
-            refused: everythingNew + [promise(isWhole: true)]),
+            hasFullState: false, past: [(replace, .full)], allowed: [promise(hasFullState: false)],
+            refused: everythingNew + [promise(hasFullState: true)]),
         Row(
-            past: [(promise(isWhole: false), nil), (replace, .full)], allowed: [promise(isWhole: false), replace],
-            refused: [promise(isWhole: true)]),
-        Row(past: [(promise(isWhole: false), .full), (replace, .full)], allowed: [promise(isWhole: true)]),
+            past: [(promise(hasFullState: false), nil), (replace, .full)],
+            allowed: [promise(hasFullState: false), replace],
+            refused: [promise(hasFullState: true)]),
+        Row(past: [(promise(hasFullState: false), .full), (replace, .full)], allowed: [promise(hasFullState: true)]),
         // What would mend a gap in the old log mends nothing here.
         Row(past: [(append(5), .full), (replace, .full)], refused: [append(5)]),
-        Row(past: [(replace, .full), (promise(isWhole: false), nil)], refused: everythingNew),
+        Row(past: [(replace, .full), (promise(hasFullState: false), nil)], refused: everythingNew),
         // Only a replacement that is made ends it, and with it all that came before.
         Row(past: [(replace, .full), (replace, .full)], refused: everythingNew),
         Row(
-            isWhole: false, past: [(append(5), .full), (save(1), .full), (replace, .full), (replace, nil)],
-            allowed: everythingNew + [promise(isWhole: true)]),
+            hasFullState: false, past: [(append(5), .full), (save(1), .full), (replace, .full), (replace, nil)],
+            allowed: everythingNew + [promise(hasFullState: true)]),
     ]
 
-    @Test func whatMeansSomethingElseAfterAFailureIsRefused() {
+    @Test func `what means something else after a failure is refused`() {
         for row in Self.rows {
-            var holes = RecordGuard(isWhole: row.isWhole)
+            var holes = RecordGuard(hasFullState: row.hasFullState)
             for (change, failure) in row.past {
                 if let failure { holes.failed(change, failure) } else { holes.succeeded(change) }
             }
@@ -78,8 +79,8 @@ import Wire
         }
     }
 
-    @Test func aRefusalSaysWhatStoodInTheWay() {
-        var holes = RecordGuard(isWhole: true)
+    @Test func `a refusal says what stood in the way`() {
+        var holes = RecordGuard(hasFullState: true)
         holes.failed(Self.append(5), .full)
         holes.failed(Self.replace, .locked)
         #expect(holes.refusal(of: Self.append(6)) == .locked)

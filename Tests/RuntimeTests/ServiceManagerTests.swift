@@ -107,8 +107,8 @@ struct ServiceManagerTests {
 
     private static let second = Primitives.Duration.seconds(1)
 
-    @Test("paths and abstract names are reached; what is neither is left alone")
-    func names() throws {
+    @Test
+    func `paths and abstract names are reached; what is neither is left alone`() throws {
         let directory = try TemporaryDirectory()
         for name in [Self.name(), directory.path("notify")] {
             let socket = try ManagerSocket(name)
@@ -122,8 +122,8 @@ struct ServiceManagerTests {
         #expect(ServiceManager(environment: [:]) == nil)
     }
 
-    @Test("the watchdog is served twice a period, where it is meant for this process")
-    func watchdogPeriod() {
+    @Test
+    func `the watchdog is served twice a period, where it is meant for this process`() {
         func period(_ more: [String: String]) -> Primitives.Duration? {
             ServiceManager(environment: more.merging(["NOTIFY_SOCKET": "@x"]) { $1 }, processID: 7)?.heartbeatPeriod
         }
@@ -136,8 +136,8 @@ struct ServiceManagerTests {
         }
     }
 
-    @Test("a tracker that waits for its cluster asks for time, and is ready once, when clients are answered")
-    func readiness() throws {
+    @Test
+    func `a tracker that waits for its cluster asks for time, and is ready once, when clients are answered`() throws {
         let name = Self.name()
         let socket = try ManagerSocket(name)
         let manager = try #require(ServiceManager(environment: ["NOTIFY_SOCKET": name]))
@@ -175,8 +175,8 @@ struct ServiceManagerTests {
         #expect(look(Self.report(isServing: true), after: .seconds(20)) == [])
     }
 
-    @Test("a lost bus, and a tracker alone, are told as they are")
-    func lines() {
+    @Test
+    func `a lost bus, and a tracker alone, are told as they are`() {
         var report = Self.report(isServing: false)
         report.bus?.isConnected = false
         #expect(ServiceManager.line(report) == "The bus is lost; clients get no answer")
@@ -187,8 +187,8 @@ struct ServiceManagerTests {
         #expect(ServiceManager.line(report) == "Alone, epoch 3.2")
     }
 
-    @Test("heartbeats come while the node answers, and stop when its thread hangs")
-    func watchdog() async throws {
+    @Test
+    func `heartbeats come while the node answers, and stop when its thread hangs`() async throws {
         let name = Self.name()
         let socket = try ManagerSocket(name)
         let manager = try #require(
@@ -224,8 +224,8 @@ struct ServiceManagerTests {
         #expect(lines.suffix(2) == ["STOPPING=1", "STATUS=Handing over, and stopping"])
     }
 
-    @Test("a whole tracker says that it reads its record, is ready, hangs by saying nothing, and stops")
-    func wholeTracker() async throws {
+    @Test
+    func `a whole tracker says that it reads its record, is ready, hangs by saying nothing, and stops`() async throws {
         let name = Self.name()
         let socket = try ManagerSocket(name)
         let cluster = try TestCluster([:])

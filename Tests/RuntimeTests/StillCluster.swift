@@ -7,24 +7,25 @@ import Wire
 /// A cluster in which nothing happens, for tests of the API.
 struct StillCluster: ClusterProvider {
     static let report: ClusterReport = {
-        func sight(_ id: UInt32, _ role: ClusterRole?, _ index: UInt64, silence: Duration) -> TrackerSight {
-            var sight = TrackerSight(
+        func view(_ id: UInt32, _ role: ClusterRole?, _ index: UInt64, silence: Duration) -> TrackerView {
+            var view = TrackerView(
                 life: Life(id: id, incarnation: UInt64(id) << 60), role: role, epoch: Epoch(round: 3, id: 2),
                 silence: silence, position: Position(index: index, chain: 1), lag: index < 20 ? 20 - index : 0,
-                agreement: index > 20 ? .ahead : .same, isWhole: true, hasVote: true)
-            sight.report = HeardReport(
-                life: sight.life, report: own, heardAt: Instant(nanoseconds: 0), clockDifference: 250)
-            return sight
+                agreement: index > 20 ? .ahead : .same, hasFullState: true, hasVote: true)
+            view.report = HeardReport(
+                life: view.life, report: own, heardAt: Instant(nanoseconds: 0), clockDifference: 250)
+            return view
         }
         var status = ClusterStatus(
             life: Life(id: 1, incarnation: 1 << 60), mode: .quorum, epoch: Epoch(round: 3, id: 2), master: 2,
             isServing: true, isFenced: false, voters: [1, 2, 3], position: Position(index: 20, chain: 1), digest: 0xABC,
             trackers: [
-                sight(1, .slave, 20, silence: .zero), sight(2, .master, 21, silence: .milliseconds(125)),
-                sight(3, nil, 15, silence: .seconds(70)),
+                view(1, .slave, 20, silence: .zero), view(2, .master, 21, silence: .milliseconds(125)),
+                view(3, nil, 15, silence: .seconds(70)),
             ])
-        status.unlike = [
-            UnlikeTracker(life: Life(id: 4, incarnation: 4), settings: [.keepalive], heardAt: Instant(nanoseconds: 0))
+        status.mismatched = [
+            MismatchedTracker(
+                life: Life(id: 4, incarnation: 4), settings: [.keepalive], heardAt: Instant(nanoseconds: 0))
         ]
         var bus = BusStatus(endpoint: "stomp://broker:61613")
         bus.broker = "broker:61613"

@@ -9,14 +9,14 @@ import TrackerLogic
 @Suite(.ownThreads) struct StorageCheckpointTests {
     private typealias Policy = CheckpointPolicy
 
-    @Test func aShortLogIsLeftAlone() {
+    @Test func `a short log is left alone`() {
         var policy = Policy()
         #expect(policy.next() == nil)
         policy.committed(pages: Policy.start - 1)
         #expect(policy.next() == nil)
     }
 
-    @Test func aLongLogIsCopiedBesideTheWriterUntilLittleIsLeft() {
+    @Test func `a long log is copied beside the writer until little is left`() {
         var policy = Policy()
         policy.committed(pages: Policy.start)
         #expect(policy.next() == .copy)
@@ -33,7 +33,7 @@ import TrackerLogic
         #expect(policy.pages == 3)
     }
 
-    @Test func whatWasCopiedOfAnEarlierLogCountsForNothing() {
+    @Test func `what was copied of an earlier log counts for nothing`() {
         var policy = Policy()
         policy.committed(pages: Policy.start)
         #expect(policy.next() == .copy)
@@ -43,7 +43,7 @@ import TrackerLogic
         #expect(policy.next() == .copy)
     }
 
-    @Test func anUnsuccessfulAttemptIsNotRepeatedAtOnce() {
+    @Test func `an unsuccessful attempt is not repeated at once`() {
         var policy = Policy()
         policy.committed(pages: Policy.start)
         #expect(policy.next() == .copy)
@@ -57,7 +57,7 @@ import TrackerLogic
         #expect(policy.next() == nil)
     }
 
-    @Test func aFullDiskEmptiesEvenAShortLog() {
+    @Test func `a full disk empties even a short log`() {
         var policy = Policy()
         policy.committed(pages: 5)
         policy.roomIsNeeded()
@@ -71,7 +71,7 @@ import TrackerLogic
         var pages = 0
         var copied = 0
         var reader: Int?
-        /// Where the keeper is, and where it stops.
+        /// Where the worker is, and where it stops.
         var work: (at: Int, end: Int)?
 
         mutating func write(_ count: Int) {
@@ -82,7 +82,7 @@ import TrackerLogic
         mutating func copy(upTo end: Int) { copied = max(copied, min(end, reader ?? .max)) }
     }
 
-    /// A writer that never pauses, beside a keeper that copies some pages in the time of one transaction.
+    /// A writer that never pauses, beside a worker that copies some pages in the time of one transaction.
     ///
     /// - Returns: the most pages that the log had, and the most that the writer had to copy itself.
     private func run(_ policy: inout Policy, _ log: inout Log, transactions: Int, copiedPages: Int) -> (Int, Int) {
@@ -116,7 +116,7 @@ import TrackerLogic
         return (longest, finished)
     }
 
-    @Test func aKeeperThatKeepsUpLeavesLittleToTheWriter() {
+    @Test func `a worker that keeps up leaves little to the writer`() {
         var (policy, log) = (Policy(), Log())
         let (longest, finished) = run(&policy, &log, transactions: 20_000, copiedPages: 100)
         #expect(longest < 2 * Policy.start)
@@ -124,14 +124,14 @@ import TrackerLogic
     }
 
     @Test(arguments: [1, 5, 10, 19, 20, 25])
-    func aKeeperThatDoesNotKeepUpSlowsTheWriterDown(_ copiedPages: Int) {
+    func `a worker that does not keep up slows the writer down`(_ copiedPages: Int) {
         var (policy, log) = (Policy(), Log())
         let (longest, _) = run(&policy, &log, transactions: 100_000, copiedPages: copiedPages)
         #expect(longest <= 2 * Policy.hardLimit + 20)
         #expect(!policy.isHeldUp)
     }
 
-    @Test func aReaderThatStaysIsReportedAndHoldsUpNobody() {
+    @Test func `a reader that stays is reported and holds up nobody`() {
         var (policy, log) = (Policy(), Log())
         _ = run(&policy, &log, transactions: 50, copiedPages: 100)
         log.reader = log.pages
@@ -145,7 +145,7 @@ import TrackerLogic
     }
 
     /// The same over a real database.
-    @Test func theFilesStayBoundedAndAnOldReaderIsReported() throws {
+    @Test func `the files stay bounded and an old reader is reported`() throws {
         try StorageTest.inDirectory { directory in
             let store = try OpenStore(directory)
             let entry = [UInt8](repeating: 5, count: 1 << 20)

@@ -74,7 +74,7 @@ import Wire
     }
 
     @Test(arguments: Durability.allCases)
-    func whatWasReportedIsThereAfterKill(_ durability: Durability) async throws {
+    func `what was reported as persisted is there after SIGKILL`(_ durability: Durability) async throws {
         let parent = try TemporaryDirectory()
         let directory = parent.path("data")
         var random = RandomStream(seed: 5)
@@ -114,7 +114,7 @@ import Wire
     /// The files as whoever comes after a crash finds them.
     ///
     /// There are too few entries for a checkpoint, which would change the one file while the other is copied.
-    @Test func theFilesOfAnOpenStoreAreAWholeRecord() throws {
+    @Test func `the files of an open store are a complete record`() throws {
         try StorageTest.inDirectory { directory in
             let store = try OpenStore(directory)
             for round in UInt64(0)..<10 {

@@ -62,7 +62,7 @@ import Wire
         try bytes.write(to: URL(fileURLWithPath: path))
     }
 
-    @Test func aLogThatEndsBeforeItsMarkIsRefusedAndLeftAlone() throws {
+    @Test func `a log that ends before its mark is refused, and left alone`() throws {
         try StorageTest.inDirectory { directory in
             let (copy, _) = try record(directory)
             let log = copy + "/tracker.sqlite-wal"
@@ -77,7 +77,7 @@ import Wire
         }
     }
 
-    @Test func aLogThatIsGoneIsMissed() throws {
+    @Test func `a log that is gone is missed`() throws {
         try StorageTest.inDirectory { directory in
             let (copy, _) = try record(directory)
             try FileManager.default.removeItem(atPath: copy + "/tracker.sqlite-wal")
@@ -85,7 +85,7 @@ import Wire
         }
     }
 
-    @Test func whatACrashLeavesBehindTheMarkIsNoDamage() throws {
+    @Test func `what a crash leaves behind the mark is no damage`() throws {
         try StorageTest.inDirectory { directory in
             let store = try OpenStore(directory)
             store.write((1...4).map { Self.entry($0) })
@@ -100,7 +100,7 @@ import Wire
         }
     }
 
-    @Test func aTornTailBehindTheMarkIsNoDamage() throws {
+    @Test func `a torn tail behind the mark is no damage`() throws {
         try StorageTest.inDirectory { directory in
             let store = try OpenStore(directory)
             store.write((1...4).map { Self.entry($0) })
@@ -120,7 +120,7 @@ import Wire
         }
     }
 
-    @Test func aMarkThatIsGoneOrUnreadableIsDamageAndOneSlotIsNot() throws {
+    @Test func `a mark that is gone or unreadable is damage, and one unreadable slot is not`() throws {
         try StorageTest.inDirectory { directory in
             let (copy, told) = try record(directory)
             let path = copy + "/tracker.mark"
@@ -141,7 +141,7 @@ import Wire
         }
     }
 
-    @Test func aDatabaseThatIsGoneIsMissed() throws {
+    @Test func `a database that is gone is missed`() throws {
         try StorageTest.inDirectory { directory in
             let (copy, _) = try record(directory)
             try FileManager.default.removeItem(atPath: copy + "/tracker.sqlite-wal")
@@ -152,7 +152,7 @@ import Wire
     }
 
     /// An old copy of the database, or of one that was there before, under a mark that is newer.
-    @Test func anOlderCopyIsDamage() throws {
+    @Test func `an older copy is damage`() throws {
         try StorageTest.inDirectory { directory in
             let store = try OpenStore(directory)
             store.write(Self.entry(1))
@@ -174,7 +174,7 @@ import Wire
     }
 
     /// Sealed, and beyond what a tracker can go on from: a round that overflows with the next election, and the like.
-    @Test func aNumberBeyondItsBoundIsDamageThatIsNamed() throws {
+    @Test func `a number beyond its bound is damage that is named`() throws {
         var round = Self.promise
         round.epoch.round = NumberBounds.round + 1
         var shards = Self.promise
@@ -202,7 +202,7 @@ import Wire
     /// Bits flipped at random, in each file of a record in turn: it is refused, or it is what it was.
     ///
     /// `DAMAGES=1000` has so many instead.
-    @Test func aBitThatFlipsAnywhereIsNoticedOrChangesNothing() throws {
+    @Test func `a bit that flips anywhere is noticed or changes nothing`() throws {
         let count = ProcessInfo.processInfo.environment["DAMAGES"].flatMap { Int($0) } ?? 120
         var random = RandomStream(seed: 13)
         var noticed = 0

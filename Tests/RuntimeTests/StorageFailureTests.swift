@@ -15,12 +15,12 @@ import Wire
 
     private func limited(_ byteCount: Int) -> StoreOptions {
         var options = StorageTest.quick
-        options.maximumByteCount = byteCount
+        options.maxByteCount = byteCount
         options.busyTimeout = .milliseconds(50)
         return options
     }
 
-    @Test func aFullDatabaseFailsWhatDoesNotFitAndMakesTheRest() throws {
+    @Test func `a full database fails the writes that do not fit and makes the rest`() throws {
         try StorageTest.inDirectory { directory in
             let store = try OpenStore(directory, options: limited(400_000))
             let chunk = SnapshotChunk(number: 1, index: 1, bytes: [1])
@@ -46,7 +46,7 @@ import Wire
         }
     }
 
-    @Test func aFullDatabaseHasRoomAgainAfterATrim() throws {
+    @Test func `a full database has room again after a trim`() throws {
         try StorageTest.inDirectory { directory in
             let store = try OpenStore(directory, options: limited(1_000_000))
             var last: UInt64 = 0
@@ -60,7 +60,7 @@ import Wire
         }
     }
 
-    @Test func aLogThatCouldNotBeCutTakesNothingWhereItShouldHaveBeen() throws {
+    @Test func `a log that could not be cut takes nothing where it should have been`() throws {
         try StorageTest.inDirectory { directory in
             let store = try OpenStore(directory, options: limited(400_000))
             store.write(append(1), append(2), append(3))
@@ -78,7 +78,7 @@ import Wire
         }
     }
 
-    @Test func theLogIsNotTrimmedAfterAChunkThatWasNotSaved() throws {
+    @Test func `the log is not trimmed after a chunk that was not saved`() throws {
         try StorageTest.inDirectory { directory in
             let store = try OpenStore(directory, options: limited(400_000))
             store.write(append(1), append(2))
@@ -94,7 +94,7 @@ import Wire
         }
     }
 
-    @Test func aLockedDatabaseFailsWritesAndWorksAgainAfterwards() throws {
+    @Test func `a locked database fails writes and works again afterwards`() throws {
         try StorageTest.inDirectory { directory in
             let store = try OpenStore(directory, options: limited(10_000_000))
             let other = try StorageTest.otherProgram(directory)
@@ -110,7 +110,7 @@ import Wire
         }
     }
 
-    @Test func afterADamageNothingIsSaidToBePersistedAnyMore() throws {
+    @Test func `after a damage nothing is said to be persisted any more`() throws {
         try StorageTest.inDirectory { directory in
             let store = try OpenStore(directory)
             store.write(append(1))
@@ -129,7 +129,7 @@ import Wire
         }
     }
 
-    @Test func anEntryThatFindsNoRoomLeavesWhatWasInItsPlace() throws {
+    @Test func `an entry that finds no room leaves what was in its place`() throws {
         try StorageTest.inDirectory { directory in
             let store = try OpenStore(directory, options: limited(400_000))
             store.write(append(1), append(2), append(3))
@@ -147,7 +147,7 @@ import Wire
     }
 
     /// The record holds the old state until the new one is there in one piece, and nothing of the new one before.
-    @Test func afterAReplacementThatFailedNothingOfTheNewStateIsTaken() throws {
+    @Test func `after a replacement that failed nothing of the new state is taken`() throws {
         try StorageTest.inDirectory { directory in
             let store = try OpenStore(directory, options: limited(400_000))
             let old = SnapshotChunk(number: 1, index: 1, bytes: [1])
@@ -172,7 +172,7 @@ import Wire
         }
     }
 
-    @Test func whatBeginsARecordIsWrittenWholeOrNotAtAll() throws {
+    @Test func `what begins a record is written in one piece or not at all`() throws {
         try StorageTest.inDirectory { directory in
             let promise = Promise(
                 epoch: Epoch(round: 1, id: 1), incarnation: 2, secret: ClusterSecret(1, 2, 3, 4), shardCount: 1)
@@ -185,7 +185,7 @@ import Wire
         }
     }
 
-    @Test func aMarkThatTheSystemCannotReadIsAnErrorAndNoDamage() throws {
+    @Test func `a mark that the system cannot read is an error and no damage`() throws {
         try StorageTest.inDirectory { directory in
             let store = try OpenStore(directory)
             store.write(append(1))
@@ -203,7 +203,7 @@ import Wire
         }
     }
 
-    @Test(.timeLimit(.minutes(1))) func aStoreThatCannotStartCanBeClosed() throws {
+    @Test(.timeLimit(.minutes(1))) func `a store that cannot start can be closed`() throws {
         try StorageTest.inDirectory { directory in
             let store = try Store.open(directory: directory, options: StorageTest.quick)
             try store.recover { _ in }

@@ -31,7 +31,7 @@ import Wire
         try file.close()
     }
 
-    @Test func theDirectoryIsMadeButNotItsParents() throws {
+    @Test func `the directory is made but not its parents`() throws {
         try StorageTest.inDirectory { directory in
             let deep = directory + "/a/b"
             #expect(error(deep) == .parentMissing(directory: deep))
@@ -41,7 +41,7 @@ import Wire
         }
     }
 
-    @Test func aFileInPlaceOfTheDirectoryIsRefused() throws {
+    @Test func `a file in place of the directory is refused`() throws {
         try StorageTest.inDirectory { directory in
             try Data("x".utf8).write(to: URL(fileURLWithPath: directory))
             #expect(error(directory) == .notADirectory(path: directory))
@@ -49,7 +49,7 @@ import Wire
         }
     }
 
-    @Test func aDirectoryInPlaceOfTheFileIsRefused() throws {
+    @Test func `a directory in place of the file is refused`() throws {
         try StorageTest.inDirectory { directory in
             let path = directory + "/tracker.sqlite"
             try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
@@ -58,7 +58,7 @@ import Wire
     }
 
     @Test(.disabled(if: getuid() == 0, "nothing is forbidden to root"))
-    func aDirectoryWithoutPermissionIsRefused() throws {
+    func `a directory without permission is refused`() throws {
         try StorageTest.inDirectory { directory in
             #expect(error(directory) == nil)
             chmod(directory + "/tracker.sqlite", 0o000)
@@ -66,7 +66,7 @@ import Wire
         }
     }
 
-    @Test func aSecondTrackerIsKeptOutAndToldWhoHoldsTheRecord() throws {
+    @Test func `a second tracker is kept out and told who holds the record`() throws {
         try StorageTest.inDirectory { directory in
             let first = try Store.open(directory: directory)
             #expect(error(directory) == .inUse(directory: directory, processID: getpid()))
@@ -76,7 +76,7 @@ import Wire
         }
     }
 
-    @Test func aRecordThatAnotherProgramLocksIsRefused() throws {
+    @Test func `a record that another program locks is refused`() throws {
         try StorageTest.inDirectory { directory in
             #expect(error(directory) == nil)
             var options = StorageTest.quick
@@ -91,7 +91,7 @@ import Wire
         }
     }
 
-    @Test func aFileThatIsNoDatabaseIsRefusedAndLeftAlone() throws {
+    @Test func `a file that is no database is refused, and left alone`() throws {
         for text in ["no database", String(repeating: "no database ", count: 1_000)] {
             try StorageTest.inDirectory { directory in
                 let path = directory + "/tracker.sqlite"
@@ -103,7 +103,7 @@ import Wire
         }
     }
 
-    @Test func theDatabaseOfAnotherApplicationIsRefusedAndLeftAlone() throws {
+    @Test func `the database of another application is refused, and left alone`() throws {
         for sql in ["CREATE TABLE t (a)", "PRAGMA application_id = 7", "PRAGMA user_version = 1"] {
             try StorageTest.inDirectory { directory in
                 let other = try StorageTest.otherProgram(directory)
@@ -117,7 +117,7 @@ import Wire
         }
     }
 
-    @Test func aLaterVersionIsRefused() throws {
+    @Test func `a later version is refused`() throws {
         try StorageTest.inDirectory { directory in
             #expect(error(directory) == nil)
             let other = try StorageTest.otherProgram(directory)
@@ -132,7 +132,7 @@ import Wire
 
     /// Versions 1 and 2 had other promises, entries and chunks.
     @Test(arguments: [1, 2])
-    func anEarlierVersionIsRefusedAndLeftAlone(_ version: Int) throws {
+    func `an earlier version is refused, and left alone`(_ version: Int) throws {
         try StorageTest.inDirectory { directory in
             let other = try StorageTest.otherProgram(directory)
             try other.writeWithoutTransaction { db in
@@ -151,14 +151,14 @@ import Wire
         }
     }
 
-    @Test func aTrackerWithoutABusDoesNotServeAPartOfTheState() async throws {
+    @Test func `a tracker without a bus does not serve a part of the state`() async throws {
         let parent = try TemporaryDirectory()
         let store = try OpenStore(parent.path("data"))
         store.write(
             .promise(
                 Promise(
                     epoch: Epoch(round: 7, id: 2), incarnation: 1, secret: ClusterSecret(1, 2, 3, 4), shardCount: 2,
-                    isWhole: false)))
+                    hasFullState: false)))
         store.close()
         var configuration = ServerConfiguration()
         configuration.dataDirectory = parent.path("data")
@@ -167,12 +167,12 @@ import Wire
         let server = TrackerServer(
             configuration: configuration, version: "1", logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
             reload: { ServerConfiguration() })
-        await #expect(throws: StoreError.notWhole(path: parent.path("data") + "/tracker.sqlite")) {
+        await #expect(throws: StoreError.incomplete(path: parent.path("data") + "/tracker.sqlite")) {
             try await server.run()
         }
     }
 
-    @Test func bytesThatChangedAreNoticedWhereverTheyAre() throws {
+    @Test func `bytes that changed are noticed wherever they are`() throws {
         try StorageTest.inDirectory { directory in
             let store = try OpenStore(directory)
             let entry = (0..<50_000).map { UInt8(truncatingIfNeeded: $0 * 7 / 256) }
@@ -209,7 +209,7 @@ import Wire
         }
     }
 
-    @Test func aFileThatWasCutShortIsRefused() throws {
+    @Test func `a file that was cut short is refused`() throws {
         try StorageTest.inDirectory { directory in
             let store = try OpenStore(directory)
             store.write(.append(index: 1, entry: [UInt8](repeating: 7, count: 200_000)))
@@ -223,7 +223,7 @@ import Wire
         }
     }
 
-    @Test func scribbleOverTheFirstPageIsRefused() throws {
+    @Test func `a record whose first page is overwritten is refused`() throws {
         try StorageTest.inDirectory { directory in
             #expect(error(directory) == nil)
             let path = directory + "/tracker.sqlite"
@@ -265,7 +265,7 @@ import Wire
         ("UPDATE meta SET value = 2 WHERE key = 'is_whole'", "the promise is not what was written"),
         ("DELETE FROM meta WHERE key = 'is_whole'", "the promise is not what was written"),
     ])
-    func aPieceThatIsMissingOrAnotherIsNoticed(sql: String, detail: String) throws {
+    func `a piece that is missing, or is another, is noticed`(sql: String, detail: String) throws {
         try StorageTest.inDirectory { directory in
             let store = try OpenStore(directory)
             store.write(
@@ -287,22 +287,22 @@ import Wire
         }
     }
 
-    @Test func aDirectoryWithoutRoomIsRefused() throws {
+    @Test func `a directory without room is refused`() throws {
         try StorageTest.inDirectory { directory in
             var options = StorageTest.quick
-            options.maximumByteCount = 16_384
+            options.maxByteCount = 16_384
             #expect(error(directory, options: options) == .full(path: directory + "/tracker.sqlite"))
             #expect(error(directory) == nil)
         }
     }
 
-    @Test func everyErrorNamesThePlaceAndAWayOut() {
+    @Test func `every error names the place and a way out`() {
         let errors: [StoreError] = [
             .parentMissing(directory: "/d"), .notADirectory(path: "/d"), .noPermission(path: "/d"),
             .readOnly(path: "/d"), .inUse(directory: "/d", processID: nil), .locked(path: "/d"), .full(path: "/d"),
             .damaged(path: "/d", detail: "x"), .notADatabase(path: "/d"), .foreign(path: "/d"),
             .earlierVersion(path: "/d", found: 2, supported: 3), .laterVersion(path: "/d", found: 9, supported: 3),
-            .notWhole(path: "/d"), .failed(path: "/d", reason: "x"),
+            .incomplete(path: "/d"), .failed(path: "/d", reason: "x"),
         ]
         for error in errors {
             let sentences = error.description.split(separator: ". ")

@@ -19,7 +19,7 @@ import Wire
         .append(index: index, entry: bytes ?? Array("entry \(index)".utf8))
     }
 
-    @Test func anEmptyRecordHasNothingToRecover() throws {
+    @Test func `an empty record has nothing to recover`() throws {
         try StorageTest.inDirectory { directory in
             let found = try Recovered.from(directory)
             #expect(found == Recovered())
@@ -27,7 +27,7 @@ import Wire
     }
 
     @Test(arguments: Durability.allCases)
-    func whatWasPersistedIsRecoveredInOrder(_ durability: Durability) throws {
+    func `what was persisted is recovered in order`(_ durability: Durability) throws {
         try StorageTest.inDirectory { directory in
             var options = StoreOptions()
             options.durability = durability
@@ -50,7 +50,7 @@ import Wire
         }
     }
 
-    @Test func aLaterPromiseAndALaterChunkReplaceTheEarlier() throws {
+    @Test func `a later promise and a later chunk replace the earlier`() throws {
         try StorageTest.inDirectory { directory in
             let store = try OpenStore(directory)
             var later = promise
@@ -66,7 +66,7 @@ import Wire
         }
     }
 
-    @Test func truncateTakesTheEndOfTheLogAndTrimItsBeginning() throws {
+    @Test func `truncate takes the end of the log, and trim its beginning`() throws {
         try StorageTest.inDirectory { directory in
             let store = try OpenStore(directory)
             store.write((1...100).map { entry($0) })
@@ -78,7 +78,7 @@ import Wire
         }
     }
 
-    @Test func trimmedEntriesAreGoneEvenBeforeTheirRowsAre() throws {
+    @Test func `trimmed entries are gone even before their rows are`() throws {
         try StorageTest.inDirectory { directory in
             let store = try OpenStore(directory)
             store.write((1...500).map { entry($0) })
@@ -98,7 +98,7 @@ import Wire
         }
     }
 
-    @Test func aLogThatBeginsAnewBelowWhatWasTrimmedIsWhole() throws {
+    @Test func `a log that begins anew below what was trimmed is complete`() throws {
         try StorageTest.inDirectory { directory in
             let store = try OpenStore(directory)
             store.write((1...50).map { entry($0) })
@@ -113,7 +113,7 @@ import Wire
         }
     }
 
-    @Test func anEntryTakesThePlaceOfAllFromItsIndexOn() throws {
+    @Test func `an entry takes the place of all from its index on`() throws {
         try StorageTest.inDirectory { directory in
             let store = try OpenStore(directory)
             store.write((1...50).map { entry($0) })
@@ -133,7 +133,7 @@ import Wire
         }
     }
 
-    @Test func anEntryInTheTrimmedPartTakesThePlaceOfAllThatIsLeft() throws {
+    @Test func `an entry in the trimmed part takes the place of all that is left`() throws {
         try StorageTest.inDirectory { directory in
             let store = try OpenStore(directory)
             store.write((1...500).map { entry($0) })
@@ -143,7 +143,7 @@ import Wire
         }
     }
 
-    @Test func anEmptyLogMayBeginAnywhere() throws {
+    @Test func `an empty log may begin anywhere`() throws {
         try StorageTest.inDirectory { directory in
             let store = try OpenStore(directory)
             store.write(entry(7), entry(8))
@@ -164,10 +164,10 @@ import Wire
         }
     }
 
-    @Test func aRecordRemembersThatItIsNotWhole() throws {
+    @Test func `a record remembers that it does not hold the full state`() throws {
         try StorageTest.inDirectory { directory in
             var partial = promise
-            partial.isWhole = false
+            partial.hasFullState = false
             let store = try OpenStore(directory)
             store.write(.promise(promise), .promise(partial))
             store.close()
@@ -179,7 +179,7 @@ import Wire
         }
     }
 
-    @Test func anOrderlyStopLeavesOnlyTheGivenChunks() throws {
+    @Test func `an orderly stop leaves only the given chunks`() throws {
         try StorageTest.inDirectory { directory in
             let store = try OpenStore(directory)
             let kept = SnapshotChunk(number: 0, index: 5, bytes: [1])
@@ -200,7 +200,7 @@ import Wire
         }
     }
 
-    @Test func closingFinishesWhatWasHandedIn() throws {
+    @Test func `closing finishes what was handed in`() throws {
         try StorageTest.inDirectory { directory in
             let answers = Mutex(0)
             let store = try Store.open(directory: directory, options: StorageTest.quick)
@@ -216,7 +216,7 @@ import Wire
         }
     }
 
-    @Test func aRandomHistoryIsRememberedLikeADumbModelDoes() throws {
+    @Test func `a random history is remembered as by a simple model`() throws {
         for seed in UInt64(1)...8 {
             try StorageTest.inDirectory { directory in
                 var random = RandomStream(seed: seed)
@@ -244,7 +244,7 @@ import Wire
         case 0:
             var next = promise
             next.epoch.round = random.next() >> 2
-            next.isWhole = random.oneIn(2)
+            next.hasFullState = random.oneIn(2)
             model.promise = next
             return .promise(next)
         case 1...3:

@@ -13,7 +13,7 @@ import Wire
 
     private func hexadecimal(_ byte: UInt8) -> String { "\(StorageTest.bytes20(byte))" }
 
-    @Test func aSavedShardShowsInTheTables() throws {
+    @Test func `a saved shard shows in the tables`() throws {
         try StorageTest.inDirectory { directory in
             let store = try OpenStore(directory, options: library.options)
             let swarms = [
@@ -47,7 +47,7 @@ import Wire
         }
     }
 
-    @Test func theClassicViewsCountSeedersAndLeechers() throws {
+    @Test func `the classic views count seeders and leechers`() throws {
         try StorageTest.inDirectory { directory in
             let store = try OpenStore(directory, options: library.options)
             store.write(
@@ -101,7 +101,7 @@ import Wire
         }
     }
 
-    @Test func aChunkThatIsSavedAgainReplacesItsRowsAndNoOthers() throws {
+    @Test func `a chunk that is saved again replaces its rows and no others`() throws {
         try StorageTest.inDirectory { directory in
             let store = try OpenStore(directory, options: library.options)
             let other = library.shard(8, index: 1, [StorageTest.swarm(0xC9, [StorageTest.peer("192.0.2.200")])])
@@ -141,7 +141,7 @@ import Wire
         }
     }
 
-    @Test func aLargeShardThatShrinksAndGrowsIsFollowed() throws {
+    @Test func `a large shard that shrinks and grows is followed`() throws {
         try StorageTest.inDirectory { directory in
             let store = try OpenStore(directory, options: library.options)
             var random = RandomStream(seed: 11)
@@ -178,7 +178,7 @@ import Wire
         }
     }
 
-    @Test func theRegistryShowsInTheTables() throws {
+    @Test func `the registry shows in the tables`() throws {
         try StorageTest.inDirectory { directory in
             let store = try OpenStore(directory, options: library.options)
             func torrent(_ byte: UInt8, _ name: String) -> RegisteredTorrent {
@@ -222,7 +222,7 @@ import Wire
         }
     }
 
-    @Test func anOrderlyStopEmptiesTheTables() throws {
+    @Test func `an orderly stop empties the tables`() throws {
         try StorageTest.inDirectory { directory in
             let store = try OpenStore(directory, options: library.options)
             let registry = library.registry(
@@ -254,7 +254,7 @@ import Wire
         }
     }
 
-    @Test func closingBringsTheTablesUpToDateAndSoDoesTheNextStart() throws {
+    @Test func `closing brings the tables up to date, and so does the next start`() throws {
         try StorageTest.inDirectory { directory in
             func chunk(_ number: UInt32, index: UInt64, _ host: String) -> Persist.Change {
                 .saveChunk(
@@ -291,7 +291,7 @@ import Wire
         }
     }
 
-    @Test func slicesTakeATwentiethOfABusyThreadAndAllOfAnIdleOne() {
+    @Test func `slices take a twentieth of a busy thread, and all of an idle one`() {
         let start = Instant(nanoseconds: 5_000_000_000)
         let end = start + .milliseconds(2)
         var pace = SlicePace()
@@ -306,7 +306,7 @@ import Wire
         #expect(pace.nextSlice <= late + .milliseconds(500))
     }
 
-    @Test func aSwarmThatMovedToAnotherChunkIsThereOnce() throws {
+    @Test func `a swarm that moved to another chunk is there once`() throws {
         try StorageTest.inDirectory { directory in
             let store = try OpenStore(directory, options: library.options)
             let swarm = StorageTest.swarm(1, completed: 4, [StorageTest.peer("192.0.2.1")])
@@ -320,7 +320,7 @@ import Wire
         }
     }
 
-    @Test func noReferenceIsEverBroken() throws {
+    @Test func `no reference is ever broken`() throws {
         try StorageTest.inDirectory { directory in
             let store = try OpenStore(directory, options: library.options)
             var random = RandomStream(seed: 3)

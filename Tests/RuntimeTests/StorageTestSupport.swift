@@ -42,7 +42,7 @@ extension SuiteTrait where Self == OwnThreads {
 /// A store that is open and started, and whose writes are waited for.
 final class OpenStore: Sendable {
     let store: Store
-    private let ledger = Ledger()
+    private let ledger = WriteLedger()
 
     init(
         _ directory: String, options: StoreOptions = StorageTest.quick,
@@ -84,7 +84,7 @@ final class OpenStore: Sendable {
     func close() { store.close() }
 }
 
-private final class Ledger: @unchecked Sendable {
+private final class WriteLedger: @unchecked Sendable {
     private let condition = NSCondition()
     private var lastToken: UInt64 = 0
     private var results: [PersistToken: StorageFailure?] = [:]

@@ -33,8 +33,8 @@ struct TorrentMakerTests {
         return String(decoding: pipe.fileHandleForReading.readDataToEndOfFile().prefix(40), as: UTF8.self)
     }
 
-    @Test("a single file: name, length, and the SHA-1 of each piece and of the info dictionary")
-    func singleFile() throws {
+    @Test
+    func `a single file: name, length, and the SHA-1 of each piece and of the info dictionary`() throws {
         let content = Self.bytes(100_000)
         var maker = TorrentMaker(path: try directory.write("disc image.iso", content))
         maker.pieceLength = 32_768
@@ -65,8 +65,10 @@ struct TorrentMakerTests {
         #expect(try maker.make().metainfo.bytes == maker.make().metainfo.bytes)
     }
 
-    @Test("a directory: files sorted by their bytes, pieces across their ends, links and pipes left out and named")
-    func tree() throws {
+    @Test
+    func `a directory: files sorted by their bytes, pieces across their ends, links and pipes left out and named`()
+        throws
+    {
         let content = Self.bytes(70_000)
         _ = try directory.write("set/b/2.bin", Array(content[40_000..<70_000]))
         _ = try directory.write("set/a.txt", Array(content[0..<10]))
@@ -92,8 +94,8 @@ struct TorrentMakerTests {
         }
     }
 
-    @Test("names are bytes, also where they are not UTF-8")
-    func names() throws {
+    @Test
+    func `names are bytes, also where they are not UTF-8`() throws {
         _ = try directory.write("set/plain", [1])
         let name: [CChar] = directory.path("set").utf8.map { CChar(bitPattern: $0) } + [0x2F, 0x61, -28, 0x62, 0]
         let descriptor = open(name, O_CREAT | O_WRONLY, 0o600)
@@ -104,8 +106,8 @@ struct TorrentMakerTests {
         #expect(files.map { $0.path[0].bytes } == [[0x61, 0xE4, 0x62], Array("plain".utf8)])
     }
 
-    @Test("what makes no torrent is said, with the file's name")
-    func refusals() throws {
+    @Test
+    func `what makes no torrent is said, with the file's name`() throws {
         func problem(_ path: String, _ change: (inout TorrentMaker) -> Void = { _ in }) -> String {
             var maker = TorrentMaker(path: path)
             change(&maker)
@@ -135,8 +137,8 @@ struct TorrentMakerTests {
         #expect(problem(file) { $0.trackers = ["no url"] }.hasPrefix("file makes no torrent: "))
     }
 
-    @Test("a piece length is chosen so that there are at most 2,048 pieces")
-    func pieceLength() throws {
+    @Test
+    func `a piece length is chosen so that there are at most 2,048 pieces`() throws {
         let file = directory.path("sparse")
         #expect(FileManager.default.createFile(atPath: file, contents: nil))
         #expect(truncate(file, 40 << 20) == 0)

@@ -38,8 +38,8 @@ struct TrackerClientTests {
         0, 0, 7, 8, 0, 0, 0, 2, 0, 0, 0, 3, 192, 0, 2, 1, 0x1A, 0xE1, 192, 0, 2, 2, 0, 80,
     ]
 
-    @Test("an announce connects, asks with the connection id, and reads interval, counts and peers")
-    func announceOverUDP() async throws {
+    @Test
+    func `an announce connects, asks with the connection id, and reads interval, counts and peers`() async throws {
         let seen = Seen<[UInt8]>()
         let tracker = try FakeTracker.udp { _, request in
             seen.add(request)
@@ -66,8 +66,8 @@ struct TrackerClientTests {
         #expect(Array(requests[1][92..<98]) == [0, 0, 0, 7, 0x1A, 0xE1])
     }
 
-    @Test("a path other than the usual goes along as BEP 41 has it")
-    func urlData() async throws {
+    @Test
+    func `a path other than the usual goes along as BEP 41 has it`() async throws {
         let seen = Seen<[UInt8]>()
         let tracker = try FakeTracker.udp { _, request in
             seen.add(request)
@@ -79,8 +79,8 @@ struct TrackerClientTests {
         #expect(Array(seen.all[1].dropFirst(98)) == [2, 16] + Array("/secret/announce".utf8) + [0])
     }
 
-    @Test("what is not answered is sent again, after waits that double, with the same transaction id")
-    func backOff() async throws {
+    @Test
+    func `what is not answered is sent again, after waits that double, with the same transaction id`() async throws {
         let seen = Seen<[UInt8]>()
         let retries = Seen<ClientRetry>()
         let tracker = try FakeTracker.udp { number, request in
@@ -103,8 +103,8 @@ struct TrackerClientTests {
         #expect(waited[2] >= 50)
     }
 
-    @Test("answers to nobody, junk and answers that come twice are passed over")
-    func strayReplies() async throws {
+    @Test
+    func `answers to nobody, junk and answers that come twice are passed over`() async throws {
         let tracker = try FakeTracker.udp { _, request in
             let other: [UInt8] = [0, 0, 0, 3] + request[12..<15] + [request[15] ^ 1] + Array("not yours".utf8)
             if Self.isConnect(request) {
@@ -127,8 +127,8 @@ struct TrackerClientTests {
         (2, announceTail, .malformed("an announce is answered with something else")),
     ]
 
-    @Test("refusals and nonsense are told apart", arguments: answersAndErrors)
-    func wrongAnswers(action: UInt8, tail: [UInt8], error: TrackerClientError) async throws {
+    @Test(arguments: answersAndErrors)
+    func `refusals and nonsense are told apart`(action: UInt8, tail: [UInt8], error: TrackerClientError) async throws {
         let tracker = try FakeTracker.udp { _, request in
             if Self.isConnect(request) { return [Self.connectReply(to: request)] }
             return [[0, 0, 0, action] + request[12..<16] + tail]
@@ -139,8 +139,8 @@ struct TrackerClientTests {
         #expect(error.isAnswer)
     }
 
-    @Test("silence ends when the time is over, and a closed port at once")
-    func silence() async throws {
+    @Test
+    func `silence ends when the time is over, and a closed port at once`() async throws {
         let tracker = try FakeTracker.udp { _, _ in [] }
         let client = try Self.client("udp", tracker, timeout: .milliseconds(300))
         do throws(TrackerClientError) {
@@ -168,8 +168,8 @@ struct TrackerClientTests {
         }
     }
 
-    @Test("a scrape of many is asked 74 at a time, and answered in order")
-    func scrapeOverUDP() async throws {
+    @Test
+    func `a scrape of many is asked 74 at a time, and answered in order`() async throws {
         let seen = Seen<Int>()
         let tracker = try FakeTracker.udp { _, request in
             if Self.isConnect(request) { return [Self.connectReply(to: request)] }
@@ -195,8 +195,8 @@ struct TrackerClientTests {
         "HTTP/1.1 \(status)\r\n\(headers)Content-Length: \(body.utf8.count)\r\n\r\n\(body)"
     }
 
-    @Test("an announce over HTTP encodes each byte, and reads the dictionary")
-    func announceOverHTTP() async throws {
+    @Test
+    func `an announce over HTTP encodes each byte, and reads the dictionary`() async throws {
         let seen = Seen<String>()
         let body =
             "d8:completei3e10:incompletei2e8:intervali1800e12:min intervali60e5:peersld2:ip9:192.0.2.14:porti80eeee"
@@ -233,8 +233,8 @@ struct TrackerClientTests {
         ],
     ]
 
-    @Test("answers over HTTP are read however they are framed", arguments: framings)
-    func framing(parts: [String]) async throws {
+    @Test(arguments: framings)
+    func `answers over HTTP are read however they are framed`(parts: [String]) async throws {
         let tracker = try FakeTracker.http { (_: String) -> [String] in parts }
         defer { tracker.stop() }
         #expect(try await Self.client("http", tracker).announce(Self.announce).interval == 900)
@@ -269,16 +269,18 @@ struct TrackerClientTests {
         ),
     ]
 
-    @Test("refusals, nonsense and what is no tracker are told apart", arguments: httpAnswersAndErrors)
-    func wrongHTTP(answer: String, error: TrackerClientError) async throws {
+    @Test(arguments: httpAnswersAndErrors)
+    func `refusals, nonsense and what is no tracker are told apart`(answer: String, error: TrackerClientError)
+        async throws
+    {
         let tracker = try FakeTracker.http { (_: String) -> [String] in [answer] }
         defer { tracker.stop() }
         let client = try Self.client("http", tracker)
         await #expect(throws: error) { try await client.announce(Self.announce) }
     }
 
-    @Test("a redirection is followed three times, not for ever")
-    func redirection() async throws {
+    @Test
+    func `a redirection is followed three times, not for ever`() async throws {
         let seen = Seen<String>()
         let tracker = try FakeTracker.http { (request: String) -> [String] in
             seen.add(String(request.prefix(7)))
@@ -295,8 +297,8 @@ struct TrackerClientTests {
         #expect(seen.all.count == 7)
     }
 
-    @Test("an endless answer is cut off, and one that stalls is given up")
-    func hostileHTTP() async throws {
+    @Test
+    func `an endless answer is cut off, and one that stalls is given up`() async throws {
         let endless = try FakeTracker.http { (_: String) -> [[UInt8]] in
             [Array("HTTP/1.1 200 OK\r\n\r\n".utf8)] + Array(repeating: [UInt8](repeating: 65, count: 300_000), count: 5)
         }
@@ -324,8 +326,8 @@ struct TrackerClientTests {
         }
     }
 
-    @Test("a scrape over HTTP goes to the scrape URL, and says what is unknown")
-    func scrapeOverHTTP() async throws {
+    @Test
+    func `a scrape over HTTP goes to the scrape URL, and says what is unknown`() async throws {
         let other = InfoHash(Bytes20([UInt8](repeating: 1, count: 20))!)
         let seen = Seen<String>()
         let body: [UInt8] =

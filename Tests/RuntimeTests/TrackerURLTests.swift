@@ -12,8 +12,8 @@ struct TrackerURLTests {
         ("http://[::1]:8080?x", .http, "::1", 8080, "/?x"),
     ]
 
-    @Test("are read", arguments: goodURLs)
-    func good(text: String, scheme: TrackerURL.Scheme, host: String, port: UInt16, path: String) throws {
+    @Test(arguments: goodURLs)
+    func `are read`(text: String, scheme: TrackerURL.Scheme, host: String, port: UInt16, path: String) throws {
         let url = try TrackerURL(text)
         #expect(url.scheme == scheme)
         #expect(url.host == host)
@@ -43,8 +43,8 @@ struct TrackerURLTests {
         ),
     ]
 
-    @Test("that are none are refused with a reason", arguments: badURLs)
-    func bad(text: String, message: String) {
+    @Test(arguments: badURLs)
+    func `that are none are refused with a reason`(text: String, message: String) {
         #expect(throws: TrackerURLError.self) { try TrackerURL(text) }
         do throws(TrackerURLError) {
             _ = try TrackerURL(text)
@@ -54,14 +54,13 @@ struct TrackerURLTests {
     }
 
     @Test(
-        "with a host or port that cannot be are refused",
         arguments: [
             "udp://a:0", "udp://a:65536", "udp://a:+1", "udp://a:", "udp://a:b", "udp://::1:80", "udp://[::1",
             "udp://[::1]x",
             "udp://[a]:80", "http://user@a/announce", "udp://\(String(repeating: "a", count: 256))",
             "udp://\(String(repeating: "a", count: 2050))", "http://a/\r\nX: y", "http://ä/announce",
         ])
-    func impossible(text: String) {
+    func `with a host or port that cannot be are refused`(text: String) {
         #expect(throws: TrackerURLError.self) { try TrackerURL(text) }
     }
 }

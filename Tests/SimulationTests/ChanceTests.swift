@@ -109,14 +109,14 @@ struct ChanceTests {
             var run = Run(seed: seed, profile: profile, nodes: 5)
             guard run.scenario.options.spareCount == 0, run.scenario.options.unnumberedCount == 0 else { continue }
             // Nobody dies, so that each says something in its first life.
-            (run.faults, run.strikes) = ([], [])
+            (run.faults, run.injections) = ([], [])
             let whole = run.scenario.run(recordsHistory: true)
             run.onlyTrackers = [1, 3, 4]
             let less = run.scenario.run(recordsTrace: true, recordsHistory: true)
             #expect(less.violations.isEmpty, "\(run.command): \(less.violations)")
             func firstLives(_ result: ScenarioResult) -> [Int: UInt64] {
                 Dictionary(
-                    result.history.letters.map { ($0.from, $0.incarnation) }, uniquingKeysWith: { old, _ in old })
+                    result.history.sentMessages.map { ($0.from, $0.incarnation) }, uniquingKeysWith: { old, _ in old })
             }
             func starts(_ result: ScenarioResult) -> [Int: Instant] {
                 let starts = result.transitions.filter { $0.kind == .started }.map { ($0.node, $0.time) }
@@ -134,7 +134,7 @@ struct ChanceTests {
 
     /// A bus that loses, repeats, delays and redelivers, so that each message takes several draws.
     private func bus(_ count: Int) -> SimulatedBus {
-        var options = BusOptions()
+        var options = SimulatedBusOptions()
         (options.lossPerMille, options.repeatPerMille) = (200, 200)
         (options.stragglerPerMille, options.redeliveredPerMille) = (200, 200)
         return SimulatedBus(count: count, options: options, seed: 9)
@@ -180,15 +180,15 @@ struct ChanceTests {
 
     /// How long the first message on each link was under way, where all its copies came.
     private func firstDelays(_ result: ScenarioResult) -> [[Int]: Duration] {
-        var letters: [[Int]: (letter: Int, delays: [Duration?])] = [:]
+        var sentMessages: [[Int]: (letter: Int, delays: [Duration?])] = [:]
         for copy in result.messages where copy.sentAt < Self.healed {
             let delay = copy.receivedAt.map { $0 - copy.sentAt }
-            let known = letters[[copy.from, copy.to]]
+            let known = sentMessages[[copy.from, copy.to]]
             if let known, known.letter < copy.letter { continue }
             let others = known?.letter == copy.letter ? known?.delays ?? [] : []
-            letters[[copy.from, copy.to]] = (copy.letter, others + [delay])
+            sentMessages[[copy.from, copy.to]] = (copy.letter, others + [delay])
         }
-        return letters.compactMapValues { $0.delays.contains(nil) ? nil : $0.delays.compactMap { $0 }.min() }
+        return sentMessages.compactMapValues { $0.delays.contains(nil) ? nil : $0.delays.compactMap { $0 }.min() }
     }
 
     /// How long each tracker's disk took for what it was first given.
@@ -214,7 +214,7 @@ struct ChanceTests {
         for seed: UInt64 in 0..<20 {
             var run = Run(seed: seed, profile: profile, nodes: 5, seconds: 5)
             guard run.scenario.options.spareCount == 0, run.scenario.options.unnumberedCount == 0 else { continue }
-            (run.faults, run.strikes) = ([], [])
+            (run.faults, run.injections) = ([], [])
             let whole = run.scenario.run(recordsTrace: true, recordsHistory: true)
             run.onlyTrackers = [1, 3, 4]
             let less = run.scenario.run(recordsTrace: true, recordsHistory: true)
@@ -233,19 +233,19 @@ struct ChanceTests {
         #expect(links > 20 && disks > 10)
     }
 
-    /// What strikes is named by the tracker and the moment, so leaving one out renames no other.
+    /// An injection is named by the tracker and the moment, so leaving one out renames no other.
     @Test(arguments: profiles)
     func `a strike that is left out leaves all that came before it`(_ profile: Profile) {
         var compared = 0
         for seed: UInt64 in 0..<30 {
             var run = Run(seed: seed, profile: profile)
             let whole = run.scenario.run(recordsTrace: true)
-            guard whole.violations.isEmpty, let last = whole.strikes.last, whole.strikes.count > 1,
+            guard whole.violations.isEmpty, let last = whole.injections.last, whole.injections.count > 1,
                 let line = whole.lines.first(where: { $0.text.contains("strike \(last) ") })
             else { continue }
-            run.strikes = whole.strikes.dropLast()
+            run.injections = whole.injections.dropLast()
             let less = run.scenario.run(recordsTrace: true)
-            #expect(less.strikes == run.strikes)
+            #expect(less.injections == run.injections)
             #expect(before(line.time, less) == before(line.time, whole), "\(run.command)")
             #expect(less.traceHash != whole.traceHash)
             compared += 1

@@ -10,7 +10,7 @@ struct ChecksBench {
     static let infoHash = InfoHash(Bytes20(repeatElement(7, count: 20))!)
 
     var checks: Checks
-    var sights: [NodeSight] = []
+    var views: [NodeView] = []
     var now = Instant(nanoseconds: 0)
     /// What has been decided, in order.
     var decided: [[UInt8]] = []
@@ -32,8 +32,8 @@ struct ChecksBench {
         checks = Checks(
             profile: profile, configurations: configurations, clientAddresses: (0..<4).map(ChecksBench.address))
         for id in ids {
-            sights.append(NodeSight(life: Life(id: id, incarnation: UInt64(id) * 11), isServing: true, voters: ids))
-            checks.began(Int(id) - 1, sights[Int(id) - 1], DiskRecord(), at: now)
+            views.append(NodeView(life: Life(id: id, incarnation: UInt64(id) * 11), isServing: true, voters: ids))
+            checks.began(Int(id) - 1, views[Int(id) - 1], DiskRecord(), at: now)
             promise(Int(id) - 1, ChecksBench.epoch)
             step(Int(id) - 1, .started)
         }
@@ -54,24 +54,24 @@ struct ChecksBench {
     mutating func step(
         _ node: Int, _ event: Event = .deadlineReached, applied: [[UInt8]] = [],
         doing effects: Effects = Effects(),
-        _ change: (inout NodeSight) -> Void = { _ in }
+        _ change: (inout NodeView) -> Void = { _ in }
     ) {
         pass(.milliseconds(1))
-        change(&sights[node])
+        change(&views[node])
         checks.watch(
-            Step(node: node, time: now, sight: sights[node], applied: applied, table: table), event, effects)
+            Step(node: node, time: now, view: views[node], applied: applied, table: table), event, effects)
     }
 
-    mutating func promise(_ node: Int, _ epoch: Epoch, isWhole: Bool = true) {
+    mutating func promise(_ node: Int, _ epoch: Epoch, hasFullState: Bool = true) {
         let promise = Promise(
-            epoch: epoch, incarnation: 1, secret: ClusterSecret(1, 2, 3, 4), shardCount: 1, isWhole: isWhole)
+            epoch: epoch, incarnation: 1, secret: ClusterSecret(1, 2, 3, 4), shardCount: 1, hasFullState: hasFullState)
         checks.wrote(node: node, change: .promise(promise), at: now)
     }
 
     mutating func send(_ node: Int, _ body: ClusterMessage.Body, epoch: Epoch = ChecksBench.epoch) {
         var effects = Effects()
         effects.messages = [
-            ClusterMessage(sender: sights[node].life, destination: .all, epoch: epoch, body: body)
+            ClusterMessage(sender: views[node].life, destination: .all, epoch: epoch, body: body)
         ]
         step(node, doing: effects)
     }
@@ -84,15 +84,15 @@ struct ChecksBench {
 
     /// Everybody has heard everybody.
     mutating func keepInTouch() {
-        for node in sights.indices {
-            for other in sights.indices where other != node { hear(node, from: other) }
+        for node in views.indices {
+            for other in views.indices where other != node { hear(node, from: other) }
         }
     }
 
     /// A tracker has heard another one.
     mutating func hear(_ node: Int, from other: Int) {
         let message = ClusterMessage(
-            sender: sights[other].life, destination: .all, epoch: ChecksBench.epoch, body: .leave)
+            sender: views[other].life, destination: .all, epoch: ChecksBench.epoch, body: .leave)
         step(node, .messageReceived(message))
     }
 
@@ -103,7 +103,7 @@ struct ChecksBench {
         _ updates: [Update] = [], waiting: [(life: Life, number: UInt64)] = [], epoch: Epoch = ChecksBench.epoch,
         attempt: UInt32 = 0, after position: Position? = nil, second: Int64? = nil
     ) -> [UInt8] {
-        let position = position ?? sights[0].position
+        let position = position ?? views[0].position
         var bytes: [UInt8] = []
         EntryHeader.reserve(in: &bytes)
         for update in updates { update.encode(into: &bytes) }
@@ -129,10 +129,10 @@ struct ChecksBench {
     /// A tracker applies an entry, and replies.
     mutating func apply(_ node: Int, _ entry: [UInt8], digest: UInt64? = nil, _ effects: Effects = Effects()) {
         guard let header = try? EntryHeader(entry) else { return }
-        step(node, applied: [entry], doing: effects) { sight in
-            sight.position = Position(index: header.index, chain: EntryHeader.chain(entry))
-            sight.digest = digest ?? EntryHeader.chain(entry)
-            sight.time = header.time
+        step(node, applied: [entry], doing: effects) { view in
+            view.position = Position(index: header.index, chain: EntryHeader.chain(entry))
+            view.digest = digest ?? EntryHeader.chain(entry)
+            view.time = header.time
         }
     }
 
@@ -140,7 +140,7 @@ struct ChecksBench {
     mutating func commit(_ entry: [UInt8], _ effects: Effects = Effects()) {
         store([0, 1], entry)
         apply(0, entry, effects)
-        for node in sights.indices.dropFirst() { apply(node, entry) }
+        for node in views.indices.dropFirst() { apply(node, entry) }
         decided.append(entry)
     }
 
@@ -181,7 +181,7 @@ struct ChecksBench {
 
     /// A client gets its connection id from a tracker, which is as `change` makes it by then.
     mutating func connect(
-        _ client: Int, to node: Int = 0, _ change: (inout NodeSight) -> Void = { _ in }
+        _ client: Int, to node: Int = 0, _ change: (inout NodeView) -> Void = { _ in }
     ) {
         transactions += 1
         var bytes: [UInt8] = []
@@ -201,7 +201,7 @@ struct ChecksBench {
         connect(client, to: node)
         hear(node, client, ChecksBench.bytes(request))
         tickets += 1
-        return entry([update(request, of: client)], waiting: [(sights[node].life, tickets)])
+        return entry([update(request, of: client)], waiting: [(views[node].life, tickets)])
     }
 
     static func effects(_ reply: [UInt8], to client: Int) -> Effects {

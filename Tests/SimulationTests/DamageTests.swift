@@ -11,7 +11,7 @@ struct DamageTests {
     func `what was answered outlives damage, and each is said`() {
         var tally = Tally()
         for seed: UInt64 in 0..<150 {
-            let run = Run(seed: seed, profile: .paxos, ground: .damaged)
+            let run = Run(seed: seed, profile: .paxos, stress: .damaged)
             let result = run.scenario.run()
             #expect(result.violations.isEmpty, "\(run.command): \(result.violations.map(\.description))")
             tally += result.tally

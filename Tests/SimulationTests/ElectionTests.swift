@@ -11,7 +11,7 @@ struct ElectionTests {
     func `the policy's choice is elected, in one election`(_ profile: Profile) {
         var judged = 0
         for seed: UInt64 in 0..<150 {
-            let run = Run(seed: seed, profile: profile, ground: .deaths)
+            let run = Run(seed: seed, profile: profile, stress: .deaths)
             let result = run.scenario.run()
             judged += result.tally.electionsJudged
             #expect(result.violations.isEmpty, "\(run.command): \(result.violations.map(\.description))")
@@ -22,7 +22,7 @@ struct ElectionTests {
 
     // MARK: - The watch itself
 
-    private func watch(_ election: ClusterConfiguration.Election) -> ElectionWatch {
+    private func watch(_ election: ClusterConfiguration.ElectionPolicy) -> ElectionWatch {
         ElectionWatch(ClusterConfiguration(mode: .survivor, election: election))
     }
 
@@ -33,9 +33,9 @@ struct ElectionTests {
     }
 
     @Test(arguments: [
-        (ClusterConfiguration.Election.highest, UInt32(5)), (.lowest, 1), (.next, 4),
+        (ClusterConfiguration.ElectionPolicy.highest, UInt32(5)), (.lowest, 1), (.next, 4),
     ])
-    func `each policy has its choice`(_ election: ClusterConfiguration.Election, _ choice: UInt32) {
+    func `each policy has its choice`(_ election: ClusterConfiguration.ElectionPolicy, _ choice: UInt32) {
         for id: UInt32 in [1, 2, 4, 5] {
             var watch = watch(election)
             watch.masterDied(3, candidates: candidates(1, 2, 4, 5), at: at(100))

@@ -7,7 +7,7 @@ import Testing
 struct ExplorerTests {
     private func explored(_ change: (inout ExplorerOptions) -> Void) -> Explorer {
         var options = ExplorerOptions()
-        options.telling = .joined
+        options.reduction = .joined
         (options.elections, options.requests, options.restarts) = (0, 0, 0)
         change(&options)
         var explorer = Explorer(options)
@@ -24,13 +24,13 @@ struct ExplorerTests {
         #expect(explorer.states >= states)
     }
 
-    @Test("two elections break no promise, in whatever order things come, and however often")
-    func elections() {
+    @Test
+    func `two elections break no promise, in whatever order things come, and however often`() {
         expectFaultless(explored { $0.elections = 2 }, states: 1_000)
     }
 
-    @Test("an announce and a restart break no promise, wherever a write is when the tracker dies")
-    func restart() {
+    @Test
+    func `an announce and a restart break no promise, wherever a write is when the tracker dies`() {
         expectFaultless(
             explored {
                 $0.requests = 1
@@ -39,8 +39,8 @@ struct ExplorerTests {
             }, states: 1_000)
     }
 
-    @Test("an announce in an election breaks no promise")
-    func requestInElection() {
+    @Test
+    func `an announce in an election breaks no promise`() {
         expectFaultless(
             explored {
                 $0.elections = 1
@@ -48,8 +48,8 @@ struct ExplorerTests {
             }, states: 5_000)
     }
 
-    @Test("an announce, and a death between any two writes of an election, break no promise")
-    func deathInElection() {
+    @Test
+    func `an announce, and a death between any two writes of an election, break no promise`() {
         expectFaultless(
             explored {
                 $0.elections = 1
@@ -59,8 +59,8 @@ struct ExplorerTests {
             }, states: 20_000)
     }
 
-    @Test("a scrape shows what was answered before it came, also in an election")
-    func scrapes() {
+    @Test
+    func `a scrape shows what was answered before it came, also in an election`() {
         expectFaultless(
             explored {
                 $0.requests = 1
@@ -71,8 +71,8 @@ struct ExplorerTests {
             }, states: 1_000, isExhausted: false)
     }
 
-    @Test("an election, two announces and a death after an answer break no promise")
-    func deathAfterAnswer() {
+    @Test
+    func `an election, two announces and a death after an answer break no promise`() {
         // The tracker dies in the step that decides and answers: what it applied was once looked up after its death.
         expectFaultless(
             explored {
@@ -83,12 +83,12 @@ struct ExplorerTests {
             }, states: 10_000, isExhausted: false)
     }
 
-    @Test("where messages come in order, an election, an announce and a restart break no promise")
-    func inOrder() {
-        let walks = [ExplorerOptions.Telling.apart, .compact].map { telling in
+    @Test
+    func `where messages come in order, an election, an announce and a restart break no promise`() {
+        let walks = [ExplorerOptions.Reduction.apart, .compact].map { reduction in
             explored {
                 ($0.elections, $0.requests, $0.restarts) = (1, 1, 1)
-                ($0.network, $0.telling) = (.inOrder, telling)
+                ($0.network, $0.reduction) = (.inOrder, reduction)
             }
         }
         for walk in walks { expectFaultless(walk, states: 200_000) }
@@ -96,19 +96,20 @@ struct ExplorerTests {
     }
 
     @Test(
-        "joining states, or leaving out those that are covered, leaves out nothing that a tracker can come to",
         arguments: [(2, 0, 0), (1, 1, 0), (0, 2, 0), (1, 0, 1)])
-    func reductionsAreSound(elections: Int, requests: Int, restarts: Int) {
-        let walks = [ExplorerOptions.Telling.apart, .covered, .joined].map { telling in
+    func `joining states, or leaving out those that are covered, leaves out nothing that a tracker can come to`(
+        elections: Int, requests: Int, restarts: Int
+    ) {
+        let walks = [ExplorerOptions.Reduction.apart, .covered, .joined].map { reduction in
             explored {
                 ($0.elections, $0.requests, $0.restarts) = (elections, requests, restarts)
-                $0.telling = telling
+                $0.reduction = reduction
             }
         }
         for walk in walks {
             #expect(walk.isExhausted && walk.fault == nil)
         }
-        // The same states but for the letters under way; joined states may have some more, never fewer.
+        // The same states but for the messages under way; joined states may have some more, never fewer.
         #expect(walks[0].kernels == walks[1].kernels)
         #expect(walks[0].localStates == walks[1].localStates)
         #expect(walks[2].kernels >= walks[1].kernels)
@@ -116,16 +117,16 @@ struct ExplorerTests {
         #expect(walks[2].states < walks[0].states)
     }
 
-    @Test("a walk is the same each time")
-    func isDeterministic() {
+    @Test
+    func `a walk is the same each time`() {
         let walks = (0..<2).map { _ in explored { $0.elections = 1 } }
         #expect(walks[0].states == walks[1].states)
         #expect(walks[0].transitions == walks[1].transitions)
         #expect(walks[0].localSteps == walks[1].localSteps)
     }
 
-    @Test("a failed write aborts an entry for good, in whatever order votes come")
-    func failures() {
+    @Test
+    func `a failed write aborts an entry for good, in whatever order votes come`() {
         let explorer = explored {
             $0.requests = 1
             $0.failures = 2

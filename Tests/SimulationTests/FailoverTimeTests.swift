@@ -31,7 +31,7 @@ struct FailoverTimeTests {
         let time = Duration.seconds(8) + .milliseconds(Int64(seed) * 97 % 2000)
         let before = scenario.run(recordsHistory: true).transitions.filter { $0.time < Instant(nanoseconds: 0) + time }
         let master = before.last { $0.kind == .becameMaster }?.node ?? 0
-        scenario.options.script = [Turn(at: time, .crash(master, .seconds(60)))]
+        scenario.options.script = [ScriptedEvent(at: time, .crash(master, .seconds(60)))]
         return scenario
     }
 

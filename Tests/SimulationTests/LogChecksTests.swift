@@ -27,7 +27,7 @@ struct LogCheckTests {
         bench.connect(2)
         let scraped = ChecksBench.scraped(9, seeders: 1, completed: 0, leechers: 1)
         bench.step(0, doing: ChecksBench.effects(scraped, to: 2))
-        bench.checks.finish(bench.sights, at: bench.now)
+        bench.checks.finish(bench.views, at: bench.now)
         #expect(bench.checks.violations.isEmpty, "\(bench.checks.violations)")
     }
 
@@ -46,11 +46,11 @@ struct LogCheckTests {
         bench.promise(1, second)
         bench.send(1, .election, epoch: second)
         bench.checks.died(node: 1, at: bench.now)
-        bench.sights[1].life.incarnation += 1
+        bench.views[1].life.incarnation += 1
         var record = DiskRecord()
         _ = record.apply(
             .promise(Promise(epoch: second, incarnation: 1, secret: ClusterSecret(1, 2, 3, 4), shardCount: 1)))
-        bench.checks.began(1, bench.sights[1], record, at: bench.now)
+        bench.checks.began(1, bench.views[1], record, at: bench.now)
         bench.send(1, .election, epoch: second)
         #expect(bench.invariants == [.oneMasterPerEpoch])
     }
@@ -74,7 +74,7 @@ struct LogCheckTests {
     func `a promise that is gone after a restart is seen`() {
         var bench = ChecksBench()
         bench.checks.died(node: 2, at: bench.now)
-        bench.checks.began(2, bench.sights[2], DiskRecord(), at: bench.now)
+        bench.checks.began(2, bench.views[2], DiskRecord(), at: bench.now)
         #expect(bench.invariants == [.promiseIsKept])
     }
 
@@ -157,7 +157,7 @@ struct LogCheckTests {
                 Promise(
                     epoch: ChecksBench.epoch, incarnation: 1, secret: ClusterSecret(1, 2, 3, 4), shardCount: 1)))
         _ = record.apply(.append(index: 1, entry: entry))
-        bench.checks.began(2, bench.sights[2], record, at: bench.now)
+        bench.checks.began(2, bench.views[2], record, at: bench.now)
         #expect(bench.invariants == [.voteIsKept])
     }
 
@@ -167,11 +167,11 @@ struct LogCheckTests {
             var bench = ChecksBench(profile)
             bench.checks.died(node: 2, at: bench.now)
             bench.checks.memoryLost(node: 2, at: bench.now)
-            bench.sights[2].isWhole = false
-            bench.checks.began(2, bench.sights[2], DiskRecord(), at: bench.now)
-            bench.promise(2, second, isWhole: false)
+            bench.views[2].hasFullState = false
+            bench.checks.began(2, bench.views[2], DiskRecord(), at: bench.now)
+            bench.promise(2, second, hasFullState: false)
             bench.send(2, .answer(VoterAnswer(position: .start, pending: [])), epoch: second)
-            #expect(bench.invariants == (profile == .paxos ? [.votersAreWhole] : []))
+            #expect(bench.invariants == (profile == .paxos ? [.votersHoldFullState] : []))
         }
     }
 
@@ -181,10 +181,10 @@ struct LogCheckTests {
         bench.commit(bench.entry())
         bench.checks.died(node: 2, at: bench.now)
         bench.checks.memoryLost(node: 2, at: bench.now)
-        bench.sights[2] = NodeSight(life: Life(id: 3, incarnation: 99), isWhole: false)
-        bench.checks.began(2, bench.sights[2], DiskRecord(), at: bench.now)
+        bench.views[2] = NodeView(life: Life(id: 3, incarnation: 99), hasFullState: false)
+        bench.checks.began(2, bench.views[2], DiskRecord(), at: bench.now)
         bench.promise(2, ChecksBench.epoch)
-        #expect(bench.invariants == [.votersAreWhole])
+        #expect(bench.invariants == [.votersHoldFullState])
     }
 
     @Test
@@ -213,9 +213,9 @@ struct LogCheckTests {
         bench.store([0, 1], entry)
         bench.checks.died(node: 1, at: bench.now)
         bench.checks.memoryLost(node: 1, at: bench.now)
-        bench.sights[1].isWhole = false
-        bench.checks.began(1, bench.sights[1], DiskRecord(), at: bench.now)
-        bench.promise(1, ChecksBench.epoch, isWhole: isWholeAgain)
+        bench.views[1].hasFullState = false
+        bench.checks.began(1, bench.views[1], DiskRecord(), at: bench.now)
+        bench.promise(1, ChecksBench.epoch, hasFullState: isWholeAgain)
         bench.apply(0, entry)
         #expect(bench.invariants == (isWholeAgain ? [.quorumDecides] : []))
     }
@@ -240,9 +240,9 @@ struct LogCheckTests {
         var bench = ChecksBench()
         bench.commit(bench.entry())
         let other = bench.entry(epoch: Epoch(round: 2, id: 2), after: .start, second: 7)
-        bench.sights[2].position = .start
+        bench.views[2].position = .start
         bench.checks.died(node: 2, at: bench.now)
-        bench.checks.began(2, bench.sights[2], DiskRecord(), at: bench.now)
+        bench.checks.began(2, bench.views[2], DiskRecord(), at: bench.now)
         bench.store([1, 2], other)
         bench.apply(2, other)
         #expect(bench.invariants.contains(.decidedIsForEver))
@@ -322,7 +322,7 @@ struct LogCheckTests {
         bench.step(0, doing: ChecksBench.effects(ChecksBench.error(1, .notStored), to: 0))
         #expect(bench.checks.violations.isEmpty)
         let again = bench.entry(
-            [bench.update(bench.announce(0), of: 0)], waiting: [(bench.sights[0].life, 1)], second: 50)
+            [bench.update(bench.announce(0), of: 0)], waiting: [(bench.views[0].life, 1)], second: 50)
         bench.store([0, 1], again)
         bench.apply(0, again)
         #expect(bench.invariants == [.abortedStaysAborted])

@@ -102,7 +102,7 @@ struct ReplyCheckTests {
         var bench = ChecksBench()
         let request = bench.announce(0)
         bench.hear(0, 0, ChecksBench.bytes(request))
-        let entry = bench.entry([bench.update(request, of: 0)], waiting: [(bench.sights[0].life, 1)])
+        let entry = bench.entry([bench.update(request, of: 0)], waiting: [(bench.views[0].life, 1)])
         bench.commit(entry, ChecksBench.effects(right, to: 0))
         #expect(bench.invariants == [.onlyProvenAreAnswered])
     }
@@ -121,7 +121,7 @@ struct ReplyCheckTests {
             bench.commit(bench.ask(0, bench.announce(0)))
             if copies == 2 { bench.hear(0, 0, ChecksBench.bytes(bench.announce(0)), isSent: false) }
             bench.commit(
-                bench.entry([bench.update(bench.announce(0), of: 0)], waiting: [(bench.sights[0].life, 2)]))
+                bench.entry([bench.update(bench.announce(0), of: 0)], waiting: [(bench.views[0].life, 2)]))
             #expect(bench.invariants == (copies == 2 ? [] : [.updateIsAsked]))
         }
     }
@@ -132,7 +132,7 @@ struct ReplyCheckTests {
         let entry = bench.ask(0, bench.announce(0), of: 1)
         bench.hear(1, 0, ChecksBench.bytes(bench.announce(0)), isSent: false)
         bench.commit(entry)
-        bench.commit(bench.entry([bench.update(bench.announce(0), of: 0)], waiting: [(bench.sights[1].life, 1)]))
+        bench.commit(bench.entry([bench.update(bench.announce(0), of: 0)], waiting: [(bench.views[1].life, 1)]))
         #expect(bench.invariants == [.updateIsAsked])
     }
 
@@ -165,8 +165,8 @@ struct ReplyCheckTests {
 
     @Test
     func `who is cut off, blank, or not in service is silent`() {
-        let faults: [(inout NodeSight) -> Void] = [
-            { $0.isFenced = true }, { $0.isWhole = false }, { $0.isServing = false },
+        let faults: [(inout NodeView) -> Void] = [
+            { $0.isFenced = true }, { $0.hasFullState = false }, { $0.isServing = false },
         ]
         for fault in faults {
             var bench = ChecksBench()
@@ -251,7 +251,7 @@ struct ReplyCheckTests {
             bench.ask(0, stop), ChecksBench.effects(ChecksBench.reply(2, leechers: 0, seeders: 0), to: 0))
         #expect(bench.checks.violations.isEmpty, "\(bench.checks.violations)")
         bench.hear(0, 0, ChecksBench.bytes(request), isSent: false)
-        bench.commit(bench.entry([bench.update(request, of: 0)], waiting: [(bench.sights[0].life, 9)]))
+        bench.commit(bench.entry([bench.update(request, of: 0)], waiting: [(bench.views[0].life, 9)]))
         #expect(!bench.invariants.contains(.completedCountsOnce))
     }
 
@@ -275,7 +275,7 @@ struct ReplyCheckTests {
         var effects = Effects()
         effects.messages = Array(
             repeating: ClusterMessage(
-                sender: bench.sights[0].life, destination: .all, epoch: ChecksBench.epoch, body: .leave),
+                sender: bench.views[0].life, destination: .all, epoch: ChecksBench.epoch, body: .leave),
             count: 60)
         bench.step(0, doing: effects)
         #expect(bench.invariants == [.queuesAreBounded, .queuesAreBounded])
@@ -283,9 +283,9 @@ struct ReplyCheckTests {
 
     @Test
     func `an end without agreement is seen`() {
-        let faults: [(Invariant, (inout [NodeSight]) -> Void)] = [
+        let faults: [(Invariant, (inout [NodeView]) -> Void)] = [
             (.healedIsOne, { $0[0].leads = nil }), (.healedIsOne, { $0[1].leads = Epoch(round: 2, id: 2) }),
-            (.healedIsOne, { $0[1].isFenced = true }), (.healedIsOne, { $0[1].isWhole = false }),
+            (.healedIsOne, { $0[1].isFenced = true }), (.healedIsOne, { $0[1].hasFullState = false }),
             (.healedIsOne, { $0[1].isServing = false }), (.healedIsOne, { $0[2].digest &+= 1 }),
             (.decidedIsForEver, { $0[2].position = .start }),
         ]
@@ -293,10 +293,10 @@ struct ReplyCheckTests {
             var bench = ChecksBench()
             bench.commit(bench.entry())
             bench.pass(.seconds(3))
-            bench.checks.finish(bench.sights, at: bench.now)
+            bench.checks.finish(bench.views, at: bench.now)
             #expect(bench.checks.violations.isEmpty)
-            fault(&bench.sights)
-            bench.checks.finish(bench.sights, at: bench.now)
+            fault(&bench.views)
+            bench.checks.finish(bench.views, at: bench.now)
             #expect(bench.invariants.first == invariant)
         }
     }

@@ -18,12 +18,12 @@ struct RunTests {
         run.onlyTrackers = [1, 4]
         run.onlyClients = [0]
         run.faults = [ChosenFault(3), ChosenFault(7, dividedBy: 4)]
-        run.strikes = []
+        run.injections = []
         run.without = [.bus, .disks]
         #expect(
             run.command == """
                 tracker replay 17 --profile paxos --nodes 5 --seconds 12 --clients 2 --only-trackers 1,4 \
-                --only-clients 0 --faults 3,7/4 --strikes none --without bus,disks
+                --only-clients 0 --faults 3,7/4 --injections none --without bus,disks
                 """)
     }
 
@@ -50,15 +50,15 @@ struct RunTests {
     @Test func `faults and strikes are read as they are written`() {
         let faults = [ChosenFault(3), ChosenFault(17, dividedBy: 4)]
         #expect(Run.faults(faults.map(\.description).joined(separator: ",")) == faults)
-        let strikes = Moment.allCases.map { Strike(tracker: 2, moment: $0, count: 11) }
-        #expect(Run.strikes(strikes.map(\.description).joined(separator: ",")) == strikes)
+        let injections = Moment.allCases.map { Injection(tracker: 2, moment: $0, count: 11) }
+        #expect(Run.injections(injections.map(\.description).joined(separator: ",")) == injections)
         #expect(Run.faults("none") == [])
-        #expect(Run.strikes("none") == [])
+        #expect(Run.injections("none") == [])
         for text in ["", "0", "3/0", "3/", "3/4/5", "3/2000", "x"] {
             #expect(Run.faults(text) == nil, "\(text)")
         }
         for text in ["", "2", "2-okSent", "0-okSent-1", "2-okSent-0", "2-lunch-1", "2-okSent-1-1"] {
-            #expect(Run.strikes(text) == nil, "\(text)")
+            #expect(Run.injections(text) == nil, "\(text)")
         }
     }
 
@@ -76,7 +76,7 @@ struct RunTests {
         #expect(options.visitorCount == 0)
         #expect(options.onlyTrackers == [2, 3])
         #expect(options.faults.onlyFaults == [ChosenFault(2)])
-        #expect(options.faults.onlyStrikes == nil)
+        #expect(options.faults.onlyInjections == nil)
         #expect(options.bus.lossPerMille == 0)
         #expect(options.maxDrift == 0)
         #expect(options.summary.hasPrefix("4 trackers, entry "))
@@ -88,14 +88,14 @@ struct RunTests {
             var run = Run(seed: seed, seconds: 10)
             let whole = run.scenario.run()
             run.faults = (0..<whole.tally.faultsDrawn).map { ChosenFault($0 + 1) }
-            run.strikes = whole.strikes
+            run.injections = whole.injections
             run.onlyTrackers = (1...run.scenario.options.nodeCount).map { $0 }
             #expect(run.scenario.run().traceHash == whole.traceHash)
             run.faults = []
-            run.strikes = []
+            run.injections = []
             let quiet = run.scenario.run()
             #expect(quiet.tally.faults.allSatisfy { $0 == 0 })
-            #expect(quiet.tally.struck.allSatisfy { $0 == 0 })
+            #expect(quiet.tally.injected.allSatisfy { $0 == 0 })
         }
     }
 
@@ -104,19 +104,19 @@ struct RunTests {
         var result = run.scenario.run()
         result.violations = [Violation(.decidedIsForEver, at: Instant(nanoseconds: 9_500_000_000), "made up")]
         result.tally.faultsDrawn = 20
-        result.strikes = (1...5).map { Strike(tracker: 1, moment: .okSent, count: $0) }
+        result.injections = (1...5).map { Injection(tracker: 1, moment: .okSent, count: $0) }
         var shrinker = RunShrinker(run, breaking: .decidedIsForEver) { run, invariant in
             func has(_ number: Int, _ divisor: Int) -> Bool {
                 run.faults?.contains { $0.number == number && $0.divisor <= divisor } ?? true
             }
             return invariant == .decidedIsForEver && has(4, 1) && has(11, 16) && run.seconds ?? 10 >= 7
                 && !run.without.contains(.bus) && run.onlyTrackers?.contains(2) ?? true
-                && run.strikes?.contains { $0.count == 3 } ?? true && run.onlyClients?.contains(3) ?? true
+                && run.injections?.contains { $0.count == 3 } ?? true && run.onlyClients?.contains(3) ?? true
         }
         var told = 0
         shrinker.shrink(result) { tries, _ in told = tries }
         #expect(shrinker.run.faults == [ChosenFault(4), ChosenFault(11, dividedBy: 16)])
-        #expect(shrinker.run.strikes == [result.strikes[2]])
+        #expect(shrinker.run.injections == [result.injections[2]])
         #expect(shrinker.run.seconds == 7)
         #expect(shrinker.run.onlyTrackers == [2])
         #expect(shrinker.run.onlyClients == [3])
@@ -132,7 +132,7 @@ struct RunTests {
         for seed: UInt64 in 0..<40 where shrunk < 3 {
             let run = Run(seed: seed, profile: profile)
             let result = run.scenario.run()
-            let count = result.tally.faultsDrawn + result.strikes.count
+            let count = result.tally.faultsDrawn + result.injections.count
             guard result.tally.merges > 0, count >= 8 else { continue }
             shrunk += 1
             let happens: @Sendable (Run, Invariant) -> Bool = { run, _ in
@@ -141,11 +141,11 @@ struct RunTests {
             var shrinker = RunShrinker(run, breaking: .healedIsOne, isStillFailing: happens)
             shrinker.shrink(result)
             let small = shrinker.run
-            let left = (small.faults ?? []).count + (small.strikes ?? []).count
+            let left = (small.faults ?? []).count + (small.injections ?? []).count
             #expect(left <= 3, "\(run.command): \(count) became \(left)")
             #expect(small.onlyTrackers.map { (2...3).contains($0.count) } ?? false, "\(small.command)")
             #expect(happens(small, .healedIsOne), "\(small.command)")
-            // No single fault, strike, tracker or client of it is too much.
+            // No single fault, injection, tracker or client of it is too much.
             for place in (small.faults ?? []).indices {
                 var less = small
                 less.faults?.remove(at: place)
@@ -164,7 +164,7 @@ struct RunTests {
         let scenario: @Sendable (Run) -> Scenario = { run in
             var scenario = run.scenario
             let end = scenario.options.coreLength + .seconds(20)
-            scenario.options.script = [Turn(at: end, .brokerOutage(.seconds(60)))]
+            scenario.options.script = [ScriptedEvent(at: end, .brokerOutage(.seconds(60)))]
             return scenario
         }
         let run = Run(seed: 8, profile: .paxos)
@@ -172,7 +172,7 @@ struct RunTests {
         let broken = try #require(result.violations.first)
         var shrinker = RunShrinker(run, breaking: broken.invariant, of: scenario)
         shrinker.shrink(result)
-        #expect(shrinker.run.faults == [] && shrinker.run.strikes == [])
+        #expect(shrinker.run.faults == [] && shrinker.run.injections == [])
         #expect((1...2).contains(shrinker.run.onlyTrackers?.count ?? 9))
         #expect((shrinker.run.onlyClients?.count ?? 9) <= 1)
         #expect(shrinker.run.seconds == 1)
@@ -213,8 +213,8 @@ struct RunTests {
         #expect(svg.contains("seed 1, profile classic, 3 trackers"))
         #expect(svg.contains(">tracker 3</text>"))
         #expect(svg.contains("class=\"mark start\""))
-        #expect(result.capture.packetCount > result.datagrams.count + result.history.letters.count)
-        #expect(result.history.letters.count > 10)
+        #expect(result.capture.packetCount > result.datagrams.count + result.history.sentMessages.count)
+        #expect(result.history.sentMessages.count > 10)
         result.violations = [Violation(.oneMasterPerEpoch, at: Instant(nanoseconds: 2_000_000_000), "made up")]
         let text = result.failure(of: run)
         #expect(text.contains("seed 1, profile classic: oneMasterPerEpoch violated at 2.000 s: made up"))

@@ -9,7 +9,7 @@ import TrackerLogic
 struct StoryTests {
     private func at(_ seconds: Double) -> Instant { Instant(nanoseconds: Int64(seconds * 1e9)) }
 
-    private func quiet(_ profile: Profile, _ script: [Turn]) -> Scenario {
+    private func quiet(_ profile: Profile, _ script: [ScriptedEvent]) -> Scenario {
         var scenario = Scenario(seed: 1, profile: profile, nodes: 3, seconds: 10)
         var options = ScenarioOptions()
         options.coreLength = .seconds(10)
@@ -108,14 +108,14 @@ struct StoryTests {
         for kind in History.Period.Kind.allCases { #expect(kinds.contains(kind), "no \(kind) was seen") }
     }
 
-    /// Whose doing, and what; strikes say at which moment, in brackets.
+    /// Whose doing, and what; injections say at which moment, in brackets.
     private func split(_ text: String) -> (String, String) {
         let parts = text.split(separator: ": ", maxSplits: 1).map(String.init)
         return (parts[0], parts[1])
     }
 
     @Test func `a partition is told between whom it is`() {
-        let result = quiet(.classic, [Turn(at: .seconds(4), .partition([2], .milliseconds(2500)))])
+        let result = quiet(.classic, [ScriptedEvent(at: .seconds(4), .partition([2], .milliseconds(2500)))])
             .run(recordsTrace: true, recordsHistory: true)
         let lines = result.lines.filter { $0.kinds.contains(.faults) }
         #expect(
@@ -186,7 +186,8 @@ struct StoryTests {
 
     /// After the faults, when nobody is to lose his bus any more, just before everybody asks anew.
     @Test func `who is not answered learns that nobody has a bus`() {
-        let result = quiet(.paxos, [Turn(at: .seconds(30), .brokerOutage(.seconds(60)))]).run(recordsTrace: true)
+        let result = quiet(.paxos, [ScriptedEvent(at: .seconds(30), .brokerOutage(.seconds(60)))]).run(
+            recordsTrace: true)
         #expect(result.violations.contains { $0.invariant == .healedIsAnswered || $0.invariant == .healedIsOne })
         for id in 1...3 {
             #expect(result.reasons.contains("tracker \(id) has no bus since 30.000 s, the script (broker outage)"))
@@ -197,7 +198,7 @@ struct StoryTests {
     }
 
     @Test func `who is in a minority says how many miss the master`() throws {
-        let result = quiet(.paxos, [Turn(at: .seconds(31), .partition([0], .seconds(60)))])
+        let result = quiet(.paxos, [ScriptedEvent(at: .seconds(31), .partition([0], .seconds(60)))])
             .run(recordsTrace: true)
         #expect(result.violations.contains { $0.invariant == .healedIsOne })
         let reason = try #require(result.reasons.first { $0.hasPrefix("tracker 1 ") })

@@ -27,10 +27,10 @@ struct SweepTests {
     }
 
     /// Where seeds do not come: what broke here once were mistakes that a sweep of 200,000 had not met.
-    @Test(arguments: Profile.allCases, Ground.allCases)
-    func `no promise is broken on harsher grounds`(_ profile: Profile, _ ground: Ground) {
+    @Test(arguments: Profile.allCases, Stress.allCases)
+    func `no promise is broken on harsher grounds`(_ profile: Profile, _ stress: Stress) {
         for seed in 0..<UInt64(SweepTests.count / 25) {
-            let run = Run(seed: seed, profile: profile, ground: ground)
+            let run = Run(seed: seed, profile: profile, stress: stress)
             let result = run.scenario.run()
             #expect(result.violations.isEmpty, "\(run.command): \(result.violations.map(\.description))")
         }

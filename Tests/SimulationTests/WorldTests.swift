@@ -96,7 +96,7 @@ struct WorldTests {
         var tally = Tally()
         for seed: UInt64 in 0..<80 { tally += Scenario(seed: seed, profile: .alone).run().tally }
         for moment in [Moment.entrySubmitted, .entryDurable, .replied, .restarted, .snapshotUnderWay, .writeFailed] {
-            #expect(tally.struck[moment.rawValue] > 0, "nothing strikes at \(moment)")
+            #expect(tally.injected[moment.rawValue] > 0, "nothing strikes at \(moment)")
         }
         #expect(tally.deaths > 100)
         #expect(tally.stops > 80)
@@ -114,7 +114,7 @@ struct WorldTests {
 
     private static let start = Instant(nanoseconds: 0)
 
-    private func bus(_ options: BusOptions = BusOptions(), count: Int = 3) -> SimulatedBus {
+    private func bus(_ options: SimulatedBusOptions = SimulatedBusOptions(), count: Int = 3) -> SimulatedBus {
         SimulatedBus(count: count, options: options, seed: 9)
     }
 
@@ -140,7 +140,7 @@ struct WorldTests {
 
     @Test
     func `a bad bus loses, repeats, reorders and delivers again, each about as often as it should`() {
-        var options = BusOptions()
+        var options = SimulatedBusOptions()
         options.lossPerMille = 200
         options.repeatPerMille = 100
         options.redeliveredPerMille = 50
@@ -209,7 +209,7 @@ struct WorldTests {
 
     @Test
     func `a bus that is healed has forgotten all trouble`() {
-        var options = BusOptions()
+        var options = SimulatedBusOptions()
         options.lossPerMille = 1000
         var bus = bus(options)
         bus.split(0b001, isOneWay: false, until: WorldTests.start + .seconds(100))

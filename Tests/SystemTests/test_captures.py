@@ -19,7 +19,7 @@ import bep15
 from serving import TrackerTest, require_tracker
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "examples" / "wireshark" / "swarmkeeper.lua"
-FAULTLESS = ["--faults", "none", "--strikes", "none", "--without", "strangers"]
+FAULTLESS = ["--faults", "none", "--injections", "none", "--without", "strangers"]
 WORDED_ALIKE = {"KEEPALIVE", "SUSPECT", "ELECTION", "ANSWER", "COORDINATOR", "PREPARE", "OK", "ERROR", "COMMIT",
                 "CONFIRM", "CONFIRMED", "FETCH", "ENTRIES", "FETCH-CHUNK", "CHUNK", "WELCOME-DONE", "HANDOVER", "LEAVE"}
 """Messages of which trace and dissector say all that they say in the same words."""

@@ -91,7 +91,7 @@ struct Aborts: Sendable {
             guard let announced = Announced(update) else { continue }
             waiting += 1
             refused.append(
-                RefusedTicket(life: step.sight.life, number: 0, epoch: header.epoch, announced: announced))
+                RefusedTicket(life: step.view.life, number: 0, epoch: header.epoch, announced: announced))
         }
         let told = effects.replies.datagrams.count + effects.answers.count
         if told != waiting {
@@ -142,7 +142,7 @@ struct Aborts: Sendable {
         let asked = book.asks.filter { $0.transactionID == transactionID }.compactMap { $0.announce }
         let places = refused.indices.filter { place in
             let ticket = refused[place]
-            guard ticket.life == Tickets.group || ticket.life == step.sight.life else { return false }
+            guard ticket.life == Tickets.group || ticket.life == step.view.life else { return false }
             return asked.contains { ticket.announced.isAsked(by: $0, from: book.address) }
         }
         // Where several copies wait, nobody can say from outside which of them was meant.
@@ -158,7 +158,7 @@ struct Aborts: Sendable {
     /// A visitor is told that his request is not stored.
     mutating func toldRefused(_ visit: Visit, _ step: Step) -> Bool {
         let place = refused.firstIndex { ticket in
-            (ticket.life == Tickets.group || ticket.life == step.sight.life) && visit.asks(for: ticket.announced)
+            (ticket.life == Tickets.group || ticket.life == step.view.life) && visit.asks(for: ticket.announced)
         }
         guard let place else { return false }
         refused.remove(at: place)

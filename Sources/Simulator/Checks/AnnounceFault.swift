@@ -9,13 +9,13 @@ enum AnnounceFault {
     /// - Parameter requests: copies of the request that the reply may be to; they may differ in how many they want.
     /// - Returns: nil where it is right as a reply to any of them.
     static func find(
-        in bytes: [UInt8], to witness: Witness, asked requests: [AnnounceRequest], from address: SocketAddress,
+        in bytes: [UInt8], to expected: ExpectedReply, asked requests: [AnnounceRequest], from address: SocketAddress,
         _ configuration: NodeConfiguration
     ) -> String? {
         var first: String?
-        for request in requests where witness.announced.isAsked(by: request, from: address) {
+        for request in requests where expected.announced.isAsked(by: request, from: address) {
             let fault = find(
-                in: bytes, to: witness.announced, of: witness.swarm, at: witness.interval,
+                in: bytes, to: expected.announced, of: expected.swarm, at: expected.interval,
                 wanted: Int(request.numWant), configuration)
             guard let fault else { return nil }
             first = first ?? fault
@@ -63,16 +63,16 @@ enum AnnounceFault {
     ///
     /// - Parameter wanted: nil or less than 0 for the default.
     static func find(
-        in answer: AnnounceAnswer, to witness: Witness, wanted: Int?, _ configuration: NodeConfiguration
+        in answer: AnnounceAnswer, to expected: ExpectedReply, wanted: Int?, _ configuration: NodeConfiguration
     ) -> String? {
-        if let fault = find(inInterval: answer.interval, at: witness.interval, configuration) { return fault }
-        let announced = witness.announced
+        if let fault = find(inInterval: answer.interval, at: expected.interval, configuration) { return fault }
+        let announced = expected.announced
         let count = answer.ipv4.count + answer.ipv6.count
         if announced.event == .stopped, count > 0 { return "peers for one who leaves" }
         let limit = min(
             wanted.map { $0 >= 0 ? $0 : configuration.numWant } ?? configuration.numWant, configuration.maxNumWant)
         if count > limit { return "\(count) peers, \(limit) wanted" }
-        guard let swarm = witness.swarm else { return nil }
+        guard let swarm = expected.swarm else { return nil }
         if answer.counts != swarm.counts { return "\(answer.counts) of \(swarm.counts)" }
         let named =
             answer.ipv4.map { ($0.endpoint.socketAddress, $0.peerID) }

@@ -8,20 +8,20 @@ struct Bounds: Sendable {
     private static func maxMessages(nodeCount: Int) -> Int { 4 * nodeCount + 16 }
 
     func check(_ step: Step, _ effects: Effects, _ scene: inout Scene) {
-        let (sight, configuration) = (step.sight, scene.nodes[step.node].configuration)
-        if sight.tailCount > max(1, configuration.tailCount) {
+        let (view, configuration) = (step.view, scene.nodes[step.node].configuration)
+        if view.tailCount > max(1, configuration.tailCount) {
             scene.violate(
                 .queuesAreBounded, at: step.time,
-                "\(scene.name(step.node)) keeps \(sight.tailCount) entries, and may keep \(configuration.tailCount)")
+                "\(scene.name(step.node)) keeps \(view.tailCount) entries, and may keep \(configuration.tailCount)")
         }
         if effects.messages.count > Bounds.maxMessages(nodeCount: scene.nodes.count) {
             scene.violate(
                 .queuesAreBounded, at: step.time,
                 "\(scene.name(step.node)) sends \(effects.messages.count) messages")
         }
-        if sight.waitingRequests > configuration.limits.waitingRequests {
+        if view.waitingRequests > configuration.limits.waitingRequests {
             scene.violate(
-                .queuesAreBounded, at: step.time, "\(sight.waitingRequests) requests wait at \(scene.name(step.node))")
+                .queuesAreBounded, at: step.time, "\(view.waitingRequests) requests wait at \(scene.name(step.node))")
         }
     }
 }

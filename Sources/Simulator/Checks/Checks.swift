@@ -7,7 +7,7 @@ import Wire
 /// The checkers of a simulated cluster: they watch every transition of every tracker from outside and compare it with
 /// what was promised.
 ///
-/// They know the logic by its effects, by what is on the simulated disks, and by the few values of `NodeSight`. What
+/// They know the logic by its effects, by what is on the simulated disks, and by the few values of `NodeView`. What
 /// has been decided they learn from those who apply it (`DecidedLog`); in quorum mode they carry each entry over to a
 /// model of the swarms, in the order of the log, at the moment at which the first tracker applies it.
 ///
@@ -100,7 +100,7 @@ package struct Checks: Sendable {
         }
         scene.nodes[node].disk.apply(change, givesUpHistories: !promises.hasOneHistory)
         // Until then the tracker could be of no quorum that does not know of that vote.
-        if promises.votersRemember, case .promise(let promise) = change, promise.isWhole {
+        if promises.votersRemember, case .promise(let promise) = change, promise.hasFullState {
             scene.nodes[node].disk.forgetLost()
             scene.nodes[node].isLost = false
         }
@@ -123,19 +123,19 @@ package struct Checks: Sendable {
 
     /// A life of a node begins: its record has been read back, and it has not taken a step yet.
     mutating func started(node: Int, machine: TrackerNode, record: DiskRecord, at time: Instant) {
-        let sight = NodeSight(machine, inCluster: !promises.diskDecides)
-        began(node, sight, record, at: time)
+        let view = NodeView(machine, inCluster: !promises.diskDecides)
+        began(node, view, record, at: time)
         guard promises.diskDecides else { return }
-        settle(record, Step(node: node, time: time, sight: sight, table: machine.state.table))
+        settle(record, Step(node: node, time: time, view: view, table: machine.state.table))
         end.checkState(machine.state, node, at: time, &scene, &requests)
     }
 
     /// A life begins.
     ///
     /// - Parameter record: what is on its disk.
-    package mutating func began(_ node: Int, _ sight: NodeSight, _ record: DiskRecord, at time: Instant) {
-        votes.began(node, sight, record, at: time, &scene)
-        scene.nodes[node].witnesses = swarms.witnesses(after: sight.position.index)
+    package mutating func began(_ node: Int, _ view: NodeView, _ record: DiskRecord, at time: Instant) {
+        votes.began(node, view, record, at: time, &scene)
+        scene.nodes[node].expectedReplies = swarms.expectedReplies(after: view.position.index)
     }
 
     /// What a tracker alone finds on its disk as it begins is decided, told or not; nobody is answered for it any more.
@@ -152,8 +152,8 @@ package struct Checks: Sendable {
 
     /// A life of a node has ended.
     package mutating func died(node: Int, at time: Instant) {
-        scene.nodes[node].sight = nil
-        scene.nodes[node].witnesses = []
+        scene.nodes[node].view = nil
+        scene.nodes[node].expectedReplies = []
     }
 
     // MARK: - Steps
@@ -171,21 +171,23 @@ package struct Checks: Sendable {
     /// - Returns: what the node is like now.
     mutating func stepped(
         node: Int, event: Event, machine: inout TrackerNode, record: DiskRecord, effects: Effects, at time: Instant
-    ) -> NodeSight {
-        let sight = NodeSight(
+    ) -> NodeView {
+        let view = NodeView(
             &machine, knowing: scene.nodes[node].knownVoters, inCluster: !promises.diskDecides)
-        if scene.nodes[node].isAsSeen(sight), Checks.isQuiet(event, effects) {
+        if scene.nodes[node].isAsSeen(view), Checks.isQuiet(event, effects) {
             scene.note(event, node: node, at: time)
-            return sight
+            return view
         }
-        let before = scene.nodes[node].lastSight
+        let before = scene.nodes[node].lastView
         var applied: [[UInt8]] = []
         var table: SwarmTable?
         // What a lone master was about to decide when it died, it has decided, and finds so as it begins anew; even if
         // it was about to join others, and is no voter any more.
-        let isSettling = !promises.hasOneHistory && before?.position.index == sight.position.index &- 1
-        if let before, before.isWhole && sight.isWhole || isSettling, before.position.index < sight.position.index {
-            for index in (before.position.index + 1)...sight.position.index {
+        let isSettling = !promises.hasOneHistory && before?.position.index == view.position.index &- 1
+        if let before, before.hasFullState && view.hasFullState || isSettling,
+            before.position.index < view.position.index
+        {
+            for index in (before.position.index + 1)...view.position.index {
                 // A log that is cut short may have let go of it within the step.
                 var entry = machine.committedEntry(at: index) ?? event.entry(index)
                 if promises.diskDecides { entry = log.durable(index, in: record, node, at: time, &scene) }
@@ -195,13 +197,13 @@ package struct Checks: Sendable {
         } else if !effects.replies.isEmpty || !effects.answers.isEmpty || Merges.isMerged(effects) {
             table = machine.state.table
         }
-        var step = Step(node: node, time: time, sight: sight, applied: applied, table: table)
+        var step = Step(node: node, time: time, view: view, applied: applied, table: table)
         if !applied.isEmpty { step.gone = log.gone(effects, scene) }
         watch(step, before, event, effects)
         if Checks.isMaster(effects) {
             end.checkMaster(machine.state, node, at: time, &scene, &requests, &stops)
         }
-        return sight
+        return view
     }
 
     /// Whether a tracker has heard that another lives, or looked at its clock, and has done nothing.
@@ -225,11 +227,11 @@ package struct Checks: Sendable {
 
     /// A tracker has taken a step.
     package mutating func watch(_ step: Step, _ event: Event, _ effects: Effects) {
-        watch(step, scene.nodes[step.node].lastSight, event, effects)
+        watch(step, scene.nodes[step.node].lastView, event, effects)
     }
 
     /// - Parameter before: what it was like before the step; nil for one that is not alive.
-    private mutating func watch(_ step: Step, _ before: NodeSight?, _ event: Event, _ effects: Effects) {
+    private mutating func watch(_ step: Step, _ before: NodeView?, _ event: Event, _ effects: Effects) {
         guard let before else {
             return scene.violate(
                 .timeGoesOn, at: step.time, "\(scene.name(step.node)) takes a step and is not alive")
@@ -239,7 +241,7 @@ package struct Checks: Sendable {
             aborts.noteNotStored(event, effects, step, &scene)
         }
         scene.note(event, node: step.node, at: step.time)
-        if step.sight.life != before.life { scene.lives.append((step.sight.life, step.node)) }
+        if step.view.life != before.life { scene.lives.append((step.view.life, step.node)) }
         votes.checkEpoch(step, &scene, &stops)
         follow(step, before)
         for observation in effects.observations {
@@ -258,14 +260,14 @@ package struct Checks: Sendable {
         elections.check(step, before, event, effects, &scene)
         merges.check(step, event, effects, &scene)
         requests.checkKept(step, before, effects, &scene)
-        replies.forgetWitnesses(step, &scene)
+        replies.forgetExpectedReplies(step, &scene)
         bounds.check(step, effects, &scene)
-        if scene.nodes[step.node].knownVoters != step.sight.voters { scene.nodes[step.node].votersSince = step.time }
-        scene.nodes[step.node].sight = step.sight
+        if scene.nodes[step.node].knownVoters != step.view.voters { scene.nodes[step.node].votersSince = step.time }
+        scene.nodes[step.node].view = step.view
     }
 
     /// What was said to clients.
-    private mutating func checkAnswers(_ step: Step, _ before: NodeSight, _ effects: Effects) {
+    private mutating func checkAnswers(_ step: Step, _ before: NodeView, _ effects: Effects) {
         if !effects.replies.isEmpty { replies.checkReplies(effects, step, before, &scene, &requests, &aborts) }
         if !effects.answers.isEmpty { visits.checkAnswers(effects, step, before, &scene, &aborts) }
         if Scene.failsNow(effects) { scene.nodes[step.node].hasFailed = true }
@@ -273,7 +275,7 @@ package struct Checks: Sendable {
     }
 
     /// The entries that a tracker has applied in this step, one after another.
-    private mutating func follow(_ step: Step, _ before: NodeSight) {
+    private mutating func follow(_ step: Step, _ before: NodeView) {
         guard log.mayFollow(step, before, &scene) else { return }
         var position = before.position
         for entry in step.applied {
@@ -284,7 +286,7 @@ package struct Checks: Sendable {
             }
             if !promises.repliesAreLinear { swarms.expectReplies(entry, at: position, step, &scene) }
         }
-        log.observe(step.sight, step.node, at: step.time, &scene)
+        log.observe(step.view, step.node, at: step.time, &scene)
     }
 
     /// A value is decided.
@@ -319,7 +321,7 @@ package struct Checks: Sendable {
     }
 
     /// One master, all of one mind, and everybody serves.
-    package mutating func finish(_ sights: [NodeSight?], at time: Instant) { end.finish(sights, at: time, &scene) }
+    package mutating func finish(_ views: [NodeView?], at time: Instant) { end.finish(views, at: time, &scene) }
 
     /// Whoever is there is in the table when all has been well for long enough, and nobody else.
     mutating func checkExact(

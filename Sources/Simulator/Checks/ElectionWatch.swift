@@ -39,7 +39,7 @@ package struct ElectionWatch: Sendable {
     /// So many entries may one who is in step be behind.
     private static let inStep: UInt64 = 8
 
-    private let policy: ClusterConfiguration.Election
+    private let policy: ClusterConfiguration.ElectionPolicy
     private let detectionTime: Duration
     private let keepalive: Duration
     /// The end of the last trouble that is known of.

@@ -17,7 +17,7 @@ struct Elections: Sendable {
 
     /// What a step has to do with elections.
     mutating func check(
-        _ step: Step, _ before: NodeSight, _ event: Event, _ effects: Effects, _ scene: inout Scene
+        _ step: Step, _ before: NodeView, _ event: Event, _ effects: Effects, _ scene: inout Scene
     ) {
         noteSuspicion(event, step, scene)
         for observation in effects.observations {
@@ -43,7 +43,7 @@ struct Elections: Sendable {
 
     /// Nobody stands before a quorum misses the master, unless he is master, or is handed the role.
     private mutating func checkStands(
-        _ epoch: Epoch, _ step: Step, _ before: NodeSight, _ event: Event, _ scene: inout Scene
+        _ epoch: Epoch, _ step: Step, _ before: NodeView, _ event: Event, _ scene: inout Scene
     ) {
         guard scene.promises.membersDecide, before.leads == nil else { return }
         let cluster = scene.nodes[step.node].configuration.cluster
@@ -54,7 +54,7 @@ struct Elections: Sendable {
             node == step.node || suspicionHeardAt[step.node][node].map { step.time - $0 <= limit } == true
         }
         let ids = suspecters.map { scene.nodes[$0].id }
-        let isQuorum = [scene.members, before.voters, step.sight.voters].contains { voters in
+        let isQuorum = [scene.members, before.voters, step.view.voters].contains { voters in
             ids.count(where: voters.contains) > voters.count / 2
         }
         guard !isQuorum else { return }

@@ -17,7 +17,7 @@ struct End: Sendable {
     ) {
         checkUnanswered(unanswered, at: time, &scene)
         let inCluster = !scene.promises.diskDecides
-        finish(machines.map { $0.map { NodeSight($0, inCluster: inCluster) } }, at: time, &scene)
+        finish(machines.map { $0.map { NodeView($0, inCluster: inCluster) } }, at: time, &scene)
         for (node, machine) in machines.enumerated() {
             guard let machine else { continue }
             checkState(machine.state, node, at: time, &scene, &requests)
@@ -121,42 +121,42 @@ struct End: Sendable {
     }
 
     /// One master, all of one mind, and everybody serves.
-    func finish(_ sights: [NodeSight?], at time: Instant, _ scene: inout Scene) {
-        let alive = sights.enumerated().compactMap { node, sight in sight.map { (node, $0) } }
+    func finish(_ views: [NodeView?], at time: Instant, _ scene: inout Scene) {
+        let alive = views.enumerated().compactMap { node, view in view.map { (node, $0) } }
         let masters = alive.filter { $0.1.leads != nil }
         if masters.count != 1 {
             let names = masters.map { "\"\(scene.name($0.0))\"" }
             scene.violate(.healedIsOne, at: time, "there are \(masters.count) masters: \(names.inBrackets)")
         }
-        for (node, sight) in alive {
-            if sight.isFenced { scene.violate(.healedIsOne, at: time, "\(scene.name(node)) is cut off") }
-            if !sight.isWhole {
+        for (node, view) in alive {
+            if view.isFenced { scene.violate(.healedIsOne, at: time, "\(scene.name(node)) is cut off") }
+            if !view.hasFullState {
                 scene.violate(.healedIsOne, at: time, "\(scene.name(node)) does not hold the whole state")
             }
-            if !sight.isServing { scene.violate(.healedIsOne, at: time, "\(scene.name(node)) does not serve") }
-            if scene.promises.hasOneHistory, sight.position.index < scene.log.lastIndex,
-                !mayLag(sight, node, at: time, scene)
+            if !view.isServing { scene.violate(.healedIsOne, at: time, "\(scene.name(node)) does not serve") }
+            if scene.promises.hasOneHistory, view.position.index < scene.log.lastIndex,
+                !mayLag(view, node, at: time, scene)
             {
                 scene.violate(
                     .decidedIsForEver, at: time,
-                    "\(scene.name(node)) ends at entry \(sight.position.index), decided is \(scene.log.lastIndex)")
+                    "\(scene.name(node)) ends at entry \(view.position.index), decided is \(scene.log.lastIndex)")
             }
         }
         guard let (first, one) = masters.first ?? alive.first else { return }
-        for (node, sight) in alive where sight.position != one.position || sight.digest != one.digest {
+        for (node, view) in alive where view.position != one.position || view.digest != one.digest {
             // The last entry may be on its way to the others just now.
-            if sight.position.index < one.position.index, mayLag(sight, node, at: time, scene) { continue }
+            if view.position.index < one.position.index, mayLag(view, node, at: time, scene) { continue }
             scene.violate(
                 .healedIsOne, at: time,
-                "\(scene.name(node)) ends at entry \(sight.position.index), \(scene.name(first)) at "
+                "\(scene.name(node)) ends at entry \(view.position.index), \(scene.name(first)) at "
                     + "\(one.position.index)"
-                    + (sight.position == one.position ? " with another state" : ""))
+                    + (view.position == one.position ? " with another state" : ""))
         }
     }
 
     /// Whether what a tracker lacks was decided too short a time ago for it to know.
-    private func mayLag(_ sight: NodeSight, _ node: Int, at time: Instant, _ scene: Scene) -> Bool {
-        guard let decidedAt = scene.log.decidedAt(sight.position.index + 1) else { return false }
+    private func mayLag(_ view: NodeView, _ node: Int, at time: Instant, _ scene: Scene) -> Bool {
+        guard let decidedAt = scene.log.decidedAt(view.position.index + 1) else { return false }
         let keepalive = scene.nodes[node].configuration.cluster.keepalive
         return time - decidedAt <= keepalive * 2
     }

@@ -28,29 +28,29 @@ struct Log: Sendable {
     /// Where a tracker has got to in a step.
     ///
     /// - Returns: whether what it has applied is to be looked at; and then what it holds.
-    mutating func mayFollow(_ step: Step, _ before: NodeSight, _ scene: inout Scene) -> Bool {
-        let sight = step.sight
-        guard sight.isWhole || !step.applied.isEmpty else { return false }
-        if before.isWhole, sight.position == before.position, sight.digest == before.digest { return false }
-        guard before.isWhole || !step.applied.isEmpty else {
-            observe(sight, step.node, at: step.time, &scene)
+    mutating func mayFollow(_ step: Step, _ before: NodeView, _ scene: inout Scene) -> Bool {
+        let view = step.view
+        guard view.hasFullState || !step.applied.isEmpty else { return false }
+        if before.hasFullState, view.position == before.position, view.digest == before.digest { return false }
+        guard before.hasFullState || !step.applied.isEmpty else {
+            observe(view, step.node, at: step.time, &scene)
             return false
         }
-        if sight.position.index < before.position.index, scene.promises.hasOneHistory {
+        if view.position.index < before.position.index, scene.promises.hasOneHistory {
             scene.violate(
                 .decidedIsForEver, at: step.time,
-                "\(scene.name(step.node)) goes back from entry \(before.position.index) to \(sight.position.index)")
+                "\(scene.name(step.node)) goes back from entry \(before.position.index) to \(view.position.index)")
             return false
         }
         // In survivor mode a tracker may give its history up for another, which need not be later.
         guard continues(step, before, scene) else {
-            observe(sight, step.node, at: step.time, &scene)
+            observe(view, step.node, at: step.time, &scene)
             return false
         }
-        if sight.position.index > before.position.index, sight.time < before.time {
+        if view.position.index > before.position.index, view.time < before.time {
             scene.violate(
                 .timeNeverRunsBack, at: step.time,
-                "entry \(sight.position.index) is earlier than entry \(before.position.index)")
+                "entry \(view.position.index) is earlier than entry \(before.position.index)")
         }
         return true
     }
@@ -59,7 +59,7 @@ struct Log: Sendable {
     ///
     /// - Parameter position: where it was, and then is.
     mutating func follow(
-        _ entry: [UInt8], after position: inout Position, _ step: Step, _ before: NodeSight,
+        _ entry: [UInt8], after position: inout Position, _ step: Step, _ before: NodeView,
         _ scene: inout Scene
     ) -> Finding {
         guard let header = try? EntryHeader(entry) else {
@@ -91,12 +91,12 @@ struct Log: Sendable {
         }
         let position = Position(index: index, chain: EntryHeader.chain(entry))
         _ = scene.log.observe(position, digest: nil, node: step.node, at: step.time)
-        return decide(position, header, entry, step, step.sight, &scene)
+        return decide(position, header, entry, step, step.view, &scene)
     }
 
     /// A value is applied for the first time: it is decided.
     private mutating func decide(
-        _ position: Position, _ header: EntryHeader, _ entry: [UInt8], _ step: Step, _ before: NodeSight,
+        _ position: Position, _ header: EntryHeader, _ entry: [UInt8], _ step: Step, _ before: NodeView,
         _ scene: inout Scene
     ) -> Decided {
         checkQuorum(position, step, before, &scene)
@@ -124,32 +124,32 @@ struct Log: Sendable {
     }
 
     /// Whether a tracker goes on in the history that it had.
-    private func continues(_ step: Step, _ before: NodeSight, _ scene: Scene) -> Bool {
+    private func continues(_ step: Step, _ before: NodeView, _ scene: Scene) -> Bool {
         guard !scene.promises.hasOneHistory else { return true }
         guard let entry = step.applied.first, let header = try? EntryHeader(entry) else { return false }
         return header.index == before.position.index + 1 && header.previous == before.position.chain
     }
 
     /// The state that a tracker holds.
-    mutating func observe(_ sight: NodeSight, _ node: Int, at time: Instant, _ scene: inout Scene) {
-        switch scene.log.observe(sight.position, digest: sight.digest, node: node, at: time) {
+    mutating func observe(_ view: NodeView, _ node: Int, at time: Instant, _ scene: inout Scene) {
+        switch scene.log.observe(view.position, digest: view.digest, node: node, at: time) {
         case .known: break
         case .new:
             guard scene.promises.hasOneHistory else { return }
             scene.violate(
                 .decidedIsForEver, at: time,
-                "\(scene.name(node)) holds entry \(sight.position.index) of a history that nobody has decided")
+                "\(scene.name(node)) holds entry \(view.position.index) of a history that nobody has decided")
         case .otherDigest(let other):
             scene.violate(
                 .statesAgree, at: time,
                 "\(scene.name(node)) and \(scene.name(other.node)) hold different states after entry "
-                    + "\(sight.position.index)"
+                    + "\(view.position.index)"
             )
         }
     }
 
     private mutating func checkQuorum(
-        _ position: Position, _ step: Step, _ before: NodeSight, _ scene: inout Scene
+        _ position: Position, _ step: Step, _ before: NodeView, _ scene: inout Scene
     ) {
         if scene.promises.membersDecide {
             let holders = holders(position, among: scene.members, scene)
@@ -169,7 +169,7 @@ struct Log: Sendable {
         }
         // Who counts may have changed in this very step, also before its end, where the tracker gives up its role.
         let left = before.voters.filter { !step.gone.contains($0) }
-        let isDecided = [before.voters, step.sight.voters, left].contains { voters in
+        let isDecided = [before.voters, step.view.voters, left].contains { voters in
             let holders = holders(position, among: voters, scene)
             guard holders.count > voters.count / 2 else { return false }
             return !scene.promises.allDecide
@@ -179,8 +179,8 @@ struct Log: Sendable {
             scene.violate(
                 .quorumDecides, at: step.time,
                 "\(scene.name(step.node)) applies entry \(position.index), which is on the disks of "
-                    + "\(holders(position, among: step.sight.voters, scene).inBrackets) of the active "
-                    + "\(step.sight.voters.inBrackets)")
+                    + "\(holders(position, among: step.view.voters, scene).inBrackets) of the active "
+                    + "\(step.view.voters.inBrackets)")
         }
     }
 

@@ -165,7 +165,7 @@ struct Merges: Sendable {
         let interval = scene.nodes[step.node].configuration.interval
         let through = mergedThrough[step.node]
         for stop in stops[source]
-        where stop.stoppedAt + interval > step.sight.time.seconds && stop.stoppedIn <= through {
+        where stop.stoppedAt + interval > step.view.time.seconds && stop.stoppedIn <= through {
             let announcedAt = words[place(stop.infoHash, stop.address)].announcedAt
             guard stop.stoppedAt > announcedAt + Merges.stopSlack, table.contains(stop.infoHash, stop.address)
             else { continue }

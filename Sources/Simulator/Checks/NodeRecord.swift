@@ -8,11 +8,11 @@ import Wire
 struct NodeRecord: Sendable {
     let configuration: NodeConfiguration
     /// What it was like after its last step; nil while it is down.
-    var sight: NodeSight? { didSet { if let given = sight?.life.id, given != 0 { id = given } } }
-    /// As `sight`; only `mutating` methods look at a record without copying all of it.
-    var lastSight: NodeSight? { mutating get { sight } }
+    var view: NodeView? { didSet { if let given = view?.life.id, given != 0 { id = given } } }
+    /// As `view`; only `mutating` methods look at a record without copying all of it.
+    var lastView: NodeView? { mutating get { view } }
     /// Who voted as it saw it after its last step.
-    var knownVoters: [UInt32] { mutating get { sight?.voters ?? [] } }
+    var knownVoters: [UInt32] { mutating get { view?.voters ?? [] } }
     /// Since when they have voted, as it saw it.
     var votersSince: Instant?
     /// The number that it has, or had last; 0 before it was given one.
@@ -30,7 +30,7 @@ struct NodeRecord: Sendable {
     /// When it last heard each of the others.
     var heardAt: [Instant]
     /// Updates that its clients wait for, in the order of the log.
-    var witnesses: [Witness] = []
+    var expectedReplies: [ExpectedReply] = []
     /// What its clock said as it took its last step.
     var wall: WallTime?
     /// Whether it has lost its disk in this life.
@@ -51,9 +51,9 @@ struct NodeRecord: Sendable {
     private static let numberCount = 4096
 
     /// Whether it is like it was after its last step.
-    mutating func isAsSeen(_ now: borrowing NodeSight) -> Bool {
-        guard let sight else { return false }
-        return sight == now
+    mutating func isAsSeen(_ now: borrowing NodeView) -> Bool {
+        guard let view else { return false }
+        return view == now
     }
 
     init(configuration: NodeConfiguration, nodeCount: Int) {
@@ -62,11 +62,11 @@ struct NodeRecord: Sendable {
         heardAt = Array(repeating: Instant(nanoseconds: 0), count: nodeCount)
     }
 
-    mutating func begin(_ sight: NodeSight, at time: Instant) {
-        self.sight = sight
+    mutating func begin(_ view: NodeView, at time: Instant) {
+        self.view = view
         led = nil
         stood = nil
-        witnesses = []
+        expectedReplies = []
         decidedNumbers = []
         writing = nil
         hasFailed = false
@@ -96,7 +96,7 @@ struct NodeRecord: Sendable {
 }
 
 /// An update that somebody waits for, and what the swarm was like right after it.
-struct Witness: Sendable {
+struct ExpectedReply: Sendable {
     struct Place: Sendable, Hashable {
         var index: UInt64
         var ordinal: UInt32

@@ -8,10 +8,10 @@ import Wire
 struct Replies: Sendable {
     private let speakers = Speakers()
     /// Replies of a group to its clients: by whom.
-    private var groupAnswers: [(place: Witness.Place, answerer: Ask.Answerer)] = []
+    private var groupAnswers: [(place: ExpectedReply.Place, answerer: Ask.Answerer)] = []
 
     mutating func checkReplies(
-        _ effects: Effects, _ step: Step, _ before: NodeSight, _ scene: inout Scene, _ requests: inout Requests,
+        _ effects: Effects, _ step: Step, _ before: NodeView, _ scene: inout Scene, _ requests: inout Requests,
         _ aborts: inout Aborts
     ) {
         let replies = effects.replies
@@ -62,7 +62,7 @@ struct Replies: Sendable {
     }
 
     private mutating func checkAnnounce(
-        _ reply: Reply, _ client: Int, _ places: [Int], _ step: Step, _ before: NodeSight, _ scene: inout Scene,
+        _ reply: Reply, _ client: Int, _ places: [Int], _ step: Step, _ before: NodeView, _ scene: inout Scene,
         _ requests: inout Requests
     ) {
         let address = requests.books[client].address
@@ -70,23 +70,23 @@ struct Replies: Sendable {
         for place in places {
             if let announce = requests.books[client].asks[place].announce { asked.append((place, announce)) }
         }
-        func belongs(_ witness: Witness) -> Bool {
-            asked.contains { witness.announced.isAsked(by: $0.request, from: address) }
+        func belongs(_ expected: ExpectedReply) -> Bool {
+            asked.contains { expected.announced.isAsked(by: $0.request, from: address) }
         }
         // Requests of one client may be alike: the one meant was sent before it was decided.
         let sentAt = asked.map { requests.books[client].asks[$0.place].sentAt }.min() ?? step.time
         func open(after index: UInt64) -> [Int] {
-            scene.nodes[step.node].witnesses.indices.filter { place in
-                let witness = scene.nodes[step.node].witnesses[place]
-                return witness.place.index > index && witness.place.index <= step.sight.position.index
-                    && !witness.isAnswered && witness.decidedAt >= sentAt && belongs(witness)
+            scene.nodes[step.node].expectedReplies.indices.filter { place in
+                let expected = scene.nodes[step.node].expectedReplies[place]
+                return expected.place.index > index && expected.place.index <= step.view.position.index
+                    && !expected.isAnswered && expected.decidedAt >= sentAt && belongs(expected)
             }
         }
         // Mostly it is in an entry that was applied in this step; in a group, a new master may answer for an old one.
         var candidates = open(after: before.position.index)
         if candidates.isEmpty { candidates = open(after: 0) }
         guard let first = candidates.first else {
-            let why = whyNoAnswer(scene.nodes[step.node].witnesses.filter(belongs), sentAt)
+            let why = whyNoAnswer(scene.nodes[step.node].expectedReplies.filter(belongs), sentAt)
             return scene.violate(
                 .answeredOnce, at: step.time, "\(scene.name(step.node)) answers an announce of client \(client) \(why)")
         }
@@ -94,49 +94,49 @@ struct Replies: Sendable {
         let configuration = scene.nodes[step.node].configuration
         let found = candidates.first {
             AnnounceFault.find(
-                in: reply.bytes, to: scene.nodes[step.node].witnesses[$0], asked: copies, from: address,
+                in: reply.bytes, to: scene.nodes[step.node].expectedReplies[$0], asked: copies, from: address,
                 configuration) == nil
         }
-        let witness = scene.nodes[step.node].witnesses[found ?? first]
-        scene.nodes[step.node].witnesses[found ?? first].isAnswered = true
-        noteAnswer(witness, client, asked.map { $0.place }, step, &scene, &requests)
+        let expected = scene.nodes[step.node].expectedReplies[found ?? first]
+        scene.nodes[step.node].expectedReplies[found ?? first].isAnswered = true
+        noteAnswer(expected, client, asked.map { $0.place }, step, &scene, &requests)
         checkProof(asked.map { $0.place }, client, step, &scene, &requests)
         let told = reply.bytes.count >= 20 ? reply.bytes.span.bytes.u32(at: 8) : 0
         requests.ledger.answered(
-            witness.announced, client: client, index: witness.place.index, told: told, time: witness.time,
+            expected.announced, client: client, index: expected.place.index, told: told, time: expected.time,
             at: step.time)
         guard found == nil,
             let fault = AnnounceFault.find(
-                in: reply.bytes, to: witness, asked: copies, from: address, configuration)
+                in: reply.bytes, to: expected, asked: copies, from: address, configuration)
         else { return }
         scene.violate(
             .replyIsRight, at: step.time,
-            "\(scene.name(step.node)) to client \(client), entry \(witness.place.index): \(fault)")
+            "\(scene.name(step.node)) to client \(client), entry \(expected.place.index): \(fault)")
     }
 
     /// What is wrong with a reply to which no update belongs.
-    private func whyNoAnswer(_ witnesses: [Witness], _ sentAt: Instant) -> String {
-        if let early = witnesses.first(where: { $0.decidedAt >= sentAt }) {
+    private func whyNoAnswer(_ expectedReplies: [ExpectedReply], _ sentAt: Instant) -> String {
+        if let early = expectedReplies.first(where: { $0.decidedAt >= sentAt }) {
             return early.isAnswered ? "once more" : "before it has applied its entry \(early.place.index)"
         }
-        if let old = witnesses.last { return "from entry \(old.place.index), which was decided before it asked" }
+        if let old = expectedReplies.last { return "from entry \(old.place.index), which was decided before it asked" }
         return "which is in no entry that it has just applied"
     }
 
     /// A request is answered once, and by one tracker; by another only when the first is master no longer.
     private mutating func noteAnswer(
-        _ witness: Witness, _ client: Int, _ places: [Int], _ step: Step, _ scene: inout Scene,
+        _ expected: ExpectedReply, _ client: Int, _ places: [Int], _ step: Step, _ scene: inout Scene,
         _ requests: inout Requests
     ) {
-        let answerer = Ask.Answerer(node: step.node, life: step.sight.life, epoch: step.sight.leads)
+        let answerer = Ask.Answerer(node: step.node, life: step.view.life, epoch: step.view.leads)
         if scene.isGroup {
-            for earlier in groupAnswers where earlier.place == witness.place {
+            for earlier in groupAnswers where earlier.place == expected.place {
                 checkDeposed(earlier.answerer, client, step, &scene)
             }
             if groupAnswers.count == Scene.groupAnswerCount {
                 groupAnswers.removeFirst(Scene.groupAnswerCount / 2)
             }
-            groupAnswers.append((witness.place, answerer))
+            groupAnswers.append((expected.place, answerer))
         }
         let open = places.first { isOpen(requests.books[client].asks[$0], step, scene) }
         if open == nil {
@@ -157,7 +157,7 @@ struct Replies: Sendable {
     /// A group answers again what was answered before a death, be it by the same tracker, which has come back. Who
     /// alone has heard a request forgets it as it dies.
     private func isOpen(_ ask: Ask, _ step: Step, _ scene: Scene) -> Bool {
-        let count = ask.answerers.count { $0.node == step.node && (!scene.isGroup || $0.life == step.sight.life) }
+        let count = ask.answerers.count { $0.node == step.node && (!scene.isGroup || $0.life == step.view.life) }
         return count < copies(ask, step.node, scene)
     }
 
@@ -168,9 +168,9 @@ struct Replies: Sendable {
     private mutating func checkDeposed(
         _ earlier: Ask.Answerer, _ client: Int, _ step: Step, _ scene: inout Scene
     ) {
-        guard scene.promises.hasOneHistory, earlier.life != step.sight.life else { return }
-        guard let sight = scene.nodes[earlier.node].sight, sight.life == earlier.life, let epoch = earlier.epoch,
-            sight.leads == epoch, step.sight.leads.map({ $0 == epoch }) ?? true
+        guard scene.promises.hasOneHistory, earlier.life != step.view.life else { return }
+        guard let view = scene.nodes[earlier.node].view, view.life == earlier.life, let epoch = earlier.epoch,
+            view.leads == epoch, step.view.leads.map({ $0 == epoch }) ?? true
         else { return }
         scene.violate(
             .answeredOnce, at: step.time,
@@ -204,13 +204,13 @@ struct Replies: Sendable {
                 .onlyProvenAreAnswered, at: step.time,
                 "\(scene.name(step.node)) gives client \(client) a connection id that it has not asked for")
         }
-        let answerer = Ask.Answerer(node: step.node, life: step.sight.life, epoch: step.sight.leads)
+        let answerer = Ask.Answerer(node: step.node, life: step.view.life, epoch: step.view.leads)
         requests.books[client].answer(place, answerer, at: step.time)
         requests.books[client].issue(ConnectionID(reply.bytes.span.bytes.u64(at: 8)), at: scene.nodes[step.node].wall)
     }
 
     private mutating func checkScrape(
-        _ reply: Reply, _ client: Int, _ places: [Int], _ step: Step, _ before: NodeSight, _ scene: inout Scene,
+        _ reply: Reply, _ client: Int, _ places: [Int], _ step: Step, _ before: NodeView, _ scene: inout Scene,
         _ requests: inout Requests
     ) {
         var isAsked = false
@@ -226,7 +226,7 @@ struct Replies: Sendable {
             isOpen = true
             let told = Replies.counts(ask.bytes, reply.bytes, hashCount)
             if scene.isRight(told, since: ask.decidedBefore, step, before) {
-                let answerer = Ask.Answerer(node: step.node, life: step.sight.life, epoch: step.sight.leads)
+                let answerer = Ask.Answerer(node: step.node, life: step.view.life, epoch: step.view.leads)
                 requests.books[client].answer(place, answerer, at: step.time)
                 return checkProof(places, client, step, &scene, &requests)
             }
@@ -333,8 +333,8 @@ struct Replies: Sendable {
 
     /// A tracker alone answers all of an entry as it applies it.
     mutating func checkAnswered(_ step: Step, _ scene: inout Scene) {
-        let open = scene.nodes[step.node].witnesses.first {
-            !$0.isAnswered && $0.place.index <= step.sight.position.index
+        let open = scene.nodes[step.node].expectedReplies.first {
+            !$0.isAnswered && $0.place.index <= step.view.position.index
         }
         guard let open else { return }
         scene.violate(
@@ -346,14 +346,14 @@ struct Replies: Sendable {
 
     /// Who has applied an entry has answered its clients in the same step, or never will; in a group, the next master
     /// may have to.
-    mutating func forgetWitnesses(_ step: Step, _ scene: inout Scene) {
-        let index = step.sight.position.index
-        guard let first = scene.nodes[step.node].witnesses.first, first.place.index <= index else { return }
+    mutating func forgetExpectedReplies(_ step: Step, _ scene: inout Scene) {
+        let index = step.view.position.index
+        guard let first = scene.nodes[step.node].expectedReplies.first, first.place.index <= index else { return }
         if scene.isGroup {
-            let excess = scene.nodes[step.node].witnesses.count - Scene.groupAnswerCount
-            if excess > 0 { scene.nodes[step.node].witnesses.removeFirst(excess) }
+            let excess = scene.nodes[step.node].expectedReplies.count - Scene.groupAnswerCount
+            if excess > 0 { scene.nodes[step.node].expectedReplies.removeFirst(excess) }
         } else {
-            scene.nodes[step.node].witnesses.removeAll { $0.place.index <= index }
+            scene.nodes[step.node].expectedReplies.removeAll { $0.place.index <= index }
         }
     }
 }

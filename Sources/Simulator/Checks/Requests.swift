@@ -10,7 +10,7 @@ struct Requests: Sendable {
     /// Requests may be dropped when they are 15 s old (BEP 15); by a fast clock, earlier.
     private static let keptFor = Duration.seconds(12)
 
-    var books: [RequestBook]
+    var books: [RequestLog]
     var ledger: PeerLedger
     /// The client that sends from, and that listens on, a port; -1 for none.
     private var clientsByPort: [Int16]
@@ -19,7 +19,7 @@ struct Requests: Sendable {
     private var waitingSince: [Instant?]
 
     init(clientAddresses: [SocketAddress], nodeCount: Int) {
-        books = clientAddresses.map(RequestBook.init(address:))
+        books = clientAddresses.map(RequestLog.init(address:))
         ledger = PeerLedger(clientCount: clientAddresses.count)
         clientsByPort = Array(repeating: -1, count: 1 << 16)
         peersByPort = clientsByPort
@@ -93,7 +93,7 @@ struct Requests: Sendable {
         var hearer: Int?
         if let life, life != Tickets.group {
             hearer = scene.node(of: life)
-            if let hearer, scene.nodes[hearer].sight?.life == life, !scene.nodes[hearer].decide(number: number) {
+            if let hearer, scene.nodes[hearer].view?.life == life, !scene.nodes[hearer].decide(number: number) {
                 scene.violate(
                     .updateIsAsked, at: step.time,
                     "request \(number) of \(scene.name(hearer)) is in the log for the second time")
@@ -140,15 +140,15 @@ struct Requests: Sendable {
     }
 
     /// A tracker keeps a request until it is answered, or its client has asked again.
-    mutating func checkKept(_ step: Step, _ before: NodeSight, _ effects: Effects, _ scene: inout Scene) {
+    mutating func checkKept(_ step: Step, _ before: NodeView, _ effects: Effects, _ scene: inout Scene) {
         let since = waitingSince[step.node]
         waitingSince[step.node] =
-            step.sight.waitingRequests == 0 || before.life.incarnation != step.sight.life.incarnation
+            step.view.waitingRequests == 0 || before.life.incarnation != step.view.life.incarnation
             ? nil : since ?? step.time
         // In a group, what another has answered is no longer waited for.
         guard !scene.isGroup, let since, step.time - since < Requests.keptFor else { return }
         let replies = effects.replies.datagrams.count + effects.answers.count
-        guard before.waitingRequests - step.sight.waitingRequests > replies else { return }
+        guard before.waitingRequests - step.view.waitingRequests > replies else { return }
         let isExcused = effects.observations.contains { observation in
             switch observation {
             // Whoever fetches the state will not see what was decided of its requests.
@@ -163,7 +163,7 @@ struct Requests: Sendable {
         if isExcused || leaves { return }
         scene.violate(
             .requestsAreKept, at: step.time,
-            "\(before.waitingRequests) requests waited at \(scene.name(step.node)), \(step.sight.waitingRequests) are "
+            "\(before.waitingRequests) requests waited at \(scene.name(step.node)), \(step.view.waitingRequests) are "
                 + "left, "
                 + "and \(replies) were answered")
     }

@@ -44,7 +44,7 @@ public enum Rule: Int, Sendable, Hashable, CaseIterable {
     /// Voters change one at a time, at the operator's word.
     case votersChangeByOne = 16
     /// A state that is fetched is one state: all chunks, and the log behind the oldest of them.
-    case transferIsWhole = 17
+    case transferIsComplete = 17
     /// A request is kept by whoever heard it until it is answered, whoever is master then, and is answered by one.
     case requestsAreKept = 18
     /// Everything that others can make a tracker hold has a bound (docs/bounds.md.
@@ -73,7 +73,7 @@ extension Rule {
         case .roleIsHandedOver: [.preferredIsElected, .electionsAreFew]
         case .quorumKeepsMaster: [.electionsAreNeeded]
         case .fencedWithoutBus: [.silentUnlessServing]
-        case .durableBeforeSaid: [.promiseIsKept, .voteIsKept, .votersAreWhole, .appliedIsDurable]
+        case .durableBeforeSaid: [.promiseIsKept, .voteIsKept, .votersHoldFullState, .appliedIsDurable]
         case .oneLifePerID: [.oneMasterPerEpoch, .healedIsOne]
         case .requestsCountOnce: [.updateIsAsked, .completedCountsOnce]
         case .mergeIsByAge: [.mergeTakesTheLatest, .answeredSurvives]
@@ -85,7 +85,7 @@ extension Rule {
         case .electedRecovers: [.decidedIsForEver]
         case .abortIsFinal: [.abortedStaysAborted]
         case .votersChangeByOne: [.votersAreChosen]
-        case .transferIsWhole: [.statesAgree]
+        case .transferIsComplete: [.statesAgree]
         case .requestsAreKept: [.requestsAreKept, .answeredOnce]
         case .queuesAreBounded: [.queuesAreBounded]
         case .damageIsSaid: [.damageIsSaid, .recordIsReadable]
@@ -140,7 +140,7 @@ extension Rule {
             ]
         case .abortIsFinal: [.abortToldEarly, .abortedRevived, .attemptIgnored]
         case .votersChangeByOne: [.membersSwapped, .membersBySight]
-        case .transferIsWhole: [.transferWithoutTail, .transferMixed, .chunkAppliedTwice, .snapshotAheadOfLog]
+        case .transferIsComplete: [.transferWithoutTail, .transferMixed, .chunkAppliedTwice, .snapshotAheadOfLog]
         case .requestsAreKept: [.twoRepliers, .twoConnectors, .requestsDropped]
         case .queuesAreBounded: [.newcomerBlocksTrimming, .unboundedBook]
         case .damageIsSaid: [.markIgnored, .damagedVotes]

@@ -62,8 +62,8 @@ struct Scene: Sendable {
     /// What a tracker has come to know.
     mutating func note(_ event: Event, node: Int, at time: Instant) {
         switch event {
-        case .persisted(let token): nodes[node].disk.tell(token, isWritten: true)
-        case .persistFailed(let token, _): nodes[node].disk.tell(token, isWritten: false)
+        case .persisted(let token): nodes[node].disk.noteCompletion(token, isWritten: true)
+        case .persistFailed(let token, _): nodes[node].disk.noteCompletion(token, isWritten: false)
         case .messageReceived(let message):
             if let sender = self.node(withID: message.sender.id) { nodes[node].heardAt[sender] = time }
         case .started, .datagramsReceived, .requestReceived, .busConnected, .busLost, .deadlineReached,
@@ -107,11 +107,11 @@ struct Scene: Sendable {
     /// Whether counts are those of a state that a scrape may see.
     func isRight(
         _ told: [(infoHash: InfoHash, counts: SwarmCounts)], since index: UInt64, _ step: Step,
-        _ before: NodeSight
+        _ before: NodeView
     ) -> Bool {
         if promises.repliesAreLinear { return history.latest(told, in: index...max(index, model.index)) != nil }
         // Only the master's own table is known, and only where nothing has changed meanwhile.
-        guard step.sight.leads != nil, step.sight.position == before.position, let table = step.table else {
+        guard step.view.leads != nil, step.view.position == before.position, let table = step.table else {
             return true
         }
         return told.allSatisfy { table.counts(of: $0.infoHash) == $0.counts }

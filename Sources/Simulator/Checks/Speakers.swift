@@ -12,21 +12,22 @@ struct Speakers: Sendable {
     /// Whoever talks to clients must be in good standing.
     ///
     /// Who catches up after a welcome answers the announces that it finds decided.
-    func check(_ step: Step, _ before: NodeSight, isAnnounce: Bool, _ scene: inout Scene) {
-        let sight = step.sight
-        func mayServe(_ sight: NodeSight) -> Bool {
-            (sight.isServing || isAnnounce) && sight.isWhole && !sight.isFenced
-                && (!scene.isGroup || sight.leads != nil)
+    func check(_ step: Step, _ before: NodeView, isAnnounce: Bool, _ scene: inout Scene) {
+        let view = step.view
+        func mayServe(_ view: NodeView) -> Bool {
+            (view.isServing || isAnnounce) && view.hasFullState && !view.isFenced
+                && (!scene.isGroup || view.leads != nil)
         }
         // With its last entry a tracker may lose its place, and answers those in it.
-        let isLast = before.position.index < sight.position.index && mayServe(before)
-        if !mayServe(sight), !isLast {
+        let isLast = before.position.index < view.position.index && mayServe(before)
+        if !mayServe(view), !isLast {
             let why =
-                sight.isFenced
-                ? "is cut off" : !sight.isWhole ? "lacks the state" : !sight.isServing ? "does not serve" : "is a slave"
+                view.isFenced
+                ? "is cut off"
+                : !view.hasFullState ? "lacks the state" : !view.isServing ? "does not serve" : "is a slave"
             scene.violate(.silentUnlessServing, at: step.time, "\(scene.name(step.node)) \(why), and replies")
         }
-        guard scene.promises.minorityIsSilent, sight.leads != nil, scene.members.count > 1 else { return }
+        guard scene.promises.minorityIsSilent, view.leads != nil, scene.members.count > 1 else { return }
         let cluster = scene.nodes[step.node].configuration.cluster
         let limit = cluster.detectionTime * Speakers.deafFor
         // Until lately it was another quorum that it had to hear: an entry that was left by an earlier master changes
@@ -38,7 +39,7 @@ struct Speakers: Sendable {
         if heard.count > scene.members.count / 2 { return }
         // The entry that changes the members was decided by those before it, and so are the answers to what is in it.
         let deciders = before.voters
-        if deciders != sight.voters,
+        if deciders != view.voters,
             heardLately(deciders, by: step.node, at: step.time, within: limit, scene).count > deciders.count / 2
         {
             return

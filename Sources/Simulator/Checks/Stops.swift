@@ -81,12 +81,12 @@ struct Stops: Sendable {
             // Whoever is alone, and takes itself for the last survivor, is all there is.
             isEmpty = leftAt[step.node] != nil
         }
-        if isEmpty { emptyEpochs.append((epoch, step.sight.position.index + 1)) }
+        if isEmpty { emptyEpochs.append((epoch, step.view.position.index + 1)) }
     }
 
     /// A master has emptied all that it had, if that was anything.
     mutating func beganEmpty(_ step: Step, _ scene: Scene, _ requests: inout Requests) {
-        guard !scene.promises.hasOneHistory, let epoch = step.sight.leads,
+        guard !scene.promises.hasOneHistory, let epoch = step.view.leads,
             emptyEpochs.contains(where: { $0.epoch == epoch })
         else { return }
         requests.ledger.close()

@@ -12,10 +12,12 @@ struct Swarms: Sendable {
     /// The interval that clients are told, in seconds, where one is decided (quorum mode).
     private var toldInterval: UInt32?
     /// In a group, the latest of what anybody may have to answer: also one who starts later.
-    private var groupWitnesses: [Witness] = []
+    private var expectedGroupReplies: [ExpectedReply] = []
 
     /// What a tracker of a group that begins may have to answer.
-    func witnesses(after index: UInt64) -> [Witness] { groupWitnesses.filter { $0.place.index > index } }
+    func expectedReplies(after index: UInt64) -> [ExpectedReply] {
+        expectedGroupReplies.filter { $0.place.index > index }
+    }
 
     /// Carries a decided entry over to the model, and notes who waits for it.
     mutating func carryOver(
@@ -37,7 +39,7 @@ struct Swarms: Sendable {
                 let number = isWaitedFor ? tickets.tickets[next].number : 0
                 if isWaitedFor { next += 1 }
                 if let announced = Announced(update) {
-                    let place = Witness.Place(index: position.index, ordinal: ordinal, chain: position.chain)
+                    let place = ExpectedReply.Place(index: position.index, ordinal: ordinal, chain: position.chain)
                     carryOver(announced, update, table, place, life, number, step, &scene, &requests)
                 } else if case .setMembers(let ids) = update {
                     elections.checkMembers(ids, step, &scene)
@@ -70,7 +72,7 @@ struct Swarms: Sendable {
     }
 
     private mutating func carryOver(
-        _ announced: Announced, _ update: Update, _ table: SwarmTable, _ place: Witness.Place, _ life: Life?,
+        _ announced: Announced, _ update: Update, _ table: SwarmTable, _ place: ExpectedReply.Place, _ life: Life?,
         _ number: UInt64, _ step: Step, _ scene: inout Scene, _ requests: inout Requests
     ) {
         let before = scene.model.swarm(announced.infoHash)
@@ -95,25 +97,25 @@ struct Swarms: Sendable {
             }
         }
         // A tracker alone answers all that it has in its log, and needs no tickets for that.
-        let waiting = life ?? (scene.promises.answersAtOnce && !isSettling ? step.sight.life : nil)
+        let waiting = life ?? (scene.promises.answersAtOnce && !isSettling ? step.view.life : nil)
         guard let life = waiting else { return }
-        let witness = Witness(
+        let expected = ExpectedReply(
             place: place, time: scene.model.time, decidedAt: step.time, announced: announced, swarm: swarm,
             interval: toldInterval)
-        expect(witness, from: life, &scene)
+        expect(expected, from: life, &scene)
     }
 
     /// Whoever has heard the request, or in a group everybody, may have to answer it.
-    private mutating func expect(_ witness: Witness, from life: Life, _ scene: inout Scene) {
+    private mutating func expect(_ expected: ExpectedReply, from life: Life, _ scene: inout Scene) {
         if life == Tickets.group {
-            if groupWitnesses.count >= Scene.groupAnswerCount * 2 {
-                groupWitnesses.removeFirst(Scene.groupAnswerCount)
+            if expectedGroupReplies.count >= Scene.groupAnswerCount * 2 {
+                expectedGroupReplies.removeFirst(Scene.groupAnswerCount)
             }
-            groupWitnesses.append(witness)
+            expectedGroupReplies.append(expected)
         }
         for node in scene.nodes.indices {
-            guard let sight = scene.nodes[node].sight, life == Tickets.group || life == sight.life else { continue }
-            scene.nodes[node].witnesses.append(witness)
+            guard let view = scene.nodes[node].view, life == Tickets.group || life == view.life else { continue }
+            scene.nodes[node].expectedReplies.append(expected)
         }
     }
 
@@ -130,10 +132,10 @@ struct Swarms: Sendable {
             guard tickets.tickets[next].ordinal == ordinal else { continue }
             let life = tickets.life(of: tickets.tickets[next])
             next += 1
-            guard life == Tickets.group || life == step.sight.life, let announced = Announced(update) else { continue }
-            scene.nodes[step.node].witnesses.append(
-                Witness(
-                    place: Witness.Place(index: position.index, ordinal: ordinal, chain: position.chain),
+            guard life == Tickets.group || life == step.view.life, let announced = Announced(update) else { continue }
+            scene.nodes[step.node].expectedReplies.append(
+                ExpectedReply(
+                    place: ExpectedReply.Place(index: position.index, ordinal: ordinal, chain: position.chain),
                     time: header.time, decidedAt: step.time, announced: announced, swarm: nil))
         }
     }

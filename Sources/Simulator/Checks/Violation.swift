@@ -64,7 +64,7 @@ public enum Invariant: String, Sendable, Hashable, CaseIterable {
     /// A vote is for what is on the voter's disk, all of it.
     case voteIsKept
     /// Who does not hold the whole state has no vote.
-    case votersAreWhole
+    case votersHoldFullState
     /// One ballot proposes one value.
     case ballotHasOneValue
     /// Nothing is decided without a quorum of the voters that have it on their disks.

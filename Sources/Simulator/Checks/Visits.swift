@@ -14,7 +14,7 @@ struct Visits: Sendable {
     mutating func add(_ visit: Visit) { book.add(visit) }
 
     mutating func checkAnswers(
-        _ effects: Effects, _ step: Step, _ before: NodeSight, _ scene: inout Scene, _ aborts: inout Aborts
+        _ effects: Effects, _ step: Step, _ before: NodeView, _ scene: inout Scene, _ aborts: inout Aborts
     ) {
         for answer in effects.answers {
             guard let visit = book.take(answer.id, from: step.node) else {
@@ -41,18 +41,18 @@ struct Visits: Sendable {
     }
 
     private mutating func check(_ answer: AnnounceAnswer, _ visit: Visit, _ step: Step, _ scene: inout Scene) {
-        let index = step.sight.position.index
-        let place = scene.nodes[step.node].witnesses.firstIndex { witness in
-            !witness.isAnswered && witness.place.index <= index && visit.asks(for: witness.announced)
+        let index = step.view.position.index
+        let place = scene.nodes[step.node].expectedReplies.firstIndex { expected in
+            !expected.isAnswered && expected.place.index <= index && visit.asks(for: expected.announced)
         }
         guard let place, let announce = visit.announce else {
             return scene.violate(
                 .answeredOnce, at: step.time,
                 "\(scene.name(step.node)) answers HTTP request \(visit.request.id) from no entry that it has applied")
         }
-        scene.nodes[step.node].witnesses[place].isAnswered = true
+        scene.nodes[step.node].expectedReplies[place].isAnswered = true
         let fault = AnnounceFault.find(
-            in: answer, to: scene.nodes[step.node].witnesses[place], wanted: announce.numWant,
+            in: answer, to: scene.nodes[step.node].expectedReplies[place], wanted: announce.numWant,
             scene.nodes[step.node].configuration)
         guard let fault else { return }
         scene.violate(
@@ -60,7 +60,7 @@ struct Visits: Sendable {
     }
 
     private mutating func check(
-        _ counts: [SwarmCounts], _ visit: Visit, _ step: Step, _ before: NodeSight, _ scene: inout Scene
+        _ counts: [SwarmCounts], _ visit: Visit, _ step: Step, _ before: NodeView, _ scene: inout Scene
     ) {
         guard counts.count == visit.infoHashes.count else {
             return scene.violate(
@@ -80,14 +80,14 @@ struct Visits: Sendable {
     }
 
     private mutating func isJustified(
-        _ refusal: Refusal, _ visit: Visit, _ step: Step, _ before: NodeSight, _ effects: Effects,
+        _ refusal: Refusal, _ visit: Visit, _ step: Step, _ before: NodeView, _ effects: Effects,
         _ scene: Scene, _ aborts: inout Aborts
     ) -> Bool {
         switch refusal {
         case .connectionIDExpired, .malformedAnnounce, .malformedScrape, .unknownAction, .scrapeNeedsPasskey: false
         case .busy: true
         // A tracker alone that serves has no reason to send anybody away.
-        case .notServing: !scene.promises.answersAtOnce || !before.isServing || !step.sight.isServing
+        case .notServing: !scene.promises.answersAtOnce || !before.isServing || !step.view.isServing
         case .storageFailed: scene.nodes[step.node].hasFailed || Scene.failsNow(effects)
         case .notStored: aborts.toldRefused(visit, step)
         case .portZero, .infoHashNotAllowed, .infoHashDenied, .passkeyMissing, .passkeyUnknown, .trackerFull,

@@ -28,11 +28,11 @@ struct VoterRecord: Sendable {
     private var lost: Written?
 
     /// Up to which entry the disk holds the whole state: a snapshot that was written as one, and the entries behind it.
-    private(set) var wholeThrough: UInt64 = 0
+    private(set) var fullStateThrough: UInt64 = 0
 
     var lastIndex: UInt64 { firstIndex + UInt64(log.count) - 1 }
     var promised: Epoch { promise?.epoch ?? .zero }
-    var isWhole: Bool { promise?.isWhole ?? false }
+    var hasFullState: Bool { promise?.hasFullState ?? false }
 
     func written(_ index: UInt64) -> Written? {
         guard index >= firstIndex, index <= lastIndex else { return nil }
@@ -43,7 +43,7 @@ struct VoterRecord: Sendable {
     func holds(_ index: UInt64, chain: UInt64) -> Bool {
         if let lost, lost.ballot.index == index, lost.chain == chain { return true }
         if let written = written(index) { return written.chain == chain }
-        return isWhole && index < firstIndex
+        return hasFullState && index < firstIndex
     }
 
     /// A write has become durable.
@@ -67,13 +67,13 @@ struct VoterRecord: Sendable {
             if givesUpHistories { lost = log.last ?? lost }
             firstIndex = lastIndex + 1
             log = []
-            wholeThrough = chunks.reduce(0) { max($0, $1.index) }
+            fullStateThrough = chunks.reduce(0) { max($0, $1.index) }
         }
     }
 
     private mutating func append(_ index: UInt64, _ entry: [UInt8]) {
         guard let header = try? EntryHeader(entry) else { return }
-        if index <= wholeThrough + 1 { wholeThrough = max(wholeThrough, index) }
+        if index <= fullStateThrough + 1 { fullStateThrough = max(fullStateThrough, index) }
         if log.isEmpty { firstIndex = index }
         guard index >= firstIndex, index <= lastIndex + 1 else { return }
         log.removeLast(Int(lastIndex + 1 - index))
@@ -83,9 +83,9 @@ struct VoterRecord: Sendable {
     /// The disk as it is when a life begins.
     mutating func adopt(_ record: DiskRecord) {
         let epoch = promise?.epoch ?? .zero
-        let wholeThrough = wholeThrough
+        let fullStateThrough = fullStateThrough
         self = VoterRecord(lost: lost)
-        self.wholeThrough = wholeThrough
+        self.fullStateThrough = fullStateThrough
         promise = record.promise
         told = promise?.epoch ?? .zero
         firstIndex = record.firstIndex
@@ -116,7 +116,7 @@ struct VoterRecord: Sendable {
     }
 
     /// The tracker has been told that a write is done, or was not made.
-    mutating func tell(_ token: PersistToken, isWritten: Bool) {
+    mutating func noteCompletion(_ token: PersistToken, isWritten: Bool) {
         guard !asked.isEmpty, let place = asked.firstIndex(where: { $0.token == token }) else { return }
         let epoch = asked.remove(at: place).epoch
         if isWritten { told = max(told, epoch) }

@@ -22,12 +22,12 @@ struct Votes: Sendable {
                 .promiseIsKept, at: time,
                 "\(scene.name(node)) scene.promises epoch \(promise.epoch) after \(disk.promised)")
         }
-        guard promise.isWhole, !disk.isWhole, scene.promises.votersRemember else { return }
+        guard promise.hasFullState, !disk.hasFullState, scene.promises.votersRemember else { return }
         // What counts is what it would come back with, not what it has in memory.
-        let index = min(scene.nodes[node].sight?.position.index ?? .max, disk.wholeThrough)
+        let index = min(scene.nodes[node].view?.position.index ?? .max, disk.fullStateThrough)
         if index < scene.nodes[node].decidedAtLoss {
             scene.violate(
-                .votersAreWhole, at: time,
+                .votersHoldFullState, at: time,
                 "\(scene.name(node)) takes itself for whole, with the state up to entry \(index) on its disk; entry "
                     + "\(scene.nodes[node].decidedAtLoss) was decided when it lost its disk")
         }
@@ -37,14 +37,14 @@ struct Votes: Sendable {
     mutating func checkOwnAppend(
         _ entry: [UInt8], _ step: Step, _ scene: inout Scene, _ stops: inout Stops, _ aborts: inout Aborts
     ) {
-        guard let header = try? EntryHeader(entry), header.epoch == step.sight.leads,
-            header.index > step.sight.position.index
+        guard let header = try? EntryHeader(entry), header.epoch == step.view.leads,
+            header.index > step.view.position.index
         else { return }
         propose(header, entry, step, &scene, &stops, &aborts)
     }
 
     mutating func check(
-        _ message: ClusterMessage, _ step: Step, _ before: NodeSight, _ scene: inout Scene, _ stops: inout Stops,
+        _ message: ClusterMessage, _ step: Step, _ before: NodeView, _ scene: inout Scene, _ stops: inout Stops,
         _ aborts: inout Aborts
     ) {
         switch message.body {
@@ -67,7 +67,7 @@ struct Votes: Sendable {
         case .commit(let position):
             leads(message.epoch, step, &scene)
             checkDecided(position, step, &scene)
-        case .keepalive(let keepalive): if keepalive.isWhole { checkDecided(keepalive.position, step, &scene) }
+        case .keepalive(let keepalive): if keepalive.hasFullState { checkDecided(keepalive.position, step, &scene) }
         case .entries(let entries, _): checkDecided(entries, step, &scene)
         case .confirmed: stops.goesOn(step.node)
         case .suspect, .error, .confirm, .fetch, .hello, .welcome, .refused, .fetchChunk, .chunk,
@@ -77,7 +77,7 @@ struct Votes: Sendable {
     }
 
     mutating func checkEpoch(_ step: Step, _ scene: inout Scene, _ stops: inout Stops) {
-        guard let led = step.sight.leads, led != scene.nodes[step.node].led else { return }
+        guard let led = step.view.leads, led != scene.nodes[step.node].led else { return }
         scene.nodes[step.node].led = led
         claim(led, step, "leads", &scene)
         stops.beginsToLead(led, step, scene)
@@ -92,7 +92,7 @@ struct Votes: Sendable {
 
     /// A tracker says that it leads or stands for an epoch.
     mutating func claim(_ epoch: Epoch, _ step: Step, _ verb: String, _ scene: inout Scene) {
-        guard let other = epochs.claim(epoch, by: step.sight.life) else { return }
+        guard let other = epochs.claim(epoch, by: step.view.life) else { return }
         scene.violate(
             .oneMasterPerEpoch, at: step.time,
             "\(scene.name(step.node)) \(verb) epoch \(epoch), which belongs to life \(other.incarnation) of \(other.id)"
@@ -164,7 +164,7 @@ struct Votes: Sendable {
         let chain = proposed?.chain
         if let written = disk.written(ballot.index) {
             if written.ballot == ballot {
-                guard written.promised > ballot.epoch, step.sight.position.index < ballot.index else { return }
+                guard written.promised > ballot.epoch, step.view.position.index < ballot.index else { return }
                 return scene.violate(
                     .promiseIsKept, at: step.time,
                     "\(scene.name(step.node)) has accepted entry \(ballot.index) of epoch \(ballot.epoch) after it had "
@@ -174,7 +174,7 @@ struct Votes: Sendable {
         }
         if let chain, disk.holds(ballot.index, chain: chain) { return }
         // What is decided needs no vote, but an old message may ask for one; what was in it nobody may know any more.
-        if step.sight.position.index >= ballot.index {
+        if step.view.position.index >= ballot.index {
             guard let chain, scene.promises.hasOneHistory else { return }
             if scene.log.contains(Position(index: ballot.index, chain: chain)) { return }
         }
@@ -198,9 +198,10 @@ struct Votes: Sendable {
                 .promiseIsKept, at: step.time, "\(name) \(verb) epoch \(epoch), and has promised \(disk.told)")
             return false
         }
-        if scene.promises.votersRemember, !disk.isWhole {
+        if scene.promises.votersRemember, !disk.hasFullState {
             scene.violate(
-                .votersAreWhole, at: step.time, "\(name) \(verb) epoch \(epoch), and does not hold the whole state")
+                .votersHoldFullState, at: step.time, "\(name) \(verb) epoch \(epoch), and does not hold the whole state"
+            )
             return false
         }
         return true
@@ -228,7 +229,7 @@ struct Votes: Sendable {
         // What a tracker alone proposes anew is no ghost.
         if scene.promises.diskDecides { aborts.forget(chain) }
         stops.goesOn(step.node, votingFor: header.ballot, asMaster: true)
-        let position = step.sight.position
+        let position = step.view.position
         if header.index != position.index + 1 {
             scene.violate(
                 .logHasNoGap, at: step.time,
@@ -242,12 +243,12 @@ struct Votes: Sendable {
         if header.updateCount > UInt32(clamping: limit) {
             scene.violate(.queuesAreBounded, at: step.time, "entry \(header.index) holds \(header.updateCount) updates")
         }
-        if scene.clocks.isAhead(header.time, at: step.time), header.time > step.sight.time {
+        if scene.clocks.isAhead(header.time, at: step.time), header.time > step.view.time {
             scene.violate(
                 .timeIsReal, at: step.time,
                 "\(scene.name(step.node)) proposes entry \(header.index) with a time that no clock has shown yet")
         }
-        if header.time < step.sight.time {
+        if header.time < step.view.time {
             scene.violate(.timeNeverRunsBack, at: step.time, "entry \(header.index) is earlier than the one before it")
         }
         scene.nodes[step.node].propose(new)
@@ -257,7 +258,7 @@ struct Votes: Sendable {
     ///
     /// - Parameter record: what is on its disk.
     mutating func began(
-        _ node: Int, _ sight: NodeSight, _ record: DiskRecord, at time: Instant, _ scene: inout Scene
+        _ node: Int, _ view: NodeView, _ record: DiskRecord, at time: Instant, _ scene: inout Scene
     ) {
         let known = scene.nodes[node].disk
         if known.promised > record.promise?.epoch ?? .zero {
@@ -273,16 +274,16 @@ struct Votes: Sendable {
         }
         scene.nodes[node].disk.adopt(record)
         // Chunks may be ahead of the log that is read back after them: what it holds counts from its first step on.
-        var unsettled = sight
-        unsettled.isWhole = false
+        var unsettled = view
+        unsettled.hasFullState = false
         scene.nodes[node].begin(unsettled, at: time)
-        scene.lives.append((sight.life, node))
-        guard scene.nodes[node].disk.isWhole, sight.isWhole else { return }
+        scene.lives.append((view.life, node))
+        guard scene.nodes[node].disk.hasFullState, view.hasFullState else { return }
         if scene.promises.votersRemember, scene.nodes[node].isLost {
-            scene.violate(.votersAreWhole, at: time, "\(scene.name(node)) comes back whole, and has lost its disk")
+            scene.violate(.votersHoldFullState, at: time, "\(scene.name(node)) comes back whole, and has lost its disk")
         }
         // One entry at a time is under way, so all but the last are decided, and the last is pending.
-        let last = sight.position.index + (sight.pending == nil ? 0 : 1)
+        let last = view.position.index + (view.pending == nil ? 0 : 1)
         if scene.promises.votersRemember, !record.entries.isEmpty, last < record.lastIndex {
             scene.violate(
                 .voteIsKept, at: time,

@@ -57,7 +57,7 @@ struct SimulatedClient: Sendable {
         self.address = address
         self.home = home
         self.passkey = passkey
-        var patience = Announcer.Patience()
+        var patience = Announcer.RetryTimeouts()
         // Scenarios are short, so their intervals are.
         patience.minInterval = .seconds(5)
         announcer = Announcer(isIPv6: !address.isIPv4, random: random, patience: patience)

@@ -13,7 +13,7 @@ extension World {
     static func announcer(
         for address: SocketAddress, _ options: ScenarioOptions, _ random: RandomStream
     ) -> Announcer {
-        var patience = Announcer.Patience()
+        var patience = Announcer.RetryTimeouts()
         // Scenarios are short, so their intervals are.
         patience.minInterval = .seconds(2)
         patience.firstWait = options.clientWait
@@ -30,7 +30,7 @@ extension World {
                 History.Capture(time: now, source: source, destination: remote, bytes: bytes))
         }
         let place = AddressPlan.place(of: remote)
-        guard addresses.indices.contains(place), addresses[place] == remote, seats[node].darkUntil <= now else {
+        guard addresses.indices.contains(place), addresses[place] == remote, connectivity[node].darkUntil <= now else {
             return
         }
         let path = (place * nodes.count + node) * 2 + 1
@@ -56,7 +56,7 @@ extension World {
     }
 
     private mutating func carry(_ place: Int, _ node: Int, _ bytes: [UInt8]) {
-        guard seats[node].isThere else { return }
+        guard connectivity[node].isThere else { return }
         let remote = addresses[place]
         let path = (place * nodes.count + node) * 2
         let fate = network.carry(&paths[path])
@@ -118,7 +118,7 @@ extension World {
     /// A request of a client has come to its end.
     private mutating func ended(_ place: Int, _ outcome: Announcer.Outcome) {
         trace.line(now, .clients, "client \(place) \(TraceText.describe(outcome))")
-        if let nudgedAt, let askedAt = clients[place].askedAt, askedAt >= nudgedAt,
+        if let clientsWokenAt, let askedAt = clients[place].askedAt, askedAt >= clientsWokenAt,
             now - askedAt > World.answerBound, !mayBeUnheard(since: askedAt)
         {
             violate(

@@ -81,12 +81,12 @@ extension World {
         let lives = nodes.map { $0.life }
         let waiting = checks.openVisits(inLives: lives).first { visit in
             // Without its bus it looks at nothing; there the HTTP server's own patience ends first.
-            if nodes[visit.node].heldUntil > now || hasBus && !seats[visit.node].isToldOnBus { return false }
+            if nodes[visit.node].heldUntil > now || hasBus && !connectivity[visit.node].isToldOnBus { return false }
             // While the role is handed over, what the next entry is to hold waits for that.
-            if nudgedAt == nil, nodes[visit.node].inspection?.isHandingOver == true { return false }
-            if let nudgedAt, visit.askedAt >= nudgedAt { return now - visit.askedAt > World.answerBound }
+            if clientsWokenAt == nil, nodes[visit.node].inspection?.isHandingOver == true { return false }
+            if let clientsWokenAt, visit.askedAt >= clientsWokenAt { return now - visit.askedAt > World.answerBound }
             // As long as an entry is under way, so is what it holds.
-            let held = max(nodes[visit.node].heldUntil, seats[visit.node].busSince, nodes[visit.node].pendingAt)
+            let held = max(nodes[visit.node].heldUntil, connectivity[visit.node].busSince, nodes[visit.node].pendingAt)
             return now - max(visit.askedAt + keptFor, held) > World.lookTime
         }
         guard let waiting else { return }

@@ -148,7 +148,7 @@ extension SealedRecord {
             switch random.below(4) {
             case 0: promise?.epoch.round ^= bit
             case 1: promise?.secret.w2 ^= bit
-            case 2: promise?.isWhole.toggle()
+            case 2: promise?.hasFullState.toggle()
             default: promise?.incarnation ^= bit
             }
         case 2 where !chunks.isEmpty:

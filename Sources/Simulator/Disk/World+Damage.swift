@@ -19,7 +19,7 @@ extension World {
         var random = RandomStream(seed, .damage, damageCount)
         let victim = random.below(nodes.count)
         let isDeadly = random.oneIn(2)
-        guard seats[victim].isThere, mayDamage(victim) else { return }
+        guard connectivity[victim].isThere, mayDamage(victim) else { return }
         nodes[victim].disk.memory?.damage()
         tally.damages += 1
         trace.line(now, [.faults, .disk], of: victim, "has a damaged disk")
@@ -42,12 +42,13 @@ extension World {
         guard known > membersChangedAt else { return false }
         let voters = members.count - (isRemovalAsked ? 1 : 0)
         var unwell = 0
-        for node in nodes.indices where node != victim && seats[node].isThere {
-            if nodes[node].disk.memory?.isDamaged == true || nodes[node].disk.record.promise?.isWhole != true {
+        for node in nodes.indices where node != victim && connectivity[node].isThere {
+            if nodes[node].disk.memory?.isDamaged == true || nodes[node].disk.record.promise?.hasFullState != true {
                 unwell += 1
             }
         }
-        let isWell = nodes[victim].disk.memory?.isDamaged == false && nodes[victim].disk.record.promise?.isWhole == true
+        let isWell =
+            nodes[victim].disk.memory?.isDamaged == false && nodes[victim].disk.record.promise?.hasFullState == true
         return isWell && unwell < (voters - 1) / 2
     }
 

@@ -69,7 +69,7 @@ public struct Explorer {
 
     /// States of the cluster that were seen.
     public var states: Int { visited.count }
-    /// States but for the letters under way.
+    /// States but for the messages under way.
     public var kernels: Int { visited.kernelCount }
     /// States of single nodes, and steps that were computed.
     public var localStates: Int { space.states.count }
@@ -82,7 +82,7 @@ public struct Explorer {
         self.options = options
         space = LocalSpace(options)
         start = ExplorerWorld(nodes: options.nodes)
-        visited = VisitedStates(nodes: options.nodes, options.telling)
+        visited = VisitedStates(nodes: options.nodes, options.reduction)
         begin()
     }
 
@@ -91,9 +91,9 @@ public struct Explorer {
         prologue.run()
         for node in 0..<options.nodes { start.words[node] = space.intern(prologue.states[node]) }
         var history = ExplorerHistory(requests: options.requests + options.scrapes)
-        let sights = (0..<options.nodes).map { space.sights[Int(start.words[$0])] }
+        let views = (0..<options.nodes).map { space.views[Int(start.words[$0])] }
         for node in 0..<options.nodes {
-            if let fault = history.absorb(prologue.facts(of: node), of: node, sights) { self.fault = fault }
+            if let fault = history.absorb(prologue.facts(of: node), of: node, views) { self.fault = fault }
         }
         start.history = intern(history)
         fault = fault ?? prologue.fault
@@ -124,7 +124,7 @@ public struct Explorer {
         let isCovered = stridden(stride).map { visited.isCovered(layer[$0]) }
         var world = start
         for place in stridden(stride) where !isCovered[place / stride] {
-            if options.saysAllAtOnce, visited.isCovered(layer[place]) { continue }
+            if options.deliversUtterancesAtOnce, visited.isCovered(layer[place]) { continue }
             for word in 0..<stride - 1 { world.words[word] = layer[place + 1 + word] }
             visited.take(layer[place], &world)
             expanded += 1
@@ -152,14 +152,14 @@ public struct Explorer {
             let local = world.words[receiver]
             let due = space.due(world.words[world.setPlace(receiver)], at: local)
             for place in 0..<space.sets.count(of: due) {
-                take(Move(.deliver, receiver, space.sets.letter(place, of: due)), world, number)
+                take(Move(.deliver, receiver, space.sets.envelope(place, of: due)), world, number)
             }
         }
         for node in 0..<options.nodes { expand(world, number, node) }
     }
 
     private mutating func expand(_ world: ExplorerWorld, _ number: UInt32, _ node: Int) {
-        let queueCount = space.sights[Int(world.words[node])].queueCount
+        let queueCount = space.views[Int(world.words[node])].queueCount
         if queueCount > 0 {
             take(Move(.write, node), world, number)
             if world.spent(.failures) < options.failures { take(Move(.failWrite, node), world, number) }
@@ -216,11 +216,11 @@ public struct Explorer {
         case .request:
             world.spend(Int(move.argument) < options.requests ? .requests : .scrapes)
             var history = histories[Int(world.history)]
-            history.came(Int(move.argument), to: space.sights[Int(before)].life)
+            history.came(Int(move.argument), to: space.views[Int(before)].life)
             world.history = intern(history)
         }
         guard applyLocal(move, to: &world) else { return false }
-        if move.isDeath, fault == nil, !mourn(move, before, &world) { return false }
+        if move.isDeath, fault == nil, !announceDeath(move, before, &world) { return false }
         switch move.kind {
         case .stand: return world.words[move.node] != before && space.step(move, of: before).stood > 0
         case .wait: return world.words[move.node] != before
@@ -229,13 +229,13 @@ public struct Explorer {
     }
 
     /// A node has died and come back; the others take its former life for down.
-    private mutating func mourn(_ move: Move, _ before: UInt32, _ world: inout ExplorerWorld) -> Bool {
+    private mutating func announceDeath(_ move: Move, _ before: UInt32, _ world: inout ExplorerWorld) -> Bool {
         world.spend(.restarts)
         if options.network == .inOrder { world.words[world.setPlace(move.node)] = 0 }
-        let farewell = space.rumour(.leave, of: before)
+        let leaveMessage = space.syntheticMessage(.leave, of: before)
         for other in 0..<options.nodes where other != move.node && fault == nil {
-            let letter = space.letter(farewell, from: move.node, to: other)
-            guard applyLocal(Move(.deliver, other, letter), to: &world) else { return false }
+            let envelope = space.envelope(leaveMessage, from: move.node, to: other)
+            guard applyLocal(Move(.deliver, other, envelope), to: &world) else { return false }
         }
         return true
     }
@@ -252,40 +252,42 @@ public struct Explorer {
             fault = space.faults[step.fault]
             return true
         }
-        for place in step.lettersStart..<step.lettersStart + step.letterCount {
+        for place in step.envelopesStart..<step.envelopesStart + step.envelopeCount {
             post(space.outgoing[Int(place)], &world)
         }
         if step.next != before {
             let place = world.setPlace(move.node)
-            world.words[place] = space.living(world.words[place], at: step.next)
+            world.words[place] = space.pruned(world.words[place], at: step.next)
         }
         check(step, move, &world)
         return true
     }
 
-    /// A letter that is under way already is not posted again: a second copy lost is a schedule, too.
-    private mutating func post(_ letter: UInt32, _ world: inout ExplorerWorld) {
-        let receiver = space.letters[Int(letter)].receiver
-        guard !space.isDead(letter, at: world.words[receiver]) else { return }
+    /// A message that is under way already is not posted again: a second copy lost is a schedule, too.
+    private mutating func post(_ envelope: UInt32, _ world: inout ExplorerWorld) {
+        let receiver = space.envelopes[Int(envelope)].receiver
+        guard !space.isDead(envelope, at: world.words[receiver]) else { return }
         let place = world.setPlace(receiver)
-        world.words[place] = space.posting(letter, to: world.words[place])
+        world.words[place] = space.posting(envelope, to: world.words[place])
     }
 
     /// Delivers what only makes a node speak, until that is all said: what comes of it covers the state as it was.
-    private mutating func sayAll(_ world: inout ExplorerWorld, _ note: (Move) -> Void = { _ in }) {
-        guard options.saysAllAtOnce else { return }
+    private mutating func deliverUtterances(_ world: inout ExplorerWorld, _ note: (Move) -> Void = { _ in }) {
+        guard options.deliversUtterancesAtOnce else { return }
         var isChanged = true
         while isChanged {
             isChanged = false
             for node in 0..<options.nodes {
-                let said = space.said(world.words[world.setPlace(node)], at: world.words[node])
+                let utterances = space.utterances(world.words[world.setPlace(node)], at: world.words[node])
                 let before = world.words
-                for letter in Array(space.sets[said]) { post(letter, &world) }
+                for envelope in Array(space.sets[utterances]) { post(envelope, &world) }
                 if world.words == before { continue }
                 isChanged = true
-                for letter in Array(space.sets[before[world.setPlace(node)]])
-                where space.step(Move(.deliver, node, letter), of: world.words[node]).isWord(to: world.words[node]) {
-                    note(Move(.deliver, node, letter))
+                for envelope in Array(space.sets[before[world.setPlace(node)]])
+                where space.step(Move(.deliver, node, envelope), of: world.words[node]).isUtterance(
+                    to: world.words[node])
+                {
+                    note(Move(.deliver, node, envelope))
                 }
             }
         }
@@ -294,22 +296,22 @@ public struct Explorer {
     private mutating func check(_ step: LocalStep, _ move: Move, _ world: inout ExplorerWorld) {
         let hasFacts = step.facts > 0 || step.factsBefore > 0
         guard hasFacts || step.loses else { return }
-        let sights = (0..<options.nodes).map { space.sights[Int(world.words[$0])] }
+        let views = (0..<options.nodes).map { space.views[Int(world.words[$0])] }
         if hasFacts {
             var history = histories[Int(world.history)]
             for facts in [step.factsBefore, step.facts] where facts > 0 && fault == nil {
-                fault = history.absorb(space.facts[facts], of: move.node, sights)
+                fault = history.absorb(space.facts[facts], of: move.node, views)
             }
             world.history = intern(history)
         }
-        if fault == nil, step.loses { fault = histories[Int(world.history)].lost(sights) }
+        if fault == nil, step.loses { fault = histories[Int(world.history)].lost(views) }
     }
 
     private mutating func reach(_ world: ExplorerWorld, parent: UInt32, _ move: Move) {
         var world = world
-        sayAll(&world)
+        deliverUtterances(&world)
         guard let number = visited.insert(world, &space.sets) else { return }
-        if number == parents.count, options.telling != .compact {
+        if number == parents.count, options.reduction != .compact {
             parents.append(parent)
             moves.append(move.packed)
         }
@@ -321,39 +323,39 @@ public struct Explorer {
 
     /// A shortest way to the violation, in words; empty where there was none, or states are told apart in little room.
     ///
-    /// With `saysAllAtOnce`, what was said at
+    /// With `deliversUtterancesAtOnce`, what was said at
     /// once is in it where something came of it, and another way may be shorter by such steps.
     public func trace() -> [String] {
-        guard let lastMove, options.telling != .compact else { return [] }
+        guard let lastMove, options.reduction != .compact else { return [] }
         var path = [lastMove.move]
         var number = lastMove.parent
         while number != .max, parents[Int(number)] != .max {
             path.append(Move(packed: moves[Int(number)]))
             number = parents[Int(number)]
         }
-        return ExplorerTrace(space, start).tell(withWords(path.reversed()))
+        return ExplorerTrace(space, start).tell(withUtterances(path.reversed()))
     }
 
     /// A path with the deliveries that were made at once, where it needs them.
-    private func withWords(_ path: [Move]) -> [Move] {
+    private func withUtterances(_ path: [Move]) -> [Move] {
         var explorer = self
         explorer.fault = nil
         var world = start
-        var all: [(move: Move, said: [UInt32]?)] = []
+        var all: [(move: Move, utterances: [UInt32]?)] = []
         for move in path {
             var words: [Move] = []
-            explorer.sayAll(&world) { words.append($0) }
+            explorer.deliverUtterances(&world) { words.append($0) }
             for word in words {
                 let step = explorer.space.step(word, of: world.words[word.node])
-                all.append((word, Array(explorer.space.letters(of: step))))
+                all.append((word, Array(explorer.space.envelopes(of: step))))
             }
             all.append((move, nil))
             _ = explorer.apply(move, to: &world)
         }
         var needed: [UInt32] = []
         var kept: [Move] = []
-        for (move, said) in all.reversed() {
-            if let said, !said.contains(where: needed.contains) { continue }
+        for (move, utterances) in all.reversed() {
+            if let utterances, !utterances.contains(where: needed.contains) { continue }
             kept.append(move)
             if move.kind == .deliver { needed.append(move.argument) }
         }

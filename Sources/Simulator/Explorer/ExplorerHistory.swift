@@ -31,7 +31,7 @@ struct ExplorerHistory: Sendable, Hashable {
         case refused
     }
 
-    /// What each decided entry comes to, from the first on, and the requests in it.
+    /// The running hash of the log at each decided entry, from the first on, and the requests in it.
     private(set) var decided: [UInt64] = []
     private(set) var inLog: [Int] = []
     private var claims: [Claim] = []
@@ -71,11 +71,11 @@ struct ExplorerHistory: Sendable, Hashable {
     /// A step has come to something that others may contradict.
     ///
     /// - Parameter sights: all nodes as they are after the step.
-    mutating func absorb(_ facts: LocalFacts, of node: Int, _ sights: [LocalSight]) -> ExplorerFault? {
-        let life = facts.life ?? sights[node].life
+    mutating func absorb(_ facts: LocalFacts, of node: Int, _ views: [LocalView]) -> ExplorerFault? {
+        let life = facts.life ?? views[node].life
         for epoch in facts.claims { if let fault = claim(epoch, life) { return fault } }
         for applied in facts.applied {
-            if let fault = decide(applied, node, sights) { return fault }
+            if let fault = decide(applied, node, views) { return fault }
         }
         for reply in facts.replies { if let fault = answered(reply, life) { return fault } }
         return nil
@@ -95,7 +95,7 @@ struct ExplorerHistory: Sendable, Hashable {
     }
 
     private mutating func decide(
-        _ applied: LocalFacts.Applied, _ node: Int, _ sights: [LocalSight]
+        _ applied: LocalFacts.Applied, _ node: Int, _ views: [LocalView]
     ) -> ExplorerFault? {
         let position = applied.position
         guard position.index > 0 else { return nil }
@@ -110,12 +110,12 @@ struct ExplorerHistory: Sendable, Hashable {
             return ExplorerFault(
                 .decidedIsDecided, "tracker \(node + 1) is at entry \(position.index), which nobody has decided")
         }
-        let holders = sights.count { $0.holds(position.index, position.chain) }
-        guard holders > sights.count / 2 else {
+        let holders = views.count { $0.holds(position.index, position.chain) }
+        guard holders > views.count / 2 else {
             return ExplorerFault(
                 .quorumDecides,
                 "tracker \(node + 1) applies entry \(position.index), which \(holders) of "
-                    + "\(sights.count) have on their disks")
+                    + "\(views.count) have on their disks")
         }
         decided.append(position.chain)
         for request in applied.requests {
@@ -169,13 +169,13 @@ struct ExplorerHistory: Sendable, Hashable {
     }
 
     /// Whether a quorum of disks holds everything that was decided.
-    func lost(_ sights: [LocalSight]) -> ExplorerFault? {
+    func lost(_ views: [LocalView]) -> ExplorerFault? {
         for (place, chain) in decided.enumerated() {
             let index = UInt64(place + 1)
-            let holders = sights.count { $0.holds(index, chain) }
-            if holders <= sights.count / 2 {
+            let holders = views.count { $0.holds(index, chain) }
+            if holders <= views.count / 2 {
                 return ExplorerFault(
-                    .decidedIsForEver, "entry \(index) was decided and is on \(holders) of \(sights.count) disks only")
+                    .decidedIsForEver, "entry \(index) was decided and is on \(holders) of \(views.count) disks only")
             }
         }
         return nil

@@ -35,15 +35,15 @@ public struct ExplorerOptions: Sendable, Hashable {
     }
 
     /// How states of the cluster are told apart: see `VisitedStates`.
-    public enum Telling: String, Sendable, Hashable, CaseIterable {
+    public enum Reduction: String, Sendable, Hashable, CaseIterable {
         /// Each is walked from. The first violation has a shortest schedule.
         case apart
         /// The same in little room: there is no way back from a violation (`PrintSet` has the odds to miss a state).
         case compact
         /// Not those that others cover. The first violation has a shortest schedule.
         case covered
-        /// All that differ in letters under way only are one. What is found may be no schedule at all; where nothing is
-        /// found, there is nothing.
+        /// All that differ in messages under way only are one. What is found may be no schedule at all; where nothing
+        /// is found, there is nothing.
         case joined
     }
 
@@ -71,7 +71,7 @@ public struct ExplorerOptions: Sendable, Hashable {
     /// What becomes of messages. (Each may be lost in any case: it never comes.)
     public var network = Network.again
     /// How states of the cluster are told apart.
-    public var telling = Telling.covered
+    public var reduction = Reduction.covered
     /// How often a node waits for long enough to ask again.
     public var waits = 0
     /// Writes that fail.
@@ -108,14 +108,14 @@ public struct ExplorerOptions: Sendable, Hashable {
 
     /// Whether states may be told apart so: of messages in order, fewer under way is not less.
     var isSound: Bool {
-        switch telling {
+        switch reduction {
         case .apart, .compact: true
         case .covered, .joined: network != .inOrder
         }
     }
 
-    /// Whether letters that only make a node speak are delivered at once (`Explorer`).
-    var saysAllAtOnce: Bool { telling == .joined && network == .again }
+    /// Whether messages that only make a node speak are delivered at once (`Explorer`).
+    var deliversUtterancesAtOnce: Bool { reduction == .joined && network == .again }
 
     /// Whether a node's writes take time.
     func isDiskSlow(_ node: Int) -> Bool {
@@ -133,7 +133,7 @@ public struct ExplorerOptions: Sendable, Hashable {
         configuration.shardCount = 1
         configuration.cluster = ClusterConfiguration(
             mode: .quorum, members: (1...UInt32(nodes)).map { $0 }, keepalive: ExplorerOptions.keepalive, missed: 4,
-            handOnPause: .zero)
+            forwardPause: .zero)
         #if PLANTED_BUGS
             configuration.plantedBug = plantedBug
         #endif

@@ -9,7 +9,7 @@ struct ExplorerPrologue {
     private let options: ExplorerOptions
     private(set) var states: [LocalState]
     private(set) var fault: ExplorerFault?
-    private var letters: [(message: ClusterMessage, receiver: Int)] = []
+    private var envelopes: [(message: ClusterMessage, receiver: Int)] = []
     /// Ticks of a quarter of a keepalive after which something is wrong.
     private static let maxTicks = 200
 
@@ -35,12 +35,12 @@ struct ExplorerPrologue {
     }
 
     private var isDone: Bool {
-        let sights = states.map { $0.machine.inspection }
+        let views = states.map { $0.machine.inspection }
         switch options.start {
-        case .formed: return sights.allSatisfy { $0.isWhole && $0.promised == .zero }
+        case .formed: return views.allSatisfy { $0.hasFullState && $0.promised == .zero }
         case .led:
-            return sights.count { $0.leads != nil } == 1
-                && sights.allSatisfy { $0.isServing && $0.position.index > 0 && $0.position == sights[0].position }
+            return views.count { $0.leads != nil } == 1
+                && views.allSatisfy { $0.isServing && $0.position.index > 0 && $0.position == views[0].position }
         }
     }
 
@@ -51,17 +51,17 @@ struct ExplorerPrologue {
         states[node] = run.state
         fault = fault ?? run.fault
         for message in run.messages {
-            for receiver in states.indices where receiver != node { letters.append((message, receiver)) }
+            for receiver in states.indices where receiver != node { envelopes.append((message, receiver)) }
         }
     }
 
     private mutating func carryAll() {
         var place = 0
-        while place < letters.count {
-            step(letters[place].receiver, .messageReceived(letters[place].message))
+        while place < envelopes.count {
+            step(envelopes[place].receiver, .messageReceived(envelopes[place].message))
             place += 1
         }
-        letters = []
+        envelopes = []
     }
 
     /// What a node has come to, for the history.

@@ -24,14 +24,14 @@ struct ExplorerTrace {
         let before = locals[move.node]
         take(move)
         guard move.isDeath else { return }
-        let farewell = space.rumour(.leave, of: before)
+        let leaveMessage = space.syntheticMessage(.leave, of: before)
         for other in locals.indices where other != move.node {
-            take(Move(.deliver, other, space.letter(farewell, from: move.node, to: other)), isQuiet: true)
+            take(Move(.deliver, other, space.envelope(leaveMessage, from: move.node, to: other)), isQuiet: true)
         }
     }
 
     private mutating func take(_ move: Move, isQuiet: Bool = false) {
-        let run = space.run(move, of: locals[move.node], isTelling: true)
+        let run = space.run(move, of: locals[move.node], isTracing: true)
         locals[move.node] = space.step(move, of: locals[move.node]).next
         guard !isQuiet else { return }
         let column = TraceText.column(run.state.machine.inspection)

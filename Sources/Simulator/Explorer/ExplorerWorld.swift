@@ -3,9 +3,9 @@
 import TrackerLogic
 
 /// A state of the whole cluster: a number for each node's state, one for the history, what was spent of the bounds, and
-/// for each node the set of letters under way to it, which come in any order.
+/// for each node the set of messages under way to it, which come in any order.
 struct ExplorerWorld {
-    /// One for each node, then history, then budget, then a set of letters for each node; the rest is 0.
+    /// One for each node, then history, then budget, then a set of messages for each node; the rest is 0.
     var words = SIMD16<UInt32>()
     let nodes: Int
 
@@ -21,7 +21,7 @@ struct ExplorerWorld {
         set { words[nodes] = newValue }
     }
 
-    /// The place of the set of letters under way to a node.
+    /// The place of the set of messages under way to a node.
     func setPlace(_ node: Int) -> Int { nodes + 2 + node }
 
     // MARK: - Bounds
@@ -39,7 +39,7 @@ struct ExplorerWorld {
 
     // MARK: - Fingerprints
 
-    /// What of the state is told by all but the letters.
+    /// What of the state is told by all but the messages.
     var kernel: Fingerprint { fingerprint(of: nodes + 2) }
 
     var fingerprint: Fingerprint { fingerprint(of: wordCount) }

@@ -12,23 +12,23 @@ import Wire
 struct LocalSpace {
     let options: ExplorerOptions
     private(set) var states: [LocalState] = []
-    private(set) var sights: [LocalSight] = []
-    private(set) var letters: [ExplorerLetter] = []
-    var sets = LetterSets()
+    private(set) var views: [LocalView] = []
+    private(set) var envelopes: [Envelope] = []
+    var sets = EnvelopeSets()
     private(set) var steps: [LocalStep] = []
     private(set) var facts: [LocalFacts] = [LocalFacts()]
     private(set) var faults: [ExplorerFault?] = [nil]
     /// Who misses the master together with a node.
     private var suspecters: [[ClusterMessage]] = []
     private var known = PrintTable()
-    private var knownLetters = PrintTable()
+    private var envelopeNumbers = PrintTable()
     private(set) var outgoing: [UInt32] = []
-    private var knownSteps = PairTable()
-    private var deaths = PairTable()
-    private var burials = PairTable()
-    private var stirrings = PairTable()
-    private var sayings = PairTable()
-    private var suspicions = PairTable()
+    private var stepCache = PairTable()
+    private var deadCache = PairTable()
+    private var prunedCache = PairTable()
+    private var effectiveCache = PairTable()
+    private var utteranceCache = PairTable()
+    private var suspicionCache = PairTable()
 
     init(_ options: ExplorerOptions) { self.options = options }
 
@@ -37,27 +37,27 @@ struct LocalSpace {
         let number = UInt32(states.count)
         if let old = known.insert(state.fingerprint, number: number) { return old }
         states.append(state)
-        sights.append(LocalSight(state))
+        views.append(LocalView(state))
         return number
     }
 
-    // MARK: - Letters
+    // MARK: - Messages
 
-    mutating func letter(_ message: ClusterMessage, from sender: Int, to receiver: Int) -> UInt32 {
+    mutating func envelope(_ message: ClusterMessage, from sender: Int, to receiver: Int) -> UInt32 {
         var bytes: [UInt8] = []
         message.encode(into: &bytes)
         var print = Fingerprint()
         print.absorb(receiver)
         print.absorb(bytes)
-        let number = UInt32(letters.count)
-        if let old = knownLetters.insert(print, number: number) { return old }
-        letters.append(ExplorerLetter(message: message, sender: sender, receiver: receiver))
+        let number = UInt32(envelopes.count)
+        if let old = envelopeNumbers.insert(print, number: number) { return old }
+        envelopes.append(Envelope(message: message, sender: sender, receiver: receiver))
         return number
     }
 
     /// A message of a node's present life that nobody but the explorer has sent: see `Explorer`.
-    func rumour(_ body: ClusterMessage.Body, of local: UInt32) -> ClusterMessage {
-        ClusterMessage(sender: sights[Int(local)].life, destination: .all, epoch: .zero, body: body)
+    func syntheticMessage(_ body: ClusterMessage.Body, of local: UInt32) -> ClusterMessage {
+        ClusterMessage(sender: views[Int(local)].life, destination: .all, epoch: .zero, body: body)
     }
 
     /// The number of a set of messages that say that the master is missed.
@@ -70,12 +70,12 @@ struct LocalSpace {
     /// Adds one that misses the master, if any, to a set of them.
     private mutating func suspicion(_ set: UInt32?, _ local: UInt32?) -> UInt32 {
         let key = PairTable.key(set ?? .max, local ?? .max - 1)
-        if let known = suspicions.find(key) { return known }
+        if let known = suspicionCache.find(key) { return known }
         var messages = set.map { suspecters[Int($0)] } ?? []
-        if let local { messages.append(rumour(.suspect(at: .start), of: local)) }
+        if let local { messages.append(syntheticMessage(.suspect(at: .start), of: local)) }
         let place = suspecters.firstIndex(of: messages) ?? suspecters.count
         if place == suspecters.count { suspecters.append(messages) }
-        suspicions.note(key, UInt32(place))
+        suspicionCache.note(key, UInt32(place))
         return UInt32(place)
     }
 
@@ -91,86 +91,86 @@ struct LocalSpace {
         }
     }
 
-    /// Whether a letter can do nothing at its receiver, now or ever.
+    /// Whether a message can do nothing at its receiver, now or ever.
     ///
     /// It is for a life that is over; or it does nothing now, and never will, for promises and positions only go up in
     /// a life.
-    mutating func isDead(_ letter: UInt32, at local: UInt32) -> Bool {
-        let key = PairTable.key(letter, local)
-        if let known = deaths.find(key) { return known == 1 }
-        let isDead = findDead(letter, at: local)
-        deaths.note(key, isDead ? 1 : 0)
+    mutating func isDead(_ envelope: UInt32, at local: UInt32) -> Bool {
+        let key = PairTable.key(envelope, local)
+        if let known = deadCache.find(key) { return known == 1 }
+        let isDead = findDead(envelope, at: local)
+        deadCache.note(key, isDead ? 1 : 0)
         return isDead
     }
 
-    private mutating func findDead(_ letter: UInt32, at local: UInt32) -> Bool {
-        let message = letters[Int(letter)].message
-        if case .one(let life) = message.destination, life != sights[Int(local)].life { return true }
-        guard isOver(message, at: sights[Int(local)]) else { return false }
-        return step(Move(.deliver, letters[Int(letter)].receiver, letter), of: local).isNothing(to: local)
+    private mutating func findDead(_ envelope: UInt32, at local: UInt32) -> Bool {
+        let message = envelopes[Int(envelope)].message
+        if case .one(let life) = message.destination, life != views[Int(local)].life { return true }
+        guard isOver(message, at: views[Int(local)]) else { return false }
+        return step(Move(.deliver, envelopes[Int(envelope)].receiver, envelope), of: local).isNothing(to: local)
     }
 
-    /// What is left of a set of letters when those are taken away that can do nothing any more.
-    mutating func living(_ set: UInt32, at local: UInt32) -> UInt32 {
+    /// What is left of a set of messages when those are taken away that can do nothing any more.
+    mutating func pruned(_ set: UInt32, at local: UInt32) -> UInt32 {
         if set == 0 { return 0 }
         let key = PairTable.key(set, local)
-        if let known = burials.find(key) { return known }
+        if let known = prunedCache.find(key) { return known }
         let number = sets.intern(sets[set].filter { !isDead($0, at: local) })
-        burials.note(key, number)
+        prunedCache.note(key, number)
         return number
     }
 
-    /// Those of a set of letters that change something at a node: what does nothing now may as well come later.
-    mutating func stirring(_ set: UInt32, at local: UInt32) -> UInt32 {
+    /// Those of a set of messages that change something at a node: what does nothing now may as well come later.
+    mutating func effective(_ set: UInt32, at local: UInt32) -> UInt32 {
         if set == 0 { return 0 }
         let key = PairTable.key(set, local)
-        if let known = stirrings.find(key) { return known }
-        let letters = Array(sets[set]).filter { letter in
-            let step = step(Move(.deliver, self.letters[Int(letter)].receiver, letter), of: local)
+        if let known = effectiveCache.find(key) { return known }
+        let envelopes = Array(sets[set]).filter { envelope in
+            let step = step(Move(.deliver, self.envelopes[Int(envelope)].receiver, envelope), of: local)
             if step.isNothing(to: local) { return false }
-            return !(options.saysAllAtOnce && step.isWord(to: local))
+            return !(options.deliversUtterancesAtOnce && step.isUtterance(to: local))
         }
-        let number = sets.intern(letters)
-        stirrings.note(key, number)
+        let number = sets.intern(envelopes)
+        effectiveCache.note(key, number)
         return number
     }
 
-    /// The letters that go out when those of a set come that make a node speak, and nothing else.
-    mutating func said(_ set: UInt32, at local: UInt32) -> UInt32 {
+    /// The messages that go out when those of a set come that make a node speak, and nothing else.
+    mutating func utterances(_ set: UInt32, at local: UInt32) -> UInt32 {
         if set == 0 { return 0 }
         let key = PairTable.key(set, local)
-        if let known = sayings.find(key) { return known }
-        var letters: [UInt32] = []
-        for letter in Array(sets[set]) {
-            let step = step(Move(.deliver, self.letters[Int(letter)].receiver, letter), of: local)
-            if step.isWord(to: local) { letters += self.letters(of: step) }
+        if let known = utteranceCache.find(key) { return known }
+        var envelopes: [UInt32] = []
+        for envelope in Array(sets[set]) {
+            let step = step(Move(.deliver, self.envelopes[Int(envelope)].receiver, envelope), of: local)
+            if step.isUtterance(to: local) { envelopes += self.envelopes(of: step) }
         }
-        letters.sort()
+        envelopes.sort()
         var distinct: [UInt32] = []
-        for letter in letters where distinct.last != letter { distinct.append(letter) }
+        for envelope in envelopes where distinct.last != envelope { distinct.append(envelope) }
         let number = sets.intern(distinct)
-        sayings.note(key, number)
+        utteranceCache.note(key, number)
         return number
     }
 
-    /// Of what is under way to a node: the letters that are worth delivering now.
+    /// Of what is under way to a node: the messages that are worth delivering now.
     mutating func due(_ set: UInt32, at local: UInt32) -> UInt32 {
-        guard options.network == .inOrder else { return stirring(set, at: local) }
+        guard options.network == .inOrder else { return effective(set, at: local) }
         // What does nothing now may stand before something that does.
-        return sets.next(of: set) { [letters] in letters[Int($0)].sender }
+        return sets.next(of: set) { [envelopes] in envelopes[Int($0)].sender }
     }
 
-    /// Puts a letter to what is under way.
-    mutating func posting(_ letter: UInt32, to set: UInt32) -> UInt32 {
-        guard options.network == .inOrder else { return sets.inserting(letter, into: set) }
-        return sets.appending(letter, to: set) { [letters] in letters[Int($0)].sender }
+    /// Puts a message to what is under way.
+    mutating func posting(_ envelope: UInt32, to set: UInt32) -> UInt32 {
+        guard options.network == .inOrder else { return sets.inserting(envelope, into: set) }
+        return sets.appending(envelope, to: set) { [envelopes] in envelopes[Int($0)].sender }
     }
 
-    private func isOver(_ message: ClusterMessage, at sight: LocalSight) -> Bool {
-        let isBelow = message.epoch < sight.promised
+    private func isOver(_ message: ClusterMessage, at view: LocalView) -> Bool {
+        let isBelow = message.epoch < view.promised
         switch message.body {
-        case .ok(let ballot), .error(let ballot, .cannotStore): return isBelow || ballot.index <= sight.index
-        case .error(_, .staleEpoch), .answer: return message.epoch <= sight.promised
+        case .ok(let ballot), .error(let ballot, .cannotStore): return isBelow || ballot.index <= view.index
+        case .error(_, .staleEpoch), .answer: return message.epoch <= view.promised
         case .election, .prepare, .confirm, .confirmed, .forward, .answered, .coordinator, .commit, .welcome:
             return isBelow
         case .entries, .welcomeDone, .handover, .hello, .keepalive, .suspect, .fetch, .refused, .fetchChunk, .chunk,
@@ -184,9 +184,9 @@ struct LocalSpace {
     /// What a move makes of a node.
     mutating func step(_ move: Move, of local: UInt32) -> LocalStep {
         let key = LocalSpace.key(move, local)
-        if let known = knownSteps.find(key) { return steps[Int(known)] }
+        if let known = stepCache.find(key) { return steps[Int(known)] }
         let step = makeStep(move, of: local)
-        knownSteps.note(key, UInt32(steps.count))
+        stepCache.note(key, UInt32(steps.count))
         steps.append(step)
         return step
     }
@@ -198,23 +198,23 @@ struct LocalSpace {
         return UInt64(local) << 40 | UInt64(move.argument) << 12 | UInt64(move.kind.rawValue) << 8 | UInt64(move.cut)
     }
 
-    /// Letters that go out in a step.
-    func letters(of step: LocalStep) -> ArraySlice<UInt32> {
-        outgoing[Int(step.lettersStart)..<Int(step.lettersStart + step.letterCount)]
+    /// Messages that go out in a step.
+    func envelopes(of step: LocalStep) -> ArraySlice<UInt32> {
+        outgoing[Int(step.envelopesStart)..<Int(step.envelopesStart + step.envelopeCount)]
     }
 
     private mutating func makeStep(_ move: Move, of local: UInt32) -> LocalStep {
         let run = run(move, of: local)
         var step = LocalStep(next: intern(run.state))
-        step.lettersStart = UInt32(outgoing.count)
+        step.envelopesStart = UInt32(outgoing.count)
         for message in run.messages where LocalSpace.isCarried(message) {
             for receiver in 0..<options.nodes where receiver != move.node {
                 if case .one(let life) = message.destination, life.id != UInt32(receiver + 1) { continue }
-                outgoing.append(letter(message, from: move.node, to: receiver))
+                outgoing.append(envelope(message, from: move.node, to: receiver))
             }
         }
-        step.letterCount = UInt32(outgoing.count) - step.lettersStart
-        step.loses = !sights[Int(step.next)].holdsAll(of: sights[Int(local)])
+        step.envelopeCount = UInt32(outgoing.count) - step.envelopesStart
+        step.loses = !views[Int(step.next)].holdsAll(of: views[Int(local)])
         step.stood = run.stood
         step.cuts = run.cuts
         step.facts = note(run.facts)
@@ -232,10 +232,10 @@ struct LocalSpace {
         return facts.count - 1
     }
 
-    func run(_ move: Move, of local: UInt32, isTelling: Bool = false) -> LocalRun {
-        var run = LocalRun(states[Int(local)], isTelling: isTelling)
+    func run(_ move: Move, of local: UInt32, isTracing: Bool = false) -> LocalRun {
+        var run = LocalRun(states[Int(local)], isTracing: isTracing)
         switch move.kind {
-        case .deliver: run.step(.messageReceived(letters[Int(move.argument)].message))
+        case .deliver: run.step(.messageReceived(envelopes[Int(move.argument)].message))
         case .write: run.completeWrite()
         case .failWrite: run.completeWrite(failure: .full)
         case .stand: run.stand(suspecters[Int(move.argument)])

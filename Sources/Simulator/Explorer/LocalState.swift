@@ -57,7 +57,7 @@ extension DiskRecord {
             print.absorb(promise.epoch)
             print.absorb(promise.incarnation)
             print.absorb(promise.secret.w0)
-            print.absorb(promise.isWhole)
+            print.absorb(promise.hasFullState)
         case .append(let index, let entry):
             print.absorb(2)
             print.absorb(index)
@@ -93,9 +93,9 @@ struct LocalRun: Sendable {
     /// What happened, in words, where somebody wants them.
     var lines: [String]?
 
-    init(_ state: LocalState, isTelling: Bool = false) {
+    init(_ state: LocalState, isTracing: Bool = false) {
         self.state = state
-        if isTelling { lines = [] }
+        if isTracing { lines = [] }
     }
 }
 
@@ -308,7 +308,7 @@ extension LocalRun {
         }
         facts.replies.append(LocalFacts.Reply(request: Int(answer.id), content: content))
         let isTold = if case .failure = answer.content { true } else { false }
-        func maySpeak(_ sight: Inspection) -> Bool { sight.isWhole && !sight.isFenced }
+        func maySpeak(_ view: Inspection) -> Bool { view.hasFullState && !view.isFenced }
         if !isTold, !maySpeak(before), !maySpeak(after) {
             violate(.silentUnlessServing, "answers a client, and is cut off or not whole")
         }
@@ -336,8 +336,8 @@ extension LocalRun {
         if promised != epoch {
             violate(.promiseIsKept, "answers the candidate of epoch \(epoch) and has \(promised) on its disk")
         }
-        if state.record.promise?.isWhole != true {
-            violate(.votersAreWhole, "answers the candidate of epoch \(epoch) and does not hold the whole state")
+        if state.record.promise?.hasFullState != true {
+            violate(.votersHoldFullState, "answers the candidate of epoch \(epoch) and does not hold the whole state")
         }
         let last = state.record.lastIndex
         guard last > answer.position.index, let entry = state.record.entry(last) else { return }
@@ -356,7 +356,9 @@ extension LocalRun {
         if promised != ballot.epoch {
             violate(.promiseIsKept, "votes in epoch \(ballot.epoch) and has \(promised) on its disk")
         }
-        if state.record.promise?.isWhole != true { violate(.votersAreWhole, "votes and does not hold the whole state") }
+        if state.record.promise?.hasFullState != true {
+            violate(.votersHoldFullState, "votes and does not hold the whole state")
+        }
         guard let entry = state.record.entry(ballot.index), let header = try? EntryHeader(entry) else {
             if ballot.index >= state.record.firstIndex {
                 violate(.voteIsKept, "votes for \(ballot.text) and has nothing at that index on its disk")

@@ -1,10 +1,10 @@
-// Letters, moves, what a move makes of a node, and what is asked of its state.
+// Messages, moves, what a move makes of a node, and what is asked of its state.
 
 import TrackerLogic
 import Wire
 
 /// A message on its way to one node.
-struct ExplorerLetter: Sendable {
+struct Envelope: Sendable {
     var message: ClusterMessage
     var sender: Int
     var receiver: Int
@@ -13,7 +13,7 @@ struct ExplorerLetter: Sendable {
 /// What a node does, or what happens to it.
 struct Move: Sendable, Hashable {
     enum Kind: UInt8, Sendable, Hashable, CaseIterable {
-        /// A letter comes.
+        /// A message comes.
         case deliver
         /// The oldest write is durable.
         case write
@@ -31,7 +31,7 @@ struct Move: Sendable, Hashable {
 
     var kind: Kind
     var node: Int
-    /// Of a letter, a request, a set of suspecters, or how many writes survive.
+    /// Of a message, a request, a set of suspecters, or how many writes survive.
     var argument: UInt32
     /// Where between its writes the node dies, and comes back, counted from 1; 0 where it does not.
     var cut: UInt8
@@ -61,9 +61,9 @@ struct Move: Sendable, Hashable {
 /// What a move makes of a node.
 struct LocalStep: Sendable {
     var next: UInt32
-    /// Letters that go out: places in `LocalSpace.outgoing`.
-    var lettersStart: UInt32 = 0
-    var letterCount: UInt32 = 0
+    /// Messages that go out: places in `LocalSpace.outgoing`.
+    var envelopesStart: UInt32 = 0
+    var envelopeCount: UInt32 = 0
     var stood = 0
     /// Where between its writes the node may die.
     var cuts = 0
@@ -78,22 +78,22 @@ struct LocalStep: Sendable {
 
     /// Whether the node is as before, and nobody has noticed anything.
     func isNothing(to local: UInt32) -> Bool {
-        next == local && letterCount == 0 && stood == 0 && facts == 0 && fault == 0
+        next == local && envelopeCount == 0 && stood == 0 && facts == 0 && fault == 0
     }
 
-    /// Whether letters go out, and nothing else comes of it.
-    func isWord(to local: UInt32) -> Bool {
-        next == local && letterCount > 0 && stood == 0 && facts == 0 && fault == 0
+    /// Whether messages go out, and nothing else comes of it.
+    func isUtterance(to local: UInt32) -> Bool {
+        next == local && envelopeCount > 0 && stood == 0 && facts == 0 && fault == 0
     }
 }
 
 /// What is asked of a node's state again and again.
-struct LocalSight: Sendable {
+struct LocalView: Sendable {
     var life: Life
     var promised: Epoch
     var index: UInt64
     var queueCount: Int
-    /// What the entries on its disk come to, from `durableFrom` on.
+    /// The running hashes of the log at the entries on its disk, from `durableFrom` on.
     var durableFrom: UInt64
     var durable: [UInt64]
 
@@ -115,7 +115,7 @@ struct LocalSight: Sendable {
     }
 
     /// Whether it holds whatever an earlier state of its node held.
-    func holdsAll(of earlier: LocalSight) -> Bool {
+    func holdsAll(of earlier: LocalView) -> Bool {
         guard earlier.durableFrom <= durableFrom else { return false }
         for (place, chain) in earlier.durable.enumerated()
         where !holds(earlier.durableFrom + UInt64(place), chain) {

@@ -4,20 +4,20 @@ import TrackerLogic
 
 /// All states of the cluster that were reached: none is walked from twice, and none from which another can do more.
 ///
-/// There are four ways to tell states apart (`ExplorerOptions.Telling`).
+/// There are four ways to tell states apart (`ExplorerOptions.Reduction`).
 ///
-/// A state *covers* another when it is the same in all but the letters under way, and has all the letters of the other.
-/// What the other can do, it can do, too, and comes to states that cover the other's: a letter that nobody takes
-/// harms nobody, for it may be lost. Checkers look at nodes and history, never at letters. So a state that is covered
-/// by one reached before need not be walked from, and no violation is missed; as the walk is breadth first, none is
-/// found later, either.
+/// A state *covers* another when it is the same in all but the messages under way, and has all the messages of the
+/// other. What the other can do, it can do, too, and comes to states that cover the other's: a message that nobody
+/// takes harms nobody, for it may be lost. Checkers look at nodes and history, never at messages. So a state that is
+/// covered by one reached before need not be walked from, and no violation is missed; as the walk is breadth first,
+/// none is found later, either.
 ///
-/// States are *joined* when all that are the same but for the letters under way count as one, which has all the letters
-/// that any of them has, and is walked from again whenever it gets more. It covers each of them, so no violation is
-/// missed; but some that are found may need letters that are never under way together.
+/// States are *joined* when all that are the same but for the messages under way count as one, which has all the
+/// messages that any of them has, and is walked from again whenever it gets more. It covers each of them, so no
+/// violation is missed; but some that are found may need messages that are never under way together.
 struct VisitedStates {
     private let nodes: Int
-    private let telling: ExplorerOptions.Telling
+    private let reduction: ExplorerOptions.Reduction
     /// The first state of each kernel, or each state.
     private var table = PrintTable(capacity: 1 << 16)
     /// Of states that are told apart in little room.
@@ -28,20 +28,20 @@ struct VisitedStates {
 
     /// The end of a list of states.
     private static let end = UInt32.max
-    /// Covered by a state that was reached later; of joined states: walked from, with all letters that it has.
+    /// Covered by a state that was reached later; of joined states: walked from, with all messages that it has.
     private static let covered = UInt32.max - 1
 
-    init(nodes: Int, _ telling: ExplorerOptions.Telling) {
+    init(nodes: Int, _ reduction: ExplorerOptions.Reduction) {
         self.nodes = nodes
-        self.telling = telling
+        self.reduction = reduction
     }
 
     /// Of states that are told apart: their kernels, for comparison.
     private var kernels = PrintTable()
 
-    /// Distinct kernels: states but for the letters under way.
+    /// Distinct kernels: states but for the messages under way.
     var kernelCount: Int {
-        switch telling {
+        switch reduction {
         case .apart: kernels.count
         case .compact: 0
         case .covered, .joined: table.count
@@ -53,15 +53,15 @@ struct VisitedStates {
 
     /// Whether a state need not be walked from (again).
     func isCovered(_ state: UInt32) -> Bool {
-        switch telling {
+        switch reduction {
         case .apart, .compact: false
         case .covered, .joined: next(state) == VisitedStates.covered
         }
     }
 
-    /// Notes that a state is walked from now, with all letters that it has got.
+    /// Notes that a state is walked from now, with all messages that it has got.
     mutating func take(_ state: UInt32, _ world: inout ExplorerWorld) {
-        guard telling == .joined else { return }
+        guard reduction == .joined else { return }
         for node in 0..<nodes { world.words[world.setPlace(node)] = records[Int(state) * (nodes + 1) + node] }
         setNext(state, VisitedStates.covered)
     }
@@ -69,9 +69,9 @@ struct VisitedStates {
     /// Notes a state.
     ///
     /// - Returns: its number, where it has to be walked from.
-    mutating func insert(_ world: ExplorerWorld, _ sets: inout LetterSets) -> UInt32? {
+    mutating func insert(_ world: ExplorerWorld, _ sets: inout EnvelopeSets) -> UInt32? {
         let number = UInt32(count)
-        switch telling {
+        switch reduction {
         case .apart:
             guard table.insert(world.fingerprint, number: number) == nil else { return nil }
             count += 1
@@ -91,7 +91,7 @@ struct VisitedStates {
         }
     }
 
-    private mutating func join(_ state: UInt32, _ world: ExplorerWorld, _ sets: inout LetterSets) -> UInt32? {
+    private mutating func join(_ state: UInt32, _ world: ExplorerWorld, _ sets: inout EnvelopeSets) -> UInt32? {
         guard !covers(state, world, sets) else { return nil }
         let place = Int(state) * (nodes + 1)
         for node in 0..<nodes {
@@ -102,7 +102,7 @@ struct VisitedStates {
         return state
     }
 
-    private mutating func insertUncovered(_ world: ExplorerWorld, _ sets: LetterSets) -> UInt32? {
+    private mutating func insertUncovered(_ world: ExplorerWorld, _ sets: EnvelopeSets) -> UInt32? {
         let number = UInt32(count)
         let kernel = world.kernel
         guard let head = table.insert(kernel, number: number) else {
@@ -144,7 +144,7 @@ struct VisitedStates {
         count += 1
     }
 
-    private func covers(_ state: UInt32, _ world: ExplorerWorld, _ sets: LetterSets) -> Bool {
+    private func covers(_ state: UInt32, _ world: ExplorerWorld, _ sets: EnvelopeSets) -> Bool {
         let place = Int(state) * (nodes + 1)
         for node in 0..<nodes where !sets.isSubset(world.words[world.setPlace(node)], of: records[place + node]) {
             return false
@@ -152,7 +152,7 @@ struct VisitedStates {
         return true
     }
 
-    private func isCovered(_ state: UInt32, by world: ExplorerWorld, _ sets: LetterSets) -> Bool {
+    private func isCovered(_ state: UInt32, by world: ExplorerWorld, _ sets: EnvelopeSets) -> Bool {
         let place = Int(state) * (nodes + 1)
         for node in 0..<nodes where !sets.isSubset(records[place + node], of: world.words[world.setPlace(node)]) {
             return false

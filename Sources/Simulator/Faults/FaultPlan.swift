@@ -80,7 +80,7 @@ public struct Fault: Sendable, Hashable {
         }
 
         /// Whether it ends or holds a tracker.
-        var isBlow: Bool {
+        var isOutage: Bool {
             switch self {
             case .crash, .pause, .cleanStop, .memoryLoss, .brokenDisk: true
             case .partition, .oneWayPartition, .deafLinks, .slowPair, .clog, .busLoss, .brokerOutage, .darkness,
@@ -98,19 +98,19 @@ public struct Fault: Sendable, Hashable {
 
 /// Which faults a scenario may see, and how many.
 public struct FaultOptions: Sendable, Hashable {
-    /// For each moment, one in so many is struck; 0 for never.
-    public var struckOneIn: [Int] = Array(repeating: 0, count: Moment.allCases.count)
+    /// For each moment, a fault is injected at one in so many; 0 for never.
+    public var injectOneIn: [Int] = Array(repeating: 0, count: Moment.allCases.count)
     /// The kinds that come by the clock.
     public var kinds: [Fault.Kind] = []
     /// Between faults that come by the clock, on average; nil for none.
     public var meanGap: Duration?
     /// Between damages to disks, on average; nil for none.
     public var damageGap: Duration?
-    /// Crashes, pauses and cuts by the clock, and as many strikes at bad moments.
-    public var maxBlows = 12
+    /// Crashes, pauses and cuts by the clock, and as many injections at bad moments.
+    public var maxOutages = 12
     /// Trackers that are down, held or cut off by our doing at once.
     public var maxDown = 1
-    /// Whether what strikes at bad moments may be a pause, or the loss of the bus, as well as a crash.
+    /// Whether what is injected at bad moments may be a pause, or the loss of the bus, as well as a crash.
     public var hasPausesAtMoments = false
     /// Whether a strike at a bad moment may also cut a tracker off, and not only end its life.
     public var hasCutsAtMoments = false
@@ -122,8 +122,8 @@ public struct FaultOptions: Sendable, Hashable {
     ///
     /// The others are drawn, and left out.
     public var onlyFaults: [ChosenFault]?
-    /// The strikes at bad moments that are carried out; nil for as many as may be.
-    public var onlyStrikes: [Strike]?
+    /// The faults injected at bad moments that are carried out; nil for as many as may be.
+    public var onlyInjections: [Injection]?
 
     /// Nothing goes wrong.
     public init() {}
@@ -132,7 +132,7 @@ public struct FaultOptions: Sendable, Hashable {
 /// What goes wrong in a simulated cluster: by the clock, and at bad moments.
 struct FaultPlan: Sendable {
     /// What hits a node.
-    enum Blow: Sendable, Hashable {
+    enum Outage: Sendable, Hashable {
         case crash(downtime: Duration)
         case pause(Duration)
         case cut(Duration)
@@ -141,12 +141,12 @@ struct FaultPlan: Sendable {
     /// Waits for one kind of moment of one tracker.
     private struct Watch: Sendable {
         var random: RandomStream
-        /// Such moments until something strikes.
+        /// Such moments until a fault is injected.
         var left = 0
-        /// How often something has struck.
+        /// How often a fault was injected.
         var count = 0
 
-        /// - Parameter odds: one moment in so many is struck, on average.
+        /// - Parameter odds: a fault is injected at one moment in so many, on average.
         mutating func begin(oneIn odds: Int) { left = 1 + random.below(2 * odds - 1) }
     }
 
@@ -155,36 +155,36 @@ struct FaultPlan: Sendable {
 
     let options: FaultOptions
     private let seed: UInt64
-    /// The moments at which something may strike.
+    /// The moments at which a fault may be injected.
     private let mask: UInt32
     /// By tracker, then by moment.
     private var watches: [Watch]
     /// Of the fault by the clock that was drawn last.
     var random: RandomStream
-    /// Of the strike at a bad moment that was drawn last.
-    private(set) var strikeRandom: RandomStream
-    private var faultBlows = 0
-    private var strikeBlows = 0
+    /// Of the injection at a bad moment that was drawn last.
+    private(set) var injectionRandom: RandomStream
+    private var faultOutages = 0
+    private var injectedOutages = 0
     /// The fault by the clock that was drawn last, counted from 1.
     private(set) var lastFault = 0
     /// What was drawn last is so many times as short and as weak.
     private var divisor = 1
-    /// The strikes at bad moments, as they were drawn.
-    private(set) var strikes: [Strike] = []
+    /// The injections at bad moments, as they were drawn.
+    private(set) var injections: [Injection] = []
 
     /// - Parameter count: of trackers.
     init(options: FaultOptions, seed: UInt64, count: Int) {
         self.options = options
         self.seed = seed
         random = RandomStream(seed, .fault)
-        strikeRandom = random
+        injectionRandom = random
         var mask: UInt32 = 0
-        for moment in Moment.allCases where options.struckOneIn[moment.rawValue] > 0 { mask |= moment.bit }
+        for moment in Moment.allCases where options.injectOneIn[moment.rawValue] > 0 { mask |= moment.bit }
         self.mask = mask
         watches = []
         guard mask != 0 else { return }
         for node in 0..<count {
-            for (moment, odds) in options.struckOneIn.enumerated() {
+            for (moment, odds) in options.injectOneIn.enumerated() {
                 var watch = Watch(random: RandomStream(seed, .watch, FaultPlan.place(moment, node)))
                 if odds > 0 { watch.begin(oneIn: odds) }
                 watches.append(watch)
@@ -196,50 +196,50 @@ struct FaultPlan: Sendable {
 
     // MARK: - At bad moments
 
-    /// Whether anything strikes a tracker at one of these moments, and at which.
-    mutating func strike(at moments: UInt32, of node: Int) -> Moment? {
+    /// Whether a fault is injected into a tracker at one of these moments, and at which.
+    mutating func injection(at moments: UInt32, of node: Int) -> Moment? {
         var bits = moments & mask
-        var struck: Moment?
+        var injected: Moment?
         while bits != 0 {
             let moment = bits.trailingZeroBitCount
             bits &= bits - 1
             let place = FaultPlan.place(moment, node)
             watches[place].left -= 1
             guard watches[place].left == 0 else { continue }
-            if isStruck(moment, node, place) { struck = Moment(rawValue: moment) }
+            if isInjected(moment, node, place) { injected = Moment(rawValue: moment) }
         }
-        return struck
+        return injected
     }
 
-    private mutating func isStruck(_ number: Int, _ node: Int, _ place: Int) -> Bool {
-        watches[place].begin(oneIn: options.struckOneIn[number])
+    private mutating func isInjected(_ number: Int, _ node: Int, _ place: Int) -> Bool {
+        watches[place].begin(oneIn: options.injectOneIn[number])
         watches[place].count += 1
         guard let moment = Moment(rawValue: number) else { return false }
-        let strike = Strike(tracker: node + 1, moment: moment, count: watches[place].count)
-        if let only = options.onlyStrikes {
-            guard only.contains(strike) else { return false }
+        let injection = Injection(tracker: node + 1, moment: moment, count: watches[place].count)
+        if let only = options.onlyInjections {
+            guard only.contains(injection) else { return false }
         } else {
-            guard strikeBlows < options.maxBlows else { return false }
-            strikeBlows += 1
+            guard injectedOutages < options.maxOutages else { return false }
+            injectedOutages += 1
         }
-        strikes.append(strike)
-        strikeRandom = RandomStream(seed, .strike, place, strike.count)
+        injections.append(injection)
+        injectionRandom = RandomStream(seed, .injection, place, injection.count)
         return true
     }
 
-    /// What strikes at a moment.
-    mutating func blow() -> Blow {
-        switch strikeRandom.below(6) {
+    /// The outage that is injected at a moment.
+    mutating func outage() -> Outage {
+        switch injectionRandom.below(6) {
         case 0 where options.hasPausesAtMoments:
-            .pause(strikeRandom.between(.milliseconds(50), FaultPlan.maxPause))
-        case 1 where options.hasCutsAtMoments: .cut(strikeRandom.between(.milliseconds(50), .seconds(8)))
-        default: .crash(downtime: FaultPlan.downtime(&strikeRandom))
+            .pause(injectionRandom.between(.milliseconds(50), FaultPlan.maxPause))
+        case 1 where options.hasCutsAtMoments: .cut(injectionRandom.between(.milliseconds(50), .seconds(8)))
+        default: .crash(downtime: FaultPlan.downtime(&injectionRandom))
         }
     }
 
     /// Of so many messages, how many are sent before a tracker dies half-way through a step; and how long it is dead.
     mutating func halfWay(of count: Int) -> (sent: Int, downtime: Duration) {
-        (strikeRandom.below(count + 1), FaultPlan.downtime(&strikeRandom))
+        (injectionRandom.below(count + 1), FaultPlan.downtime(&injectionRandom))
     }
 
     // MARK: - By the clock
@@ -272,9 +272,9 @@ struct FaultPlan: Sendable {
         random = RandomStream(seed, .fault, lastFault)
         divisor = 1
         let kind = kind(random.next())
-        if kind.isBlow {
-            guard faultBlows < options.maxBlows else { return nil }
-            faultBlows += 1
+        if kind.isOutage {
+            guard faultOutages < options.maxOutages else { return nil }
+            faultOutages += 1
         }
         if let only = options.onlyFaults {
             guard let chosen = only.first(where: { $0.number == lastFault }) else { return nil }

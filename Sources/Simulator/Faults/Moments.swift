@@ -4,7 +4,7 @@ import Primitives
 import TrackerLogic
 import Wire
 
-/// Moments that are worse than others, and what may strike at them.
+/// Moments that are worse than others, and faults that may be injected at them.
 public enum Moment: Int, Sendable, CaseIterable {
     /// Replies are out; of the messages of the same step, only some or none; nothing is written.
     case halfWay

@@ -57,7 +57,7 @@ extension World {
 
     /// Only the master dies, and only where nobody else is troubled; it comes back when another one has settled.
     private mutating func killMaster(_ cause: String) {
-        guard let master = seats.firstIndex(where: { $0.isMaster }), mayTrouble(master) else { return }
+        guard let master = connectivity.firstIndex(where: { $0.isMaster }), mayTrouble(master) else { return }
         die(master, "dies", by: cause, for: .seconds(6))
     }
 
@@ -76,8 +76,8 @@ extension World {
         guard isTold else { return }
         let inside = nodes.indices.filter { side >> UInt32($0) & 1 == 1 }
         let outside = nodes.indices.filter { side >> UInt32($0) & 1 == 0 }
-        var links = inside.flatMap { from in outside.map { Trouble.Link(from: from, to: $0) } }
-        if !isOneWay { links += links.map { Trouble.Link(from: $0.to, to: $0.from) } }
+        var links = inside.flatMap { from in outside.map { LinkFault.Link(from: from, to: $0) } }
+        if !isOneWay { links += links.map { LinkFault.Link(from: $0.to, to: $0.from) } }
         let names = trace.names
         let text =
             isOneWay
@@ -88,11 +88,11 @@ extension World {
     }
 
     private mutating func deafen(for duration: Duration, _ cause: String) {
-        var links: [Trouble.Link] = []
+        var links: [LinkFault.Link] = []
         for from in nodes.indices {
             for to in nodes.indices where from != to && plan.random.oneIn(3) {
                 bus.block(from: from, to: to, until: now + duration)
-                links.append(Trouble.Link(from: from, to: to))
+                links.append(LinkFault.Link(from: from, to: to))
             }
         }
         guard isTold, !links.isEmpty else { return }
@@ -109,11 +109,11 @@ extension World {
 
     /// A fault of one link.
     private mutating func begin(
-        _ kind: Trouble.Kind, _ cause: String, _ text: String, from: Int, to: Int, for duration: Duration
+        _ kind: LinkFault.Kind, _ cause: String, _ text: String, from: Int, to: Int, for duration: Duration
     ) {
         begin(
             kind, cause, "\(text) from \(trace.names.short[from]) to \(trace.names.short[to])",
-            trackers: 1 << UInt32(from) | 1 << UInt32(to), links: [Trouble.Link(from: from, to: to)],
+            trackers: 1 << UInt32(from) | 1 << UInt32(to), links: [LinkFault.Link(from: from, to: to)],
             for: duration, endsByTime: true)
     }
 
@@ -121,7 +121,7 @@ extension World {
 
     /// A fault of one node.
     private mutating func hit(_ node: Int, _ fault: Fault, _ cause: String) {
-        guard seats[node].isThere else { return }
+        guard connectivity[node].isThere else { return }
         let bit: UInt32 = 1 << UInt32(node)
         let name = trace.names[node]
         switch fault.kind {
@@ -172,7 +172,7 @@ extension World {
             trace.line(now, .faults, about: bit, "\(cause): the wall clock of \(name) is set \(text)")
             mark(node, .clockStep, "clock \(text)")
         case .darkness:
-            seats[node].darkUntil = now + fault.duration
+            connectivity[node].darkUntil = now + fault.duration
             begin(
                 .dark, cause, "no client reaches \(name)", trackers: bit, for: fault.duration, endsByTime: true)
         case .partition, .oneWayPartition, .deafLinks, .clog, .slowPair, .brokerOutage, .ruleChange, .registration,
@@ -186,13 +186,14 @@ extension World {
     private mutating func victim() -> Int {
         let (node, isAnyone) = (plan.random.below(nodes.count), !plan.random.oneIn(3))
         if isAnyone { return node }
-        return seats.firstIndex(where: { $0.isMaster }) ?? node
+        return connectivity.firstIndex(where: { $0.isMaster }) ?? node
     }
 
     /// A disk may be lost while no other is lost, down or behind: what only it held would be gone for good, and that
     /// would be nobody's fault.
     mutating func mayLoseMemory(_ victim: Int) -> Bool {
-        guard nodes.count > 1, mayTrouble(victim), let own = nodes[victim].inspection, own.isServing, own.isWhole else {
+        guard nodes.count > 1, mayTrouble(victim), let own = nodes[victim].inspection, own.isServing, own.hasFullState
+        else {
             return false
         }
         // Who is left must be a majority without it, or nobody could take it in again; also when another one goes that
@@ -201,9 +202,9 @@ extension World {
         if profile == .paxos, own.voters.contains(own.life.id), remaining < 3 { return false }
         // That the members have changed is certain, also for who begins anew, once an entry is decided behind it.
         if profile == .paxos, own.position.index <= membersChangedAt { return false }
-        for node in nodes.indices where seats[node].isThere {
+        for node in nodes.indices where connectivity[node].isThere {
             if nodes[node].disk.memory?.isDamaged == true { return false }
-            guard let other = nodes[node].inspection, other.isServing, other.isWhole, !other.isFenced,
+            guard let other = nodes[node].inspection, other.isServing, other.hasFullState, !other.isFenced,
                 other.role == .master || other.role == .slave, other.promised == own.promised,
                 other.position == own.position
             else { return false }
@@ -229,7 +230,7 @@ extension World {
     /// Commands the master; now and then somebody else, who has to say no.
     private mutating func command(_ command: OperatorCommand) {
         let other = plan.random.below(nodes.count)
-        var node = seats.firstIndex(where: { $0.isMaster }) ?? other
+        var node = connectivity.firstIndex(where: { $0.isMaster }) ?? other
         if plan.random.oneIn(6) { node = other }
         guard nodes[node].isUp, !nodes[node].isStopping, nodes[node].heldUntil <= now else { return }
         step(node, .commandReceived(command))
@@ -249,7 +250,7 @@ extension World {
     }
 
     private mutating func changeMembers() {
-        let outsiders = (1...UInt32(nodes.count)).filter { seats[Int($0) - 1].isThere && !members.contains($0) }
+        let outsiders = (1...UInt32(nodes.count)).filter { connectivity[Int($0) - 1].isThere && !members.contains($0) }
         let member = members.isEmpty ? someID() : members[plan.random.below(members.count)]
         guard !outsiders.isEmpty else {
             if members.count > 2, !isAnyDiskLost { remove(member) }
@@ -278,7 +279,7 @@ extension World {
     private func hasLostDisk(_ id: UInt32) -> Bool {
         nodes.contains {
             $0.configuration.id == id
-                && ($0.disk.record.promise?.isWhole != true || $0.disk.memory?.isDamaged == true)
+                && ($0.disk.record.promise?.hasFullState != true || $0.disk.memory?.isDamaged == true)
         }
     }
 
@@ -296,26 +297,26 @@ extension World {
         }
         bus.heal()
         network = .healed
-        for node in nodes.indices where seats[node].isThere {
+        for node in nodes.indices where connectivity[node].isThere {
             nodes[node].disk.options = .healed
             let isBroken = nodes[node].disk.isBroken || nodes[node].disk.failure == .broken
             nodes[node].disk.failure = nil
-            seats[node].darkUntil = now
+            connectivity[node].darkUntil = now
             if isBroken { die(node, "stops", by: "the operator, for its broken disk", for: .zero) }
-            let (life, cut) = (nodes[node].life, seats[node].cut)
+            let (life, cut) = (nodes[node].life, connectivity[node].cut)
             if !nodes[node].isUp {
                 queue.put(.nodeReturns(node, life: life), at: now + .milliseconds(10))
-            } else if hasBus, !seats[node].isOnBus {
+            } else if hasBus, !connectivity[node].isOnBus {
                 queue.put(.busReturns(node, life: life, cut: cut), at: now + .milliseconds(10))
             }
         }
-        queue.put(.nudge, at: now + World.repairTime)
+        queue.put(.wakeClients, at: now + World.repairTime)
     }
 
     /// Everybody asks anew, whatever he was waiting for.
-    mutating func nudge() {
+    mutating func wakeClients() {
         if let way = options.wholeStop, wholeStop == nil { return stopAll(way) }
-        nudgedAt = now
+        clientsWokenAt = now
         checks.allIsWell(since: now)
         if tamperings.first?.sabotage == .fallsSilentAfterFaults {
             for node in nodes.indices { nodes[node].heldUntil = now + .seconds(1_000_000) }
@@ -329,7 +330,7 @@ extension World {
             }
         }
         visitAll()
-        queue.put(.reckoning, at: now + (options.outlastsTheSilent ? longestLife : World.reckoningTime))
+        queue.put(.convergenceCheck, at: now + (options.outlastsTheSilent ? longestLife : World.convergenceTime))
     }
 
     /// After which whoever has fallen silent is gone: the longest interval and a fifth, on the slowest clock, and two
@@ -340,7 +341,7 @@ extension World {
     }
 
     /// Looks at what has become of all.
-    mutating func reckon() {
+    mutating func assertConverged() {
         trace.line(now, [], "the world is looked at")
         checkVisits()
         checkWholeStop()

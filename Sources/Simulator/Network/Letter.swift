@@ -4,7 +4,7 @@ import Primitives
 import Wire
 
 /// A message on its way; what reaches many is kept once.
-final class Letter: Sendable {
+final class MessageInTransit: Sendable {
     let message: ClusterMessage
     let from: Int
     let sentAt: Instant

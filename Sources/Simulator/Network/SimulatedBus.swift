@@ -3,7 +3,7 @@
 import Primitives
 
 /// How bad a bus is.
-public struct BusOptions: Sendable, Hashable {
+public struct SimulatedBusOptions: Sendable, Hashable {
     /// Messages in a thousand that are lost, for each who should hear them.
     public var lossPerMille = 0
     /// Messages in a thousand that arrive twice.
@@ -33,7 +33,7 @@ public struct BusOptions: Sendable, Hashable {
     public init() {}
 
     /// Faultless, after the faults.
-    static let healed = BusOptions()
+    static let healed = SimulatedBusOptions()
 }
 
 /// The way between trackers: a broker, or a multicast group, that loses, repeats, delays, reorders and holds messages,
@@ -54,20 +54,20 @@ package struct SimulatedBus: Sendable {
         /// When what was sent last arrives, where nothing overtakes.
         var lastArrival = Instant(nanoseconds: 0)
 
-        mutating func carry(_ options: BusOptions, _ now: Instant) -> Fate {
+        mutating func carry(_ options: SimulatedBusOptions, _ now: Instant) -> Fate {
             var fate = Fate()
-            guard blockedUntil <= now, !strikes(options.lossPerMille) else { return fate }
+            guard blockedUntil <= now, !hits(options.lossPerMille) else { return fate }
             fate.first = arrival(options, now)
-            if strikes(options.repeatPerMille) { fate.second = arrival(options, now) }
-            if strikes(options.redeliveredPerMille) {
+            if hits(options.repeatPerMille) { fate.second = arrival(options, now) }
+            if hits(options.redeliveredPerMille) {
                 fate.third = now + random.between(.milliseconds(1), options.maxRedeliveryDelay)
             }
             return fate
         }
 
-        private mutating func arrival(_ options: BusOptions, _ now: Instant) -> Instant {
+        private mutating func arrival(_ options: SimulatedBusOptions, _ now: Instant) -> Instant {
             var delay = random.between(options.minDelay, options.maxDelay)
-            if strikes(options.stragglerPerMille) {
+            if hits(options.stragglerPerMille) {
                 delay = random.between(options.maxDelay, options.maxStragglerDelay)
             }
             if slowUntil > now { delay = delay + extraDelay }
@@ -79,15 +79,15 @@ package struct SimulatedBus: Sendable {
             return time
         }
 
-        private mutating func strikes(_ perMille: Int) -> Bool { perMille > 0 && random.below(1000) < perMille }
+        private mutating func hits(_ perMille: Int) -> Bool { perMille > 0 && random.below(1000) < perMille }
     }
 
-    package var options: BusOptions
+    package var options: SimulatedBusOptions
     private let count: Int
     /// By sender, then receiver.
     private var links: [Link]
 
-    package init(count: Int, options: BusOptions, seed: UInt64) {
+    package init(count: Int, options: SimulatedBusOptions, seed: UInt64) {
         self.count = count
         self.options = options
         links = (0..<count * count).map { Link(random: RandomStream(seed, .link, $0 / count, $0 % count)) }

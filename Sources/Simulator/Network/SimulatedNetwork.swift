@@ -43,24 +43,24 @@ extension NetworkOptions {
     /// What becomes of one datagram, by the chance of its path.
     func carry(_ random: inout RandomStream) -> DatagramFate {
         var fate = DatagramFate()
-        guard !strikes(lossPerMille, &random) else { return fate }
+        guard !hits(lossPerMille, &random) else { return fate }
         fate.first = delay(&random)
-        if strikes(repeatPerMille, &random) { fate.second = delay(&random) }
+        if hits(repeatPerMille, &random) { fate.second = delay(&random) }
         return fate
     }
 
     /// Which bit of a datagram flips, counted from the first of the first byte.
     func flippedBit(of byteCount: Int, _ random: inout RandomStream) -> Int? {
-        guard byteCount > 0, strikes(flipPerMille, &random) else { return nil }
+        guard byteCount > 0, hits(flipPerMille, &random) else { return nil }
         return random.below(byteCount * 8)
     }
 
-    private func strikes(_ perMille: Int, _ random: inout RandomStream) -> Bool {
+    private func hits(_ perMille: Int, _ random: inout RandomStream) -> Bool {
         perMille > 0 && random.below(1000) < perMille
     }
 
     private func delay(_ random: inout RandomStream) -> Duration {
-        if strikes(stragglerPerMille, &random) { return random.between(maxDelay, maxStragglerDelay) }
+        if hits(stragglerPerMille, &random) { return random.between(maxDelay, maxStragglerDelay) }
         return random.between(minDelay, maxDelay)
     }
 }

@@ -17,11 +17,11 @@ extension SimulatedNode {
         checks.willStep(node: number, event: event, wall: reading.wall, at: now)
         machine?.step(event, now: reading, into: &effects)
         tampering?.spoil(&effects)
-        let sight = checks.stepped(
+        let view = checks.stepped(
             node: number, event: event, machine: &machine!, record: disk.record, effects: effects, at: now)
-        if case .some = sight.pending { pendingAt = now }
+        if case .some = view.pending { pendingAt = now }
         trace.absorb(now, 1, number)
-        trace.absorb(number, event, sight.position.index, sight.digest, effects)
+        trace.absorb(number, event, view.position.index, view.digest, effects)
         if trace.isRecording { trace.line(now, number, event, effects, machine!.inspection) }
     }
 

@@ -34,12 +34,12 @@ extension World {
         guard nodes[node].life == life else { return }
         if options.commandsAtStart { commandFiles(node) }
         if hasBus {
-            seats[node].cut += 1
+            connectivity[node].cut += 1
             var random = RandomStream(seed, .connecting, node, life)
             let delay = random.between(.microseconds(100), isHealed ? .milliseconds(50) : bus.options.maxConnectDelay)
-            queue.put(.busReturns(node, life: life, cut: seats[node].cut), at: now + delay)
+            queue.put(.busReturns(node, life: life, cut: connectivity[node].cut), at: now + delay)
         }
-        if nodes[node].life == life { strikes(node, at: .restarted) }
+        if nodes[node].life == life { injectIfDue(node, at: .restarted) }
     }
 
     /// What the operator's files say is commanded at every start.
@@ -69,17 +69,17 @@ extension World {
     /// Whether a death is one after which it is plain who is to be master next: all others are well, of one mind and in
     /// step, and nothing is lost between them.
     private mutating func watchElection(after node: Int) {
-        guard options.hasGoodWays, seats[node].isMaster, let own = nodes[node].inspection, own.isServing else {
+        guard options.hasGoodWays, connectivity[node].isMaster, let own = nodes[node].inspection, own.isServing else {
             return elections.trouble(until: now)
         }
         var candidates: [ElectionWatch.Candidate] = []
-        for other in nodes.indices where other != node && seats[other].isThere {
-            guard nodes[other].heldUntil <= now, !nodes[other].isStopping, seats[other].isToldOnBus,
-                let sight = nodes[other].inspection, sight.isServing, sight.isWhole, sight.role == .slave,
-                sight.promised == own.promised
+        for other in nodes.indices where other != node && connectivity[other].isThere {
+            guard nodes[other].heldUntil <= now, !nodes[other].isStopping, connectivity[other].isToldOnBus,
+                let view = nodes[other].inspection, view.isServing, view.hasFullState, view.role == .slave,
+                view.promised == own.promised
             else { return elections.trouble(until: now) }
-            if own.voters.contains(sight.life.id) {
-                candidates.append(ElectionWatch.Candidate(id: sight.life.id, index: sight.position.index))
+            if own.voters.contains(view.life.id) {
+                candidates.append(ElectionWatch.Candidate(id: view.life.id, index: view.position.index))
             }
         }
         guard candidates.count * 2 > own.voters.count else { return elections.trouble(until: now) }
@@ -103,10 +103,10 @@ extension World {
         begin(
             .down, cause, "\(trace.names[node]) down", trackers: 1 << UInt32(node), for: downtime, isQuiet: true)
         nodes[node].die()
-        seats[node].isOnBus = false
-        seats[node].isToldOnBus = false
-        seats[node].isMaster = false
-        seats[node].cut += 1
+        connectivity[node].isOnBus = false
+        connectivity[node].isToldOnBus = false
+        connectivity[node].isMaster = false
+        connectivity[node].cut += 1
         checks.died(node: node, at: now)
     }
 
@@ -136,7 +136,7 @@ extension World {
     /// A node has answered all it had to.
     private mutating func close(_ node: Int) {
         tally.stops += 1
-        let downtime = isHealed ? .milliseconds(10) : seats[node].downtime
+        let downtime = isHealed ? .milliseconds(10) : connectivity[node].downtime
         trace.absorb(now, 4, node)
         leave(node, .stopped, "stops in good order", by: "the operator", for: downtime)
         comeBack(node, after: downtime)
@@ -154,7 +154,7 @@ extension World {
             // The operator looks after it and starts it again.
             nodes[node].isStopping = true
             var random = RandomStream(seed, .mending, node, nodes[node].life)
-            seats[node].downtime = FaultPlan.downtime(&random)
+            connectivity[node].downtime = FaultPlan.downtime(&random)
             queue.put(
                 .stopOverdue(node, life: nodes[node].life), at: now + FaultPlan.downtime(&random))
         case .becameMaster(let epoch):
@@ -164,12 +164,12 @@ extension World {
                 if let excess = budget.serves(id, at: now) { violate(.electionsAreFew, excess) }
             }
             lastMasterAt = now
-            seats[node].isMaster = true
+            connectivity[node].isMaster = true
             if options.commandsAtStart { checkRules(node) }
             mark(node, .becameMaster, "master of \(epoch)")
         case .steppedDown(let epoch, let reason):
             tally.stepDowns += 1
-            seats[node].isMaster = false
+            connectivity[node].isMaster = false
             mark(node, .steppedDown, "\(epoch): \(reason.words)")
         case .follows(let master, let epoch): mark(node, .follows, "\(master) in \(epoch)")
         case .stands(let epoch):
@@ -223,7 +223,7 @@ extension World {
     /// Whether one more node may be troubled.
     func mayTrouble(_ node: Int) -> Bool {
         var count = 0
-        for (place, seat) in seats.enumerated() where place != node && seat.troubledUntil > now { count += 1 }
+        for (place, seat) in connectivity.enumerated() where place != node && seat.troubledUntil > now { count += 1 }
         return count < options.faults.maxDown
     }
 
@@ -234,7 +234,7 @@ extension World {
     }
 
     mutating func trouble(_ node: Int, for duration: Duration) {
-        seats[node].troubledUntil = max(seats[node].troubledUntil, now + duration)
+        connectivity[node].troubledUntil = max(connectivity[node].troubledUntil, now + duration)
     }
 
     mutating func hold(_ node: Int, _ duration: Duration, _ cause: String) {
@@ -254,38 +254,38 @@ extension World {
     ///
     /// - Parameter random: says when it notices.
     mutating func cutOff(_ node: Int, _ duration: Duration, _ cause: String, _ random: RandomStream) {
-        guard seats[node].isOnBus else { return }
+        guard connectivity[node].isOnBus else { return }
         goesWrong(for: duration)
-        seats[node].isOnBus = false
-        seats[node].cut += 1
+        connectivity[node].isOnBus = false
+        connectivity[node].cut += 1
         trouble(node, for: duration)
         trace.absorb(now, 6, node)
         begin(.noBus, cause, "no bus at \(trace.names[node])", trackers: 1 << UInt32(node), for: duration)
         var random = random
         let notice = random.between(.zero, min(duration, bus.options.maxNoticeDelay))
-        let (life, cut) = (nodes[node].life, seats[node].cut)
+        let (life, cut) = (nodes[node].life, connectivity[node].cut)
         queue.put(.busLossTold(node, life: life, cut: cut), at: now + notice)
         queue.put(.busReturns(node, life: life, cut: cut), at: now + duration)
     }
 
     mutating func tellBusLoss(_ node: Int, _ cut: Int) {
-        guard seats[node].cut == cut, seats[node].isToldOnBus else { return }
-        seats[node].isToldOnBus = false
+        guard connectivity[node].cut == cut, connectivity[node].isToldOnBus else { return }
+        connectivity[node].isToldOnBus = false
         mark(node, .busLost, "loses its bus")
         step(node, .busLost)
     }
 
     mutating func connectBus(_ node: Int, _ cut: Int) {
-        guard seats[node].cut == cut, !seats[node].isOnBus else { return }
+        guard connectivity[node].cut == cut, !connectivity[node].isOnBus else { return }
         goesWrong()
         // Nobody gets a new connection without having lost the old one.
         tellBusLoss(node, cut)
-        guard nodes[node].isUp, seats[node].cut == cut else { return }
+        guard nodes[node].isUp, connectivity[node].cut == cut else { return }
         // What was still to be told of the cut is of no interest any more.
-        seats[node].cut += 1
-        seats[node].isOnBus = true
-        seats[node].isToldOnBus = true
-        seats[node].busSince = now
+        connectivity[node].cut += 1
+        connectivity[node].isOnBus = true
+        connectivity[node].isToldOnBus = true
+        connectivity[node].busSince = now
         endTroubles([.noBus], of: node)
         mark(node, .busConnected, "has its bus")
         step(node, .busConnected)
@@ -294,14 +294,14 @@ extension World {
     // MARK: - Messages
 
     mutating func send(_ node: Int, _ message: ClusterMessage) {
-        guard seats[node].isOnBus else { return }
+        guard connectivity[node].isOnBus else { return }
         tally.messagesSent += 1
         if case .handover = message.body { elections.trouble(until: now) }
-        let letter = Letter(message, from: node, sentAt: now, number: keep(message, of: node))
+        let letter = MessageInTransit(message, from: node, sentAt: now, number: keep(message, of: node))
         if case .one(let life) = message.destination, !bus.options.isShared {
             if let receiver = self.node(of: life), receiver != node { post(letter, to: receiver) }
         } else {
-            for receiver in nodes.indices where receiver != node && seats[receiver].isThere {
+            for receiver in nodes.indices where receiver != node && connectivity[receiver].isThere {
                 post(letter, to: receiver)
             }
         }
@@ -312,7 +312,7 @@ extension World {
         lives.last { $0.incarnation == life.incarnation }?.node
     }
 
-    private mutating func post(_ letter: Letter, to receiver: Int) {
+    private mutating func post(_ letter: MessageInTransit, to receiver: Int) {
         let fate = bus.carry(from: letter.from, to: receiver, now: now)
         if let time = fate.first {
             queue.put(.messageAtNode(receiver, letter), at: time)
@@ -328,10 +328,10 @@ extension World {
         }
     }
 
-    mutating func deliver(_ letter: Letter, to node: Int) {
+    mutating func deliver(_ letter: MessageInTransit, to node: Int) {
         let isOwn =
             letter.from == node && lives.last { $0.node == node }?.incarnation == letter.message.sender.incarnation
-        guard nodes[node].isUp, seats[node].isToldOnBus, !isOwn else {
+        guard nodes[node].isUp, connectivity[node].isToldOnBus, !isOwn else {
             if keepsHistory { keep(letter, to: node, at: nil) }
             return
         }
@@ -355,14 +355,14 @@ extension World {
             destination = life.incarnation
             if !bus.options.isShared { receivers = self.node(of: life).map { 1 << UInt32($0) } ?? 0 }
         }
-        history.letters.append(
-            History.Letter(
+        history.sentMessages.append(
+            History.SentMessage(
                 time: now, from: node, incarnation: message.sender.incarnation, destination: destination,
                 receivers: receivers, bytes: bytes))
-        return history.letters.count - 1
+        return history.sentMessages.count - 1
     }
 
-    private mutating func keep(_ letter: Letter, to node: Int, at time: Instant?) {
+    private mutating func keep(_ letter: MessageInTransit, to node: Int, at time: Instant?) {
         history.transmissions.append(
             History.Transmission(
                 sentAt: letter.sentAt, receivedAt: time, from: letter.from, to: node,

@@ -8,7 +8,7 @@ extension World {
     // MARK: - Datagrams in
 
     mutating func arrive(_ node: Int, from remote: SocketAddress, _ bytes: [UInt8]) {
-        guard seats[node].darkUntil <= now else { return }
+        guard connectivity[node].darkUntil <= now else { return }
         nodes[node].hear(bytes, from: remote)
         schedulePoll(node)
     }
@@ -50,19 +50,19 @@ extension World {
         if !effects.replies.isEmpty { reply(node) }
         tally.visitsAnswered += effects.answers.count
         if !isHealed, !effects.messages.isEmpty || !effects.persists.isEmpty,
-            plan.strike(at: Moment.halfWay.bit, of: node) != nil, mayTrouble(node)
+            plan.injection(at: Moment.halfWay.bit, of: node) != nil, mayTrouble(node)
         {
-            tally.struck[Moment.halfWay.rawValue] += 1
+            tally.injected[Moment.halfWay.rawValue] += 1
             let half = plan.halfWay(of: effects.messages.count)
             for place in 0..<half.sent { send(node, effects.messages[place]) }
             effects.removeAll()
-            return die(node, "dies half-way through a step", by: strikeName(.halfWay), for: half.downtime)
+            return die(node, "dies half-way through a step", by: injectionName(.halfWay), for: half.downtime)
         }
         for place in effects.messages.indices { send(node, effects.messages[place]) }
         if !effects.persists.isEmpty {
             nodes[node].disk.submit(effects.persists)
             if tamperings.first?.sabotage == .reportsBeforeDurable {
-                for write in effects.persists { scheduleTale(node, write, nil) }
+                for write in effects.persists { scheduleCompletion(node, write, nil) }
             }
             beginGroup(node)
         }
@@ -73,7 +73,7 @@ extension World {
             effects.removeAll()
             for observation in observations { observe(node, observation) }
         }
-        if moments != 0, nodes[node].isUp, let moment = plan.strike(at: moments, of: node) { strike(node, moment) }
+        if moments != 0, nodes[node].isUp, let moment = plan.injection(at: moments, of: node) { inject(node, moment) }
     }
 
     private mutating func reply(_ node: Int) {
@@ -84,24 +84,24 @@ extension World {
         }
     }
 
-    private func strikeName(_ moment: Moment) -> String {
-        guard let strike = plan.strikes.last else { return "a strike" }
-        return "strike \(strike) (\(moment.words))"
+    private func injectionName(_ moment: Moment) -> String {
+        guard let injection = plan.injections.last else { return "an injection" }
+        return "injection \(injection) (\(moment.words))"
     }
 
     /// Something happens to a node at a bad moment.
-    mutating func strikes(_ node: Int, at moment: Moment) {
-        guard !isHealed, nodes[node].isUp, let moment = plan.strike(at: moment.bit, of: node) else { return }
-        strike(node, moment)
+    mutating func injectIfDue(_ node: Int, at moment: Moment) {
+        guard !isHealed, nodes[node].isUp, let moment = plan.injection(at: moment.bit, of: node) else { return }
+        inject(node, moment)
     }
 
-    private mutating func strike(_ node: Int, _ moment: Moment) {
+    private mutating func inject(_ node: Int, _ moment: Moment) {
         guard mayTrouble(node) else { return }
-        tally.struck[moment.rawValue] += 1
-        switch plan.blow() {
-        case .crash(let downtime): die(node, "dies", by: strikeName(moment), for: downtime)
-        case .pause(let duration): hold(node, duration, strikeName(moment))
-        case .cut(let duration): cutOff(node, duration, strikeName(moment), plan.strikeRandom)
+        tally.injected[moment.rawValue] += 1
+        switch plan.outage() {
+        case .crash(let downtime): die(node, "dies", by: injectionName(moment), for: downtime)
+        case .pause(let duration): hold(node, duration, injectionName(moment))
+        case .cut(let duration): cutOff(node, duration, injectionName(moment), plan.injectionRandom)
         }
     }
 
@@ -135,10 +135,10 @@ extension World {
         if end.failure != nil { tally.writesFailed += end.writes.count }
         if end.failure == .broken { nodes[node].disk.failure = nil }
         if tamperings.first?.sabotage != .reportsBeforeDurable {
-            for write in end.writes { scheduleTale(node, write, end.failure) }
+            for write in end.writes { scheduleCompletion(node, write, end.failure) }
         }
         beginGroup(node)
-        if !isHealed, moments != 0, let moment = plan.strike(at: moments, of: node) { strike(node, moment) }
+        if !isHealed, moments != 0, let moment = plan.injection(at: moments, of: node) { inject(node, moment) }
     }
 
     /// - Returns: the bad moments that this makes.
@@ -158,16 +158,16 @@ extension World {
     }
 
     /// The node will hear of a write, not before it has heard of those before it.
-    private mutating func scheduleTale(_ node: Int, _ write: Persist, _ failure: StorageFailure?) {
+    private mutating func scheduleCompletion(_ node: Int, _ write: Persist, _ failure: StorageFailure?) {
         let time = max(now + nodes[node].disk.reportDelay(), nodes[node].lastTold)
         nodes[node].lastTold = time
-        queue.put(.writeTold(node, life: nodes[node].life, write.token, failure), at: time)
+        queue.put(.writeCompleted(node, life: nodes[node].life, write.token, failure), at: time)
     }
 
     mutating func tell(_ node: Int, _ token: PersistToken, _ failure: StorageFailure?) {
         guard let failure else { return step(node, .persisted(token)) }
         let life = nodes[node].life
         step(node, .persistFailed(token, failure))
-        if nodes[node].life == life { strikes(node, at: .writeFailed) }
+        if nodes[node].life == life { injectIfDue(node, at: .writeFailed) }
     }
 }

@@ -16,8 +16,8 @@ extension World {
     mutating func probe(_ node: Int) {
         planProbe(node)
         // Of one that is taking a state over, the disk has one half, and the memory another.
-        guard nodes[node].isUp, let own = nodes[node].inspection, own.isServing, own.isWhole,
-            nodes[node].disk.record.promise?.isWhole == true, nodes[node].disk.memory?.isDamaged != true
+        guard nodes[node].isUp, let own = nodes[node].inspection, own.isServing, own.hasFullState,
+            nodes[node].disk.record.promise?.hasFullState == true, nodes[node].disk.memory?.isDamaged != true
         else { return }
         tally.probes += 1
         do throws(RecordDamaged) {

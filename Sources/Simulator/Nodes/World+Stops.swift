@@ -34,13 +34,13 @@ extension World {
     /// The operator wants a node to stop in good order, and to be down for some time.
     mutating func stop(_ node: Int, for downtime: Duration) {
         guard nodes[node].isUp, !nodes[node].isStopping, nodes[node].heldUntil <= now else { return }
-        seats[node].downtime = downtime
+        connectivity[node].downtime = downtime
         nodes[node].isStopping = true
         goesWrong()
         let life = nodes[node].life
         queue.put(.stopOverdue(node, life: life), at: now + .seconds(10))
         if tamperings.first?.sabotage != .neverStops { step(node, .commandReceived(.drain)) }
-        if nodes[node].life == life { strikes(node, at: .stopping) }
+        if nodes[node].life == life { injectIfDue(node, at: .stopping) }
     }
 
     // MARK: - All trackers
@@ -51,7 +51,7 @@ extension World {
         trace.line(now, [.commands], "the operator stops the whole cluster, \(way)")
         switch way {
         case .byOrder:
-            guard let master = seats.firstIndex(where: { $0.isMaster }), nodes[master].isUp else {
+            guard let master = connectivity.firstIndex(where: { $0.isMaster }), nodes[master].isUp else {
                 return stopAll(.together)
             }
             // The others are told by it.
@@ -81,7 +81,7 @@ extension World {
             let delay = random.between(.milliseconds(10), .seconds(2))
             queue.put(.nodeReturns(node, life: nodes[node].life), at: now + delay)
         }
-        queue.put(.nudge, at: now + World.repairTime)
+        queue.put(.wakeClients, at: now + World.repairTime)
     }
 
     mutating func stopOfAllOverdue() {

@@ -21,7 +21,7 @@ extension ScenarioResult {
             let next = [
                 step < steps.count ? steps[step].time : nil,
                 datagram < datagrams.count ? datagrams[datagram].time : nil,
-                letter < history.letters.count ? history.letters[letter].time : nil,
+                letter < history.sentMessages.count ? history.sentMessages[letter].time : nil,
             ]
             guard let time = next.compactMap({ $0 }).min() else { return capture }
             if next[0] == time {
@@ -32,7 +32,7 @@ extension ScenarioResult {
                 capture.append(at: time, from: packet.source, to: packet.destination, packet.bytes)
                 datagram += 1
             } else {
-                let sent = history.letters[letter]
+                let sent = history.sentMessages[letter]
                 // What its sender did in the same step.
                 while beside < steps.count, steps[beside].time < time { beside += 1 }
                 let own = steps[beside...].prefix { $0.time == time }.filter { $0.node == sent.from }.map { $0.text }
@@ -132,7 +132,7 @@ private struct LetterFates {
 
     /// - Parameter letter: rising from call to call.
     mutating func text(of letter: Int) -> String {
-        let sent = history.letters[letter]
+        let sent = history.sentMessages[letter]
         var (heard, lost): ([String], [String]) = ([], [])
         var known: UInt32 = 0
         while next < order.count, history.transmissions[order[next]].letter <= letter {
@@ -181,7 +181,7 @@ extension PacketCapture {
     ///
     /// - Parameter sequence: of the sender: its life, its frames, and its long messages so far.
     fileprivate mutating func append(
-        _ letter: History.Letter, _ sequence: inout (session: UInt64, frames: UInt64, long: UInt64),
+        _ letter: History.SentMessage, _ sequence: inout (session: UInt64, frames: UInt64, long: UInt64),
         comment: String
     ) {
         if sequence.session != letter.incarnation { sequence = (letter.incarnation, 0, 0) }

@@ -38,7 +38,7 @@ public struct Run: Sendable, Hashable {
     /// nil for the one that the seed means.
     public var profile: Profile?
     /// nil for what the seed draws.
-    public var ground: Ground?
+    public var stress: Stress?
     /// Trackers in all; nil for as many as the seed draws.
     public var nodes: Int?
     /// Seconds of faults; nil for what the seed draws.
@@ -51,19 +51,19 @@ public struct Run: Sendable, Hashable {
     public var onlyClients: [Int]?
     /// The faults by the clock that are carried out; nil for all.
     public var faults: [ChosenFault]?
-    /// The strikes at bad moments that are carried out; nil for all.
-    public var strikes: [Strike]?
+    /// The faults injected at bad moments that are carried out; nil for all.
+    public var injections: [Injection]?
     /// What is left out.
     public var without: [Noise] = []
 
     /// Takes the fields as they are.
     public init(
-        seed: UInt64, profile: Profile? = nil, ground: Ground? = nil, nodes: Int? = nil,
+        seed: UInt64, profile: Profile? = nil, stress: Stress? = nil, nodes: Int? = nil,
         seconds: Int? = nil
     ) {
         self.seed = seed
         self.profile = profile
-        self.ground = ground
+        self.stress = stress
         self.nodes = nodes
         self.seconds = seconds
     }
@@ -71,20 +71,20 @@ public struct Run: Sendable, Hashable {
     /// All profiles, as a command line names them.
     public static var profileNames: [String] { Profile.allCases.map { $0.rawValue } }
     /// All kinds of harsher conditions, as a command line names them.
-    public static var groundNames: [String] { Ground.allCases.map { $0.rawValue } }
+    public static var stressNames: [String] { Stress.allCases.map { $0.rawValue } }
 
     /// A run whose profile and conditions are named by texts.
     ///
     /// - Parameters:
     ///   - seed: fixes all that is not named.
     ///   - profileName: one of `profileNames`; another one counts as none.
-    ///   - groundName: one of `groundNames`; another one counts as none.
+    ///   - stressName: one of `stressNames`; another one counts as none.
     ///   - nodes: trackers in all; nil for as many as the seed draws.
     ///   - seconds: of faults; nil for what the seed draws.
-    public init(seed: UInt64, profileName: String?, groundName: String?, nodes: Int?, seconds: Int?) {
+    public init(seed: UInt64, profileName: String?, stressName: String?, nodes: Int?, seconds: Int?) {
         self.init(
             seed: seed, profile: profileName.flatMap(Profile.init(rawValue:)),
-            ground: groundName.flatMap(Ground.init(rawValue:)), nodes: nodes, seconds: seconds)
+            stress: stressName.flatMap(Stress.init(rawValue:)), nodes: nodes, seconds: seconds)
     }
 
     /// The profile that was named, or the seed's.
@@ -93,7 +93,7 @@ public struct Run: Sendable, Hashable {
     /// What exactly is run.
     public var scenario: Scenario {
         var scenario = Scenario(seed: seed, profile: chosenProfile, nodes: nodes)
-        if let ground { scenario.options.harden(ground) }
+        if let stress { scenario.options.harden(stress) }
         apply(to: &scenario.options)
         return scenario
     }
@@ -108,7 +108,7 @@ public struct Run: Sendable, Hashable {
         options.onlyTrackers = onlyTrackers
         options.onlyClients = onlyClients
         options.faults.onlyFaults = faults
-        options.faults.onlyStrikes = strikes
+        options.faults.onlyInjections = injections
         for noise in without { options.leaveOut(noise) }
     }
 
@@ -116,7 +116,7 @@ public struct Run: Sendable, Hashable {
     public var command: String {
         var words = ["tracker replay \(seed)"]
         if let profile { words.append("--profile \(profile.rawValue)") }
-        if let ground { words.append("--ground \(ground.rawValue)") }
+        if let stress { words.append("--stress \(stress.rawValue)") }
         if let nodes { words.append("--nodes \(nodes)") }
         if let seconds { words.append("--seconds \(seconds)") }
         if let clients { words.append("--clients \(clients)") }
@@ -127,7 +127,7 @@ public struct Run: Sendable, Hashable {
         list("--only-trackers", onlyTrackers)
         list("--only-clients", onlyClients)
         list("--faults", faults)
-        list("--strikes", strikes)
+        list("--injections", injections)
         if !without.isEmpty { list("--without", without.map { $0.rawValue }) }
         return words.joined(separator: " ")
     }
@@ -147,7 +147,7 @@ public struct Run: Sendable, Hashable {
     public static func faults(_ text: String) -> [ChosenFault]? { items(text) { ChosenFault($0) } }
 
     /// Reads `2-okSent-1,3-halfWay-2`, or `none`.
-    public static func strikes(_ text: String) -> [Strike]? { items(text) { Strike($0) } }
+    public static func injections(_ text: String) -> [Injection]? { items(text) { Injection($0) } }
 
     private static func items<Item>(_ text: String, _ read: (Substring) -> Item?) -> [Item]? {
         if text == "none" { return [] }
@@ -194,8 +194,8 @@ extension ScenarioOptions {
         perMille(disk.failPerMille, "writes failing")
         let kinds = faults.meanGap == nil ? [] : faults.kinds.map { "\($0)" }
         words += ScenarioOptions.summary("faults", kinds, faults.onlyFaults?.map { $0.description })
-        let moments = Moment.allCases.filter { faults.struckOneIn[$0.rawValue] > 0 }.map { "\($0)" }
-        words += ScenarioOptions.summary("strikes at", moments, faults.onlyStrikes?.map { $0.description })
+        let moments = Moment.allCases.filter { faults.injectOneIn[$0.rawValue] > 0 }.map { "\($0)" }
+        words += ScenarioOptions.summary("injections at", moments, faults.onlyInjections?.map { $0.description })
         return words.joined(separator: ", ")
     }
 

@@ -5,7 +5,7 @@ import TrackerLogic
 
 /// Makes a failing run of a cluster smaller, as long as it breaks the same promise first.
 ///
-/// Noise goes first, since most failures need none of it; then trackers and clients, then faults and strikes, then
+/// Noise goes first, since most failures need none of it; then trackers and clients, then faults and injections, then
 /// time, then the length and the strength of each fault; and all of it again, until nothing more can go: what could not
 /// go while something else was there may go now. Whatever stays is what it was, since each part has a stream of its own
 /// (`StreamName.swift`).
@@ -47,7 +47,7 @@ public struct RunShrinker: Sendable {
         let options = scenario(run).options
         // What no run has come to is nothing to leave out.
         run.faults = run.faults ?? (0..<result.tally.faultsDrawn).map { ChosenFault($0 + 1) }
-        run.strikes = run.strikes ?? result.strikes
+        run.injections = run.injections ?? result.injections
         var last: Run?
         while last != run, shrinker.triesLeft > 0 {
             last = run
@@ -106,7 +106,7 @@ public struct RunShrinker: Sendable {
 
     private mutating func shrinkFaults() {
         shrink(run.faults ?? [], atLeast: 0) { $0.faults = $1 }
-        shrink(run.strikes ?? [], atLeast: 0) { $0.strikes = $1 }
+        shrink(run.injections ?? [], atLeast: 0) { $0.injections = $1 }
     }
 
     /// Makes each fault that is left as short and as weak as it can be.

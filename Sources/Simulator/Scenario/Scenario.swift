@@ -45,7 +45,7 @@ public struct Scenario: Sendable {
             keepsHistory: recordsHistory)
         world.run(until: moment)
         world.tally.faultsDrawn = world.plan.lastFault
-        world.tally.strikesDrawn = world.plan.strikes.count
+        world.tally.injectionsDrawn = world.plan.injections.count
         world.tally.electionsJudged = world.elections.settledCount
         var result = result(of: world)
         guard moment != nil else { return result }
@@ -63,7 +63,7 @@ public struct Scenario: Sendable {
             seed: seed, profile: profile, violations: world.allViolations, traceHash: world.trace.hash,
             events: world.eventCount, simulatedSeconds: (world.now - Instant(nanoseconds: 0)).wholeSeconds,
             names: world.trace.names, lines: world.trace.lines, reasons: world.reasons, tally: world.tally,
-            strikes: world.plan.strikes, history: world.history)
+            injections: world.plan.injections, history: world.history)
     }
 }
 
@@ -91,8 +91,8 @@ public struct ScenarioResult: Sendable, Hashable {
     public var state: [String] = []
     /// How often things happened.
     public var tally: Tally
-    /// What has struck at bad moments, in order of time.
-    public var strikes: [Strike]
+    /// What was injected at bad moments, in order of time.
+    public var injections: [Injection]
     /// Where it was wanted.
     public var history: History
 
@@ -114,14 +114,14 @@ public struct ScenarioResult: Sendable, Hashable {
 
 /// How often things happened, to see that a sweep reaches what it is for.
 public struct Tally: Sendable, Hashable {
-    /// What struck at each bad moment.
-    public var struck: [Int] = Array(repeating: 0, count: Moment.allCases.count)
+    /// What was injected at each bad moment.
+    public var injected: [Int] = Array(repeating: 0, count: Moment.allCases.count)
     /// Faults by the clock, by their kinds.
     public var faults: [Int] = Array(repeating: 0, count: Fault.Kind.allCases.count)
     /// Faults by the clock that were drawn, whether carried out or not.
     public var faultsDrawn = 0
     /// Strikes at bad moments that were drawn, whether carried out or not.
-    public var strikesDrawn = 0
+    public var injectionsDrawn = 0
     /// Lives of trackers that began.
     public var starts = 0
     /// Orderly stops.
@@ -182,10 +182,10 @@ public struct Tally: Sendable, Hashable {
 
     /// Adds what happened in another scenario.
     public static func += (left: inout Tally, right: Tally) {
-        for place in left.struck.indices { left.struck[place] += right.struck[place] }
+        for place in left.injected.indices { left.injected[place] += right.injected[place] }
         for place in left.faults.indices { left.faults[place] += right.faults[place] }
         left.faultsDrawn += right.faultsDrawn
-        left.strikesDrawn += right.strikesDrawn
+        left.injectionsDrawn += right.injectionsDrawn
         left.starts += right.starts
         left.stops += right.stops
         left.deaths += right.deaths

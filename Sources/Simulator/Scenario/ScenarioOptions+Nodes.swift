@@ -32,7 +32,7 @@ extension ScenarioOptions {
         let members = profile == .paxos ? voters.map { UInt32($0 + 1) } : []
         var cluster = profile.configuration(members: members)
         cluster.entry = entry
-        cluster.handOnPause = handOnPause
+        cluster.forwardPause = forwardPause
         return (0..<nodeCount).map { place in
             var configuration = NodeConfiguration()
             // Whoever is given a number, or takes one, must not take one that somebody else was configured with.

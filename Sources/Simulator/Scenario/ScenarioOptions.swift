@@ -62,7 +62,7 @@ public struct ScenarioOptions: Sendable, Hashable {
     /// Requests that a tracker keeps until they are answered.
     public var waitingRequests = 8192
     /// Between two messages in which a slave hands requests on.
-    public var handOnPause = Duration.milliseconds(1)
+    public var forwardPause = Duration.milliseconds(1)
     public var keepsSwarms = false
     /// Whether what the operator's files say is commanded at every start of a tracker (a tracker alone).
     public var commandsAtStart = false
@@ -80,11 +80,11 @@ public struct ScenarioOptions: Sendable, Hashable {
     /// Between clients and trackers.
     public var network = NetworkOptions()
     /// Between trackers.
-    public var bus = BusOptions()
+    public var bus = SimulatedBusOptions()
     public var disk = DiskOptions()
     public var faults = FaultOptions()
     /// What happens at given times, beside what is drawn.
-    public var script: [Turn] = []
+    public var script: [ScriptedEvent] = []
     /// By how much clocks run fast or slow at most, in millionths.
     public var maxDrift: Int64 = 0
     /// By how much wall clocks are ahead or behind at first, at most, in milliseconds.
@@ -166,7 +166,7 @@ public struct ScenarioOptions: Sendable, Hashable {
     private mutating func drawCrowd(_ random: RandomStream) {
         var random = random
         let hasLittleRoom = random.oneIn(4)
-        if random.oneIn(4) { handOnPause = .milliseconds(50) }
+        if random.oneIn(4) { forwardPause = .milliseconds(50) }
         if random.oneIn(3) { visitorCount = 1 + random.below(3) }
         if random.oneIn(4) {
             // More peers than seconds in an interval: it stretches.
@@ -257,7 +257,7 @@ public struct ScenarioOptions: Sendable, Hashable {
     private mutating func drawFaults(
         _ random: inout RandomStream, _ profile: Profile, _ stream: (Int) -> RandomStream
     ) {
-        faults.maxBlows = 1 + random.below(14)
+        faults.maxOutages = 1 + random.below(14)
         // Mostly a majority stays; sometimes anything may go.
         let minority = max(1, (nodeCount - spareCount - 1) / 2)
         faults.maxDown = random.oneIn(4) ? nodeCount : minority
@@ -281,8 +281,8 @@ public struct ScenarioOptions: Sendable, Hashable {
         for moment in Moment.allCases {
             var random = stream(moment.rawValue)
             guard random.oneIn(moment.isOfTransfer ? 2 : 4) else { continue }
-            // What is rare must strike often.
-            faults.struckOneIn[moment.rawValue] =
+            // What is rare must be injected often.
+            faults.injectOneIn[moment.rawValue] =
                 switch moment {
                 case .chunkFetched, .chunkSent, .transferEnded, .stopping, .handover: 1 + random.below(4)
                 case .promiseSubmitted, .promiseDurable, .electionSent, .answerSent, .becameMaster, .writeFailed,

@@ -42,31 +42,31 @@ public enum Story: String, Sendable, CaseIterable {
         }
     }
 
-    private var script: [Turn] {
+    private var script: [ScriptedEvent] {
         switch self {
         case .cleanStart: []
-        case .masterDies: [Turn(at: .seconds(8), .crash(2, .seconds(8)))]
+        case .masterDies: [ScriptedEvent(at: .seconds(8), .crash(2, .seconds(8)))]
         case .loneSurvivor:
             [
-                Turn(at: .seconds(8), .crash(2, .seconds(60))),
-                Turn(at: .seconds(14), .crash(1, .seconds(60))),
+                ScriptedEvent(at: .seconds(8), .crash(2, .seconds(60))),
+                ScriptedEvent(at: .seconds(14), .crash(1, .seconds(60))),
             ]
-        case .lowest: [Turn(at: .seconds(8), .crash(0, .seconds(8)))]
+        case .lowest: [ScriptedEvent(at: .seconds(8), .crash(0, .seconds(8)))]
         case .rotating:
             [
-                Turn(at: .seconds(6), .crash(0, .seconds(60))),
-                Turn(at: .seconds(12), .crash(1, .seconds(60))),
+                ScriptedEvent(at: .seconds(6), .crash(0, .seconds(60))),
+                ScriptedEvent(at: .seconds(12), .crash(1, .seconds(60))),
             ]
         case .majorityGone:
             [
-                Turn(at: .seconds(8), .crash(2, .seconds(12))),
-                Turn(at: .seconds(9), .crash(1, .seconds(14))),
+                ScriptedEvent(at: .seconds(8), .crash(2, .seconds(12))),
+                ScriptedEvent(at: .seconds(9), .crash(1, .seconds(14))),
             ]
-        case .partitionQuorum, .partitionSurvivor: [Turn(at: .seconds(8), .partition([2], .seconds(10)))]
+        case .partitionQuorum, .partitionSurvivor: [ScriptedEvent(at: .seconds(8), .partition([2], .seconds(10)))]
         case .newcomer: []
-        case .handover: [Turn(at: .seconds(8), .handOver(at: 2, to: 2))]
-        case .refusedUpdate: [Turn(at: .seconds(8), .fullDisks([0, 1], .seconds(3)))]
-        case .brokerLoss: [Turn(at: .seconds(8), .brokerOutage(.seconds(5)))]
+        case .handover: [ScriptedEvent(at: .seconds(8), .handOver(at: 2, to: 2))]
+        case .refusedUpdate: [ScriptedEvent(at: .seconds(8), .fullDisks([0, 1], .seconds(3)))]
+        case .brokerLoss: [ScriptedEvent(at: .seconds(8), .brokerOutage(.seconds(5)))]
         }
     }
 

@@ -19,10 +19,10 @@ enum StreamKind: UInt64 {
     case faultGap = 11
     /// By number of the fault, then by tracker.
     case faultAtTracker = 12
-    /// By kind of moment and tracker: when something strikes there.
+    /// By kind of moment and tracker: when a fault is injected there.
     case watch = 13
     /// By kind of moment and tracker, then by how often something has struck there: what it is.
-    case strike = 14
+    case injection = 14
     case damage = 15
     case damageGap = 16
     /// By number of the turn, then by tracker.

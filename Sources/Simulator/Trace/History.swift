@@ -50,12 +50,12 @@ public struct History: Sendable, Hashable {
         public var to: Int
         /// In the words of the design: KEEPALIVE, PREPARE and so on.
         public var name: String
-        /// Which of `letters` it is a copy of.
+        /// Which of `sentMessages` it is a copy of.
         public var letter: Int
     }
 
     /// A message as its sender gave it to the bus.
-    public struct Letter: Sendable, Hashable {
+    public struct SentMessage: Sendable, Hashable {
         /// When it was given to the bus.
         public var time: Instant
         /// The sender's place.
@@ -115,7 +115,7 @@ public struct History: Sendable, Hashable {
     /// In order of time.
     public var captures: [Capture] = []
     /// In the order in which they were sent.
-    public var letters: [Letter] = []
+    public var sentMessages: [SentMessage] = []
     /// In the order of their beginnings.
     public var periods: [Period] = []
 

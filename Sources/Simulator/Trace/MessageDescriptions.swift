@@ -77,7 +77,7 @@ extension ClusterMessage.Body {
     fileprivate func details(in epoch: Epoch) -> String {
         switch self {
         case .keepalive(let keepalive):
-            " \(keepalive.role) at entry \(keepalive.position.index)\(keepalive.isWhole ? "" : ", not whole")"
+            " \(keepalive.role) at entry \(keepalive.position.index)\(keepalive.hasFullState ? "" : ", not whole")"
         case .suspect(let position), .coordinator(let position): " at entry \(position.index)"
         case .commit(let position): " through entry \(position.index)"
         case .answer(let answer):
@@ -92,7 +92,7 @@ extension ClusterMessage.Body {
         case .entries(let entries, let position):
             " \(Words.counted(entries.count, "entry", "entries")), decided is \(position.index)"
         case .hello(let hello):
-            " at entry \(hello.position.index)\(hello.isWhole ? "" : ", not whole")"
+            " at entry \(hello.position.index)\(hello.hasFullState ? "" : ", not whole")"
                 + (hello.isBlank ? ", blank, has heard \(Words.counted(hello.heard.count, "blank one"))" : "")
         case .welcome(let welcome):
             " as \(welcome.id), entry \(welcome.position.index), serves from \(welcome.servesFrom)"

@@ -16,13 +16,13 @@ extension World {
 
     /// What the machinery around a tracker says of it; nil where all is well.
     private func trouble(of node: Int) -> String? {
-        func told(_ kinds: [Trouble.Kind], _ what: String) -> String {
+        func told(_ kinds: [LinkFault.Kind], _ what: String) -> String {
             guard let trouble = troubles.find(kinds, of: node) else { return what }
             return "\(what) since \(Figure.seconds(trouble.beganAt)) s, \(trouble.cause)"
         }
         if !nodes[node].isUp { return told([.down], "is down") }
         if nodes[node].heldUntil > now { return told([.held], "is held") }
-        if hasBus, !seats[node].isOnBus {
+        if hasBus, !connectivity[node].isOnBus {
             return troubles.find([.noBus], of: node) == nil ? "is not on its bus yet" : told([.noBus], "has no bus")
         }
         return nil

@@ -11,7 +11,7 @@ import Wire
 /// Every transition is: take the next event off the queue, hand it to whom it concerns, look at what came of it
 /// (`Checks`), carry that out, and write it into the trace. Nothing in here knows chance but by the seed.
 ///
-///     faults ──────── heals ──────── nudge ──────────────── reckoning
+///     faults ──────── heals ──────── wake ───────────────── convergence check
 ///     0 … coreLength  │ all repaired │ everybody asks anew  │ all are answered, and all trackers hold the same
 ///                     │              └ in some worlds, the whole cluster is stopped and started before that
 ///                     └ no more faults
@@ -21,11 +21,11 @@ struct World: Sendable {
         case datagramAtNode(Int, from: SocketAddress, [UInt8])
         /// A reply from a node.
         case datagramAtClient(Int, from: Int, [UInt8])
-        case messageAtNode(Int, Letter)
+        case messageAtNode(Int, MessageInTransit)
         case nodePolls(Int, life: Int)
         case nodeWakes(Int, life: Int)
         case groupEnds(Int, life: Int)
-        case writeTold(Int, life: Int, PersistToken, StorageFailure?)
+        case writeCompleted(Int, life: Int, PersistToken, StorageFailure?)
         case nodeReturns(Int, life: Int)
         case stopOverdue(Int, life: Int)
         /// A node notices that it has lost its bus.
@@ -48,13 +48,13 @@ struct World: Sendable {
         /// One tracker of a cluster that is stopped.
         case operatorStops(Int)
         case stopOfAllOverdue
-        case nudge
-        case reckoning
+        case wakeClients
+        case convergenceCheck
         case end
     }
 
     /// What is known of a node beside what `SimulatedNode` holds.
-    struct Seat: Sendable {
+    struct Connectivity: Sendable {
         /// Whether it is on the bus, told or not.
         var isOnBus = false
         /// Whether it has been told that it is.
@@ -83,10 +83,11 @@ struct World: Sendable {
         var announcers: RandomStream
     }
 
-    /// Between the end of the faults and the nudge: longer than any node is held, and for the cluster to agree.
+    /// Between the end of the faults and the waking of the clients: longer than any node is held, and for the cluster
+    /// to agree.
     static let repairTime = Duration.seconds(20)
-    /// Between the nudge and the end.
-    static let reckoningTime = Duration.seconds(8)
+    /// Between the waking of the clients and the end.
+    static let convergenceTime = Duration.seconds(8)
     /// Within which everybody is answered when all is well.
     static let answerBound = Duration.seconds(3)
     /// Events at one time, at most: more is somebody who never sleeps.
@@ -100,7 +101,7 @@ struct World: Sendable {
     var now = Instant(nanoseconds: 0)
     var queue = EventQueue<Happening>()
     var nodes: [SimulatedNode] = []
-    var seats: [Seat] = []
+    var connectivity: [Connectivity] = []
     /// All lives so far: incarnation, and whose.
     var lives: [(incarnation: UInt64, node: Int)] = []
     var clients: [SimulatedClient] = []
@@ -149,7 +150,7 @@ struct World: Sendable {
     var history = History()
     let keepsHistory: Bool
     /// What is wrong just now; empty where nobody reads the story.
-    var troubles = Troubles()
+    var troubles = LinkFaults()
     /// Why all is not well in the end, in words; empty where it is, or where nobody reads the story.
     var reasons: [String] = []
     /// What the world itself finds wrong.
@@ -165,7 +166,7 @@ struct World: Sendable {
     /// How often a master has begun without swarms.
     var emptyings = 0
     /// When everybody was made to ask anew.
-    var nudgedAt: Instant?
+    var clientsWokenAt: Instant?
     /// What the operator's files say, where that is commanded at every start.
     var rules = AccessRules()
     var elections: ElectionWatch
@@ -224,7 +225,7 @@ struct World: Sendable {
             isNoisy: !options.hasGoodWays)
         if options.hasGoodClocks { checks.clocksAreGood() }
         nodes = configurations.indices.map { World.node($0, options, configurations[$0], seed: seed) }
-        seats = nodes.indices.map { Seat(isThere: options.hasTracker($0)) }
+        connectivity = nodes.indices.map { Connectivity(isThere: options.hasTracker($0)) }
         if let sabotage { plant(sabotage) }
         trace.absorb(seed)
         plant()
@@ -285,7 +286,7 @@ struct World: Sendable {
 
     /// Puts the first events into the queue.
     private mutating func plant() {
-        for node in nodes.indices where seats[node].isThere {
+        for node in nodes.indices where connectivity[node].isThere {
             var random = RandomStream(seed, .firstStart, node)
             var delay = random.between(.zero, options.maxStartDelay)
             if node == nodes.count - 1 { delay = delay + options.latecomerDelay }
@@ -302,7 +303,7 @@ struct World: Sendable {
         for number in options.script.indices { queue.put(.turn(number), at: now + options.script[number].at) }
         queue.put(.heals, at: now + options.coreLength)
         planDamage()
-        for node in nodes.indices where seats[node].isThere { planProbe(node) }
+        for node in nodes.indices where connectivity[node].isThere { planProbe(node) }
     }
 
     // MARK: - The loop
@@ -355,14 +356,14 @@ struct World: Sendable {
             judge(elections.pass(now))
         case .groupEnds(let node, let life):
             if nodes[node].life == life { endGroup(node) }
-        case .writeTold(let node, let life, let token, let failure):
+        case .writeCompleted(let node, let life, let token, let failure):
             if isTurn(of: node, life, happening) { tell(node, token, failure) }
         case .nodeReturns(let node, let life):
             if nodes[node].life == life, !nodes[node].isUp { bringUp(node) }
         case .stopOverdue(let node, let life):
             if nodes[node].life == life, nodes[node].isStopping {
                 if isClosing { violate(.stopEnds, "\(trace.names[node]) does not stop") }
-                die(node, "is stopped the hard way", by: "the operator", for: seats[node].downtime)
+                die(node, "is stopped the hard way", by: "the operator", for: connectivity[node].downtime)
             }
         case .busLossTold(let node, let life, let cut):
             if isTurn(of: node, life, happening) { tellBusLoss(node, cut) }
@@ -382,8 +383,8 @@ struct World: Sendable {
         case .heals: heal()
         case .operatorStops(let node): stop(node, for: .zero)
         case .stopOfAllOverdue: stopOfAllOverdue()
-        case .nudge: nudge()
-        case .reckoning: reckon()
+        case .wakeClients: wakeClients()
+        case .convergenceCheck: assertConverged()
         case .end: end()
         }
     }

@@ -104,7 +104,7 @@ extension TrackerNode {
     }
 
     /// Tells the group what was answered without an entry.
-    mutating func tellSettled(_ effects: inout Effects) {
+    mutating func sendSettled(_ effects: inout Effects) {
         let answers = router.takeSettled()
         guard !answers.isEmpty else { return }
         if phase == .master { broadcast(.answered(answers), epoch: candidate.epoch, &effects) }
@@ -206,13 +206,13 @@ extension TrackerNode {
     }
 
     /// Begins a round of reads and newcomers, and attends to those that are confirmed.
-    mutating func attendToReads(_ now: ClockReading, _ effects: inout Effects) {
+    mutating func driveReads(_ now: ClockReading, _ effects: inout Effects) {
         if reads.begin(isServing: isServing, now: now.monotonic) {
             reads.confirmed(by: admission.id, round: reads.round)
             broadcast(.confirm(round: reads.round), epoch: candidate.epoch, &effects)
         }
         guard reads.isRoundUnderWay else { return }
-        for newcomer in reads.takeNewcomers(electorate) { letIn(newcomer, now, &effects) }
+        for newcomer in reads.takeNewcomers(electorate) { admitNewcomer(newcomer, now, &effects) }
         answerReads(now, by: hasLease(now) ? Electorate(voters: [admission.id]) : electorate, &effects)
     }
 
@@ -232,7 +232,7 @@ extension TrackerNode {
         _ round: UInt64, _ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects
     ) {
         guard phase == .following, let following = office.following, following.life == sender,
-            following.epoch == epoch, following.isInstalled, promise.epoch == epoch, mayVote
+            following.epoch == epoch, following.isWelcomed, promise.epoch == epoch, mayVote
         else { return }
         departure.forget()
         send(.confirmed(round: round), to: sender, &effects)
@@ -241,7 +241,7 @@ extension TrackerNode {
     mutating func confirmedReceived(
         _ round: UInt64, _ place: Int, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects
     ) {
-        guard phase == .master, epoch == candidate.epoch, neighbours[place].installedIn == candidate.epoch else {
+        guard phase == .master, epoch == candidate.epoch, neighbours[place].welcomedIn == candidate.epoch else {
             return
         }
         reads.confirmed(by: neighbours[place].life.id, round: round)

@@ -165,7 +165,7 @@ extension TrackerNode {
     @inline(__always)
     private var gathersAtOnce: Bool {
         answersAtOnce && gathering.updateCount < configuration.limits.updatesPerEntry && !router.hasOverflow
-            && !router.hasUnhanded(candidate.epoch)
+            && !router.hasUnforwarded(candidate.epoch)
     }
 
     /// What becomes of an announce that was just heard.

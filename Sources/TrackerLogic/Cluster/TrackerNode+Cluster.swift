@@ -40,7 +40,7 @@ extension TrackerNode {
         .keepalive(
             Keepalive(
                 role: clusterRole, position: state.position, digest: state.digest,
-                isWhole: promise.isWhole && !transfer.isFetching, settings: self.settings))
+                hasFullState: promise.hasFullState && !transfer.isFetching, settings: self.settings))
     }
 
     @inline(__always)
@@ -49,7 +49,7 @@ extension TrackerNode {
         case .master: return .master
         case .candidate: return .candidate
         case .restoring, .following, .draining, .failed, .stopped:
-            guard office.isInstalled, promise.isWhole, !transfer.isFetching else {
+            guard office.isWelcomed, promise.hasFullState, !transfer.isFetching else {
                 return .newcomer
             }
             return .slave
@@ -64,9 +64,9 @@ extension TrackerNode {
         }
         if case .one(let addressee) = message.destination, addressee != life { return }
         let sender = message.sender
-        guard sender.incarnation != promise.incarnation, !isShutOut(message, now, &effects) else { return }
+        guard sender.incarnation != promise.incarnation, !isExcluded(message, now, &effects) else { return }
         guard
-            candidate.hears(
+            candidate.admitRound(
                 message.epoch.round, promised: promise.epoch.round, now: now.monotonic, pause: policy.detectionTime)
         else {
             counters.implausible += 1
@@ -77,7 +77,7 @@ extension TrackerNode {
             if case .hello(let hello) = message.body { helloReceived(hello, sender, message.epoch, now, &effects) }
             return
         }
-        if sender.id == admission.id { return namesakeHeard(message, now, &effects) }
+        if sender.id == admission.id { return duplicateIDHeard(message, now, &effects) }
         let place: Int
         switch neighbours.heard(sender, now: now.monotonic, detectionTime: policy.detectionTime) {
         case .known(let known): place = known
@@ -89,7 +89,7 @@ extension TrackerNode {
             // Others are to know of this one soon.
             timers.hurryKeepalive(now: now.monotonic)
         case .taken:
-            refuseNamesake(message, &effects)
+            refuseDuplicateID(message, &effects)
             return
         case .noRoom:
             if case .hello = message.body, phase == .master { send(.refused(.clusterFull), to: sender, &effects) }
@@ -109,7 +109,7 @@ extension TrackerNode {
     /// Two lives with one number: the one that this master has heard first stays.
     ///
     /// Both may have been given it by masters on the two sides of a partition, and follow this one by now.
-    private func refuseNamesake(_ message: ClusterMessage, _ effects: inout Effects) {
+    private func refuseDuplicateID(_ message: ClusterMessage, _ effects: inout Effects) {
         guard phase == .master else { return }
         switch message.body {
         case .hello, .keepalive: send(.refused(.idTaken), to: message.sender, &effects)
@@ -160,27 +160,29 @@ extension TrackerNode {
     ) {
         neighbours[place].role = keepalive.role
         neighbours[place].note(keepalive.position, whileAt: state.index)
-        neighbours[place].isWhole = keepalive.isWhole
-        if keepalive.isWhole { neighbours[place].isForgetful = false }
+        neighbours[place].hasFullState = keepalive.hasFullState
+        if keepalive.hasFullState { neighbours[place].isForgetful = false }
         let sender = neighbours[place].life
         if keepalive.role == .master {
             masterHeard(sender, epoch, keepalive.position, now, &effects)
             compareDigest(keepalive, sender, epoch, now, &effects)
         } else {
             noteStep(of: place, epoch, now)
-            if phase == .master, epoch == candidate.epoch, neighbours[place].installedIn != epoch {
+            if phase == .master, epoch == candidate.epoch, neighbours[place].welcomedIn != epoch {
                 // It was dropped for its silence, or its welcome was forgotten: it follows, and is heard again.
-                admit(sender, keepalive.position, isWhole: keepalive.isWhole, now, &effects)
+                admit(sender, keepalive.position, hasFullState: keepalive.hasFullState, now, &effects)
             }
-            if office.follows(sender) { masterMadeWay(now) }
-            if phase == .master, epoch > candidate.epoch, keepalive.isWhole { voterLost(place, epoch, now, &effects) }
+            if office.follows(sender) { masterResigned(now) }
+            if phase == .master, epoch > candidate.epoch, keepalive.hasFullState {
+                voterPromisedHigher(place, epoch, now, &effects)
+            }
         }
     }
 
     // MARK: - Time
 
     /// What is due, and what the step has made possible.
-    mutating func attendToCluster(_ now: ClockReading, _ effects: inout Effects) {
+    mutating func driveCluster(_ now: ClockReading, _ effects: inout Effects) {
         guard office.takesPart, office.isBusUp else {
             // Who has left writes nothing behind its last word.
             if phase == .restoring || office.takesPart {
@@ -191,19 +193,19 @@ extension TrackerNode {
         }
         let gone = neighbours.markSilent(now: now.monotonic, detectionTime: policy.detectionTime)
         for id in gone { effects.observations.append(.trackerDown(id)) }
-        attendToMaster(now, &effects)
+        driveMasterProbe(now, &effects)
         if retries, timers.takeRetry(now: now.monotonic, pause: retryPause) { tick(now, &effects) }
         if phase == .following { pumpRequests(now, &effects) }
         switch phase {
         case .master: lead(now, &effects)
-        case .candidate: attendToElection(now, &effects)
-        case .following: attendToSuspicion(now, &effects)
+        case .candidate: driveElection(now, &effects)
+        case .following: driveSuspicion(now, &effects)
         case .restoring, .draining, .failed, .stopped: break
         }
         writeLog(now, &effects)
-        tellSettled(&effects)
+        sendSettled(&effects)
         sendOutbox(&effects)
-        sayKeepalive(now, &effects)
+        sendKeepalive(now, &effects)
         leaveWhenDone(now, &effects)
     }
 
@@ -212,7 +214,7 @@ extension TrackerNode {
             // It could not be written when it was made; without, there is no vote.
             persistPromise(&effects)
         }
-        tellToStop(&effects)
+        sendStop(&effects)
         dropStaleRequests(now, &effects)
         reports.forgetSilent(since: now.monotonic + .zero - policy.detectionTime * 4)
         admission.forgetRefusal(now: now.monotonic, after: policy.detectionTime * 2)
@@ -220,8 +222,8 @@ extension TrackerNode {
         case .following:
             askToJoin(now, &effects)
             continueTransfer(now, &effects)
-            if let following = office.following, following.isInstalled {
-                router.unhand(sentBefore: now.monotonic + .zero - policy.keepalive, epoch: following.epoch)
+            if let following = office.following, following.isWelcomed {
+                router.returnForwarded(sentBefore: now.monotonic + .zero - policy.keepalive, epoch: following.epoch)
             }
         case .master: continueMerge(now, &effects)
         case .candidate, .restoring, .draining, .failed, .stopped: break
@@ -241,12 +243,12 @@ extension TrackerNode {
     }
 
     /// Tells the others how this tracker fares.
-    mutating func sayReport(_ report: TrackerReport, _ effects: inout Effects) {
+    mutating func sendReport(_ report: TrackerReport, _ effects: inout Effects) {
         guard office.isBusUp, office.takesPart, admission.id != 0 else { return }
         broadcast(.report(report), &effects)
     }
 
-    private mutating func sayKeepalive(_ now: ClockReading, _ effects: inout Effects) {
+    private mutating func sendKeepalive(_ now: ClockReading, _ effects: inout Effects) {
         guard policy.hasBus, timers.takeKeepalive(now: now.monotonic, interval: policy.keepalive) else { return }
         if admission.id != 0 { broadcast(keepalive, &effects) }
     }

@@ -7,9 +7,9 @@ extension TrackerNode {
     // MARK: - Standing
 
     /// A promise is on the disk: what depends on it may go out.
-    mutating func promiseKept(_ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects) {
+    mutating func promisePersisted(_ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects) {
         guard epoch == promise.epoch, office.isBusUp else { return }
-        if phase == .candidate, candidate.promiseKept(epoch) {
+        if phase == .candidate, candidate.promisePersisted(epoch) {
             candidate.answerReceived(
                 life, voterAnswer(log.pending), epoch: epoch)
             candidate.noteAsked(now: now.monotonic)
@@ -21,7 +21,7 @@ extension TrackerNode {
     }
 
     /// A promise could not be written: nothing that depends on it goes out.
-    mutating func promiseLost(_ now: ClockReading, _ effects: inout Effects) {
+    mutating func promiseNotPersisted(_ now: ClockReading, _ effects: inout Effects) {
         acceptor.promiseNotWritten()
         if phase == .candidate, !candidate.isLeading { abandonElection(now) }
     }
@@ -35,8 +35,8 @@ extension TrackerNode {
             position: state.position, pending: pending?.bytes ?? [], leftInOrder: departure.wasInOrder)
     }
 
-    mutating func attendToElection(_ now: ClockReading, _ effects: inout Effects) {
-        if let due = candidate.givesUpAt, due <= now.monotonic {
+    mutating func driveElection(_ now: ClockReading, _ effects: inout Effects) {
+        if let due = candidate.electionDeadline, due <= now.monotonic {
             if candidate.phase == .recovering, !isQuorumMode { return takeOffice(now, &effects) }
             return abandonElection(now)
         }
@@ -64,7 +64,7 @@ extension TrackerNode {
             return
         case .isNew: break
         }
-        if !isQuorumMode, isContent(now), handover.heir != sender, !office.follows(sender) { return }
+        if !isQuorumMode, hasLiveMaster(now), handover.successor != sender, !office.follows(sender) { return }
         switch phase {
         case .master: stepDown(.superseded(epoch), now, &effects)
         case .candidate: abandonElection(now)
@@ -81,9 +81,9 @@ extension TrackerNode {
     }
 
     /// Whether this node is a master, or follows one that it hears.
-    private func isContent(_ now: ClockReading) -> Bool {
+    private func hasLiveMaster(_ now: ClockReading) -> Bool {
         if phase == .master { return true }
-        guard office.isInstalled else { return false }
+        guard office.isWelcomed else { return false }
         return !detector.isSilent(now: now.monotonic)
     }
 
@@ -91,7 +91,7 @@ extension TrackerNode {
         _ answer: VoterAnswer, _ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects
     ) {
         // Whoever was held up may hear an answer only when its giver has lost its memory, and its place (`admit`).
-        if let due = candidate.givesUpAt, due <= now.monotonic { return }
+        if let due = candidate.electionDeadline, due <= now.monotonic { return }
         candidate.answerReceived(sender, answer, epoch: epoch)
         if phase == .candidate { checkElected(now, &effects) }
     }
@@ -107,7 +107,9 @@ extension TrackerNode {
 
     private mutating func checkElected(_ now: ClockReading, _ effects: inout Effects) {
         guard isElected else { return }
-        if candidate.phase == .asking { candidate.beginRecovery(givesUpAt: now.monotonic + policy.detectionTime) }
+        if candidate.phase == .asking {
+            candidate.beginRecovery(electionDeadline: now.monotonic + policy.detectionTime)
+        }
         recover(now, &effects)
     }
 
@@ -130,7 +132,7 @@ extension TrackerNode {
     // MARK: - Leaving office
 
     /// A voter has promised more than this master has, and will not hear it again.
-    mutating func voterLost(_ place: Int, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects) {
+    mutating func voterPromisedHigher(_ place: Int, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects) {
         guard isQuorumMode, neighbours[place].role == .slave, !has(.candidateOutbid) else {
             return standAgain(above: epoch, now, &effects)
         }
@@ -146,7 +148,7 @@ extension TrackerNode {
         stepDown(.superseded(epoch), now, &effects)
         let mayStand = candidate.mayStandAgain(now: now.monotonic, pause: policy.detectionTime)
         guard mayVote, mayStand || has(.candidateOutbid) else { return }
-        candidate.standsAgain(now: now.monotonic)
+        candidate.noteStoodAgain(now: now.monotonic)
         stand(now, &effects)
     }
 

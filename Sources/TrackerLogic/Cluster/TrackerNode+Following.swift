@@ -17,13 +17,13 @@ extension TrackerNode {
         }
         if epoch >= promise.epoch { masterHeard(sender, epoch, position, now, &effects) }
         guard let following = office.following, following.life == sender, following.epoch == epoch,
-            following.isInstalled, promise.epoch == epoch || has(.prepareAfterPromise), !transfer.isFetching
+            following.isWelcomed, promise.epoch == epoch || has(.prepareAfterPromise), !transfer.isFetching
         else { return }
         let index = entry.header.index
         if index <= state.index {
             let before = Position(index: index - 1, chain: entry.header.previous)
-            if isStrayed(before) || isStrayed(entry.position) && isNoOldAttempt(index, in: epoch) {
-                return strayed(now, &effects)
+            if isDivergent(before) || isDivergent(entry.position) && isNoOldAttempt(index, in: epoch) {
+                return historyDiverged(now, &effects)
             }
             // Decided here already: a new master has still to find out.
             if log.durableThrough >= index, log.chain(at: index, applied: state.position) == entry.chain,
@@ -33,8 +33,8 @@ extension TrackerNode {
             }
             return
         }
-        if isQuorumMode, promise.isWhole, index == state.index + 1, entry.header.previous != state.chain {
-            return strayed(now, &effects)
+        if isQuorumMode, promise.hasFullState, index == state.index + 1, entry.header.previous != state.chain {
+            return historyDiverged(now, &effects)
         }
         guard index == state.index + 1, entry.header.previous == state.chain else {
             if has(.gapAccepted), mayAcknowledge(epoch) { sendOK(ballot, to: sender, &effects) }
@@ -54,7 +54,7 @@ extension TrackerNode {
             }
             return
         }
-        if keepsVote(against: entry) { return strayed(now, &effects) }
+        if adoptOwnVoteAsDecided(against: entry) { return historyDiverged(now, &effects) }
         // Its master is not alone any more.
         log.accept(entry.header.isAlone ? entry.proposed(ballot, isAlone: false) : entry)
         if has(.okBeforeDurable), mayAcknowledge(epoch) { sendOK(ballot, to: sender, &effects) }
@@ -94,7 +94,7 @@ extension TrackerNode {
         acceptor.entryWritten(ballot.index)
         if phase == .master {
             if ballot.epoch == candidate.epoch { proposer.okReceived(from: admission.id, ballot) }
-        } else if let following = office.following, following.isInstalled, following.epoch == ballot.epoch,
+        } else if let following = office.following, following.isWelcomed, following.epoch == ballot.epoch,
             mayAcknowledge(ballot.epoch), office.isBusUp, ballot.index > state.index
         {
             sendOK(ballot, to: following.life, &effects)
@@ -113,7 +113,7 @@ extension TrackerNode {
         let ballot = entry.header.ballot
         if phase == .master {
             if ballot.epoch == candidate.epoch { ownWriteFailed(entry, now, &effects) }
-        } else if let following = office.following, following.isInstalled, following.epoch == ballot.epoch,
+        } else if let following = office.following, following.isWelcomed, following.epoch == ballot.epoch,
             mayAcknowledge(ballot.epoch), office.isBusUp, ballot.index > state.index
         {
             // It said that it will not have this one: so it does not take it if it comes again.
@@ -134,9 +134,9 @@ extension TrackerNode {
 
     /// The master has decided all up to a position.
     mutating func learn(_ position: Position, _ now: ClockReading, _ effects: inout Effects) {
-        guard let following = office.following, following.isInstalled, !transfer.isFetching else { return }
+        guard let following = office.following, following.isWelcomed, !transfer.isFetching else { return }
         guard position.index > state.index else {
-            if isStrayed(position) || isAhead(of: position) { strayed(now, &effects) }
+            if isDivergent(position) || isAhead(of: position) { historyDiverged(now, &effects) }
             return
         }
         if let pending = log.pending, pending.header.previous == state.chain,
@@ -151,7 +151,7 @@ extension TrackerNode {
     /// Whether a place in the master's history is not in this node's, though that goes further: in survivor mode it may
     /// have come from the other side of a partition, and have been welcomed before anybody could tell; in quorum mode
     /// the disk of one of them has lied.
-    private func isStrayed(_ position: Position) -> Bool {
+    private func isDivergent(_ position: Position) -> Bool {
         position.index > 0 && log.contains(position, applied: state.position) == false
     }
 
@@ -176,21 +176,22 @@ extension TrackerNode {
         return isQuorumMode ? decided.epoch < epoch : decided.epoch != epoch
     }
 
-    /// It says so, and is told what to do: its own history may have to be merged first.
-    mutating func strayed(_ now: ClockReading, _ effects: inout Effects) {
+    /// This tracker's history is not a prefix of its master's. It says HELLO, and is told what to do: its own history
+    /// may have to be merged first.
+    mutating func historyDiverged(_ now: ClockReading, _ effects: inout Effects) {
         guard let master = office.following?.life else { return }
-        if isQuorumMode, promise.isWhole {
+        if isQuorumMode, promise.hasFullState {
             // What it has voted for is of that other history.
             acceptor.forgetVotes()
             return diverged(from: master, now, &effects)
         }
         office.dismissed(now: now.monotonic)
-        sayHello(to: master, now, &effects)
+        sendHello(to: master, now, &effects)
     }
 
     /// Asks the master for the entries that are missing, not more often than answers can come.
     mutating func fetch(_ now: ClockReading, _ effects: inout Effects) {
-        guard !has(.gapsNotFetched), office.asksForEntries(now: now.monotonic, pause: retryPause),
+        guard !has(.gapsNotFetched), office.takeFetch(now: now.monotonic, pause: retryPause),
             let following = office.following
         else { return }
         send(.fetch(after: state.position), to: following.life, &effects)
@@ -207,7 +208,7 @@ extension TrackerNode {
         if position.chain == Position.anyChain, start < log.tailStart { start = log.tailStart }
         guard isKnown, start >= log.tailStart, position.index <= state.index else {
             // Who has not been welcomed has to say hello first: what it knows may have to be merged.
-            if phase == .master, neighbours[place].installedIn == candidate.epoch {
+            if phase == .master, neighbours[place].welcomedIn == candidate.epoch {
                 welcome(sender, answering: position, needsTransfer: true, &effects)
             } else if position.index < state.index || !isQuorumMode {
                 // A candidate need not wait for what does not follow its own history, or was cut from this log.
@@ -231,19 +232,19 @@ extension TrackerNode {
         _ effects: inout Effects
     ) {
         if transfer.source == sender { return transferEntries(entries, now, &effects) }
-        let isOfMaster = office.follows(sender) && office.isInstalled
+        let isOfMaster = office.follows(sender) && office.isWelcomed
         let isRecovering = phase == .candidate && candidate.phase == .recovering
         guard isOfMaster || isRecovering, !transfer.isFetching else { return }
         let before = state.index
         for bytes in entries {
             guard let entry = try? LoggedEntry(bytes), entry.header.index == state.index + 1 else { continue }
             guard entry.header.previous == state.chain else {
-                if isQuorumMode, promise.isWhole, isOfMaster { return strayed(now, &effects) }
+                if isQuorumMode, promise.hasFullState, isOfMaster { return historyDiverged(now, &effects) }
                 break
             }
-            if keepsVote(against: entry) {
-                guard isRecovering else { return strayed(now, &effects) }
-                candidate.setAside(sender)
+            if adoptOwnVoteAsDecided(against: entry) {
+                guard isRecovering else { return historyDiverged(now, &effects) }
+                candidate.markOutOfReach(sender)
                 return recover(now, &effects)
             }
             applyDecided(entry, now, &effects)
@@ -252,13 +253,13 @@ extension TrackerNode {
         if isRecovering, entries.isEmpty, position.index > state.index,
             !isQuorumMode || epoch == candidate.epoch && !has(.cutLogWaitedFor)
         {
-            candidate.setAside(sender)
+            candidate.markOutOfReach(sender)
             return recover(now, &effects)
         }
         // Where nothing fits, it is asked for again with the next tick, not at once.
         if isRecovering, state.index > before {
             // Whose log did not go back so far may have what comes now.
-            if isQuorumMode { candidate.askAllAgain() }
+            if isQuorumMode { candidate.clearOutOfReach() }
             return recover(now, &effects)
         }
         if state.index > before, position.index > state.index { fetch(now, &effects) }
@@ -297,11 +298,11 @@ extension TrackerNode {
                 settleRefused(ticket, of: tickets.life(of: ticket), now, &effects)
             }
         }
-        let isHeldUp = has(.newcomerBlocksTrimming) && neighbours.all.contains { !$0.isWhole }
+        let isHeldUp = has(.newcomerBlocksTrimming) && neighbours.all.contains { !$0.hasFullState }
         log.append(decided: entry.bytes, at: entry.position, isCut: !isHeldUp)
         office.entryDecided()
         snapshotter.entryApplied(byteCount: entry.bytes.count, now: now.monotonic)
-        becomeWholeWhenDone(now, &effects)
+        confirmFullStateWhenComplete(now, &effects)
         stepDownWhenRemoved(now, &effects)
     }
 }

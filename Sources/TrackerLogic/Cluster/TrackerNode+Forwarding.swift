@@ -10,9 +10,9 @@ extension TrackerNode {
     @inline(__always)
     var isInService: Bool {
         office.maySpeak(
-            Office.Standing(
+            Office.ServiceConditions(
                 applied: has(.forwardedTooEarly) ? .max : state.index, promised: promise.epoch,
-                holdsState: promise.isWhole && !transfer.isFetching,
+                holdsState: promise.hasFullState && !transfer.isFetching,
                 isSuspecting: detector.isSuspecting))
     }
 
@@ -22,20 +22,20 @@ extension TrackerNode {
     /// Takes up what is booked, as master; sends it on, as slave.
     mutating func pumpRequests(_ now: ClockReading, _ effects: inout Effects) {
         guard isInService else { return }
-        if phase == .master, router.hasOverflow { takeUpOverflow(now, &effects) }
+        if phase == .master, router.hasOverflow { gatherOverflow(now, &effects) }
         guard !router.isEmpty else { return }
-        if phase == .master { takeUpBooked(now, &effects) } else { sendOnBooked(now, &effects) }
+        if phase == .master { gatherBooked(now, &effects) } else { forwardBooked(now, &effects) }
     }
 
-    mutating func takeUpBooked(_ now: ClockReading, _ effects: inout Effects) {
-        while let number = router.nextUnhanded(candidate.epoch), let request = router[number] {
+    mutating func gatherBooked(_ now: ClockReading, _ effects: inout Effects) {
+        while let number = router.nextUnforwarded(candidate.epoch), let request = router[number] {
             guard gathering.updateCount < configuration.limits.updatesPerEntry else { return }
             if isGroup, request.isGroupsRead, now.monotonic - request.heardAt > policy.detectionTime * 2 {
                 // The last master will have answered it long ago.
                 router.remove(number)
                 continue
             }
-            router.hand(number, candidate.epoch, now: now.monotonic)
+            router.markForwarded(number, candidate.epoch, now: now.monotonic)
             let life = isGroup ? Tickets.group : self.life
             let name = isGroup ? request.key : number
             take(
@@ -45,17 +45,17 @@ extension TrackerNode {
         }
     }
 
-    mutating func sendOnBooked(_ now: ClockReading, _ effects: inout Effects) {
-        guard let following = office.following, router.handsOnAt(pause: policy.handOnPause) <= now.monotonic else {
+    mutating func forwardBooked(_ now: ClockReading, _ effects: inout Effects) {
+        guard let following = office.following, router.forwardsAt(pause: policy.forwardPause) <= now.monotonic else {
             return
         }
         var requests: [ForwardedRequest] = []
-        while let number = router.nextUnhanded(following.epoch), let request = router[number] {
+        while let number = router.nextUnforwarded(following.epoch), let request = router[number] {
             if isGroup, now.monotonic - request.heardAt < policy.keepalive, request.waiting.clientRequest == nil {
                 // The master will have heard it too; only what it seems to have missed is sent on.
                 break
             }
-            router.hand(number, following.epoch, now: now.monotonic)
+            router.markForwarded(number, following.epoch, now: now.monotonic)
             if isGroup, request.isGroupsRead, !has(.twoConnectors) { continue }
             if !isGroup || has(.twoConnectors), request.kind == .connect {
                 router.remove(number)
@@ -74,7 +74,7 @@ extension TrackerNode {
             if requests.count == forwardCount { break }
         }
         guard !requests.isEmpty else { return }
-        router.handedOn(now: now.monotonic, pause: policy.handOnPause)
+        router.noteForwarded(now: now.monotonic, pause: policy.forwardPause)
         let index = isGroup ? state.index : 0
         send(.forward(requests, floor: router.floor, index: index), to: following.life, &effects)
     }
@@ -83,11 +83,11 @@ extension TrackerNode {
     ///
     /// In a group it is at the next quarter of a keepalive.
     @inline(__always)
-    var handOnDeadline: Instant? {
+    var forwardDeadline: Instant? {
         guard !isGroup, !router.isEmpty, let following = office.following,
-            router.hasUnhanded(following.epoch), isInService
+            router.hasUnforwarded(following.epoch), isInService
         else { return nil }
-        return router.handsOnAt(pause: policy.handOnPause)
+        return router.forwardsAt(pause: policy.forwardPause)
     }
 
     mutating func forwardReceived(
@@ -95,7 +95,7 @@ extension TrackerNode {
         _ now: ClockReading, _ effects: inout Effects
     ) {
         guard phase == .master, isServing, epoch == candidate.epoch,
-            neighbours[place].installedIn == candidate.epoch
+            neighbours[place].welcomedIn == candidate.epoch
         else { return }
         let sender = neighbours[place].life
         neighbours[place].seen.raise(to: floor)
@@ -121,7 +121,7 @@ extension TrackerNode {
     }
 
     /// Those that the last entry had no room for.
-    mutating func takeUpOverflow(_ now: ClockReading, _ effects: inout Effects) {
+    mutating func gatherOverflow(_ now: ClockReading, _ effects: inout Effects) {
         var taken = 0
         while gathering.updateCount < configuration.limits.updatesPerEntry,
             let next = router.overflow(at: taken)

@@ -20,7 +20,7 @@ import Wire
 extension TrackerNode {
     // MARK: - Asking
 
-    /// What this node has, for whoever is master.
+    /// HELLO: the position and the memory of this node, for a master.
     private var hello: ClusterMessage.Body {
         let isBlank = self.isBlank
         var heard: [Life] = []
@@ -31,14 +31,14 @@ extension TrackerNode {
         }
         return .hello(
             Hello(
-                position: state.position, isWhole: promise.isWhole, isBlank: isBlank, heard: heard,
+                position: state.position, hasFullState: promise.hasFullState, isBlank: isBlank, heard: heard,
                 leftInOrder: departure.wasInOrder, settings: self.settings))
     }
 
     /// Whether it remembers nothing: no promise, no entry.
     var isBlank: Bool { promise.epoch == .zero && state.index == 0 && log.pending == nil }
 
-    mutating func sayHello(to life: Life, _ now: ClockReading, _ effects: inout Effects) {
+    mutating func sendHello(to life: Life, _ now: ClockReading, _ effects: inout Effects) {
         send(hello, to: life, &effects)
     }
 
@@ -47,12 +47,12 @@ extension TrackerNode {
         // A cluster of one has nobody to hear from.
         if policy.members.count == 1 { formCluster(now, &effects) }
         if let following = office.following {
-            if !following.isInstalled { sayHello(to: following.life, now, &effects) }
+            if !following.isWelcomed { sendHello(to: following.life, now, &effects) }
         } else if let ignored = detector.ignoredLife(now: now.monotonic),
             neighbours[id: ignored.id]?.isUp == true
         {
             // A master that has never answered is not waited for, but may hear again by now.
-            sayHello(to: ignored, now, &effects)
+            sendHello(to: ignored, now, &effects)
         } else if admission.id == 0 || isBlank || admission.refusal != nil {
             broadcast(hello, &effects)
         }
@@ -72,9 +72,9 @@ extension TrackerNode {
             neighbours[place].isBlank = hello.isBlank && hello.settings.members == self.settings.members
             neighbours[place].heardBlank = hello.heard
             neighbours[place].note(hello.position, whileAt: state.index)
-            neighbours[place].isWhole = hello.isWhole
-            neighbours[place].isForgetful = !hello.isWhole
-            if !hello.isWhole { candidate.forgetAnswer(of: sender.id) }
+            neighbours[place].hasFullState = hello.hasFullState
+            neighbours[place].isForgetful = !hello.hasFullState
+            if !hello.hasFullState { candidate.forgetAnswer(of: sender.id) }
         }
         if hasOtherMembers(hello) {
             note(sender, differsIn: [.members], now, &effects)
@@ -92,7 +92,7 @@ extension TrackerNode {
             standAgain(above: epoch, now, &effects)
             return
         }
-        admit(sender, hello.position, isWhole: hello.isWhole, leftInOrder: hello.leftInOrder, now, &effects)
+        admit(sender, hello.position, hasFullState: hello.hasFullState, leftInOrder: hello.leftInOrder, now, &effects)
     }
 
     private var freeID: UInt32? {
@@ -102,53 +102,53 @@ extension TrackerNode {
     }
 
     /// A quorum without a newcomer has said, after its hello, that it follows this master.
-    mutating func letIn(_ newcomer: Life, _ now: ClockReading, _ effects: inout Effects) {
+    mutating func admitNewcomer(_ newcomer: Life, _ now: ClockReading, _ effects: inout Effects) {
         guard let place = neighbours.place(of: newcomer.id), neighbours[place].life == newcomer else {
             return
         }
         neighbours[place].confirmedIn = candidate.epoch
         let neighbour = neighbours[place]
-        admit(newcomer, neighbour.position, isWhole: neighbour.isWhole, now, &effects)
+        admit(newcomer, neighbour.position, hasFullState: neighbour.hasFullState, now, &effects)
     }
 
     /// A voter that has answered this master's candidate.
     mutating func welcomeVoter(_ voter: VoterPromise, _ now: ClockReading, _ effects: inout Effects) {
         admit(
-            voter.life, voter.answer.position, isWhole: true, leftInOrder: voter.answer.leftInOrder, now, &effects)
+            voter.life, voter.answer.position, hasFullState: true, leftInOrder: voter.answer.leftInOrder, now, &effects)
     }
 
     mutating func admit(
-        _ sender: Life, _ position: Position, isWhole: Bool, leftInOrder: Bool = false, _ now: ClockReading,
+        _ sender: Life, _ position: Position, hasFullState: Bool, leftInOrder: Bool = false, _ now: ClockReading,
         _ effects: inout Effects
     ) {
         guard let place = neighbours.place(of: sender.id), neighbours[place].life == sender else {
             return
         }
-        if isQuorumMode, !isWhole, neighbours[place].confirmedIn != candidate.epoch {
+        if isQuorumMode, !hasFullState, neighbours[place].confirmedIn != candidate.epoch {
             let age = now.monotonic - neighbours[place].appearedAt
             guard age >= policy.answerLifetime else { return }
             return reads.add(newcomer: sender)
         }
         let isOfOurHistory = isBeginning(position)
-        if !isQuorumMode, isWhole, position.index > 0, isOfOurHistory != true,
+        if !isQuorumMode, hasFullState, position.index > 0, isOfOurHistory != true,
             !merging.hasMerged(position)
         {
             // It has no vote in this history.
-            neighbours[place].installedIn = .zero
+            neighbours[place].welcomedIn = .zero
             // What a cluster that has stopped in good order knew of swarms went with it, whoever knew most of it.
             let hasSwarms = !(leftInOrder && departure.hasBegunEmpty)
             return beginMerge(sender, position, hasSwarms: hasSwarms, now, &effects)
         }
         let needsTransfer =
-            !isWhole && position.index > 0 || isOfOurHistory != true
+            !hasFullState && position.index > 0 || isOfOurHistory != true
             || position.index + 1 < log.tailStart
-        neighbours[place].installedIn = candidate.epoch
+        neighbours[place].welcomedIn = candidate.epoch
         neighbours[place].isDropped = false
-        neighbours[place].isWhole = isWhole && !needsTransfer
+        neighbours[place].hasFullState = hasFullState && !needsTransfer
         welcome(sender, answering: position, needsTransfer: needsTransfer, &effects)
     }
 
-    /// Whether a history is a beginning of this master's; nil where that cannot be told.
+    /// Whether a log that ends at a position is a prefix of this master's; nil where the log no longer reaches it.
     private func isBeginning(_ position: Position) -> Bool? {
         if position.index > state.index {
             if let pending = log.pending, pending.position == position { return true }
@@ -197,9 +197,9 @@ extension TrackerNode {
             guard configuration.id == 0, admission.id == 0 else { return }
             admission.take(number: welcome.id)
             effects.observations.append(.idAssigned(welcome.id))
-            return sayHello(to: sender, now, &effects)
+            return sendHello(to: sender, now, &effects)
         }
-        install(welcome, sender, epoch, now, &effects)
+        acceptWelcome(welcome, sender, epoch, now, &effects)
     }
 
     /// Takes the cluster's secret: the keys of connection ids and of the swarm table derive from it.
@@ -227,7 +227,7 @@ extension TrackerNode {
         _ refusal: JoinRefusal, _ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects
     ) {
         guard phase == .following else { return }
-        if let following = office.following, following.isInstalled {
+        if let following = office.following, following.isWelcomed {
             // Its own master's word counts: another has this number, and was there first.
             guard following.life == sender, following.epoch == epoch else { return }
             office.dismissed(now: now.monotonic)
@@ -239,11 +239,11 @@ extension TrackerNode {
             if office.following == nil { detector.expectMaster(from: now.monotonic) }
             return
         }
-        beRefused(refusal, now, &effects)
+        noteJoinRefusal(refusal, now, &effects)
     }
 
     /// Another life says that it has this number.
-    mutating func namesakeHeard(_ message: ClusterMessage, _ now: ClockReading, _ effects: inout Effects) {
+    mutating func duplicateIDHeard(_ message: ClusterMessage, _ now: ClockReading, _ effects: inout Effects) {
         switch message.body {
         case .hello:
             if phase == .master { send(.refused(.idTaken), to: message.sender, &effects) }
@@ -256,7 +256,7 @@ extension TrackerNode {
             if configuration.id == 0 {
                 admission.giveUpNumber()
             } else {
-                beRefused(.idTaken, now, &effects)
+                noteJoinRefusal(.idTaken, now, &effects)
             }
         case .keepalive(let keepalive)
         where configuration.id == 0 && phase == .master && keepalive.role == .slave:
@@ -264,7 +264,7 @@ extension TrackerNode {
             stepDown(.superseded(message.epoch), now, &effects)
             admission.giveUpNumber()
         case .keepalive(let keepalive)
-        where configuration.id == 0 && phase == .following && office.following?.isInstalled != true:
+        where configuration.id == 0 && phase == .following && office.following?.isWelcomed != true:
             // The other one is part of the cluster, or as good as this one; or it is an old message of this tracker's
             // last life, and then another number does no harm.
             let isOlder = keepalive.role == .slave || keepalive.role == .master
@@ -278,7 +278,7 @@ extension TrackerNode {
 
     /// Gives a blank member its vote when all members are blank and have heard it.
     private mutating func formCluster(_ now: ClockReading, _ effects: inout Effects) {
-        guard isQuorumMode, !promise.isWhole, !acceptor.isConfirming, isBlank,
+        guard isQuorumMode, !promise.hasFullState, !acceptor.isConfirming, isBlank,
             policy.members.contains(admission.id)
         else { return }
         for member in policy.members where member != admission.id {
@@ -286,28 +286,28 @@ extension TrackerNode {
                 neighbour.heardBlank.contains(life)
             else { return }
         }
-        becomeWhole(now, &effects)
+        confirmFullState(now, &effects)
     }
 
     // MARK: - Being whole
 
     /// Marks the record whole, on the disk first.
-    mutating func becomeWhole(_ now: ClockReading, _ effects: inout Effects) {
+    mutating func confirmFullState(_ now: ClockReading, _ effects: inout Effects) {
         acceptor.beginConfirming()
-        persist(.promise(acceptor.record), .whole, &effects)
+        persist(.promise(acceptor.record), .fullStateMark, &effects)
     }
 
-    mutating func becomeWholeWhenDone(_ now: ClockReading, _ effects: inout Effects) {
-        guard !promise.isWhole, !acceptor.isConfirming, !transfer.isWriting, !transfer.isFetching,
+    mutating func confirmFullStateWhenComplete(_ now: ClockReading, _ effects: inout Effects) {
+        guard !promise.hasFullState, !acceptor.isConfirming, !transfer.isWriting, !transfer.isFetching,
             acceptor.holdsState(applied: state.index, durable: log.durableThrough)
-                || has(.wholeTooEarly) && acceptor.fullFrom != nil
+                || has(.wholeTooEarly) && acceptor.fullStateFrom != nil
         else { return }
-        becomeWhole(now, &effects)
+        confirmFullState(now, &effects)
     }
 
-    mutating func wholeWritten(_ now: ClockReading, _ effects: inout Effects) {
-        if acceptor.stateConfirmed() { tellTransferEnded(&effects) }
+    mutating func fullStateMarkWritten(_ now: ClockReading, _ effects: inout Effects) {
+        if acceptor.stateConfirmed() { sendWelcomeDone(&effects) }
     }
 
-    mutating func wholeNotWritten(_ now: ClockReading) { acceptor.stateNotConfirmed() }
+    mutating func fullStateMarkNotWritten(_ now: ClockReading) { acceptor.stateNotConfirmed() }
 }

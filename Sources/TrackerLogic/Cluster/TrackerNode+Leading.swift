@@ -13,7 +13,7 @@ extension TrackerNode {
             electorate.needed = electorate.voters.filter { id in
                 id == admission.id
                     || neighbours[id: id].map {
-                        $0.isUp && $0.installedIn == candidate.epoch && !$0.isDropped
+                        $0.isUp && $0.welcomedIn == candidate.epoch && !$0.isDropped
                     } == true
             }
         }
@@ -33,11 +33,11 @@ extension TrackerNode {
         if has(.membersBySight) { dropSilentMember() }
         pumpRequests(now, &effects)
         if has(.membersBySight) { dropSilentMember() }
-        attendToHandover(now, &effects)
+        driveHandover(now, &effects)
         proposeNext(now, &effects)
         if proposer.takeCommit() { broadcast(.commit(at: state.position), epoch: candidate.epoch, &effects) }
-        if retries, proposer.asksAgain(now: now.monotonic, pause: retryPause) { sendAgain(now, &effects) }
-        attendToReads(now, &effects)
+        if retries, proposer.takeResend(now: now.monotonic, pause: retryPause) { sendAgain(now, &effects) }
+        driveReads(now, &effects)
     }
 
     /// Whether a quorum follows this master, as far as it has heard within the detection time.
@@ -60,7 +60,7 @@ extension TrackerNode {
     private mutating func proposeNext(_ now: ClockReading, _ effects: inout Effects) {
         guard proposer.isIdle, case nil = log.pending, !handover.isUnderWay else { return }
         guard hasPhaseOne else {
-            if proposer.asksAgain(now: now.monotonic, pause: retryPause) {
+            if proposer.takeResend(now: now.monotonic, pause: retryPause) {
                 broadcast(.election, epoch: candidate.epoch, &effects)
             }
             return
@@ -68,7 +68,7 @@ extension TrackerNode {
         if isForming, gathering.updateCount < configuration.limits.updatesPerEntry {
             gathering.append(.setMembers(policy.members))
         }
-        if let sealed = sealWhatIsGathered(now, &effects) { propose(sealed, now, &effects) }
+        if let sealed = sealGathering(now, &effects) { propose(sealed, now, &effects) }
     }
 
     /// Proposes an entry that is there already: one that an earlier master left undecided, or this one's by a further
@@ -96,32 +96,32 @@ extension TrackerNode {
     /// Asks those again who have not voted, and those who have not confirmed.
     private mutating func sendAgain(_ now: ClockReading, _ effects: inout Effects) {
         if let pending = log.pending, proposer.proposed == pending.header.ballot {
-            if proposer.triesAgain(now: now.monotonic, pause: policy.keepalive) {
+            if proposer.mayRetryErrors(now: now.monotonic, pause: policy.keepalive) {
                 // Not refused, and yet not decided: those who could not store it may now.
                 return tryAgain(pending, now, &effects)
             }
             if has(.abortOnTimeout) { tellRefused(pending, now, &effects) }
             for place in neighbours.all.indices {
                 let neighbour = neighbours[place]
-                guard neighbour.isUp, neighbour.installedIn == candidate.epoch,
+                guard neighbour.isUp, neighbour.welcomedIn == candidate.epoch,
                     !proposer.hasVoted(neighbour.life.id), !has(.proposalSentOnce)
                 else { continue }
-                if attendToStraggler(place, now) { continue }
+                if handleStraggler(place, now) { continue }
                 neighbours[place].voteAskedAt = now.monotonic
                 send(
                     .prepare(entry: pending.bytes, at: state.position), to: neighbour.life, epoch: candidate.epoch,
                     &effects)
             }
         }
-        if reads.asksAgain(now: now.monotonic, pause: retryPause) {
+        if reads.takeResend(now: now.monotonic, pause: retryPause) {
             broadcast(.confirm(round: reads.round), epoch: candidate.epoch, &effects)
         }
     }
 
-    /// One that lives and does not vote.
+    /// A tracker is up and does not vote.
     ///
     /// - Returns: whether it is not to be asked now.
-    private mutating func attendToStraggler(_ place: Int, _ now: ClockReading) -> Bool {
+    private mutating func handleStraggler(_ place: Int, _ now: ClockReading) -> Bool {
         guard let since = neighbours[place].voteAwaitedSince else { return false }
         let waited = now.monotonic - since
         switch policy.vote {
@@ -129,7 +129,7 @@ extension TrackerNode {
         case .allDropped(let after):
             if waited >= after {
                 neighbours[place].isDropped = true
-                neighbours[place].installedIn = .zero
+                neighbours[place].welcomedIn = .zero
                 return true
             }
             return false
@@ -145,7 +145,7 @@ extension TrackerNode {
     mutating func okReceived(_ ballot: Ballot, _ place: Int, _ now: ClockReading, _ effects: inout Effects) {
         let isAnyTaken = has(.oksOfAnotherEpoch) && proposer.proposed?.index == ballot.index
         guard phase == .master, ballot.epoch == candidate.epoch || isAnyTaken,
-            neighbours[place].installedIn == candidate.epoch
+            neighbours[place].welcomedIn == candidate.epoch
         else { return }
         neighbours[place].voteAwaitedSince = nil
         if let pending = log.pending, pending.header.ballot == ballot {
@@ -167,7 +167,7 @@ extension TrackerNode {
                 standAgain(above: epoch, now, &effects)
             }
         case .cannotStore:
-            guard ballot.epoch == candidate.epoch, neighbours[place].installedIn == candidate.epoch else {
+            guard ballot.epoch == candidate.epoch, neighbours[place].welcomedIn == candidate.epoch else {
                 return
             }
             neighbours[place].voteAwaitedSince = nil
@@ -248,23 +248,24 @@ extension TrackerNode {
 
     /// Makes way for a tracker that the policy prefers, when that has been in step for some keepalives
     /// (rule 6).
-    private mutating func attendToHandover(_ now: ClockReading, _ effects: inout Effects) {
-        if let heir = handover.takeRefusal(now: now.monotonic) {
+    private mutating func driveHandover(_ now: ClockReading, _ effects: inout Effects) {
+        if let successor = handover.takeRefusal(now: now.monotonic) {
             // It has not taken the role: this node keeps it, and does not offer it again for a while.
-            if let place = neighbours.place(of: heir.id) {
+            if let place = neighbours.place(of: successor.id) {
                 neighbours[place].inStepSince = now.monotonic
             }
             return
         }
-        if let heir = handover.heir { return announceHandover(to: heir, now, &effects) }
+        if let successor = handover.successor { return announceHandover(to: successor, now, &effects) }
         guard isServing, !merging.isUnderWay, !departure.isLeaving, !hasCommands else { return }
-        guard let heir = preferredInStep, let since = heir.inStepSince, now.monotonic - since >= policy.keepalive * 4
+        guard let successor = preferredInStep, let since = successor.inStepSince,
+            now.monotonic - since >= policy.keepalive * 4
         else { return }
-        beginHandover(to: heir.life, now)
+        beginHandover(to: successor.life, now)
     }
 
-    /// Tells the heir to stand, when it knows all that is decided.
-    private mutating func announceHandover(to heir: Life, _ now: ClockReading, _ effects: inout Effects) {
+    /// Tells the successor to stand, when it knows all that is decided.
+    private mutating func announceHandover(to successor: Life, _ now: ClockReading, _ effects: inout Effects) {
         guard handover.isDue(now: now.monotonic, pause: retryPause), proposer.isIdle, log.pending == nil else {
             return
         }
@@ -272,9 +273,9 @@ extension TrackerNode {
         if proposer.takeCommit() {
             broadcast(.commit(at: state.position), epoch: candidate.epoch, &effects)
         } else if wasAnnounced {
-            send(.commit(at: state.position), to: heir, epoch: candidate.epoch, &effects)
+            send(.commit(at: state.position), to: successor, epoch: candidate.epoch, &effects)
         }
-        send(.handover, to: heir, epoch: candidate.epoch, &effects)
+        send(.handover, to: successor, epoch: candidate.epoch, &effects)
     }
 
     /// Of those in step whom the policy prefers to this master, the one that it prefers to all.
@@ -293,7 +294,7 @@ extension TrackerNode {
     }
 
     func mayTakeOver(_ neighbour: Neighbour) -> Bool {
-        neighbour.isUp && neighbour.isWhole && neighbour.installedIn == candidate.epoch && !neighbour.isDropped
+        neighbour.isUp && neighbour.hasFullState && neighbour.welcomedIn == candidate.epoch && !neighbour.isDropped
             && electorate.includes(neighbour.life.id)
     }
 
@@ -303,7 +304,7 @@ extension TrackerNode {
 
     mutating func handoverReceived(_ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects) {
         guard phase == .following, mayVote, let following = office.following, following.life == sender,
-            following.epoch == epoch, following.isInstalled, log.pending == nil
+            following.epoch == epoch, following.isWelcomed, log.pending == nil
         else { return }
         stand(now, &effects)
     }
@@ -313,7 +314,7 @@ extension TrackerNode {
         guard phase == .master else { return }
         let neighbour = neighbours[place]
         let isInStep =
-            neighbour.installedIn == candidate.epoch && epoch == candidate.epoch && neighbour.isWhole
+            neighbour.welcomedIn == candidate.epoch && epoch == candidate.epoch && neighbour.hasFullState
             && neighbour.position.index + Succession.inStepCount >= state.index
         if !isInStep {
             neighbours[place].inStepSince = nil

@@ -17,7 +17,7 @@ extension TrackerNode {
     /// A higher master is heard: it is asked whether it hears us.
     mutating func probe(_ place: Int, _ now: ClockReading, _ effects: inout Effects) {
         guard mayAddress(place, now) else { return }
-        sayHello(to: neighbours[place].life, now, &effects)
+        sendHello(to: neighbours[place].life, now, &effects)
     }
 
     /// A lower master is heard: it is to know of this one.
@@ -41,15 +41,15 @@ extension TrackerNode {
     /// decided, which makes a history of its own of it, to be merged.
     ///
     /// - Returns: whether it is so.
-    mutating func keepsVote(against entry: LoggedEntry) -> Bool {
+    mutating func adoptOwnVoteAsDecided(against entry: LoggedEntry) -> Bool {
         guard !isQuorumMode, let own = log.durablePending, own.rivals(entry) else { return false }
-        return keepsVote()
+        return adoptOwnVoteAsDecided()
     }
 
     /// The same, before its history is merged into another.
     ///
     /// Nobody is answered: whoever waits still is asked for anew.
-    mutating func keepsVote() -> Bool {
+    mutating func adoptOwnVoteAsDecided() -> Bool {
         guard !isQuorumMode, let own = log.durablePending, own.header.index == state.index + 1,
             own.header.previous == state.chain, own.header.updateCount > 0, !has(.voteForgotten)
         else { return false }
@@ -123,8 +123,8 @@ extension TrackerNode {
         case .done(let outcome):
             effects.observations.append(
                 .merged(from: source.id, updates: outcome.updates, leftOut: outcome.leftOut))
-            neighbours[place].installedIn = candidate.epoch
-            neighbours[place].isWhole = false
+            neighbours[place].welcomedIn = candidate.epoch
+            neighbours[place].hasFullState = false
             welcome(source, answering: outcome.position, needsTransfer: true, &effects)
         }
     }
@@ -159,7 +159,7 @@ extension TrackerNode {
         case .mergeCompleted(let infoHash, _, _):
             return !isFull(table.counts.torrents, limits.torrents) || table.contains(infoHash)
         case .registerTorrent(_, _, let name):
-            return state.registry.count < limits.registeredTorrents && name.count <= Limits.nameBytes
+            return state.registry.count < limits.registeredTorrents && name.count <= Limits.maxNameByteCount
         // A stop makes room.
         case .mergeStop: return true
         case .announceIPv4, .announceIPv6, .expire, .unregisterTorrent, .setAccessMode, .listInfoHash, .unlistInfoHash,

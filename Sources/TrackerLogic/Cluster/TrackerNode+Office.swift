@@ -49,7 +49,7 @@ extension TrackerNode {
         office.stand()
         acceptor.stand(for: epoch)
         // The disk may be slow, where nobody else could be elected meanwhile.
-        candidate.stand(epoch, givesUpAt: policy.hasBus ? now.monotonic + policy.detectionTime : nil)
+        candidate.stand(epoch, electionDeadline: policy.hasBus ? now.monotonic + policy.detectionTime : nil)
         persist(.promise(promise), .promise(epoch), &effects)
         if has(.electionBeforeDurable) { broadcast(.election, &effects) }
         tellOfCluster(.stands(epoch), &effects)
@@ -117,7 +117,7 @@ extension TrackerNode {
     }
 
     /// A higher master wants a chunk of this one's state: it hears us, and is followed.
-    mutating func makeWay(for sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects) {
+    mutating func yieldMastership(for sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects) {
         stepDown(.superseded(epoch), now, &effects)
         office.follow(sender, epoch, since: now.monotonic)
         candidate.note(master: sender.id)
@@ -137,24 +137,24 @@ extension TrackerNode {
     // MARK: - Following
 
     /// The master says that it is master no more: nobody waits for its silence.
-    mutating func masterMadeWay(_ now: ClockReading) {
+    mutating func masterResigned(_ now: ClockReading) {
         office.unfollow()
         transfer.cancel()
         detector.expectMaster(from: now.monotonic)
     }
 
-    mutating func install(
+    mutating func acceptWelcome(
         _ welcome: Welcome, _ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects
     ) {
         // What another master was sending is of no use any more, nor is the place at which it would be done.
         if let source = transfer.source, source != sender { transfer.cancel() }
         let isKnown = office.follows(sender, in: epoch)
         if !isKnown { office.follow(sender, epoch, since: now.monotonic) }
-        let wasInstalled = office.isInstalled
-        if !isQuorumMode, !wasInstalled, welcome.answered != state.position, !transfer.isFetching {
+        let wasFollower = office.isWelcomed
+        if !isQuorumMode, !wasFollower, welcome.answered != state.position, !transfer.isFetching {
             // It has decided more on its own since it said hello: the master has to know that.
             if !isKnown { detector.expectMaster(from: now.monotonic) }
-            return sayHello(to: sender, now, &effects)
+            return sendHello(to: sender, now, &effects)
         }
         office.welcomed(attempt: welcome.position.index == state.index ? welcome.attempt : nil)
         if welcome.beginsEmpty {
@@ -164,11 +164,11 @@ extension TrackerNode {
         }
         detector.expectMaster(from: now.monotonic)
         candidate.note(master: sender.id)
-        candidate.wasWelcomed()
+        candidate.noteWelcome()
         admission.welcomed()
         detector.stopSuspecting()
         if acceptor.follow(epoch) { persistPromise(&effects) }
-        if !wasInstalled {
+        if !wasFollower {
             office.serve(from: welcome.servesFrom)
             effects.observations.append(.follows(master: sender.id, epoch))
             // Commands are for the master.
@@ -181,7 +181,7 @@ extension TrackerNode {
             // An old copy of this message may come when all is long done. In survivor mode a place in the master's
             // history says nothing about another one's.
             let isPast = isQuorumMode && welcome.position.index < state.index
-            if promise.isWhole, wasInstalled,
+            if promise.hasFullState, wasFollower,
                 isPast || log.contains(welcome.position, applied: state.position) == true
             {
                 return
@@ -191,9 +191,9 @@ extension TrackerNode {
             return beginTransfer(welcome, sender, now, &effects)
         }
         guard !transfer.isFetching else { return }
-        if !promise.isWhole {
-            acceptor.expectState(through: wholeFrom(welcome))
-            becomeWholeWhenDone(now, &effects)
+        if !promise.hasFullState {
+            acceptor.expectState(through: fullStateFrom(welcome))
+            confirmFullStateWhenComplete(now, &effects)
         }
         learn(welcome.position, now, &effects)
     }
@@ -201,12 +201,12 @@ extension TrackerNode {
     /// What this node holds is not what its master does: it has neither a vote nor answers until it has fetched all
     /// anew, and its operator is told.
     mutating func diverged(from master: Life, _ now: ClockReading, _ effects: inout Effects) {
-        guard promise.isWhole, !transfer.isFetching else { return }
+        guard promise.hasFullState, !transfer.isFetching else { return }
         effects.observations.append(.diverged(state.position))
         acceptor.loseState()
         persistPromise(&effects)
         office.dismissed(now: now.monotonic)
-        sayHello(to: master, now, &effects)
+        sendHello(to: master, now, &effects)
     }
 
     // MARK: - Stopping
@@ -235,7 +235,7 @@ extension TrackerNode {
         office.drain()
         acceptor.promiseNotWritten()
         if policy.hasBus {
-            persist(.promise(acceptor.farewell), .final, &effects)
+            persist(.promise(acceptor.stopRecord), .final, &effects)
         } else {
             // Whether others stay need not be asked: the swarms go at once.
             persist(.replaceAll(chunks: [state.chunk(0)]), .final, &effects)

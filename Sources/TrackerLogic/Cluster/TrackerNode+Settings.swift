@@ -68,7 +68,7 @@ extension ClusterConfiguration {
 /// memory comes: it has to have been told what the others were told, or what the log says by now.
 extension TrackerNode {
     /// Whether a message is to be left alone, because its sender was told something else.
-    mutating func isShutOut(_ message: ClusterMessage, _ now: ClockReading, _ effects: inout Effects) -> Bool {
+    mutating func isExcluded(_ message: ClusterMessage, _ now: ClockReading, _ effects: inout Effects) -> Bool {
         switch message.body {
         case .keepalive(let keepalive):
             let isLeading = keepalive.role == .master
@@ -76,7 +76,7 @@ extension TrackerNode {
         case .hello(let hello): return compare(hello.settings, message, isLeading: false, now, &effects)
         // Who refuses this one is of another kind, and says so.
         case .refused(.otherSettings): return false
-        default: return !reports.unlike.isEmpty && reports.isShutOut(message.sender)
+        default: return !reports.mismatched.isEmpty && reports.isExcluded(message.sender)
         }
     }
 
@@ -84,7 +84,7 @@ extension TrackerNode {
         _ settings: SettingsPrint, _ message: ClusterMessage, isLeading: Bool, _ now: ClockReading,
         _ effects: inout Effects
     ) -> Bool {
-        if settings == self.settings, reports.unlike.isEmpty { return false }
+        if settings == self.settings, reports.mismatched.isEmpty { return false }
         var differing = settings.differences(from: self.settings)
         // Only a tracker without memory goes by them (`helloReceived`).
         differing.removeAll { $0 == .members }
@@ -101,12 +101,12 @@ extension TrackerNode {
         case .master:
             if isLeading, message.epoch > candidate.epoch {
                 stepDown(.otherSettings(message.sender.id), now, &effects)
-                beRefused(.otherSettings, now, &effects)
+                noteJoinRefusal(.otherSettings, now, &effects)
             } else {
                 send(.refused(.otherSettings), to: message.sender, &effects)
             }
-        case .following where isLeading && office.following?.isInstalled != true:
-            beRefused(.otherSettings, now, &effects)
+        case .following where isLeading && office.following?.isWelcomed != true:
+            noteJoinRefusal(.otherSettings, now, &effects)
         case .following, .candidate, .restoring, .draining, .failed, .stopped: break
         }
         return true
@@ -129,7 +129,7 @@ extension TrackerNode {
     }
 
     /// It may not join, for now.
-    mutating func beRefused(_ refusal: JoinRefusal, _ now: ClockReading, _ effects: inout Effects) {
+    mutating func noteJoinRefusal(_ refusal: JoinRefusal, _ now: ClockReading, _ effects: inout Effects) {
         if admission.refused(refusal, now: now.monotonic) { effects.observations.append(.joinRefused(refusal)) }
     }
 }

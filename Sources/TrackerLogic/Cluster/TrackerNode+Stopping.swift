@@ -12,7 +12,7 @@ extension TrackerNode {
         guard phase == .master, !departure.stopsAll else { return }
         let order = policy.election.order(
             neighbours.all.filter(mayTakeOver).map { $0.life.id }, after: admission.id)
-        if let heir = order.first, let place = neighbours.place(of: heir) {
+        if let successor = order.first, let place = neighbours.place(of: successor) {
             beginHandover(to: neighbours[place].life, now)
         }
     }
@@ -27,11 +27,11 @@ extension TrackerNode {
         leave(now, &effects)
         // The others leave first, each within the time that it has for it.
         departure.leave(by: now.monotonic + policy.detectionTime * 4)
-        tellToStop(&effects)
+        sendStop(&effects)
     }
 
     /// Tells those that are still there, as some may not have heard it.
-    mutating func tellToStop(_ effects: inout Effects) {
+    mutating func sendStop(_ effects: inout Effects) {
         guard departure.stopsAll else { return }
         for neighbour in neighbours.all where neighbour.isUp { send(.stop, to: neighbour.life, &effects) }
     }

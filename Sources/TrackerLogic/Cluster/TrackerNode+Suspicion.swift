@@ -44,7 +44,7 @@ extension TrackerNode {
     /// what it knows lets the others go on.
     @inline(__always)
     var mayAnswer: Bool {
-        promise.isWhole && admission.id != 0 && admission.refusal == nil && !departure.isRecalling
+        promise.hasFullState && admission.id != 0 && admission.refusal == nil && !departure.isRecalling
     }
 
     // MARK: - The master
@@ -87,25 +87,25 @@ extension TrackerNode {
     private mutating func follow(_ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects) {
         if office.follows(sender, in: epoch) {
             detector.expectMaster(from: now.monotonic)
-            if office.isInstalled { detector.stopSuspecting() }
+            if office.isWelcomed { detector.stopSuspecting() }
             return
         }
         if detector.ignores(sender, now: now.monotonic) { return }
         if has(.preferredStandsAtOnce), mayVote, policy.election.prefers(admission.id, to: sender.id) {
             return stand(now, &effects)
         }
-        if let known = office.following, known.isInstalled, !isQuorumMode, known.life != sender,
+        if let known = office.following, known.isWelcomed, !isQuorumMode, known.life != sender,
             !detector.isSilent(now: now.monotonic)
         {
             // Two masters after a partition settle it between them; who follows one goes with it.
             return
         }
-        let since = office.following.map { $0.isInstalled ? now.monotonic : $0.since } ?? now.monotonic
+        let since = office.following.map { $0.isWelcomed ? now.monotonic : $0.since } ?? now.monotonic
         if has(.requestsDropped) { _ = router.removeAll() }
         office.follow(sender, epoch, since: since)
         detector.expectMaster(from: now.monotonic)
         candidate.note(master: sender.id)
-        sayHello(to: sender, now, &effects)
+        sendHello(to: sender, now, &effects)
     }
 
     mutating func leaveReceived(_ place: Int, _ now: ClockReading, _ effects: inout Effects) {
@@ -113,7 +113,7 @@ extension TrackerNode {
         neighbours.markDown(place)
         effects.observations.append(.trackerDown(life.id))
         guard office.follows(life) else { return }
-        masterMadeWay(now)
+        masterResigned(now)
         // It said so itself: there is nothing to wait for.
         detector.expectMaster(by: now.monotonic)
     }
@@ -121,8 +121,8 @@ extension TrackerNode {
     // MARK: - Suspicion
 
     /// A master that was heard and never answered is heeded no more for a while.
-    mutating func attendToMaster(_ now: ClockReading, _ effects: inout Effects) {
-        guard let following = office.following, !following.isInstalled, phase == .following,
+    mutating func driveMasterProbe(_ now: ClockReading, _ effects: inout Effects) {
+        guard let following = office.following, !following.isWelcomed, phase == .following,
             now.monotonic - following.since >= policy.detectionTime * 2
         else { return }
         office.unfollow()
@@ -137,7 +137,7 @@ extension TrackerNode {
             router.ignoreSockets(until: now.monotonic + retryPause)
         }
         switch phase {
-        case .following: attendToSuspicion(now, &effects)
+        case .following: driveSuspicion(now, &effects)
         case .master:
             if isQuorumMode, !detector.wasFollowed(now: now.monotonic), electorate.voters.count > 1,
                 !has(.minorityStays)
@@ -146,35 +146,35 @@ extension TrackerNode {
             }
         case .candidate:
             // Answers that it heard before it was held up say nothing about now.
-            if isQuorumMode, let due = candidate.givesUpAt, due <= now.monotonic { abandonElection(now) }
+            if isQuorumMode, let due = candidate.electionDeadline, due <= now.monotonic { abandonElection(now) }
         case .restoring, .draining, .failed, .stopped: break
         }
     }
 
-    mutating func attendToSuspicion(_ now: ClockReading, _ effects: inout Effects) {
+    mutating func driveSuspicion(_ now: ClockReading, _ effects: inout Effects) {
         guard detector.isSilent(now: now.monotonic) else { return detector.stopSuspecting() }
         if detector.suspect(now: now.monotonic) {
-            if transfer.isFetching { office.welcomeIsVoid() }
+            if transfer.isFetching { office.revokeWelcome() }
             transfer.cancel()
             tellOfCluster(.suspects(promise.epoch), &effects)
         }
         guard mayAnswer else {
             detector.loseTurn()
-            return carryOnAlone(now, &effects)
+            return continueAsLastSurvivor(now, &effects)
         }
-        if detector.saysSo(now: now.monotonic, pause: policy.keepalive / 2) {
+        if detector.takeSuspicionNotice(now: now.monotonic, pause: policy.keepalive / 2) {
             broadcast(.suspect(at: state.position), &effects)
         }
         considerStanding(now, &effects)
     }
 
     /// In survivor mode, the last one left makes do with what it has.
-    private mutating func carryOnAlone(_ now: ClockReading, _ effects: inout Effects) {
-        guard !isQuorumMode, !promise.isWhole, !acceptor.isConfirming, !log.isWriting, admission.id != 0,
+    private mutating func continueAsLastSurvivor(_ now: ClockReading, _ effects: inout Effects) {
+        guard !isQuorumMode, !promise.hasFullState, !acceptor.isConfirming, !log.isWriting, admission.id != 0,
             detector.isLost(now: now.monotonic),
-            !neighbours.all.contains(where: { $0.isUp && $0.isWhole })
+            !neighbours.all.contains(where: { $0.isUp && $0.hasFullState })
         else { return }
-        becomeWhole(now, &effects)
+        confirmFullState(now, &effects)
     }
 
     mutating func suspectReceived(
@@ -183,7 +183,7 @@ extension TrackerNode {
         neighbours[place].suspectedAt = now.monotonic
         neighbours[place].suspectedEpoch = epoch
         neighbours[place].note(position, whileAt: state.index)
-        neighbours[place].isWhole = true
+        neighbours[place].hasFullState = true
         // Who knows of a higher epoch says so.
         if promise.epoch > epoch { send(keepalive, to: neighbours[place].life, &effects) }
         if phase == .following, detector.isSuspecting { considerStanding(now, &effects) }
@@ -216,7 +216,7 @@ extension TrackerNode {
         for place in neighbours.all.indices {
             let neighbour = neighbours[place]
             let id = neighbour.life.id
-            guard neighbour.isUp, neighbour.isWhole, id != missed, !isQuorumMode || members.contains(id) else {
+            guard neighbour.isUp, neighbour.hasFullState, id != missed, !isQuorumMode || members.contains(id) else {
                 continue
             }
             let index = hasSuspected(neighbour, now) ? neighbour.position.index : nil

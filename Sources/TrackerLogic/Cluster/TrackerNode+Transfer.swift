@@ -12,9 +12,9 @@ extension TrackerNode {
     ) {
         if phase == .master, let neighbour = neighbours[id: sender.id], neighbour.epoch > candidate.epoch {
             // It answers a probe: whoever is above and hears us is followed.
-            makeWay(for: sender, neighbour.epoch, now, &effects)
+            yieldMastership(for: sender, neighbour.epoch, now, &effects)
         }
-        if phase == .following, office.following?.isInstalled != true { _ = keepsVote() }
+        if phase == .following, office.following?.isWelcomed != true { _ = adoptOwnVoteAsDecided() }
         guard number < state.chunkCount else {
             // There are no more.
             return send(.chunk(number: number, index: state.index, bytes: []), to: sender, &effects)
@@ -29,34 +29,34 @@ extension TrackerNode {
         _ welcome: Welcome, _ sender: Life, _ now: ClockReading, _ effects: inout Effects
     ) {
         forgetRequests(&effects)
-        if !promise.isWhole {
+        if !promise.hasFullState {
             acceptor.loseState()
             acceptor.adopt(welcome.secret, shardCount: welcome.shardCount)
             persistPromise(&effects)
         }
-        acceptor.expectState(through: wholeFrom(welcome))
+        acceptor.expectState(through: fullStateFrom(welcome))
         transfer.begin(from: sender, chunkCount: Int(welcome.shardCount) + 1)
         effects.observations.append(.transferBegan(from: sender.id))
         continueTransfer(now, &effects)
     }
 
     mutating func continueTransfer(_ now: ClockReading, _ effects: inout Effects) {
-        if !promise.isWhole { becomeWholeWhenDone(now, &effects) }
+        if !promise.hasFullState { confirmFullStateWhenComplete(now, &effects) }
         guard let source = transfer.source else { return }
         guard office.follows(source) else { return transfer.cancel() }
         if has(.transferWithoutTail), transfer.hasAllChunks { return buildState(now, &effects) }
         ask(source, for: transfer.wanted(now: now.monotonic, retryAfter: policy.keepalive), &effects)
     }
 
-    private func ask(_ source: Life, for wish: StateTransfer.Wish, _ effects: inout Effects) {
-        switch wish {
+    private func ask(_ source: Life, for step: StateTransfer.NextRequest, _ effects: inout Effects) {
+        switch step {
         case .chunks(let numbers): for number in numbers { send(.fetchChunk(number), to: source, &effects) }
         case .entries(let index):
             send(.fetch(after: Position(index: index, chain: Position.anyChain)), to: source, &effects)
         }
     }
 
-    /// What this node has heard may be decided in entries that it will never see.
+    /// Requests that this node has heard may be decided in entries that it will never see.
     private mutating func forgetRequests(_ effects: inout Effects) {
         for request in router.removeAll() {
             guard let id = request.waiting.clientRequest else { continue }
@@ -68,9 +68,9 @@ extension TrackerNode {
     /// itself, or void.
     ///
     /// In survivor mode it voted in another history, and that was merged.
-    func wholeFrom(_ welcome: Welcome) -> UInt64 {
+    func fullStateFrom(_ welcome: Welcome) -> UInt64 {
         // Who has a vote keeps it meanwhile, and is not to wait for a decision that may need it.
-        if isQuorumMode, promise.isWhole { return acceptor.votedThrough }
+        if isQuorumMode, promise.hasFullState { return acceptor.votedThrough }
         let from = max(welcome.servesFrom, welcome.position.index)
         return isQuorumMode ? max(from, acceptor.votedThrough) : from
     }
@@ -85,7 +85,7 @@ extension TrackerNode {
     /// The log behind the chunks.
     mutating func transferEntries(_ entries: [[UInt8]], _ now: ClockReading, _ effects: inout Effects) {
         guard let source = transfer.source else { return }
-        switch transfer.entriesReceived(entries, toReach: acceptor.fullFrom ?? 0) {
+        switch transfer.entriesReceived(entries, toReach: acceptor.fullStateFrom ?? 0) {
         case .nothing: break
         case .isCut: continueTransfer(now, &effects)
         case .wantsMore: ask(source, for: transfer.wantedTail, &effects)
@@ -99,7 +99,7 @@ extension TrackerNode {
         var tail: [LoggedEntry] = []
         guard let fresh = assembled(fetched, &tail) else {
             // Something in it was damaged on its way: all anew.
-            office.welcomeIsVoid()
+            office.revokeWelcome()
             return transfer.cancel()
         }
         let oldCount = state.chunkCount
@@ -117,7 +117,7 @@ extension TrackerNode {
         fetch(now, &effects)
     }
 
-    /// The state that chunks and entries come to.
+    /// Builds the state from chunks and the entries behind them.
     ///
     /// - Parameters:
     ///   - fetched: all chunks, and the log behind them.
@@ -162,14 +162,14 @@ extension TrackerNode {
 
     mutating func everythingWritten(through index: UInt64, _ now: ClockReading, _ effects: inout Effects) {
         guard log.wroteEverything(through: index) else { return }
-        if transfer.isWriting, promise.isWhole { tellTransferEnded(&effects) }
+        if transfer.isWriting, promise.hasFullState { sendWelcomeDone(&effects) }
         transfer.writeEnded()
-        becomeWholeWhenDone(now, &effects)
+        confirmFullStateWhenComplete(now, &effects)
     }
 
     /// Tells the master that this node holds everything.
-    func tellTransferEnded(_ effects: inout Effects) {
-        guard let following = office.following, following.isInstalled, office.isBusUp else { return }
+    func sendWelcomeDone(_ effects: inout Effects) {
+        guard let following = office.following, following.isWelcomed, office.isBusUp else { return }
         send(.welcomeDone(at: state.position, digest: state.digest), to: following.life, &effects)
         effects.observations.append(.transferEnded(state.position))
     }
@@ -190,20 +190,20 @@ extension TrackerNode {
         guard phase == .master, epoch == candidate.epoch else { return }
         let newcomer = neighbours[place].life
         if position == state.position, digest != state.digest {
-            neighbours[place].isWhole = false
+            neighbours[place].hasFullState = false
             return welcome(newcomer, answering: position, needsTransfer: true, &effects)
         }
         neighbours[place].note(position, whileAt: state.index)
-        neighbours[place].isWhole = true
+        neighbours[place].hasFullState = true
         neighbours[place].isForgetful = false
-        neighbours[place].installedIn = candidate.epoch
+        neighbours[place].welcomedIn = candidate.epoch
     }
 
     /// Two who have applied the same hold the same, or one of them is wrong: the slave fetches all anew.
     mutating func compareDigest(
         _ keepalive: Keepalive, _ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects
     ) {
-        guard office.isInstalled(by: sender, in: epoch), !transfer.isFetching, promise.isWhole,
+        guard office.isWelcomed(by: sender, in: epoch), !transfer.isFetching, promise.hasFullState,
             keepalive.position == state.position,
             keepalive.digest != state.digest
         else { return }

@@ -1,4 +1,4 @@
-// What a voter has sworn: the acceptor of Paxos (Lamport, "Paxos Made Simple", 2001, 2.2), and whether it may be one.
+// A voter's promises and votes: the acceptor of Paxos (Lamport, "Paxos Made Simple", 2001, 2.2).
 
 import Primitives
 import Wire
@@ -11,7 +11,7 @@ import Wire
 ///                  └──────────── another history, or another cluster's secret ────────────────────────────┘
 ///
 /// A promise is on the disk before anybody is told of it (rule 9), and takes no lower epoch back (rule 1). A voter
-/// without the whole state does not know what it has sworn: it has no vote.
+/// without the full state does not know what it has promised: it has no vote.
 ///
 /// Invariants: the epoch promised never falls in one life; what is durable is never above it.
 package struct Acceptor: Sendable, Equatable {
@@ -22,9 +22,9 @@ package struct Acceptor: Sendable, Equatable {
     package private(set) var awaitedBy: Life?
     /// The greatest index at which this voter has an entry on its disk that it has accepted.
     package private(set) var votedThrough: UInt64 = 0
-    /// The state is whole when entries up to here are applied, and on the disk.
-    package private(set) var fullFrom: UInt64?
-    /// Whether the mark that the record holds the whole state is on its way to the disk.
+    /// The state is full when the entries up to this index are applied, and on the disk.
+    package private(set) var fullStateFrom: UInt64?
+    /// Whether the mark that the record holds the full state is being written.
     package private(set) var isConfirming = false
 
     package init(_ promise: Promise) {
@@ -34,7 +34,7 @@ package struct Acceptor: Sendable, Equatable {
 
     // MARK: - Phase 1
 
-    /// What an ELECTION comes to.
+    /// How a voter takes an ELECTION.
     package enum Verdict: Sendable, Equatable {
         /// A higher epoch is promised: the candidate is to hear of it.
         case isStale
@@ -91,28 +91,28 @@ package struct Acceptor: Sendable, Equatable {
     /// An entry that was accepted is on the disk.
     package mutating func entryWritten(_ index: UInt64) { votedThrough = max(votedThrough, index) }
 
-    /// All that was voted for is of a history that is given up.
+    /// The votes were for entries of a history that this tracker gives up.
     package mutating func forgetVotes() { votedThrough = 0 }
 
-    /// As it was read back.
+    /// The last vote, as it was read back from the disk.
     package mutating func restoreVote(_ index: UInt64) { votedThrough = index }
 
     // MARK: - The whole state
 
-    /// What is to be on the disk now.
+    /// The promise to write now.
     package var record: Promise {
         var record = promise
-        record.isWhole = promise.isWhole || isConfirming
+        record.hasFullState = promise.hasFullState || isConfirming
         return record
     }
 
-    /// It does not hold the whole state, or not that of its cluster.
+    /// This tracker does not hold the full state, or holds that of another cluster.
     ///
-    /// What it was once told of when it would be whole is void, too: a master has to tell it anew.
+    /// The index from which its state would have been full is void, too: a master has to name it anew.
     package mutating func loseState() {
-        promise.isWhole = false
+        promise.hasFullState = false
         isConfirming = false
-        fullFrom = nil
+        fullStateFrom = nil
     }
 
     /// Takes the cluster's secret: the keys of connection ids and of the swarm table derive from it.
@@ -121,31 +121,31 @@ package struct Acceptor: Sendable, Equatable {
         promise.shardCount = shardCount
     }
 
-    /// It is told what has been decided, and is whole when it has that.
-    package mutating func expectState(through index: UInt64) { fullFrom = index }
+    /// A master has named the last decided entry: the state is full when that is applied.
+    package mutating func expectState(through index: UInt64) { fullStateFrom = index }
 
-    /// Whether the record may be marked whole.
+    /// Whether the record may be marked as full.
     ///
     /// - Parameters:
     ///   - applied: the last entry that is applied.
     ///   - durable: the last entry that is on the disk.
     /// - Returns: false where nobody has said yet up to which entry the state has to go.
     package func holdsState(applied: UInt64, durable: UInt64) -> Bool {
-        guard let fullFrom else { return false }
-        return applied >= fullFrom && durable >= fullFrom
+        guard let fullStateFrom else { return false }
+        return applied >= fullStateFrom && durable >= fullStateFrom
     }
 
-    /// The mark that the record holds the whole state goes to the disk.
+    /// The mark that the record holds the full state is being written.
     package mutating func beginConfirming() { isConfirming = true }
 
     /// The mark is on the disk.
     ///
-    /// - Returns: false where it is of no interest any more.
+    /// - Returns: false where the state was lost or changed meanwhile, so that the mark is void.
     package mutating func stateConfirmed() -> Bool {
         guard isConfirming else { return false }
         isConfirming = false
-        promise.isWhole = true
-        fullFrom = nil
+        promise.hasFullState = true
+        fullStateFrom = nil
         return true
     }
 
@@ -156,8 +156,8 @@ package struct Acceptor: Sendable, Equatable {
     /// The note that the last life had left in good order is taken back.
     package mutating func recallStop() { promise.leftInOrder = false }
 
-    /// The last thing that a life writes.
-    package var farewell: Promise {
+    /// The promise with the note of an orderly stop: a life's last write.
+    package var stopRecord: Promise {
         var record = record
         record.leftInOrder = true
         return record

@@ -3,7 +3,7 @@
 import Primitives
 import Wire
 
-/// What a voter has said to a candidate.
+/// A voter's answer to a candidate (phase 1b).
 package struct VoterPromise: Sendable, Hashable {
     package var life: Life
     package var answer: VoterAnswer
@@ -52,7 +52,7 @@ package struct Candidate: Sendable, Hashable {
     /// In the order in which they came.
     package private(set) var answers: [VoterPromise] = []
     /// When it gives up.
-    package private(set) var givesUpAt: Instant?
+    package private(set) var electionDeadline: Instant?
     /// When the voters were last asked.
     package private(set) var askedAt = Instant(nanoseconds: 0)
     /// The highest round that was heard of.
@@ -62,7 +62,8 @@ package struct Candidate: Sendable, Hashable {
     package private(set) var lastMaster: UInt32 = 0
     /// When this master last stood again, above an epoch that a voter had promised.
     private var stoodAgainAt: Instant?
-    /// Whether it was elected since it last heard a master, and nobody could send what it lacks: others go first.
+    /// Whether it was elected and could not fetch the decided entries that it lacks, since it last heard a master: the
+    /// others stand first.
     package private(set) var couldNotRecover = false
 
     package init() {}
@@ -80,7 +81,7 @@ package struct Candidate: Sendable, Hashable {
     ///   - now: the monotonic clock.
     ///   - pause: between two rounds that are far ahead.
     /// - Returns: whether it is believed.
-    package mutating func hears(_ round: UInt64, promised: UInt64, now: Instant, pause: Duration) -> Bool {
+    package mutating func admitRound(_ round: UInt64, promised: UInt64, now: Instant, pause: Duration) -> Bool {
         horizon.admits(round, known: max(promised, highestRound), now: now, pause: pause)
     }
 
@@ -93,8 +94,8 @@ package struct Candidate: Sendable, Hashable {
     /// A master is known.
     package mutating func note(master id: UInt32) { lastMaster = id }
 
-    /// A master has let this tracker in: it lacks nothing that nobody can send.
-    package mutating func wasWelcomed() { couldNotRecover = false }
+    /// A master has welcomed this tracker, and so can send what it lacks.
+    package mutating func noteWelcome() { couldNotRecover = false }
 
     /// Whether this master may stand again, above an epoch that a voter has promised.
     ///
@@ -103,21 +104,21 @@ package struct Candidate: Sendable, Hashable {
         stoodAgainAt.map { now - $0 >= pause } ?? true
     }
 
-    package mutating func standsAgain(now: Instant) { stoodAgainAt = now }
+    package mutating func noteStoodAgain(now: Instant) { stoodAgainAt = now }
 
     // MARK: - Standing
 
     /// Stands for an epoch that it has never named.
-    package mutating func stand(_ epoch: Epoch, givesUpAt: Instant?) {
+    package mutating func stand(_ epoch: Epoch, electionDeadline: Instant?) {
         precondition(phase == .idle && self.epoch < epoch, "a node stands once at a time, and once for an epoch")
         self.epoch = epoch
-        self.givesUpAt = givesUpAt
+        self.electionDeadline = electionDeadline
         phase = .promising
         answers.removeAll(keepingCapacity: true)
     }
 
     /// The node's own promise is durable.
-    package mutating func promiseKept(_ kept: Epoch) -> Bool {
+    package mutating func promisePersisted(_ kept: Epoch) -> Bool {
         guard phase == .promising, kept == epoch else { return false }
         phase = .asking
         return true
@@ -135,41 +136,41 @@ package struct Candidate: Sendable, Hashable {
     /// Answers of an earlier life of this id count no more.
     package mutating func forgetAnswer(of id: UInt32) { answers.removeAll { $0.life.id == id } }
 
-    package mutating func beginRecovery(givesUpAt: Instant?) {
+    package mutating func beginRecovery(electionDeadline: Instant?) {
         precondition(phase == .asking, "recovery follows a quorum of answers")
         phase = .recovering
-        self.givesUpAt = givesUpAt
+        self.electionDeadline = electionDeadline
     }
 
     package mutating func lead() {
         precondition(phase == .recovering || phase == .asking, "who leads was elected")
         phase = .leading
-        givesUpAt = nil
+        electionDeadline = nil
         couldNotRecover = false
     }
 
     package mutating func giveUp() {
         if phase == .recovering { couldNotRecover = true }
         phase = .idle
-        givesUpAt = nil
+        electionDeadline = nil
         answers.removeAll(keepingCapacity: true)
     }
 
-    /// Who knows most to be decided.
+    /// The voter that knows of the most decided entries, of those whose history can be fetched.
     package var mostAdvanced: (life: Life, position: Position)? {
         answers.filter { !$0.isOutOfReach }.max { $0.answer.position.index < $1.answer.position.index }
             .map { ($0.life, $0.answer.position) }
     }
 
-    /// What a voter knows is found to be out of reach.
-    package mutating func setAside(_ life: Life) {
+    /// The history of a voter cannot be fetched.
+    package mutating func markOutOfReach(_ life: Life) {
         for place in answers.indices where answers[place].life == life { answers[place].isOutOfReach = true }
     }
 
-    /// Something has been fetched, and what comes next may be in reach of all.
-    package mutating func askAllAgain() { for place in answers.indices { answers[place].isOutOfReach = false } }
+    /// Entries have been fetched: the rest of every voter's history may be in reach again.
+    package mutating func clearOutOfReach() { for place in answers.indices { answers[place].isOutOfReach = false } }
 
-    /// Whether a voter that was set aside knows more to be decided.
+    /// Whether a voter whose history is out of reach knows of decided entries behind this index.
     package func isAnyOutOfReach(ahead index: UInt64) -> Bool {
         answers.contains { $0.isOutOfReach && $0.answer.position.index > index }
     }

@@ -14,7 +14,7 @@ public struct ClusterConfiguration: Sendable, Hashable {
     }
 
     /// Who is preferred as master.
-    public enum Election: String, Sendable, Hashable, CaseIterable {
+    public enum ElectionPolicy: String, Sendable, Hashable, CaseIterable {
         /// The classic bully.
         case highest
         case lowest
@@ -23,7 +23,7 @@ public struct ClusterConfiguration: Sendable, Hashable {
     }
 
     /// Whose OK an entry needs.
-    public enum Vote: Sendable, Hashable {
+    public enum VotePolicy: Sendable, Hashable {
         case majority
         /// Everybody's who is active. One that lives but does not vote for so long is dropped from the active list.
         case allDropped(after: Duration)
@@ -44,9 +44,9 @@ public struct ClusterConfiguration: Sendable, Hashable {
     /// The ids that vote, in quorum mode: as they are when the cluster is formed; the log changes them.
     public var members: [UInt32]
     /// Who is preferred as master; the same on all trackers of a cluster.
-    public var election: Election
+    public var election: ElectionPolicy
     /// Whose OK an entry needs; the same on all trackers of a cluster.
-    public var vote: Vote
+    public var vote: VotePolicy
     /// Between two signs of life.
     public var keepalive: Duration
     /// A tracker that was not heard for so many keepalives is down.
@@ -56,7 +56,7 @@ public struct ClusterConfiguration: Sendable, Hashable {
     /// Between two messages in which a slave hands requests on: those that it hears meanwhile share the next one.
     ///
     /// A broker carries some ten thousand messages a second, and clients ask more often than that.
-    public var handOnPause: Duration
+    public var forwardPause: Duration
     /// Whether there is a bus to other trackers.
     ///
     /// A tracker without one is all that there is of its cluster, and does all that a master does. It is spared what is
@@ -65,9 +65,9 @@ public struct ClusterConfiguration: Sendable, Hashable {
 
     /// Takes the fields as they are, and sorts the members.
     public init(
-        mode: Mode, members: [UInt32] = [], election: Election = .highest, vote: Vote = .majority,
+        mode: Mode, members: [UInt32] = [], election: ElectionPolicy = .highest, vote: VotePolicy = .majority,
         keepalive: Duration = .seconds(1), missed: Int = 2, entry: Entry = .any,
-        handOnPause: Duration = .milliseconds(1)
+        forwardPause: Duration = .milliseconds(1)
     ) {
         self.mode = mode
         self.members = members.sorted()
@@ -76,7 +76,7 @@ public struct ClusterConfiguration: Sendable, Hashable {
         self.keepalive = keepalive
         self.missed = missed
         self.entry = entry
-        self.handOnPause = handOnPause
+        self.forwardPause = forwardPause
     }
 
     /// A tracker without a bus.

@@ -41,7 +41,7 @@ package struct Electorate: Sendable, Hashable {
     package func isUnanimous(_ ids: [UInt32]) -> Bool { voters.allSatisfy(ids.contains) }
 }
 
-extension ClusterConfiguration.Election {
+extension ClusterConfiguration.ElectionPolicy {
     /// The order in which trackers stand for master, the preferred one first.
     ///
     /// - Parameters:

@@ -7,7 +7,7 @@ import Wire
 package struct LoggedEntry: Sendable, Hashable {
     package var header: EntryHeader
     package var bytes: [UInt8]
-    /// What the history with it comes to.
+    /// The running hash of the log up to and including this entry.
     package var chain: UInt64
 
     package var position: Position { Position(index: header.index, chain: chain) }
@@ -67,7 +67,7 @@ package struct LoggedEntry: Sendable, Hashable {
 ///
 /// Invariants: the tail ends at what is applied; the pending entry comes right behind; both within their bounds.
 package struct EntryLog: Sendable, Hashable {
-    /// Bytes of entries that are kept for those who lag behind; who lags further fetches the state.
+    /// Bytes of entries that are kept for trackers that lag behind; one that lags further fetches the state.
     package static let maxTailByteCount = 16 << 20
 
     private let maxTailCount: Int
@@ -77,29 +77,29 @@ package struct EntryLog: Sendable, Hashable {
     package private(set) var tailByteCount = 0
     /// Accepted, and not known to be decided.
     package private(set) var pending: LoggedEntry?
-    /// What of that is on the disk: the same, or what it takes the place of.
+    /// The accepted entry that is on the disk: `pending`, or the one that `pending` replaces.
     package private(set) var durablePending: LoggedEntry?
     /// The last entry that is on the disk; 0 while all of another state is to be written, for what the record holds
     /// until then is of another history.
     package private(set) var durableThrough: UInt64 = 0
     /// The entry whose write is under way.
     private var writing: LoggedEntry?
-    /// Whether the entry's write was begun before all was begun anew: its outcome says nothing any more.
+    /// Whether the write was begun before the log was reset: its outcome says nothing about the log of now.
     private var isWriteVoid = false
-    /// Writes of all of the state that are under way: one more begins where a transfer ends while the last is slow.
-    private var wholeWrites = 0
-    /// Whether the record on the disk is of no use, and all of the state has to be written.
+    /// Writes of the full state under way: a second one begins where a transfer ends before the first is done.
+    private var fullStateWrites = 0
+    /// Whether the full state has to be written, since the record on the disk is of no use.
     private var needsEverything = false
     /// When to go on after a failed write.
     package private(set) var writesResumeAt: Instant?
 
-    /// - Parameter maxTailCount: entries that are kept for those who lag behind.
+    /// - Parameter maxTailCount: entries that are kept for trackers that lag behind.
     package init(maxTailCount: Int) { self.maxTailCount = maxTailCount }
 
     package var tailCount: Int { tail.count }
     /// Whether a write is under way, of an entry or of everything.
     @inline(__always)
-    package var isWriting: Bool { if case nil = writing { wholeWrites > 0 } else { true } }
+    package var isWriting: Bool { if case nil = writing { fullStateWrites > 0 } else { true } }
     /// The last entry of the tail, or the one before its first.
     package var tailEnd: UInt64 { tailStart + UInt64(tail.count) - 1 }
 
@@ -108,14 +108,14 @@ package struct EntryLog: Sendable, Hashable {
         return tail[Int(index - tailStart)]
     }
 
-    /// What the history up to an index comes to, where that can still be told.
+    /// The running hash of the log up to and including an index; nil where the log no longer reaches back to it.
     package func chain(at index: UInt64, applied: Position) -> UInt64? {
         if index == applied.index { return applied.chain }
         guard let next = entry(index + 1) else { return nil }
         return next.span.bytes.u64(at: 32)
     }
 
-    /// Whether a history is a beginning of this one; nil where that can no longer be told.
+    /// Whether a log that ends at a position is a prefix of this one; nil where this one no longer reaches back to it.
     package func contains(_ position: Position, applied: Position) -> Bool? {
         if position.index == 0 { return true }
         return chain(at: position.index, applied: applied).map { $0 == position.chain }
@@ -148,7 +148,7 @@ package struct EntryLog: Sendable, Hashable {
         durableThrough = index
     }
 
-    /// What was accepted is in no log, for certain.
+    /// The entry that was accepted could certainly not be written.
     package mutating func dropPending() { pending = durablePending }
 
     /// An entry was decided and applied.
@@ -163,7 +163,7 @@ package struct EntryLog: Sendable, Hashable {
         tailByteCount += bytes.count
         if let pending, pending.header.index <= position.index { self.pending = nil }
         if let durable = durablePending, durable.header.index <= position.index {
-            // What was accepted here and is not what was decided has to be written over.
+            // The entry that was accepted here is another than the decided one, and has to be overwritten.
             if durable.position != position { durableThrough = min(durableThrough, durable.header.index - 1) }
             durablePending = nil
         }
@@ -228,7 +228,7 @@ package struct EntryLog: Sendable, Hashable {
     /// - Parameter index: what counts as durable though it is not: a planted mistake.
     package mutating func beginWritingEverything(claiming index: UInt64? = nil) {
         if let index { durableThrough = max(durableThrough, index) }
-        wholeWrites += 1
+        fullStateWrites += 1
         needsEverything = false
         writesResumeAt = nil
     }
@@ -248,7 +248,7 @@ package struct EntryLog: Sendable, Hashable {
             if EntryHeader.chain(decided) != entry.chain { durableThrough = entry.header.index - 1 }
             durablePending = nil
         } else if entry.header.index < tailStart {
-            // Decided, applied, and gone from memory: nobody can say whether this was it.
+            // The decided entry is no longer in memory, so whether it is the written one cannot be told.
             durableThrough = entry.header.index - 1
             durablePending = nil
         } else {
@@ -272,8 +272,8 @@ package struct EntryLog: Sendable, Hashable {
 
     /// - Returns: false where it is of no interest any more: all is being written anew.
     package mutating func everythingNotWritten(retryAt: Instant) -> Bool {
-        wholeWrites -= 1
-        guard wholeWrites == 0 else { return false }
+        fullStateWrites -= 1
+        guard fullStateWrites == 0 else { return false }
         needsEverything = true
         writesResumeAt = retryAt
         return true
@@ -281,8 +281,8 @@ package struct EntryLog: Sendable, Hashable {
 
     /// - Returns: false where it is of no interest any more: all is being written anew, perhaps of an earlier index.
     package mutating func wroteEverything(through index: UInt64) -> Bool {
-        wholeWrites -= 1
-        guard wholeWrites == 0 else { return false }
+        fullStateWrites -= 1
+        guard fullStateWrites == 0 else { return false }
         durableThrough = max(index, durableThrough)
         durablePending = nil
         return true

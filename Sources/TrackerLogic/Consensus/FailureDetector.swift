@@ -19,11 +19,11 @@ package struct FailureDetector: Sendable, Hashable {
     package private(set) var silentAt = Instant(nanoseconds: 0)
     /// Since when the master is missed.
     package private(set) var suspectingSince: Instant?
-    /// When that was last said; nil where it is to be said at once.
-    private var saidAt: Instant?
+    /// When SUSPECT was last sent; nil where it is due at once.
+    private var noticeSentAt: Instant?
     /// When to stand, unless somebody else does.
     package private(set) var standsAt: Instant?
-    /// A claim to be master that never answered, and until when it is not heeded.
+    /// A life that claims to be master and never answers, and until when it is ignored.
     package private(set) var ignored: Ignored?
     /// Since when a quorum has been following this master.
     private var followedAt = Instant(nanoseconds: 0)
@@ -46,7 +46,7 @@ package struct FailureDetector: Sendable, Hashable {
     /// Whether the master has been silent for too long.
     package func isSilent(now: Instant) -> Bool { now >= silentAt }
 
-    /// When that is to be noticed; nil where it was.
+    /// When the master's silence is to be noticed; nil where it was noticed.
     @inline(__always)
     package var deadline: Instant? { suspectingSince == nil ? silentAt : nil }
 
@@ -54,13 +54,13 @@ package struct FailureDetector: Sendable, Hashable {
 
     package var isSuspecting: Bool { suspectingSince != nil }
 
-    /// Misses the master.
+    /// Begins to suspect the master.
     ///
     /// - Returns: whether it did not before.
     package mutating func suspect(now: Instant) -> Bool {
         guard suspectingSince == nil else { return false }
         suspectingSince = now
-        saidAt = nil
+        noticeSentAt = nil
         return true
     }
 
@@ -69,10 +69,10 @@ package struct FailureDetector: Sendable, Hashable {
         standsAt = nil
     }
 
-    /// Whether to say that the master is missed; it is said, then.
-    package mutating func saysSo(now: Instant, pause: Duration) -> Bool {
-        if let saidAt, now - saidAt < pause { return false }
-        saidAt = now
+    /// Whether SUSPECT is due; it counts as sent, then.
+    package mutating func takeSuspicionNotice(now: Instant, pause: Duration) -> Bool {
+        if let noticeSentAt, now - noticeSentAt < pause { return false }
+        noticeSentAt = now
         return true
     }
 
@@ -98,18 +98,18 @@ package struct FailureDetector: Sendable, Hashable {
 
     // MARK: - Masters that do not answer
 
-    /// A master that was heard and never answered is heeded no more for a while.
+    /// Ignores for a while a master that was heard and never answered.
     package mutating func ignore(_ life: Life, now: Instant) {
         ignored = Ignored(life: life, until: now + detectionTime * 10)
         silentAt = now
     }
 
-    /// Whoever is spoken to by name is heard.
+    /// A life that sends to this tracker by name hears it, and is ignored no more.
     package mutating func noteAnswer(of life: Life) { if ignored?.life == life { ignored = nil } }
 
     package func ignores(_ life: Life, now: Instant) -> Bool { ignoredLife(now: now) == life }
 
-    /// Whom it does not heed now.
+    /// The life that is ignored now.
     package func ignoredLife(now: Instant) -> Life? { ignored.flatMap { now < $0.until ? $0.life : nil } }
 
     // MARK: - A master's quorum
@@ -122,7 +122,7 @@ package struct FailureDetector: Sendable, Hashable {
 }
 
 extension FailureDetector {
-    /// Walks over all that what is done next depends on.
+    /// Takes in all state on which later steps depend.
     ///
     /// - Parameters:
     ///   - print: the node's fingerprint so far.

@@ -7,12 +7,12 @@ import Wire
 ///
 ///     none ── begin ──► under way: nothing is proposed ── what is under way is decided ──► announced, again and again
 ///      ▲                                                                                        │
-///      └──────────── deposed by the heir, or its time is over: this master keeps the role ──────┘
+///      └──────────── deposed by the successor, or its time is over: this master keeps the role ──────┘
 ///
-/// Invariant: the heir is told to stand only when it can know all that is decided.
+/// Invariant: the successor is told to stand only when it can know all that is decided.
 package struct Handover: Sendable, Hashable {
-    /// To whom; nil where none is under way.
-    package private(set) var heir: Life?
+    /// The tracker that is to take the role; nil where no handover is under way.
+    package private(set) var successor: Life?
     private var until = Instant(nanoseconds: 0)
     /// When it was last told so.
     private var announcedAt: Instant?
@@ -20,20 +20,20 @@ package struct Handover: Sendable, Hashable {
     package init() {}
 
     @inline(__always)
-    package var isUnderWay: Bool { if case nil = heir { false } else { true } }
+    package var isUnderWay: Bool { if case nil = successor { false } else { true } }
 
-    /// When it is over, whether the heir has taken the role or not.
+    /// When it is over, whether the successor has taken the role or not.
     @inline(__always)
     package var deadline: Instant? { isUnderWay ? until : nil }
 
-    package mutating func begin(to heir: Life, until: Instant) {
-        self.heir = heir
+    package mutating func begin(to successor: Life, until: Instant) {
+        self.successor = successor
         self.until = until
         announcedAt = nil
     }
 
     package mutating func cancel() {
-        heir = nil
+        successor = nil
         announcedAt = nil
     }
 
@@ -41,15 +41,15 @@ package struct Handover: Sendable, Hashable {
     ///
     /// - Returns: who has not taken the role; nil where there is time yet.
     package mutating func takeRefusal(now: Instant) -> Life? {
-        guard let heir, now >= until else { return nil }
+        guard let successor, now >= until else { return nil }
         cancel()
-        return heir
+        return successor
     }
 
-    /// Whether the heir is to be told now, or again.
+    /// Whether the successor is to be told now, or again.
     package func isDue(now: Instant, pause: Duration) -> Bool { announcedAt.map { now - $0 >= pause } ?? true }
 
-    /// The heir is told.
+    /// The successor is told.
     ///
     /// - Returns: whether it was before: then it may have missed what was decided last.
     package mutating func announce(now: Instant) -> Bool {
@@ -60,7 +60,7 @@ package struct Handover: Sendable, Hashable {
 
 extension Handover {
     func absorb(into print: inout Fingerprint) {
-        print.absorb(heir) { $0.absorb($1) }
+        print.absorb(successor) { $0.absorb($1) }
         print.absorb(announcedAt != nil)
     }
 }

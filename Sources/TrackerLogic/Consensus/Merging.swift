@@ -72,7 +72,7 @@ package struct Merging: Sendable, Equatable {
 
     package mutating func cancel() { work = nil }
 
-    /// What a chunk comes to.
+    /// What is to be done with a chunk that has come.
     package enum Reception: Sendable, Equatable {
         /// It is not the one that is awaited, or was damaged on its way.
         case ignored
@@ -128,7 +128,7 @@ package struct Merging: Sendable, Equatable {
     }
 
     /// What is to be done next.
-    package enum Wish: Sendable, Equatable {
+    package enum NextRequest: Sendable, Equatable {
         case nothing
         /// To ask for a chunk.
         case chunk(UInt32)
@@ -152,7 +152,7 @@ package struct Merging: Sendable, Equatable {
     ///   - now: the monotonic clock.
     ///   - pause: between two questions for one chunk.
     /// - Returns: a chunk to ask for, or the outcome when all is decided here.
-    package mutating func wanted(applied: UInt64, isIdle: Bool, now: Instant, pause: Duration) -> Wish {
+    package mutating func wanted(applied: UInt64, isIdle: Bool, now: Instant, pause: Duration) -> NextRequest {
         guard let work, work.updates.isEmpty else { return .nothing }
         guard work.isComplete else {
             if let askedAt = work.askedAt, now - askedAt < pause { return .nothing }

@@ -16,9 +16,9 @@ struct Neighbour: Sendable, Hashable {
     private(set) var position = Position.start
     /// What this node had applied then: only so a position that is an interval old tells how far behind it is.
     private(set) var comparedAt: UInt64 = 0
-    var isWhole = false
+    var hasFullState = false
     /// The epoch in which this master has welcomed it, and since when it has been in step.
-    var installedIn = Epoch.zero
+    var welcomedIn = Epoch.zero
     var inStepSince: Instant?
     /// The epoch in which a quorum without this life has followed this master after its hello.
     var confirmedIn = Epoch.zero
@@ -99,7 +99,7 @@ struct Neighbours: Sendable, Hashable {
 
     subscript(id id: UInt32) -> Neighbour? { place(of: id).map { all[$0] } }
 
-    /// What hearing somebody came to.
+    /// What a message tells about its sender's life.
     enum Hearing: Sendable, Hashable {
         /// Known and up.
         case known(Int)
@@ -157,7 +157,7 @@ struct Neighbours: Sendable, Hashable {
     mutating func beginEpoch() {
         displaced = []
         for place in all.indices {
-            all[place].installedIn = .zero
+            all[place].welcomedIn = .zero
             all[place].inStepSince = nil
             all[place].seen = SeenWindow()
             all[place].refused = []
@@ -213,8 +213,8 @@ struct Neighbours: Sendable, Hashable {
     private func eachVoter(with own: UInt32, welcomedIn epoch: Epoch?, _ body: (UInt32) -> Void) {
         var isOwnDone = false
         // By their places: a neighbour holds lists, and a copy of it would hold them, too.
-        for place in all.indices where all[place].isUp && all[place].isWhole && !all[place].isDropped {
-            if let epoch, all[place].installedIn != epoch { continue }
+        for place in all.indices where all[place].isUp && all[place].hasFullState && !all[place].isDropped {
+            if let epoch, all[place].welcomedIn != epoch { continue }
             let id = all[place].life.id
             if !isOwnDone, id > own {
                 isOwnDone = true
@@ -231,7 +231,7 @@ struct Neighbours: Sendable, Hashable {
     func follows(_ id: UInt32, _ epoch: Epoch) -> Bool {
         guard let place = place(of: id), all[place].isUp, !all[place].isForgetful || all[place].confirmedIn == epoch
         else { return false }
-        return all[place].epoch == epoch || all[place].installedIn == epoch
+        return all[place].epoch == epoch || all[place].welcomedIn == epoch
     }
 
     mutating func markDown(_ place: Int) { all[place].isUp = false }

@@ -10,7 +10,7 @@ package struct Following: Sendable, Hashable {
     /// When this tracker began to ask for its welcome, or last heard that it is heard.
     package fileprivate(set) var since: Instant
     /// Whether it was welcomed in this epoch.
-    package fileprivate(set) var isInstalled = false
+    package fileprivate(set) var isWelcomed = false
     /// Earlier attempts at the next entry are void.
     package fileprivate(set) var attempt: UInt32 = 0
     /// When this tracker last asked for entries.
@@ -63,7 +63,7 @@ package struct Office: Sendable, Hashable {
     // MARK: - May it speak?
 
     /// What else it depends on whether clients may be answered.
-    package struct Standing: Sendable, Hashable {
+    package struct ServiceConditions: Sendable, Hashable {
         /// The last entry that is applied.
         package var applied: UInt64
         /// The highest epoch promised.
@@ -84,9 +84,9 @@ package struct Office: Sendable, Hashable {
     /// Whether clients may be answered here: by a master that serves, or by a slave that hears its master and has
     /// caught up.
     @inline(__always)
-    package func maySpeak(_ standing: Standing) -> Bool {
+    package func maySpeak(_ standing: ServiceConditions) -> Bool {
         if phase == .master { return isServing }
-        guard phase == .following, isBusUp, let following, following.isInstalled else { return false }
+        guard phase == .following, isBusUp, let following, following.isWelcomed else { return false }
         return following.epoch == standing.promised && standing.holdsState && !standing.isSuspecting
             && standing.applied >= servesFrom
     }
@@ -161,10 +161,10 @@ package struct Office: Sendable, Hashable {
 
     /// Whether a master has welcomed this tracker.
     @inline(__always)
-    package var isInstalled: Bool { following?.isInstalled == true }
+    package var isWelcomed: Bool { following?.isWelcomed == true }
 
     @inline(__always)
-    package func isInstalled(by life: Life, in epoch: Epoch) -> Bool { follows(life, in: epoch) && isInstalled }
+    package func isWelcomed(by life: Life, in epoch: Epoch) -> Bool { follows(life, in: epoch) && isWelcomed }
 
     /// A master is heard: its welcome is asked for.
     package mutating func follow(_ life: Life, _ epoch: Epoch, since: Instant) {
@@ -182,18 +182,18 @@ package struct Office: Sendable, Hashable {
     ///
     /// - Parameter attempt: earlier ones are void; nil where the next entry is not the one that the master meant.
     package mutating func welcomed(attempt: UInt32?) {
-        following?.isInstalled = true
+        following?.isWelcomed = true
         if let attempt, let known = following?.attempt { following?.attempt = max(known, attempt) }
     }
 
     /// It is to ask for its welcome anew, from now on.
     package mutating func dismissed(now: Instant) {
-        following?.isInstalled = false
+        following?.isWelcomed = false
         following?.since = now
     }
 
-    /// What its master was sending has come to nothing: it asks again.
-    package mutating func welcomeIsVoid() { following?.isInstalled = false }
+    /// The state that its master was sending is void: this tracker asks for its welcome again.
+    package mutating func revokeWelcome() { following?.isWelcomed = false }
 
     // MARK: - The next entry
 
@@ -206,8 +206,8 @@ package struct Office: Sendable, Hashable {
     package mutating func entryDecided() { following?.attempt = 0 }
 
     /// Whether to ask the master for entries now; not more often than answers can come.
-    package mutating func asksForEntries(now: Instant, pause: Duration) -> Bool {
-        guard let following, following.isInstalled else { return false }
+    package mutating func takeFetch(now: Instant, pause: Duration) -> Bool {
+        guard let following, following.isWelcomed else { return false }
         if let asked = following.fetchedAt, now - asked < pause { return false }
         self.following?.fetchedAt = now
         return true
@@ -218,7 +218,7 @@ package struct Office: Sendable, Hashable {
 }
 
 extension Office {
-    /// Walks over all that what is done next depends on.
+    /// Takes in all state on which later steps depend.
     ///
     /// - Parameters:
     ///   - print: the node's fingerprint so far.
@@ -240,11 +240,11 @@ extension Office {
         print.absorb(isServing)
         print.absorb(isBusUp)
         // Whoever is not welcomed yet is told anew.
-        print.absorb(phase == .master || isInstalled && applied < servesFrom ? servesFrom : 0)
+        print.absorb(phase == .master || isWelcomed && applied < servesFrom ? servesFrom : 0)
         print.absorb(following) { print, following in
             print.absorb(following.life)
             print.absorb(following.epoch)
-            print.absorb(following.isInstalled)
+            print.absorb(following.isWelcomed)
             print.absorb(following.attempt)
             print.absorb(following.fetchedAt.map { now - $0 < retryPause } ?? false)
         }

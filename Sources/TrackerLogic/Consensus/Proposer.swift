@@ -88,14 +88,14 @@ package struct Proposer: Sendable, Hashable {
     }
 
     /// Whether to ask again for what is missing, and then notes that it is asked.
-    package mutating func asksAgain(now: Instant, pause: Duration) -> Bool {
+    package mutating func takeResend(now: Instant, pause: Duration) -> Bool {
         guard now - sentAt >= pause else { return false }
         sentAt = now
         return true
     }
 
     /// Whether those who could not store the entry under way are to try once more, for nothing else decides it.
-    package func triesAgain(now: Instant, pause: Duration) -> Bool { !errors.isEmpty && now - proposedAt >= pause }
+    package func mayRetryErrors(now: Instant, pause: Duration) -> Bool { !errors.isEmpty && now - proposedAt >= pause }
 
     // MARK: - Votes
 
@@ -207,7 +207,7 @@ package struct Proposer: Sendable, Hashable {
 }
 
 extension Proposer {
-    /// Walks over all that what a master does next depends on.
+    /// Takes in all state on which a master's later steps depend.
     ///
     /// - Parameters:
     ///   - print: the node's fingerprint so far.

@@ -94,7 +94,7 @@ package struct ReadConfirmation: Sendable, Hashable {
     package func isDue(now: Instant, pause: Duration) -> Bool { isRoundUnderWay && now - sentAt >= pause }
 
     /// Whether the others are to be asked again; they are, then.
-    package mutating func asksAgain(now: Instant, pause: Duration) -> Bool {
+    package mutating func takeResend(now: Instant, pause: Duration) -> Bool {
         guard isDue(now: now, pause: pause) else { return false }
         sentAt = now
         return true

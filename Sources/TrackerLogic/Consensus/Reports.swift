@@ -25,7 +25,7 @@ public struct HeardReport: Sendable, Equatable {
 }
 
 /// A tracker that was told something else than this one.
-public struct UnlikeTracker: Sendable, Hashable {
+public struct MismatchedTracker: Sendable, Hashable {
     /// Of the tracker that was told something else.
     public var life: Life
     /// In what it differs.
@@ -40,17 +40,17 @@ public struct UnlikeTracker: Sendable, Hashable {
     }
 
     /// Whether it may not take part.
-    public var isShutOut: Bool { settings.contains(where: { $0.isBinding }) }
+    public var isExcluded: Bool { settings.contains(where: { $0.isBinding }) }
 }
 
 /// What the other trackers last said of themselves, and which of them were told something else than this one: for
 /// people, and kept apart from `Neighbours`, whose entries the hot paths look at.
 struct Reports: Sendable, Equatable {
-    static let maxUnlike = 32
+    static let maxMismatched = 32
 
     /// At most one for each neighbour.
     private(set) var all: [HeardReport] = []
-    private(set) var unlike: [UnlikeTracker] = []
+    private(set) var mismatched: [MismatchedTracker] = []
     /// Ids that were heard since the process began, in rising order.
     private(set) var everHeard: [UInt32] = []
 
@@ -77,26 +77,26 @@ struct Reports: Sendable, Equatable {
     ///
     /// - Returns: whether that is news.
     mutating func note(_ life: Life, differsIn settings: [SharedSetting], now: Instant) -> Bool {
-        if let place = unlike.firstIndex(where: { $0.life.id == life.id }) {
-            let isNews = unlike[place].life != life || unlike[place].settings != settings
+        if let place = mismatched.firstIndex(where: { $0.life.id == life.id }) {
+            let isNews = mismatched[place].life != life || mismatched[place].settings != settings
             if settings.isEmpty {
-                unlike.remove(at: place)
+                mismatched.remove(at: place)
                 return false
             }
-            unlike[place] = UnlikeTracker(life: life, settings: settings, heardAt: now)
+            mismatched[place] = MismatchedTracker(life: life, settings: settings, heardAt: now)
             return isNews
         }
         guard !settings.isEmpty else { return false }
-        if unlike.count >= Reports.maxUnlike { unlike.removeFirst() }
-        unlike.append(UnlikeTracker(life: life, settings: settings, heardAt: now))
+        if mismatched.count >= Reports.maxMismatched { mismatched.removeFirst() }
+        mismatched.append(MismatchedTracker(life: life, settings: settings, heardAt: now))
         return true
     }
 
     /// Whether this life was found unlike, so that it may not take part.
-    func isShutOut(_ life: Life) -> Bool { unlike.contains { $0.life == life && $0.isShutOut } }
+    func isExcluded(_ life: Life) -> Bool { mismatched.contains { $0.life == life && $0.isExcluded } }
 
     /// Those that were not heard for so long are unlike no more: they may be told better by now.
     mutating func forgetSilent(since: Instant) {
-        if !unlike.isEmpty { unlike.removeAll { $0.heardAt < since } }
+        if !mismatched.isEmpty { mismatched.removeAll { $0.heardAt < since } }
     }
 }

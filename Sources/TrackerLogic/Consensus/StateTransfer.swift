@@ -62,7 +62,7 @@ package struct StateTransfer: Sendable, Equatable {
     }
 
     /// What to ask of the source next.
-    package enum Wish: Sendable, Equatable {
+    package enum NextRequest: Sendable, Equatable {
         /// Chunks; none while all that are missing are under way.
         case chunks([UInt32])
         /// The entries behind this index.
@@ -70,7 +70,7 @@ package struct StateTransfer: Sendable, Equatable {
     }
 
     /// What is to be asked for now.
-    package mutating func wanted(now: Instant, retryAfter: Duration) -> Wish {
+    package mutating func wanted(now: Instant, retryAfter: Duration) -> NextRequest {
         if hasAllChunks { return wantedTail }
         var underWay = 0
         for place in chunks.indices where chunks[place] == nil {
@@ -87,7 +87,7 @@ package struct StateTransfer: Sendable, Equatable {
     }
 
     /// The entries that come next.
-    package var wantedTail: Wish { .entries(after: completeThrough + UInt64(tail.count)) }
+    package var wantedTail: NextRequest { .entries(after: completeThrough + UInt64(tail.count)) }
 
     /// A chunk has come.
     ///
@@ -100,7 +100,7 @@ package struct StateTransfer: Sendable, Equatable {
         return true
     }
 
-    /// What entries of the log have come to.
+    /// What is to be done after entries of the log have come.
     package enum Progress: Sendable, Equatable {
         /// They are asked for again, with the next tick.
         case nothing

@@ -27,7 +27,8 @@ public struct Succession: Sendable, Hashable {
 
     /// This tracker.
     private let own: Candidate
-    /// Whether it was elected since it last heard a master, and nobody could send what it lacks: others go first.
+    /// Whether it was elected and could not fetch the decided entries that it lacks, since it last heard a master: the
+    /// others stand first.
     private let couldNotRecover: Bool
     /// The last entry that was cut from its log; nil in survivor mode.
     ///
@@ -51,7 +52,7 @@ public struct Succession: Sendable, Hashable {
     ///   - last: the id of the last master; 0 where there was none.
     /// - Returns: 0 where it is this tracker's turn at once.
     package func rank(
-        among others: [Candidate], by policy: ClusterConfiguration.Election, after last: UInt32
+        among others: [Candidate], by policy: ClusterConfiguration.ElectionPolicy, after last: UInt32
     ) -> Int {
         let newest = others.reduce(own.index ?? 0) { max($0, $1.index ?? 0) }
         func isBehind(_ other: Candidate) -> Bool {

@@ -19,14 +19,14 @@ package enum Timer: Sendable, Hashable, CaseIterable {
     case turn
     /// A candidate gives up (`Candidate`).
     case election
-    /// The heir has not taken the role (`Handover`).
+    /// The successor has not taken the role (`Handover`).
     case handover
     /// An orderly stop has taken too long (`Departure`).
     case departure
     /// After a write that failed, the next is tried (`EntryLog`).
     case write
     /// Requests of clients go on to the master (`RequestRouter`).
-    case handOn
+    case forward
     /// A shard is to be looked through for silent peers (`ExpirySweep`).
     case sweep
     /// A chunk of the snapshot is to be written (`Snapshotter`).

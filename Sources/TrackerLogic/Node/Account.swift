@@ -44,7 +44,7 @@ extension TrackerNode {
         account.add(
             "promise",
             "epoch \(promise.epoch)\(!acceptor.isDurable ? ", not on its disk yet" : "")"
-                + (promise.isWhole ? "" : "; its record does not hold the whole state, so it has no vote"))
+                + (promise.hasFullState ? "" : "; its record does not hold the whole state, so it has no vote"))
         account.add(
             "log",
             "applied through entry \(state.index); on its disk through \(log.durableThrough)"
@@ -102,7 +102,7 @@ extension TrackerNode {
         guard let following = office.following else { return "nobody" }
         return "tracker \(following.life.id), master of epoch \(following.epoch), heard last at "
             + "\(when(detector.silentAt - policy.detectionTime)); "
-            + (following.isInstalled ? "welcomed" : "not welcomed, asks since \(when(following.since))")
+            + (following.isWelcomed ? "welcomed" : "not welcomed, asks since \(when(following.since))")
     }
 
     private var transferInWords: String {
@@ -126,11 +126,11 @@ extension TrackerNode {
             let other = neighbours.all[place]
             var text = "\(other.isUp ? "\(other.role)" : "down"), epoch \(other.epoch), entry \(other.position.index)"
             text += ", heard last at \(when(other.heardAt))"
-            if !other.isWhole { text += ", not whole" }
+            if !other.hasFullState { text += ", not whole" }
             if other.isDropped { text += ", dropped for not voting" }
             if let at = other.suspectedAt { text += ", missed the master of \(other.suspectedEpoch) at \(when(at))" }
             if phase == .master {
-                text += other.installedIn == candidate.epoch ? ", welcomed" : ", not welcomed in this epoch"
+                text += other.welcomedIn == candidate.epoch ? ", welcomed" : ", not welcomed in this epoch"
             }
             account.add("tracker \(other.life.id)", text)
         }
@@ -147,7 +147,8 @@ extension TrackerNode {
             guard let request = router[number] else { continue }
             left -= 1
             let handed =
-                request.handedIn == .zero ? "no master has it" : "handed to the master of epoch \(request.handedIn)"
+                request.forwardedIn == .zero
+                ? "no master has it" : "handed to the master of epoch \(request.forwardedIn)"
             account.add(
                 "book",
                 "request \(number), \(request.kind) of \(client(request.waiting.remote)), heard at "
@@ -163,8 +164,8 @@ extension TrackerNode {
             let purpose = newcomers.isEmpty ? "for reads" : "to let in \(newcomers)"
             waits.append("word that it is master still, \(purpose)")
         }
-        if let heir = handover.heir, let until = handover.deadline {
-            waits.append("tracker \(heir.id) to take the role, until \(when(until))")
+        if let successor = handover.successor, let until = handover.deadline {
+            waits.append("tracker \(successor.id) to take the role, until \(when(until))")
         }
         if let source = merging.source { waits.append("what tracker \(source.id) knew beside (merge)") }
         if !writes.isEmpty { waits.append("\(writes.count) writes") }
@@ -202,16 +203,16 @@ extension TrackerNode {
         guard let following = office.following else {
             return reasons + ["follows nobody: misses a master from \(when(detector.silentAt)) on"]
         }
-        if !following.isInstalled {
+        if !following.isWelcomed {
             reasons.append(
                 "asks tracker \(following.life.id), master of epoch \(following.epoch), for its welcome since "
                     + when(following.since))
         }
         if transfer.isFetching { reasons.append("fetches the whole state \(transferInWords)") }
-        if following.isInstalled, state.index < office.servesFrom {
+        if following.isWelcomed, state.index < office.servesFrom {
             reasons.append("lacks entries up to \(office.servesFrom): it is at \(state.index)")
         }
-        if !promise.isWhole { reasons.append("does not hold the whole state on its disk yet") }
+        if !promise.hasFullState { reasons.append("does not hold the whole state on its disk yet") }
         if following.epoch < promise.epoch {
             reasons.append("has promised epoch \(promise.epoch), and its master is of \(following.epoch)")
         }
@@ -228,7 +229,9 @@ extension TrackerNode {
             }.map { $0.life.id }
         let missing = voters.filter { suspecters.contains($0) }
         let what = "follows nobody: suspects since \(when(since))"
-        if !mayVote { return "\(what), and may not stand: \(promise.isWhole ? "it has no vote" : "it is not whole")" }
+        if !mayVote {
+            return "\(what), and may not stand: \(promise.hasFullState ? "it has no vote" : "it is not whole")"
+        }
         guard electorate.isQuorum(suspecters) else {
             return "\(what), no quorum: \(missing.count) of \(voters.count) voters miss the master "
                 + "(\(idWords(missing)), not \(idWords(voters.filter { !missing.contains($0) })))"

@@ -27,11 +27,11 @@ public struct ClusterStatus: Sendable, Equatable {
     /// The state's fingerprint there.
     public var digest: UInt64
     /// All that it has heard of and itself, by id.
-    public var trackers: [TrackerSight]
+    public var trackers: [TrackerView]
     /// Why it may not join, where somebody has said so.
     public var refusal: JoinRefusal?
     /// Others that were told something else.
-    public var unlike: [UnlikeTracker] = []
+    public var mismatched: [MismatchedTracker] = []
     /// Whether it waits for all members to be there for the first time.
     public var isForming = false
     /// Members that have never been heard since the process began.
@@ -42,7 +42,7 @@ public struct ClusterStatus: Sendable, Equatable {
     /// Takes the fields as they are; what is seldom there is set afterwards.
     public init(
         life: Life, mode: ClusterConfiguration.Mode?, epoch: Epoch, master: UInt32?, isServing: Bool, isFenced: Bool,
-        voters: [UInt32], position: Position, digest: UInt64, trackers: [TrackerSight]
+        voters: [UInt32], position: Position, digest: UInt64, trackers: [TrackerView]
     ) {
         self.life = life
         self.mode = mode
@@ -58,7 +58,7 @@ public struct ClusterStatus: Sendable, Equatable {
 }
 
 /// One tracker of a cluster as another one, or itself, sees it.
-public struct TrackerSight: Sendable, Equatable {
+public struct TrackerView: Sendable, Equatable {
     /// Which life of which tracker it is.
     public var life: Life
     /// Nil where it is down.
@@ -76,7 +76,7 @@ public struct TrackerSight: Sendable, Equatable {
     /// How its history compares with that of the tracker that is asked.
     public var agreement: Agreement
     /// Whether it holds the whole state, as far as it says.
-    public var isWhole: Bool
+    public var hasFullState: Bool
     /// Whether its OK counts, as far as the tracker that is asked knows.
     public var hasVote: Bool
     /// What it last said of itself.
@@ -85,7 +85,7 @@ public struct TrackerSight: Sendable, Equatable {
     /// Takes the fields as they are.
     public init(
         life: Life, role: ClusterRole?, epoch: Epoch, silence: Duration, position: Position, lag: UInt64 = 0,
-        agreement: Agreement, isWhole: Bool, hasVote: Bool
+        agreement: Agreement, hasFullState: Bool, hasVote: Bool
     ) {
         self.life = life
         self.role = role
@@ -94,7 +94,7 @@ public struct TrackerSight: Sendable, Equatable {
         self.position = position
         self.lag = lag
         self.agreement = agreement
-        self.isWhole = isWhole
+        self.hasFullState = hasFullState
         self.hasVote = hasVote
     }
 
@@ -123,26 +123,26 @@ extension TrackerNode {
             switch phase {
             case .master: admission.id
             case .following:
-                !detector.isSuspecting ? office.following.flatMap { $0.isInstalled ? $0.life.id : nil } : nil
+                !detector.isSuspecting ? office.following.flatMap { $0.isWelcomed ? $0.life.id : nil } : nil
             case .restoring, .candidate, .draining, .failed, .stopped: nil
             }
-        var trackers = neighbours.all.map { sight(of: $0, master, voters, now) }
-        let own = TrackerSight(
+        var trackers = neighbours.all.map { view(of: $0, master, voters, now) }
+        let own = TrackerView(
             life: life, role: clusterRole, epoch: max(candidate.epoch, promise.epoch), silence: .zero,
-            position: state.position, lag: ownLag, agreement: .same, isWhole: promise.isWhole,
-            hasVote: promise.isWhole && voters.contains(admission.id))
+            position: state.position, lag: ownLag, agreement: .same, hasFullState: promise.hasFullState,
+            hasVote: promise.hasFullState && voters.contains(admission.id))
         trackers.insert(own, at: trackers.firstIndex { $0.life.id > admission.id } ?? trackers.count)
-        let isWelcome = phase != .following || office.following?.isInstalled == true
-        let isInside = !policy.hasBus || office.isBusUp && isWelcome
+        let isWelcomed = phase != .following || office.following?.isWelcomed == true
+        let isInside = !policy.hasBus || office.isBusUp && isWelcomed
         var status = ClusterStatus(
             life: life, mode: policy.hasBus ? policy.mode : nil, epoch: own.epoch, master: master,
             isServing: isInService, isFenced: !isInside, voters: voters,
             position: state.position, digest: state.digest, trackers: trackers)
         status.refusal = admission.refusal
-        status.unlike = reports.unlike
+        status.mismatched = reports.mismatched
         status.isFetching = transfer.isFetching || transfer.isWriting
         if isQuorumMode {
-            status.isForming = isBlank && !promise.isWhole && office.following == nil
+            status.isForming = isBlank && !promise.hasFullState && office.following == nil
             status.neverHeard = voters.filter { $0 != admission.id && !reports.everHeard.contains($0) }
         }
         return status
@@ -158,11 +158,11 @@ extension TrackerNode {
         return index > state.index ? index - state.index : 0
     }
 
-    private func sight(
+    private func view(
         of neighbour: Neighbour, _ master: UInt32?, _ voters: [UInt32], _ now: Instant
-    ) -> TrackerSight {
+    ) -> TrackerView {
         let position = neighbour.position
-        let agreement: TrackerSight.Agreement =
+        let agreement: TrackerView.Agreement =
             if position.index > state.index {
                 .ahead
             } else {
@@ -174,11 +174,11 @@ extension TrackerNode {
             }
         // Whom this one follows is known before its next keepalive says so.
         let role = neighbour.life.id == master ? .master : neighbour.role
-        var sight = TrackerSight(
+        var view = TrackerView(
             life: neighbour.life, role: neighbour.isUp ? role : nil, epoch: neighbour.epoch,
             silence: max(now - neighbour.heardAt, .zero), position: position, lag: neighbour.lag, agreement: agreement,
-            isWhole: neighbour.isWhole, hasVote: voters.contains(neighbour.life.id))
-        sight.report = reports.report(of: neighbour.life)
-        return sight
+            hasFullState: neighbour.hasFullState, hasVote: voters.contains(neighbour.life.id))
+        view.report = reports.report(of: neighbour.life)
+        return view
     }
 }

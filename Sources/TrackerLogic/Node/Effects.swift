@@ -101,7 +101,7 @@ public struct Promise: Sendable, Hashable {
     /// writes over it.
     ///
     /// Without, there is no vote.
-    public var isWhole: Bool
+    public var hasFullState: Bool
     /// Whether the life that wrote it has stopped in good order, and wants the swarms to go with it (in a cluster).
     ///
     /// It is the last thing that a life writes; the next one takes it back before anything else.
@@ -109,10 +109,10 @@ public struct Promise: Sendable, Hashable {
 
     /// Takes the fields as they are.
     public init(
-        epoch: Epoch, incarnation: UInt64, secret: ClusterSecret, shardCount: UInt32, isWhole: Bool = true,
+        epoch: Epoch, incarnation: UInt64, secret: ClusterSecret, shardCount: UInt32, hasFullState: Bool = true,
         leftInOrder: Bool = false
     ) {
-        self.isWhole = isWhole
+        self.hasFullState = hasFullState
         self.leftInOrder = leftInOrder
         self.epoch = epoch
         self.incarnation = incarnation

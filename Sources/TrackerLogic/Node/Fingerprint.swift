@@ -112,7 +112,7 @@ extension TrackerNode {
         print.absorb(promise.epoch)
         print.absorb(promise.incarnation)
         print.absorb(promise.secret.w0)
-        print.absorb(promise.isWhole)
+        print.absorb(promise.hasFullState)
         departure.absorb(into: &print)
         print.absorb(acceptor.durableEpoch)
         print.absorb(state.position)
@@ -185,7 +185,7 @@ extension TrackerNode {
         print.absorb(admission.wasBlank)
         print.absorb(candidate.nextRound(above: promise.epoch.round))
         if policy.election == .next { print.absorb(candidate.lastMaster) }
-        print.absorb(acceptor.fullFrom) { $0.absorb($1) }
+        print.absorb(acceptor.fullStateFrom) { $0.absorb($1) }
         print.absorb(acceptor.awaitedBy) { $0.absorb($1) }
         detector.absorb(
             into: &print, now: now, isFollowing: phase == .following, isLeading: phase == .master)
@@ -213,14 +213,14 @@ extension TrackerNode {
             print.absorb(neighbour.life)
             print.absorb(neighbour.isUp)
             print.absorb(neighbour.suspectedAt.map { now - $0 < policy.detectionTime } ?? false)
-            if !promise.isWhole {
+            if !promise.hasFullState {
                 print.absorb(neighbour.isBlank)
                 print.absorb(unordered: neighbour.heardBlank) { $0.absorb($1) }
             }
-            if !isQuorumMode { print.absorb(neighbour.isWhole) }
+            if !isQuorumMode { print.absorb(neighbour.hasFullState) }
             // The rest is a master's, and begins anew with each.
             guard phase == .master else { continue }
-            print.absorb(neighbour.installedIn == candidate.epoch)
+            print.absorb(neighbour.welcomedIn == candidate.epoch)
             print.absorb(neighbour.confirmedIn == candidate.epoch)
             print.absorb(neighbour.isForgetful)
             print.absorb(neighbour.isDropped)
@@ -251,9 +251,9 @@ extension TrackerNode {
                 print.absorb(number)
                 print.absorb(request.waiting.clientRequest) { $0.absorb($1) }
                 print.absorb(UInt64(request.waiting.transactionID.rawValue))
-                let isHanded = request.handedIn == promise.epoch
-                print.absorb(isHanded)
-                print.absorb(isHanded && now - request.handedAt >= policy.keepalive)
+                let isForwarded = request.forwardedIn == promise.epoch
+                print.absorb(isForwarded)
+                print.absorb(isForwarded && now - request.forwardedAt >= policy.keepalive)
             }
             number += 1
         }
@@ -291,7 +291,7 @@ extension TrackerNode {
         case .everything(let index):
             print.absorb(3)
             print.absorb(index)
-        case .whole: print.absorb(4)
+        case .fullStateMark: print.absorb(4)
         case .chunk(let number):
             print.absorb(5)
             print.absorb(number)

@@ -22,7 +22,7 @@ public struct Inspection: Sendable, Hashable {
     /// The entry that it has accepted and does not know decided.
     public var pending: Ballot?
     /// Whether its record holds the whole state, so that it has a vote.
-    public var isWhole: Bool
+    public var hasFullState: Bool
     /// Whether it is cut off from the bus, or has not been welcomed since.
     public var isFenced: Bool
     /// Whether it is making way for another master, and proposes nothing meanwhile.
@@ -77,11 +77,11 @@ extension TrackerNode {
     @inline(__always)
     private func inspection(knowing voters: [UInt32]) -> Inspection {
         var isFenced = !office.isBusUp
-        if phase == .following, office.following?.isInstalled != true { isFenced = true }
+        if phase == .following, office.following?.isWelcomed != true { isFenced = true }
         return Inspection(
             life: life, role: clusterRole, leads: phase == .master ? candidate.epoch : nil, isServing: isInService,
             promised: promise.epoch, position: state.position, digest: state.digest,
-            pending: log.pending?.header.ballot ?? restoredEntry?.header.ballot, isWhole: promise.isWhole,
+            pending: log.pending?.header.ballot ?? restoredEntry?.header.ballot, hasFullState: promise.hasFullState,
             isFenced: isFenced, isHandingOver: handover.isUnderWay, waitingRequests: router.count,
             tailCount: log.tailCount, tailByteCount: log.tailByteCount, voters: self.voters(knowing: voters))
     }

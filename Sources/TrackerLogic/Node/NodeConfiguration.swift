@@ -118,7 +118,7 @@ public struct Limits: Sendable, Equatable {
     /// Operators' commands that wait for their turn.
     public static let waitingCommands = 64
     /// Bytes of a registered torrent's or a user's name.
-    public static let nameBytes = 512
+    public static let maxNameByteCount = 512
 
     /// The bounds that a tracker has unless its operator says otherwise.
     public init() {}

@@ -69,7 +69,7 @@ public struct ReplicatedState: Sendable {
 
     // MARK: Applying
 
-    /// What applying an update came to, for those who answer or count.
+    /// The outcome of an update that was applied, for the answer and the counters.
     enum Outcome {
         case announced(SwarmTable.Place)
         case expired(peers: Int)

@@ -8,12 +8,12 @@ import Wire
 /// A round visits every chunk once and takes those that have changed, a few at a time, so that neither the node nor its
 /// disk is held up. When all are durable, the entries from before the round are of no use any more.
 struct Snapshotter: Sendable, Hashable {
-    /// Between two helpings of a round.
+    /// Between two batchs of a round.
     static let pace = Duration.milliseconds(10)
-    /// Chunks in one helping, at most.
-    static let chunksPerHelping = 8
-    /// Bytes in one helping after which no further chunk is added.
-    static let bytesPerHelping = 1 << 20
+    /// Chunks in one batch, at most.
+    static let maxChunksPerBatch = 8
+    /// Bytes in one batch after which no further chunk is added.
+    static let maxBatchByteCount = 1 << 20
 
     /// A round begins when the log has grown by this much, or by as much as the last round wrote.
     private let minLogByteCount: Int
@@ -61,8 +61,8 @@ struct Snapshotter: Sendable, Hashable {
         if !isRunning, logByteCount >= max(minLogByteCount, lastRoundByteCount) { deadline = now }
     }
 
-    /// Takes the next helping of chunks from a state, when it is time and the last helping is durable.
-    mutating func helping(of state: inout ReplicatedState, now: Instant) -> [SnapshotChunk] {
+    /// Takes the next batch of chunks from a state, when it is time and the last batch is durable.
+    mutating func nextChunks(of state: inout ReplicatedState, now: Instant) -> [SnapshotChunk] {
         guard let due = deadline, due <= now, awaited == 0 else { return [] }
         guard hasEntries || isRunning else {
             deadline = now + maxAge
@@ -72,8 +72,8 @@ struct Snapshotter: Sendable, Hashable {
         var chunk = nextChunk ?? 0
         var chunks: [SnapshotChunk] = []
         var byteCount = 0
-        while chunk < state.chunkCount, chunks.count < Snapshotter.chunksPerHelping,
-            byteCount < Snapshotter.bytesPerHelping
+        while chunk < state.chunkCount, chunks.count < Snapshotter.maxChunksPerBatch,
+            byteCount < Snapshotter.maxBatchByteCount
         {
             if state.hasChanged(chunk: chunk) {
                 let taken = state.takeChunk(chunk)
@@ -85,7 +85,7 @@ struct Snapshotter: Sendable, Hashable {
         roundByteCount += byteCount
         nextChunk = chunk
         awaited = chunks.count
-        // The next helping waits for this one; a round that found nothing to save ends here and now.
+        // The next batch waits for this one; a round that found nothing to save ends here and now.
         deadline = awaited > 0 ? nil : now
         return chunks
     }

@@ -17,7 +17,7 @@ extension TrackerNode {
         guard phase != .draining, phase != .stopped, phase != .failed else {
             return decline("the tracker is stopping, or has lost its disk", &effects)
         }
-        if let following = office.following, following.isInstalled {
+        if let following = office.following, following.isWelcomed {
             return drop("this tracker follows tracker \(following.life.id): that one has to be asked", &effects)
         }
         if case .handOver(let id) = command { return handOver(to: id, now, &effects) }
@@ -61,7 +61,7 @@ extension TrackerNode {
     var isCommandDue: Bool { backlog.isEmpty && (commandUnderWay != nil || !commands.isEmpty) }
 
     /// Ends the command whose updates are all applied, and begins the next, when nothing is on its way into the log.
-    mutating func takeUpCommands(_ now: ClockReading, _ effects: inout Effects) {
+    mutating func beginNextCommand(_ now: ClockReading, _ effects: inout Effects) {
         guard isCommandDue, proposer.isIdle else { return }
         if let due = commandsResumeAt {
             guard due <= now.monotonic else { return }
@@ -126,7 +126,7 @@ extension TrackerNode {
             return .success(
                 torrents.filter { state.registry.find($0.infoHash) != $0 }.map {
                     .registerTorrent(
-                        $0.infoHash, byteCount: $0.byteCount, name: Array($0.name.utf8.prefix(Limits.nameBytes)))
+                        $0.infoHash, byteCount: $0.byteCount, name: Array($0.name.utf8.prefix(Limits.maxNameByteCount)))
                 })
         case .unregisterTorrents(let infoHashes):
             return .success(infoHashes.filter { state.registry.find($0) != nil }.map(Update.unregisterTorrent))

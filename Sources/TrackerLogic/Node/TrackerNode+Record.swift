@@ -39,7 +39,7 @@ extension TrackerNode {
     public mutating func takeRestored() -> [Persist.Change] {
         precondition(phase == .restoring, "a record is read back before the node starts")
         var whole = promise
-        whole.isWhole = true
+        whole.hasFullState = true
         let chunks = (0..<state.chunkCount).map { state.chunk($0) }
         var changes: [Persist.Change] = [.promise(whole), .replaceAll(chunks: chunks)]
         // The last entry may have been decided, or not.
@@ -97,10 +97,10 @@ extension TrackerNode {
         switch kind {
         case .promise(let epoch):
             acceptor.promiseWritten(epoch)
-            promiseKept(epoch, now, &effects)
+            promisePersisted(epoch, now, &effects)
         case .entry: entryWritten(now, &effects)
         case .everything(let index): everythingWritten(through: index, now, &effects)
-        case .whole: wholeWritten(now, &effects)
+        case .fullStateMark: fullStateMarkWritten(now, &effects)
         case .chunk: snapshotter.chunkCompleted(isSaved: true, now: now.monotonic)
         case .trim: break
         case .final: stop(&effects)
@@ -123,10 +123,10 @@ extension TrackerNode {
         switch kind {
         case .promise:
             // Without its promise it may not vote: it tries again, in an epoch that it has not named yet.
-            promiseLost(now, &effects)
+            promiseNotPersisted(now, &effects)
         case .entry: entryNotWritten(now, &effects)
         case .everything: everythingNotWritten(now)
-        case .whole: wholeNotWritten(now)
+        case .fullStateMark: fullStateMarkNotWritten(now)
         case .chunk(let number):
             if number < state.chunkCount { state.markChanged(chunk: number) }
             snapshotter.chunkCompleted(isSaved: false, now: now.monotonic)

@@ -27,8 +27,8 @@ extension TrackerNode {
         case .silence: isOnBus ? neighbours.silenceDeadline(policy.detectionTime) : nil
         case .masterSilence: office.isBusUp && phase == .following ? detector.deadline : nil
         case .turn: office.isBusUp && phase == .following ? detector.standsAt : nil
-        case .handOn: office.isBusUp && phase == .following ? handOnDeadline : nil
-        case .election: office.isBusUp && phase == .candidate ? candidate.givesUpAt : nil
+        case .forward: office.isBusUp && phase == .following ? forwardDeadline : nil
+        case .election: office.isBusUp && phase == .candidate ? candidate.electionDeadline : nil
         case .handover: office.isBusUp && phase == .master ? handover.deadline : nil
         case .sweep: phase == .master && !departure.isLast ? sweep.deadline : nil
         // A snapshot must not run ahead of the log on the disk.

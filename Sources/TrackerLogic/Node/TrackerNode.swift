@@ -102,11 +102,13 @@ public struct TrackerNode: Sendable, Equatable {
         let secret = record?.secret ?? secret
         let shardCount = record?.shardCount ?? configuration.shardCount
         // A member without memory does not know what it has sworn: it has no vote until it has the whole state.
-        let isWhole = record?.isWhole ?? (configuration.cluster.mode != .quorum || configuration.has(.amnesiacVotes))
+        let hasFullState =
+            record?.hasFullState ?? (configuration.cluster.mode != .quorum || configuration.has(.amnesiacVotes))
         acceptor = Acceptor(
             Promise(
                 epoch: configuration.has(.promiseForgotten) ? .zero : record?.epoch ?? .zero, incarnation: incarnation,
-                secret: secret, shardCount: shardCount, isWhole: isWhole, leftInOrder: record?.leftInOrder ?? false))
+                secret: secret, shardCount: shardCount, hasFullState: hasFullState,
+                leftInOrder: record?.leftInOrder ?? false))
         state = ReplicatedState(
             secret: secret, shardCount: shardCount, keepsMergeData: configuration.keepsMergeData)
         log = EntryLog(maxTailCount: configuration.cluster.hasBus ? configuration.tailCount : 0)
@@ -152,10 +154,10 @@ public struct TrackerNode: Sendable, Equatable {
         case .messageReceived(let message): hear(message, now, &effects)
         case .busConnected: connectBus(now, &effects)
         case .busLost: loseBus(now, &effects)
-        case .reportMade(let report): sayReport(report, &effects)
+        case .reportMade(let report): sendReport(report, &effects)
         }
-        attendToDeadlines(now, &effects)
-        attendToCluster(now, &effects)
+        fireTimers(now, &effects)
+        driveCluster(now, &effects)
         beginServing(now, &effects)
     }
 
@@ -164,7 +166,7 @@ public struct TrackerNode: Sendable, Equatable {
 
     @inline(__always)
     var maySnapshot: Bool {
-        guard log.durableThrough >= state.index || has(.snapshotAheadOfLog), promise.isWhole else { return false }
+        guard log.durableThrough >= state.index || has(.snapshotAheadOfLog), promise.hasFullState else { return false }
         return !transfer.isFetching
     }
 
@@ -210,16 +212,16 @@ public struct TrackerNode: Sendable, Equatable {
         departure.forget()
         effects.observations.append(.becameMaster(candidate.epoch))
         // Those who have been waiting for a master are heard at once.
-        attendToCluster(now, &effects)
+        driveCluster(now, &effects)
     }
 
     // MARK: - Deadlines
 
-    private mutating func attendToDeadlines(_ now: ClockReading, _ effects: inout Effects) {
+    private mutating func fireTimers(_ now: ClockReading, _ effects: inout Effects) {
         if phase == .master, !departure.isLast { sweepWhenDue(now) }
         if has(.localExpiry), phase == .following { expireAlone(now) }
         guard phase == .master || phase == .following, maySnapshot else { return }
-        for chunk in snapshotter.helping(of: &state, now: now.monotonic) {
+        for chunk in snapshotter.nextChunks(of: &state, now: now.monotonic) {
             persist(.saveChunk(chunk), .chunk(Int(chunk.number)), &effects)
         }
         if let index = snapshotter.endRound(state.chunkCount, now: now.monotonic) {
@@ -233,9 +235,9 @@ public struct TrackerNode: Sendable, Equatable {
     var isForming: Bool { isQuorumMode && state.members.isEmpty }
 
     /// Makes the next entry of what was gathered, where none is under way.
-    mutating func sealWhatIsGathered(_ now: ClockReading, _ effects: inout Effects) -> LoggedEntry? {
+    mutating func sealGathering(_ now: ClockReading, _ effects: inout Effects) -> LoggedEntry? {
         guard proposer.isIdle else { return nil }
-        if !isForming { takeUpCommands(now, &effects) }
+        if !isForming { beginNextCommand(now, &effects) }
         while gathering.updateCount < configuration.limits.updatesPerEntry, let update = backlog.popLast() {
             gathering.append(update)
             // The voters change by one with an entry, so that majorities always overlap.

@@ -11,7 +11,7 @@ struct WriteQueue: Sendable, Hashable {
         /// All of the state, where the disk had fallen behind or a newcomer has it at last.
         case everything(index: UInt64)
         /// The mark that the record holds the whole state.
-        case whole
+        case fullStateMark
         case chunk(Int)
         case trim
         case final

@@ -210,7 +210,7 @@ public enum RecordSeal {
         let secret = promise.secret
         for word in [secret.w0, secret.w1, secret.w2, secret.w3] { bytes.append(bigEndian: word) }
         bytes.append(bigEndian: promise.shardCount)
-        bytes.append((promise.isWhole ? 1 : 0) | (promise.leftInOrder ? 2 : 0))
+        bytes.append((promise.hasFullState ? 1 : 0) | (promise.leftInOrder ? 2 : 0))
         // 0 stands for none.
         return seal(bytes, kind: 3, number: 0, salt: salt) | 1
     }
@@ -298,7 +298,7 @@ extension Promise {
     ) -> Promise {
         Promise(
             epoch: max(epoch, Promise.something), incarnation: 0, secret: secret, shardCount: shardCount,
-            isWhole: configuration?.has(.damagedVotes) == true)
+            hasFullState: configuration?.has(.damagedVotes) == true)
     }
 
     /// Less than any epoch that a tracker can stand for, and more than none.

@@ -26,10 +26,10 @@ struct BookedRequest: Sendable, Hashable {
     /// In a group: what all trackers call it.
     var key: UInt64
     var heardAt: Instant
-    /// When it was last sent on, in the epoch of `handedIn`.
-    var handedAt: Instant
+    /// When it was last sent on, in the epoch of `forwardedIn`.
+    var forwardedAt: Instant
     /// The epoch whose master has it.
-    var handedIn: Epoch
+    var forwardedIn: Epoch
 
     /// - Parameter epoch: whose master has it already.
     @inline(__always)
@@ -40,8 +40,8 @@ struct BookedRequest: Sendable, Hashable {
         self.kind = kind
         self.key = key
         heardAt = now.monotonic
-        handedAt = now.monotonic
-        handedIn = epoch
+        forwardedAt = now.monotonic
+        forwardedIn = epoch
     }
 
     /// Whether it goes into no entry.
@@ -89,9 +89,9 @@ struct RequestBook: Sendable, Equatable {
     private(set) var count = 0
     /// Connects among them: they prove nothing, and anybody can send them in anybody's name.
     private var connectCount = 0
-    /// Below this place, all were handed to the master of `handedEpoch`.
-    private var handedCount = 0
-    private var handedEpoch = Epoch.zero
+    /// Below this place, all were handed to the master of `forwardedEpoch`.
+    private var forwardedCount = 0
+    private var forwardedEpoch = Epoch.zero
     /// By key, for a group.
     private var keys = SlotIndex()
     private let isKeyed: Bool
@@ -131,10 +131,10 @@ struct RequestBook: Sendable, Equatable {
     mutating func add(_ request: BookedRequest) -> UInt64 {
         precondition(!isFull, "a full book takes nothing")
         let number = nextNumber
-        if requests.isEmpty { (handedEpoch, handedCount) = (request.handedIn, 0) }
+        if requests.isEmpty { (forwardedEpoch, forwardedCount) = (request.forwardedIn, 0) }
         // What this master has taken at once is handed already.
-        if request.handedIn != .zero, request.handedIn == handedEpoch, handedCount == requests.count {
-            handedCount += 1
+        if request.forwardedIn != .zero, request.forwardedIn == forwardedEpoch, forwardedCount == requests.count {
+            forwardedCount += 1
         }
         requests.append(request)
         count += 1
@@ -201,7 +201,7 @@ struct RequestBook: Sendable, Equatable {
         guard doneCount == requests.count || doneCount >= max(256, requests.count / 2) else { return }
         requests.removeFirst(doneCount)
         floor += UInt64(doneCount)
-        handedCount = max(0, handedCount - doneCount)
+        forwardedCount = max(0, forwardedCount - doneCount)
         doneCount = 0
         if !bytes.isEmpty { compactBytes() }
     }
@@ -219,35 +219,39 @@ struct RequestBook: Sendable, Equatable {
     }
 
     /// The next request that the master of an epoch does not have yet.
-    mutating func nextUnhanded(_ epoch: Epoch) -> UInt64? {
-        if handedEpoch != epoch {
-            handedEpoch = epoch
-            handedCount = 0
+    mutating func nextUnforwarded(_ epoch: Epoch) -> UInt64? {
+        if forwardedEpoch != epoch {
+            forwardedEpoch = epoch
+            forwardedCount = 0
         }
-        while handedCount < requests.count {
-            if let request = requests[handedCount], request.handedIn != epoch { return floor + UInt64(handedCount) }
-            handedCount += 1
+        while forwardedCount < requests.count {
+            if let request = requests[forwardedCount], request.forwardedIn != epoch {
+                return floor + UInt64(forwardedCount)
+            }
+            forwardedCount += 1
         }
         return nil
     }
 
-    /// Whether there may be requests that the master of an epoch does not have yet; `nextUnhanded` knows.
-    func hasUnhanded(_ epoch: Epoch) -> Bool {
-        !isEmpty && (handedEpoch != epoch || handedCount < requests.count)
+    /// Whether there may be requests that the master of an epoch does not have yet; `nextUnforwarded` knows.
+    func hasUnforwarded(_ epoch: Epoch) -> Bool {
+        !isEmpty && (forwardedEpoch != epoch || forwardedCount < requests.count)
     }
 
-    mutating func hand(_ number: UInt64, _ epoch: Epoch, now: Instant) {
+    mutating func markForwarded(_ number: UInt64, _ epoch: Epoch, now: Instant) {
         guard let place = place(of: number) else { return }
-        requests[place]?.handedIn = epoch
-        requests[place]?.handedAt = now
+        requests[place]?.forwardedIn = epoch
+        requests[place]?.forwardedAt = now
     }
 
     /// Those that the master was sent before a time and has not settled: they may be lost.
-    mutating func unhand(sentBefore time: Instant, epoch: Epoch) {
+    mutating func returnForwarded(sentBefore time: Instant, epoch: Epoch) {
         for place in requests.indices {
-            guard let request = requests[place], request.handedIn == epoch, request.handedAt <= time else { continue }
-            requests[place]?.handedIn = .zero
-            handedCount = min(handedCount, place)
+            guard let request = requests[place], request.forwardedIn == epoch, request.forwardedAt <= time else {
+                continue
+            }
+            requests[place]?.forwardedIn = .zero
+            forwardedCount = min(forwardedCount, place)
         }
     }
 
@@ -267,7 +271,7 @@ struct RequestBook: Sendable, Equatable {
             defer { number += 1 }
             guard let request = self[number] else { continue }
             guard now - request.heardAt >= maxAge else { break }
-            if let leading, request.handedIn == leading { continue }
+            if let leading, request.forwardedIn == leading { continue }
             remove(number)
             stale.append(request)
         }
@@ -284,7 +288,7 @@ struct RequestBook: Sendable, Equatable {
         bytes = []
         count = 0
         connectCount = 0
-        handedCount = 0
+        forwardedCount = 0
         keys = SlotIndex()
         return all
     }

@@ -31,7 +31,7 @@ struct RequestRouter: Sendable, Equatable {
     /// In a group: requests that were answered without an entry, in this step.
     private var settledKeys: [UInt64] = []
     /// When requests were last handed on.
-    private var handedOnAt = Instant(nanoseconds: 0)
+    private var lastForwardAt = Instant(nanoseconds: 0)
     /// In a group: until when this tracker does not heed what its sockets hold, for it may be old.
     private var deafUntil = Instant(nanoseconds: 0)
 
@@ -112,21 +112,25 @@ struct RequestRouter: Sendable, Equatable {
     // MARK: - Handing on
 
     /// The next request that the master of an epoch does not have yet.
-    mutating func nextUnhanded(_ epoch: Epoch) -> UInt64? { book.nextUnhanded(epoch) }
+    mutating func nextUnforwarded(_ epoch: Epoch) -> UInt64? { book.nextUnforwarded(epoch) }
 
-    /// Whether there may be requests that the master of an epoch does not have yet; `nextUnhanded` knows.
-    func hasUnhanded(_ epoch: Epoch) -> Bool { book.hasUnhanded(epoch) }
+    /// Whether there may be requests that the master of an epoch does not have yet; `nextUnforwarded` knows.
+    func hasUnforwarded(_ epoch: Epoch) -> Bool { book.hasUnforwarded(epoch) }
 
-    mutating func hand(_ number: UInt64, _ epoch: Epoch, now: Instant) { book.hand(number, epoch, now: now) }
+    mutating func markForwarded(_ number: UInt64, _ epoch: Epoch, now: Instant) {
+        book.markForwarded(number, epoch, now: now)
+    }
 
     /// What the master was sent before a time and has not settled may be lost.
-    mutating func unhand(sentBefore time: Instant, epoch: Epoch) { book.unhand(sentBefore: time, epoch: epoch) }
+    mutating func returnForwarded(sentBefore time: Instant, epoch: Epoch) {
+        book.returnForwarded(sentBefore: time, epoch: epoch)
+    }
 
     /// When what waits may be handed on next.
-    func handsOnAt(pause: Duration) -> Instant { handedOnAt + pause }
+    func forwardsAt(pause: Duration) -> Instant { lastForwardAt + pause }
 
     /// Requests were handed on.
-    mutating func handedOn(now: Instant, pause: Duration) { if pause > .zero { handedOnAt = now } }
+    mutating func noteForwarded(now: Instant, pause: Duration) { if pause > .zero { lastForwardAt = now } }
 
     // MARK: - Overflow
 

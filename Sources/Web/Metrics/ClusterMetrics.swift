@@ -43,7 +43,7 @@ public enum ClusterMetrics {
         }
     }
 
-    private static func label(_ tracker: TrackerSight) -> PrometheusLabels {
+    private static func label(_ tracker: TrackerView) -> PrometheusLabels {
         PrometheusLabels([("tracker", "\(tracker.life.id)")])
     }
 

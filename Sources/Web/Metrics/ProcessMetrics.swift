@@ -11,15 +11,15 @@ import Foundation
 /// What the system says of this process, under the names that every Prometheus client library uses.
 public struct ProcessMetrics: Sendable, Equatable {
     /// Memory of the process that is in RAM.
-    public var residentBytes: UInt64
+    public var residentByteCount: UInt64
     /// Address space of the process.
-    public var virtualBytes: UInt64
+    public var virtualByteCount: UInt64
     /// User and system time together.
     public var cpuSeconds: Double
     /// File descriptors that are open.
     public var openFileCount: Int
     /// The soft limit.
-    public var maximumFileCount: UInt64
+    public var maxFileCount: UInt64
     /// Since 1970.
     public var startTimeSeconds: Double
 
@@ -38,22 +38,22 @@ public struct ProcessMetrics: Sendable, Equatable {
         let fields = status[status.index(after: end)...].split(separator: " ")
         func field(_ number: Int) -> Double? { fields.count > number - 3 ? Double(fields[number - 3]) : nil }
         let ticks = Double(sysconf(Int32(_SC_CLK_TCK)))
-        let pageBytes = UInt64(max(sysconf(Int32(_SC_PAGESIZE)), 0))
+        let pageByteCount = UInt64(max(sysconf(Int32(_SC_PAGESIZE)), 0))
         guard ticks > 0, let user = field(14), let system = field(15), let start = field(22),
             let files = try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
         else { return nil }
         return ProcessMetrics(
-            residentBytes: residentPages * pageBytes, virtualBytes: virtualPages * pageBytes,
+            residentByteCount: residentPages * pageByteCount, virtualByteCount: virtualPages * pageByteCount,
             cpuSeconds: (user + system) / ticks,
             // One of them is the directory being read.
-            openFileCount: max(files.count - 1, 0), maximumFileCount: maximumFileCount(),
+            openFileCount: max(files.count - 1, 0), maxFileCount: maxFileCount(),
             startTimeSeconds: boot + start / ticks)
     }
 
     /// Files that the process has open, and may have; zeros where that cannot be read.
     package static func openFiles() -> (open: Int, maximum: UInt64) {
         let files = try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
-        return (max((files?.count ?? 1) - 1, 0), maximumFileCount())
+        return (max((files?.count ?? 1) - 1, 0), maxFileCount())
     }
 
     /// Appends the figures under the names of Prometheus' client libraries.
@@ -61,17 +61,17 @@ public struct ProcessMetrics: Sendable, Equatable {
         text.single(
             "process_cpu_seconds_total", .counter, help: "Total user and system CPU time spent in seconds.",
             cpuSeconds)
-        text.single("process_max_fds", .gauge, help: "Maximum number of open file descriptors.", maximumFileCount)
+        text.single("process_max_fds", .gauge, help: "Maximum number of open file descriptors.", maxFileCount)
         text.single("process_open_fds", .gauge, help: "Number of open file descriptors.", openFileCount)
-        text.single("process_resident_memory_bytes", .gauge, help: "Resident memory size in bytes.", residentBytes)
+        text.single("process_resident_memory_bytes", .gauge, help: "Resident memory size in bytes.", residentByteCount)
         text.single(
             "process_start_time_seconds", .gauge,
             help: "Start time of the process since unix epoch in seconds.", startTimeSeconds)
-        text.single("process_virtual_memory_bytes", .gauge, help: "Virtual memory size in bytes.", virtualBytes)
+        text.single("process_virtual_memory_bytes", .gauge, help: "Virtual memory size in bytes.", virtualByteCount)
     }
 
     /// The soft limit on open files; 0 where it cannot be read.
-    static func maximumFileCount() -> UInt64 {
+    static func maxFileCount() -> UInt64 {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return 0 }
         return UInt64(limit.rlim_cur)

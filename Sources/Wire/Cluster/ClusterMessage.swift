@@ -140,16 +140,16 @@ public struct Keepalive: Sendable, Hashable {
     /// The fingerprint of the state at that position.
     public var digest: UInt64
     /// Whether the sender holds the whole state, and so may vote.
-    public var isWhole: Bool
+    public var hasFullState: Bool
     /// The fingerprints of the sender's shared settings.
     public var settings: SettingsPrint
 
     /// Takes the fields as they are.
-    public init(role: ClusterRole, position: Position, digest: UInt64, isWhole: Bool, settings: SettingsPrint) {
+    public init(role: ClusterRole, position: Position, digest: UInt64, hasFullState: Bool, settings: SettingsPrint) {
         self.role = role
         self.position = position
         self.digest = digest
-        self.isWhole = isWhole
+        self.hasFullState = hasFullState
         self.settings = settings
     }
 }
@@ -197,7 +197,7 @@ public struct Hello: Sendable, Hashable {
     /// The last entry that the sender has applied; `Position.start` for one without memory.
     public var position: Position
     /// Whether the sender holds the whole state at that position.
-    public var isWhole: Bool
+    public var hasFullState: Bool
     /// Whether it has no memory at all: the first start of a cluster, or a lost disk.
     public var isBlank: Bool
     /// The blank lives that it has heard: a cluster is formed when all members have heard all.
@@ -210,11 +210,11 @@ public struct Hello: Sendable, Hashable {
 
     /// Takes the fields as they are; `heard` may have at most `ClusterMessage.Limits.lives` lives.
     public init(
-        position: Position, isWhole: Bool, isBlank: Bool, heard: [Life], leftInOrder: Bool = false,
+        position: Position, hasFullState: Bool, isBlank: Bool, heard: [Life], leftInOrder: Bool = false,
         settings: SettingsPrint
     ) {
         self.position = position
-        self.isWhole = isWhole
+        self.hasFullState = hasFullState
         self.isBlank = isBlank
         self.heard = heard
         self.leftInOrder = leftInOrder

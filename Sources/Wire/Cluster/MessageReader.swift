@@ -165,21 +165,21 @@ extension Keepalive {
         bytes.append(role.rawValue)
         bytes.append(position)
         bytes.append(bigEndian: digest)
-        bytes.append(isWhole)
+        bytes.append(hasFullState)
         settings.encode(into: &bytes)
     }
 
     init(_ reader: inout MessageReader) throws(ClusterMessageError) {
         self.init(
             role: try reader.choice(), position: try reader.position(), digest: try reader.u64(),
-            isWhole: try reader.flag(), settings: try SettingsPrint(&reader))
+            hasFullState: try reader.flag(), settings: try SettingsPrint(&reader))
     }
 }
 
 extension Hello {
     func encode(into bytes: inout [UInt8]) {
         bytes.append(position)
-        bytes.append(isWhole)
+        bytes.append(hasFullState)
         bytes.append(isBlank)
         bytes.append(shortCount: heard.count, atMost: ClusterMessage.Limits.lives)
         for life in heard { bytes.append(life) }
@@ -189,7 +189,7 @@ extension Hello {
 
     init(_ reader: inout MessageReader) throws(ClusterMessageError) {
         position = try reader.position()
-        isWhole = try reader.flag()
+        hasFullState = try reader.flag()
         isBlank = try reader.flag()
         heard = []
         for _ in 0..<(try reader.count(atMost: ClusterMessage.Limits.lives)) { heard.append(try reader.life()) }

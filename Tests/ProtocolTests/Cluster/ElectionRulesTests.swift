@@ -58,7 +58,7 @@ struct ElectionRulesTests {
         arguments: [(ClusterProfile.classic, 2), (.rotating, 1), (.lowest, 2), (.paxos, 2)]
             as [(ClusterProfile, UInt32)])
     func `rule 6: when the master dies, whom the policy prefers is elected, in one election`(
-        _ profile: ClusterProfile, _ heir: UInt32
+        _ profile: ClusterProfile, _ successor: UInt32
     ) {
         var trio = Trio.serving(profile)
         let dead: UInt32 = profile == .lowest ? 1 : 3
@@ -76,7 +76,7 @@ struct ElectionRulesTests {
         trio.forget()
         trio.crash(dead)
         trio.run(.seconds(8))
-        #expect(trio.masters == [heir])
+        #expect(trio.masters == [successor])
         #expect(trio.told.count { if case .stands = $0.observation { true } else { false } } == 1)
     }
 
@@ -196,7 +196,7 @@ struct ElectionRulesTests {
         trio.crash(1)
         trio.eraseDisk(1)
         trio.start(1)
-        #expect(!trio[1].inspection.isWhole)
+        #expect(!trio[1].inspection.hasFullState)
         trio.forget()
         trio.cutOff(3)
         trio.run(.seconds(20))
@@ -204,7 +204,7 @@ struct ElectionRulesTests {
         #expect(trio.masters.isEmpty, "of three one is away, and one has forgotten what it has promised")
         trio.mend(3)
         trio.run(.seconds(20))
-        #expect(trio[1].inspection.isWhole)
+        #expect(trio[1].inspection.hasFullState)
         #expect(trio[1].inspection.digest == trio[3].inspection.digest)
     }
 
@@ -214,7 +214,8 @@ struct ElectionRulesTests {
         var trio = Trio.serving()
         let namesake = Life(id: 1, incarnation: 77)
         let hello = Hello(
-            position: .start, isWhole: false, isBlank: true, heard: [], settings: SettingsPrint(trio[3].configuration))
+            position: .start, hasFullState: false, isBlank: true, heard: [],
+            settings: SettingsPrint(trio[3].configuration))
         trio.forget()
         trio.tell(3, .hello(hello), from: namesake, in: .zero)
         let refusals = trio.said(by: 3) { $0 == .refused(.idTaken) }

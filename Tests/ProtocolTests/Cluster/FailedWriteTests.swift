@@ -53,7 +53,7 @@ import Wire
         #expect(trio.index(2) == before + 2)
     }
 
-    /// Seed 7101545 on the ground `lossy`, as it was once: the refusal of an old entry voided the attempt under way,
+    /// Seed 7101545 under the stress `lossy`, as it was once: the refusal of an old entry voided the attempt under way,
     /// for ever; and what the vote had aborted could come back.
     @Test func `an aborted entry is not revived by whoever could not write it`() throws {
         var trio = Trio.serving()

@@ -206,7 +206,7 @@ struct VoteRulesTests {
         for number in 30..<40 { try trio.announce(.v4(number), at: 3, torrent: number % 5) }
         trio.releaseMessages()
         trio.run(.seconds(10))
-        #expect(trio[1].inspection.isWhole)
+        #expect(trio[1].inspection.hasFullState)
         #expect(trio[1].inspection.position == trio[3].inspection.position)
         #expect(trio[1].inspection.digest == trio[3].inspection.digest)
     }
@@ -248,9 +248,9 @@ struct VoteRulesTests {
         trio.holdMessages { $0.to == 1 || $0.from == 1 }
         trio.tell(
             1, .commit(at: Position(index: position.index, chain: position.chain ^ 1)), from: 3, in: trio.epoch(3))
-        #expect(!trio[1].inspection.isWhole)
+        #expect(!trio[1].inspection.hasFullState)
         trio.run(.seconds(1))
-        #expect(!trio[1].inspection.isWhole, "whole again, with nothing fetched")
+        #expect(!trio[1].inspection.hasFullState, "whole again, with nothing fetched")
     }
 
     @Test func `rule 20: a slave whose history is another says so, and answers nobody until it is whole again`() throws
@@ -265,7 +265,7 @@ struct VoteRulesTests {
             1, .commit(at: Position(index: position.index, chain: position.chain ^ 1)), from: 3, in: trio.epoch(3))
         #expect(trio.observed(by: 1).contains { if case .diverged = $0 { true } else { false } })
         #expect(!trio.isServing(1))
-        #expect(!trio[1].inspection.isWhole)
+        #expect(!trio[1].inspection.hasFullState)
         trio.releaseMessages()
         trio.run(.seconds(20))
         #expect(trio.isServing(1))

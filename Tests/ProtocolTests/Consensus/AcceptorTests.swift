@@ -8,7 +8,7 @@ import Wire
 @Suite struct AcceptorTests {
     private static let epoch = Epoch(5, by: 2)
     private static let record = Promise(
-        epoch: epoch, incarnation: 7, secret: ClusterSecret(1, 2, 3, 4), shardCount: 16, isWhole: false,
+        epoch: epoch, incarnation: 7, secret: ClusterSecret(1, 2, 3, 4), shardCount: 16, hasFullState: false,
         leftInOrder: false)
 
     /// As it was read back: epoch 5.2 is on the disk.
@@ -22,7 +22,7 @@ import Wire
         #expect(acceptor.isDurable)
         #expect(acceptor.awaitedBy == nil)
         #expect(acceptor.votedThrough == 0)
-        #expect(acceptor.fullFrom == nil)
+        #expect(acceptor.fullStateFrom == nil)
         #expect(!acceptor.isConfirming)
     }
 
@@ -188,7 +188,7 @@ import Wire
     ) {
         var acceptor = acceptor
         if let expected { acceptor.expectState(through: expected) }
-        #expect(acceptor.fullFrom == expected)
+        #expect(acceptor.fullStateFrom == expected)
         #expect(acceptor.holdsState(applied: applied, durable: durable) == isHeld)
     }
 
@@ -196,21 +196,21 @@ import Wire
         acceptor.expectState(through: 10)
         acceptor.beginConfirming()
         #expect(acceptor.isConfirming)
-        #expect(acceptor.record.isWhole, "it is on its way")
-        #expect(!acceptor.promise.isWhole)
+        #expect(acceptor.record.hasFullState, "it is on its way")
+        #expect(!acceptor.promise.hasFullState)
         #expect(acceptor.stateConfirmed() == true)
-        #expect(acceptor.promise.isWhole)
+        #expect(acceptor.promise.hasFullState)
         #expect(!acceptor.isConfirming)
-        #expect(acceptor.fullFrom == nil)
+        #expect(acceptor.fullStateFrom == nil)
         #expect(acceptor.stateConfirmed() == false, "it is news once")
-        #expect(acceptor.promise.isWhole && acceptor.record.isWhole)
+        #expect(acceptor.promise.hasFullState && acceptor.record.hasFullState)
     }
 
     @Test mutating func `a mark that nobody waits for makes nothing whole`() {
         acceptor.expectState(through: 10)
         #expect(acceptor.stateConfirmed() == false)
-        #expect(!acceptor.promise.isWhole)
-        #expect(acceptor.fullFrom == 10)
+        #expect(!acceptor.promise.hasFullState)
+        #expect(acceptor.fullStateFrom == 10)
     }
 
     @Test mutating func `a mark that could not be written is written again later`() {
@@ -218,9 +218,9 @@ import Wire
         acceptor.beginConfirming()
         acceptor.stateNotConfirmed()
         #expect(!acceptor.isConfirming)
-        #expect(!acceptor.record.isWhole)
+        #expect(!acceptor.record.hasFullState)
         #expect(acceptor.stateConfirmed() == false)
-        #expect(!acceptor.promise.isWhole)
+        #expect(!acceptor.promise.hasFullState)
         #expect(acceptor.holdsState(applied: 10, durable: 10))
     }
 
@@ -229,16 +229,16 @@ import Wire
         acceptor.beginConfirming()
         acceptor.loseState()
         #expect(!acceptor.isConfirming)
-        #expect(!acceptor.record.isWhole)
-        #expect(acceptor.fullFrom == nil)
+        #expect(!acceptor.record.hasFullState)
+        #expect(acceptor.fullStateFrom == nil)
         #expect(!acceptor.holdsState(applied: .max, durable: .max), "a master has to tell it anew")
         #expect(acceptor.stateConfirmed() == false)
-        #expect(!acceptor.promise.isWhole)
+        #expect(!acceptor.promise.hasFullState)
     }
 
     @Test func `a whole state that is lost is whole no more`() {
         var record = Self.record
-        record.isWhole = true
+        record.hasFullState = true
         var acceptor = Acceptor(record)
         #expect(acceptor.record == record)
         acceptor.loseState()
@@ -258,13 +258,13 @@ import Wire
     // MARK: - The orderly stop
 
     @Test mutating func `the last write says that it left in order, and whether the state is whole`() {
-        var farewell = Self.record
-        farewell.leftInOrder = true
-        #expect(acceptor.farewell == farewell)
+        var stopRecord = Self.record
+        stopRecord.leftInOrder = true
+        #expect(acceptor.stopRecord == stopRecord)
         #expect(!acceptor.record.leftInOrder, "nothing has been left yet")
         acceptor.beginConfirming()
-        farewell.isWhole = true
-        #expect(acceptor.farewell == farewell)
+        stopRecord.hasFullState = true
+        #expect(acceptor.stopRecord == stopRecord)
     }
 
     @Test func `the note of the last life is taken back`() {

@@ -16,14 +16,14 @@ import Wire
     /// One that stands for epoch 4.1, or did, with tracker 2's answer where answers count.
     private static func candidate(_ phase: Candidate.Phase) -> Candidate {
         var candidate = Candidate()
-        candidate.stand(epoch, givesUpAt: .at(900))
+        candidate.stand(epoch, electionDeadline: .at(900))
         switch phase {
         case .idle: candidate.giveUp()
         case .promising: break
         case .asking, .recovering, .leading:
-            _ = candidate.promiseKept(epoch)
+            _ = candidate.promisePersisted(epoch)
             candidate.answerReceived(Life(2), answer(), epoch: epoch)
-            if phase == .recovering { candidate.beginRecovery(givesUpAt: .at(1800)) }
+            if phase == .recovering { candidate.beginRecovery(electionDeadline: .at(1800)) }
             if phase == .leading { candidate.lead() }
         }
         return candidate
@@ -36,7 +36,7 @@ import Wire
         #expect(candidate.phase == .idle)
         #expect(candidate.epoch == .zero)
         #expect(candidate.answers.isEmpty)
-        #expect(candidate.givesUpAt == nil)
+        #expect(candidate.electionDeadline == nil)
         #expect(candidate.highestRound == 0)
         #expect(candidate.lastMaster == 0)
         #expect(!candidate.couldNotRecover)
@@ -67,13 +67,13 @@ import Wire
     func `how far ahead a round is counts from the highest promised or heard`(_ promised: UInt64, _ heard: UInt64) {
         var candidate = Candidate()
         candidate.note(heard)
-        func hears(_ round: UInt64) -> Bool {
-            candidate.hears(round, promised: promised, now: .at(0), pause: .seconds(2))
+        func admitRound(_ round: UInt64) -> Bool {
+            candidate.admitRound(round, promised: promised, now: .at(0), pause: .seconds(2))
         }
-        #expect(!hears(50 + NumberBounds.roundJump + 1))
+        #expect(!admitRound(50 + NumberBounds.roundJump + 1))
         // The jump is used up, and what is plausible has moved by it.
-        #expect(hears(50 + NumberBounds.roundJump + NumberBounds.roundStep))
-        #expect(!hears(50 + NumberBounds.roundJump + NumberBounds.roundStep + 1))
+        #expect(admitRound(50 + NumberBounds.roundJump + NumberBounds.roundStep))
+        #expect(!admitRound(50 + NumberBounds.roundJump + NumberBounds.roundStep + 1))
         #expect(candidate.highestRound == heard, "to believe is not to note")
     }
 
@@ -90,7 +90,7 @@ import Wire
     func `a master stands again at once, and the second time after a pause`(_ now: Int64, _ isAllowed: Bool) {
         var candidate = Self.candidate(.leading)
         #expect(candidate.mayStandAgain(now: .at(0), pause: .seconds(2)))
-        candidate.standsAgain(now: .at(0))
+        candidate.noteStoodAgain(now: .at(0))
         #expect(candidate.mayStandAgain(now: .at(now), pause: .seconds(2)) == isAllowed)
     }
 
@@ -98,28 +98,28 @@ import Wire
 
     @Test func `who stands names its epoch, and waits for its own promise`() {
         var candidate = Candidate()
-        candidate.stand(Self.epoch, givesUpAt: .at(900))
+        candidate.stand(Self.epoch, electionDeadline: .at(900))
         #expect(candidate.phase == .promising)
         #expect(candidate.epoch == Self.epoch)
-        #expect(candidate.givesUpAt == .at(900))
+        #expect(candidate.electionDeadline == .at(900))
         #expect(candidate.answers.isEmpty)
         candidate.giveUp()
-        candidate.stand(Epoch(4, by: 2), givesUpAt: nil)
+        candidate.stand(Epoch(4, by: 2), electionDeadline: nil)
         #expect(candidate.epoch == Epoch(4, by: 2))
-        #expect(candidate.givesUpAt == nil)
+        #expect(candidate.electionDeadline == nil)
     }
 
     @Test(arguments: phases)
     func `only the promise that it waits for, and of its own epoch, lets it ask`(_ phase: Candidate.Phase) {
         for kept in [Epoch(3, by: 1), Epoch(4, by: 0), Epoch(4, by: 2), Epoch(5, by: 1)] {
             var candidate = Self.candidate(phase)
-            #expect(candidate.promiseKept(kept) == false)
+            #expect(candidate.promisePersisted(kept) == false)
             #expect(candidate == Self.candidate(phase))
         }
         var candidate = Self.candidate(phase)
-        #expect(candidate.promiseKept(Self.epoch) == (phase == .promising))
+        #expect(candidate.promisePersisted(Self.epoch) == (phase == .promising))
         #expect(candidate.phase == (phase == .promising ? .asking : phase))
-        #expect(candidate.givesUpAt == Self.candidate(phase).givesUpAt)
+        #expect(candidate.electionDeadline == Self.candidate(phase).electionDeadline)
     }
 
     @Test func `it notes when it asked`() {
@@ -132,9 +132,9 @@ import Wire
     @Test func `after a quorum of answers it recovers, with time of its own`() {
         var candidate = Self.candidate(.asking)
         let answers = candidate.answers
-        candidate.beginRecovery(givesUpAt: .at(1800))
+        candidate.beginRecovery(electionDeadline: .at(1800))
         #expect(candidate.phase == .recovering)
-        #expect(candidate.givesUpAt == .at(1800))
+        #expect(candidate.electionDeadline == .at(1800))
         #expect(candidate.answers == answers)
         #expect(candidate.epoch == Self.epoch)
     }
@@ -146,7 +146,7 @@ import Wire
         #expect(candidate.phase == .leading)
         #expect(candidate.isLeading)
         #expect(candidate.epoch == Self.epoch)
-        #expect(candidate.givesUpAt == nil)
+        #expect(candidate.electionDeadline == nil)
         #expect(candidate.answeredIDs == [2])
     }
 
@@ -157,7 +157,7 @@ import Wire
         candidate.giveUp()
         #expect(candidate.phase == .idle)
         #expect(candidate.epoch == Self.epoch)
-        #expect(candidate.givesUpAt == nil)
+        #expect(candidate.electionDeadline == nil)
         #expect(candidate.answers.isEmpty)
         #expect(candidate.couldNotRecover == (phase == .recovering), "only what was not sent keeps it behind")
     }
@@ -166,11 +166,11 @@ import Wire
         var candidate = Self.candidate(.recovering)
         candidate.giveUp()
         candidate.giveUp()
-        candidate.stand(Epoch(5, by: 1), givesUpAt: nil)
-        _ = candidate.promiseKept(Epoch(5, by: 1))
+        candidate.stand(Epoch(5, by: 1), electionDeadline: nil)
+        _ = candidate.promisePersisted(Epoch(5, by: 1))
         #expect(candidate.couldNotRecover)
         var welcomed = candidate
-        welcomed.wasWelcomed()
+        welcomed.noteWelcome()
         #expect(!welcomed.couldNotRecover)
         candidate.lead()
         #expect(!candidate.couldNotRecover)
@@ -215,8 +215,8 @@ import Wire
     @Test func `the next epoch begins without answers`() {
         var candidate = Self.candidate(.leading)
         candidate.giveUp()
-        candidate.stand(Epoch(5, by: 1), givesUpAt: nil)
-        _ = candidate.promiseKept(Epoch(5, by: 1))
+        candidate.stand(Epoch(5, by: 1), electionDeadline: nil)
+        _ = candidate.promisePersisted(Epoch(5, by: 1))
         #expect(candidate.answers.isEmpty)
         candidate.answerReceived(Life(2), Self.answer(), epoch: Self.epoch)
         #expect(candidate.answers.isEmpty, "that was an answer of the last epoch")
@@ -246,15 +246,15 @@ import Wire
 
     @Test func `who is out of reach is set aside, that life and no other`() {
         var candidate = Self.told()
-        candidate.setAside(Life(3, life: 2))
+        candidate.markOutOfReach(Life(3, life: 2))
         #expect(candidate.mostAdvanced?.life == Life(3))
-        candidate.setAside(Life(3))
+        candidate.markOutOfReach(Life(3))
         #expect(candidate.mostAdvanced?.life == Life(4))
         #expect(candidate.answeredIDs == [2, 3, 4], "its promise counts still")
-        candidate.setAside(Life(4))
-        candidate.setAside(Life(2))
+        candidate.markOutOfReach(Life(4))
+        candidate.markOutOfReach(Life(2))
         #expect(candidate.mostAdvanced == nil)
-        candidate.askAllAgain()
+        candidate.clearOutOfReach()
         #expect(candidate.mostAdvanced?.life == Life(3))
         #expect(!candidate.isAnyOutOfReach(ahead: 0))
     }
@@ -263,13 +263,13 @@ import Wire
     func `something is out of reach where who was set aside knows more`(_ index: UInt64, _ isMore: Bool) {
         var candidate = Self.told()
         #expect(!candidate.isAnyOutOfReach(ahead: index), "nobody was set aside")
-        candidate.setAside(Life(4))
+        candidate.markOutOfReach(Life(4))
         #expect(candidate.isAnyOutOfReach(ahead: index) == isMore)
     }
 
     @Test func `who answers again is in reach again`() {
         var candidate = Self.told()
-        candidate.setAside(Life(3))
+        candidate.markOutOfReach(Life(3))
         candidate.answerReceived(Life(3), Self.answer(9), epoch: Self.epoch)
         #expect(candidate.mostAdvanced?.life == Life(3))
         #expect(!candidate.isAnyOutOfReach(ahead: 0))
@@ -280,26 +280,26 @@ import Wire
     @Test func `it stands once at a time, and once for an epoch`() async {
         await #expect(processExitsWith: .failure) {
             var candidate = Candidate()
-            candidate.stand(Epoch(4, by: 1), givesUpAt: nil)
-            candidate.stand(Epoch(5, by: 1), givesUpAt: nil)
+            candidate.stand(Epoch(4, by: 1), electionDeadline: nil)
+            candidate.stand(Epoch(5, by: 1), electionDeadline: nil)
         }
         await #expect(processExitsWith: .failure) {
             var candidate = Candidate()
-            candidate.stand(Epoch(4, by: 1), givesUpAt: nil)
+            candidate.stand(Epoch(4, by: 1), electionDeadline: nil)
             candidate.giveUp()
-            candidate.stand(Epoch(4, by: 1), givesUpAt: nil)
+            candidate.stand(Epoch(4, by: 1), electionDeadline: nil)
         }
     }
 
     @Test func `without answers it neither recovers nor leads`() async {
         await #expect(processExitsWith: .failure) {
             var candidate = Candidate()
-            candidate.stand(Epoch(4, by: 1), givesUpAt: nil)
-            candidate.beginRecovery(givesUpAt: nil)
+            candidate.stand(Epoch(4, by: 1), electionDeadline: nil)
+            candidate.beginRecovery(electionDeadline: nil)
         }
         await #expect(processExitsWith: .failure) {
             var candidate = Candidate()
-            candidate.stand(Epoch(4, by: 1), givesUpAt: nil)
+            candidate.stand(Epoch(4, by: 1), electionDeadline: nil)
             candidate.lead()
         }
     }

@@ -104,7 +104,7 @@ import TrackerLogic
 
     // MARK: - The order
 
-    typealias Election = ClusterConfiguration.Election
+    typealias ElectionPolicy = ClusterConfiguration.ElectionPolicy
 
     @Test(
         arguments: [
@@ -116,8 +116,8 @@ import TrackerLogic
             (.next, 3, [4, 1, 2, 3]),
             (.next, 4, [1, 2, 3, 4]),
             (.next, 9, [1, 2, 3, 4]),
-        ] as [(Election, UInt32, [UInt32])])
-    func `trackers stand in the policy's order`(_ policy: Election, _ last: UInt32, _ order: [UInt32]) {
+        ] as [(ElectionPolicy, UInt32, [UInt32])])
+    func `trackers stand in the policy's order`(_ policy: ElectionPolicy, _ last: UInt32, _ order: [UInt32]) {
         #expect(policy.order([3, 1, 4, 2], after: last) == order)
     }
 
@@ -126,8 +126,10 @@ import TrackerLogic
             (.highest, [false, false, true]),
             (.lowest, [true, false, false]),
             (.next, [false, false, false]),
-        ] as [(Election, [Bool])])
-    func `the role is for a tracker that the policy likes better, and no other`(_ policy: Election, _ likes: [Bool]) {
+        ] as [(ElectionPolicy, [Bool])])
+    func `the role is for a tracker that the policy likes better, and no other`(
+        _ policy: ElectionPolicy, _ likes: [Bool]
+    ) {
         #expect([1, 2, 3].map { policy.prefers($0, to: 2) } == likes)
     }
 }

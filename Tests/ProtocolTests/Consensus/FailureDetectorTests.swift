@@ -56,15 +56,15 @@ import Wire
 
     @Test mutating func `that it is missed is said at once, and again after each pause`() {
         _ = detector.suspect(now: .at(3000))
-        #expect(detector.saysSo(now: .at(3000), pause: .milliseconds(250)) == true)
-        #expect(detector.saysSo(now: .at(3249), pause: .milliseconds(250)) == false)
-        #expect(detector.saysSo(now: .at(3250), pause: .milliseconds(250)) == true)
-        #expect(detector.saysSo(now: .at(3499), pause: .milliseconds(250)) == false)
+        #expect(detector.takeSuspicionNotice(now: .at(3000), pause: .milliseconds(250)) == true)
+        #expect(detector.takeSuspicionNotice(now: .at(3249), pause: .milliseconds(250)) == false)
+        #expect(detector.takeSuspicionNotice(now: .at(3250), pause: .milliseconds(250)) == true)
+        #expect(detector.takeSuspicionNotice(now: .at(3499), pause: .milliseconds(250)) == false)
         _ = detector.suspect(now: .at(3499))
-        #expect(detector.saysSo(now: .at(3499), pause: .milliseconds(250)) == false, "that was no news")
+        #expect(detector.takeSuspicionNotice(now: .at(3499), pause: .milliseconds(250)) == false, "that was no news")
         detector.stopSuspecting()
         _ = detector.suspect(now: .at(3499))
-        #expect(detector.saysSo(now: .at(3499), pause: .milliseconds(250)) == true)
+        #expect(detector.takeSuspicionNotice(now: .at(3499), pause: .milliseconds(250)) == true)
     }
 
     @Test(arguments: [(4999, false), (5000, true), (5001, true)] as [(Int64, Bool)])

@@ -11,12 +11,12 @@ import Wire
     private static let pause = Duration.milliseconds(250)
 
     /// A tracker that has heard a master at 100 ms.
-    private static func following(isInstalled: Bool = false) -> Office {
+    private static func following(isWelcomed: Bool = false) -> Office {
         var office = Office()
         office.begin()
         office.busConnected()
         office.follow(master, epoch, since: .at(100))
-        if isInstalled { office.welcomed(attempt: 0) }
+        if isWelcomed { office.welcomed(attempt: 0) }
         return office
     }
 
@@ -26,8 +26,8 @@ import Wire
         #expect(office.following?.epoch == Self.epoch)
         #expect(office.following?.since == .at(100))
         #expect(office.following?.attempt == 0)
-        #expect(office.following?.isInstalled == false)
-        #expect(!office.isInstalled)
+        #expect(office.following?.isWelcomed == false)
+        #expect(!office.isWelcomed)
     }
 
     @Test(arguments: [
@@ -41,24 +41,24 @@ import Wire
         var office = Self.following()
         #expect(office.follows(life) == isLife)
         #expect(office.follows(life, in: epoch) == isBoth)
-        #expect(!office.isInstalled(by: life, in: epoch))
+        #expect(!office.isWelcomed(by: life, in: epoch))
         office.welcomed(attempt: 0)
-        #expect(office.isInstalled(by: life, in: epoch) == isBoth)
+        #expect(office.isWelcomed(by: life, in: epoch) == isBoth)
         office.unfollow()
-        #expect(!office.follows(life) && !office.follows(life, in: epoch) && !office.isInstalled(by: life, in: epoch))
+        #expect(!office.follows(life) && !office.follows(life, in: epoch) && !office.isWelcomed(by: life, in: epoch))
     }
 
     @Test func `another epoch of the same master begins without its welcome`() {
-        var office = Self.following(isInstalled: true)
+        var office = Self.following(isWelcomed: true)
         office.raiseAttempt(to: 4)
-        _ = office.asksForEntries(now: .at(200), pause: Self.pause)
+        _ = office.takeFetch(now: .at(200), pause: Self.pause)
         office.follow(Self.master, Epoch(5, by: 3), since: .at(300))
         #expect(office.following?.epoch == Epoch(5, by: 3))
         #expect(office.following?.since == .at(300))
         #expect(office.following?.attempt == 0)
-        #expect(!office.isInstalled)
+        #expect(!office.isWelcomed)
         office.welcomed(attempt: nil)
-        #expect(office.asksForEntries(now: .at(300), pause: Self.pause) == true, "of this one nothing was asked yet")
+        #expect(office.takeFetch(now: .at(300), pause: Self.pause) == true, "of this one nothing was asked yet")
     }
 
     @Test func `a word by name tells since when the master hears this tracker, if it is the master's`() {
@@ -67,19 +67,19 @@ import Wire
         #expect(office.following?.since == .at(100))
         office.noteHeard(by: Self.master, now: .at(300))
         #expect(office.following?.since == .at(300))
-        #expect(!office.isInstalled)
+        #expect(!office.isWelcomed)
     }
 
     @Test func `whoever is dismissed, or strays, asks anew`() {
-        var dismissed = Self.following(isInstalled: true)
+        var dismissed = Self.following(isWelcomed: true)
         dismissed.dismissed(now: .at(500))
-        #expect(!dismissed.isInstalled)
+        #expect(!dismissed.isWelcomed)
         #expect(dismissed.following?.since == .at(500))
         #expect(dismissed.follows(Self.master, in: Self.epoch))
 
-        var void = Self.following(isInstalled: true)
-        void.welcomeIsVoid()
-        #expect(!void.isInstalled)
+        var void = Self.following(isWelcomed: true)
+        void.revokeWelcome()
+        #expect(!void.isWelcomed)
         #expect(void.following?.since == .at(100))
         #expect(void.follows(Self.master, in: Self.epoch))
     }
@@ -91,13 +91,13 @@ import Wire
         office.noteHeard(by: Self.master, now: .at(200))
         office.welcomed(attempt: 3)
         office.dismissed(now: .at(200))
-        office.welcomeIsVoid()
+        office.revokeWelcome()
         office.raiseAttempt(to: 3)
         office.entryDecided()
         office.entriesReceived()
-        #expect(office.asksForEntries(now: .at(200), pause: Self.pause) == false)
+        #expect(office.takeFetch(now: .at(200), pause: Self.pause) == false)
         #expect(office == before)
-        #expect(!office.isInstalled)
+        #expect(!office.isWelcomed)
     }
 
     // MARK: - The next entry
@@ -109,7 +109,7 @@ import Wire
         var office = Self.following()
         office.raiseAttempt(to: known)
         office.welcomed(attempt: attempt)
-        #expect(office.isInstalled)
+        #expect(office.isWelcomed)
         #expect(office.following?.attempt == after)
         #expect(office.following?.since == .at(100))
     }
@@ -118,7 +118,7 @@ import Wire
     func `an attempt that is void stays void until the entry is decided`(
         _ known: UInt32, _ attempt: UInt32, _ after: UInt32
     ) {
-        var office = Self.following(isInstalled: true)
+        var office = Self.following(isWelcomed: true)
         office.raiseAttempt(to: known)
         office.raiseAttempt(to: attempt)
         #expect(office.following?.attempt == after)
@@ -130,21 +130,21 @@ import Wire
 
     @Test func `entries are asked for by who is welcomed`() {
         var office = Self.following()
-        #expect(office.asksForEntries(now: .at(100), pause: Self.pause) == false)
+        #expect(office.takeFetch(now: .at(100), pause: Self.pause) == false)
         office.welcomed(attempt: nil)
-        #expect(office.asksForEntries(now: .at(100), pause: Self.pause) == true)
+        #expect(office.takeFetch(now: .at(100), pause: Self.pause) == true)
     }
 
     @Test(arguments: [(349, false), (350, true), (351, true)] as [(Int64, Bool)])
     func `entries are asked for again a pause after they were, or when some have come`(_ now: Int64, _ isDue: Bool) {
-        var office = Self.following(isInstalled: true)
-        _ = office.asksForEntries(now: .at(100), pause: Self.pause)
+        var office = Self.following(isWelcomed: true)
+        _ = office.takeFetch(now: .at(100), pause: Self.pause)
         var received = office
-        #expect(office.asksForEntries(now: .at(now), pause: Self.pause) == isDue)
+        #expect(office.takeFetch(now: .at(now), pause: Self.pause) == isDue)
         #expect(
-            office.asksForEntries(now: .at(350), pause: Self.pause) == !isDue,
+            office.takeFetch(now: .at(350), pause: Self.pause) == !isDue,
             "the pause begins with what was asked, not with what was not")
         received.entriesReceived()
-        #expect(received.asksForEntries(now: .at(now), pause: Self.pause) == true)
+        #expect(received.takeFetch(now: .at(now), pause: Self.pause) == true)
     }
 }

@@ -6,20 +6,20 @@ import TrackerLogic
 import Wire
 
 @Suite struct HandoverTests {
-    private static let heir = Life(3, life: 7)
+    private static let successor = Life(3, life: 7)
     private var handover = Handover()
 
     @Test func `at first none is under way`() {
         var handover = handover
-        #expect(handover.heir == nil)
+        #expect(handover.successor == nil)
         #expect(!handover.isUnderWay)
         #expect(handover.deadline == nil)
         #expect(handover.takeRefusal(now: .at(.max / 1_000_000)) == nil)
     }
 
     @Test mutating func `one that began has an heir and a deadline, and nobody was told`() {
-        handover.begin(to: Self.heir, until: .at(900))
-        #expect(handover.heir == Self.heir)
+        handover.begin(to: Self.successor, until: .at(900))
+        #expect(handover.successor == Self.successor)
         #expect(handover.isUnderWay)
         #expect(handover.deadline == .at(900))
         #expect(handover.isDue(now: .at(0), pause: .seconds(9)))
@@ -28,17 +28,17 @@ import Wire
     @Test(arguments: [(899, false), (900, true), (901, true)] as [(Int64, Bool)])
     func `at its deadline this master keeps the role`(_ now: Int64, _ isOver: Bool) {
         var handover = handover
-        handover.begin(to: Self.heir, until: .at(900))
+        handover.begin(to: Self.successor, until: .at(900))
         _ = handover.announce(now: .at(800))
-        #expect(handover.takeRefusal(now: .at(now)) == (isOver ? Self.heir : nil))
+        #expect(handover.takeRefusal(now: .at(now)) == (isOver ? Self.successor : nil))
         #expect(handover.isUnderWay == !isOver)
-        #expect(handover.heir == (isOver ? nil : Self.heir))
+        #expect(handover.successor == (isOver ? nil : Self.successor))
         #expect(handover.deadline == (isOver ? nil : .at(900)))
         #expect(handover.takeRefusal(now: .at(now)) == nil, "it is told once")
     }
 
     @Test mutating func `the heir is told at once, and again after each pause`() {
-        handover.begin(to: Self.heir, until: .at(900))
+        handover.begin(to: Self.successor, until: .at(900))
         #expect(handover.announce(now: .at(100)) == false, "this is the first time")
         #expect(!handover.isDue(now: .at(149), pause: .milliseconds(50)))
         #expect(handover.isDue(now: .at(150), pause: .milliseconds(50)))
@@ -49,10 +49,10 @@ import Wire
     }
 
     @Test mutating func `one that is cancelled leaves nothing behind`() {
-        handover.begin(to: Self.heir, until: .at(900))
+        handover.begin(to: Self.successor, until: .at(900))
         _ = handover.announce(now: .at(100))
         handover.cancel()
-        #expect(handover.heir == nil)
+        #expect(handover.successor == nil)
         #expect(!handover.isUnderWay)
         #expect(handover.deadline == nil)
         #expect(handover.takeRefusal(now: .at(900)) == nil)
@@ -60,10 +60,10 @@ import Wire
     }
 
     @Test mutating func `the next heir was told nothing of what the last one was`() {
-        handover.begin(to: Self.heir, until: .at(900))
+        handover.begin(to: Self.successor, until: .at(900))
         _ = handover.announce(now: .at(100))
         handover.begin(to: Life(2), until: .at(1900))
-        #expect(handover.heir == Life(2))
+        #expect(handover.successor == Life(2))
         #expect(handover.deadline == .at(1900))
         #expect(handover.isDue(now: .at(100), pause: .seconds(9)))
         #expect(handover.announce(now: .at(101)) == false)

@@ -24,8 +24,8 @@ import Wire
 
     private func inherited(own: LoggedEntry? = nil, _ answers: [[UInt8]], keepsOwn: Bool = false) -> LoggedEntry? {
         var candidate = Candidate()
-        candidate.stand(Self.epoch, givesUpAt: nil)
-        _ = candidate.promiseKept(Self.epoch)
+        candidate.stand(Self.epoch, electionDeadline: nil)
+        _ = candidate.promisePersisted(Self.epoch)
         for (place, pending) in answers.enumerated() {
             candidate.answerReceived(
                 Life(UInt32(place + 2)), VoterAnswer(position: Self.position, pending: pending), epoch: Self.epoch)

@@ -28,11 +28,11 @@ import Wire
     }
 
     /// How it ended, where it did.
-    private static func outcome(_ wish: Merging.Wish) -> Merging.Outcome? {
-        if case .done(let outcome) = wish { outcome } else { nil }
+    private static func outcome(_ next: Merging.NextRequest) -> Merging.Outcome? {
+        if case .done(let outcome) = next { outcome } else { nil }
     }
 
-    private func wanted(_ merging: inout Merging, at milliseconds: Int64) -> Merging.Wish {
+    private func wanted(_ merging: inout Merging, at milliseconds: Int64) -> Merging.NextRequest {
         merging.wanted(applied: 100, isIdle: true, now: .at(milliseconds), pause: Self.pause)
     }
 
@@ -72,11 +72,11 @@ import Wire
 
     // MARK: - Chunks
 
-    @Test(arguments: [(249, .nothing), (250, .chunk(0)), (251, .chunk(0))] as [(Int64, Merging.Wish)])
-    func `the chunk that is awaited is asked for again after a pause`(_ now: Int64, _ wish: Merging.Wish) {
+    @Test(arguments: [(249, .nothing), (250, .chunk(0)), (251, .chunk(0))] as [(Int64, Merging.NextRequest)])
+    func `the chunk that is awaited is asked for again after a pause`(_ now: Int64, _ next: Merging.NextRequest) {
         var merging = Self.merging()
-        #expect(wanted(&merging, at: now) == wish)
-        #expect(wanted(&merging, at: 250) == (wish == .nothing ? .chunk(0) : .nothing), "and then waited for")
+        #expect(wanted(&merging, at: now) == next)
+        #expect(wanted(&merging, at: 250) == (next == .nothing ? .chunk(0) : .nothing), "and then waited for")
     }
 
     @Test(
@@ -157,8 +157,8 @@ import Wire
         merging.beginAnew()
         #expect(wanted(&merging, at: 250) == .chunk(0), "that it was complete is past")
         _ = merging.chunkReceived(.none(0, at: 20), from: Self.source)
-        let wish = merging.wanted(applied: 0, isIdle: false, now: .at(250), pause: Self.pause)
-        #expect(Self.outcome(wish) != nil, "no entry is to be waited for")
+        let next = merging.wanted(applied: 0, isIdle: false, now: .at(250), pause: Self.pause)
+        #expect(Self.outcome(next) != nil, "no entry is to be waited for")
     }
 
     // MARK: - The end
@@ -177,10 +177,10 @@ import Wire
         _ = merging.nextUpdate()
         merging.leftOut()
         _ = merging.chunkReceived(.none(1, at: 20), from: Self.source)
-        let wish = merging.wanted(applied: applied, isIdle: isIdle, now: .at(0), pause: Self.pause)
-        let outcome = Self.outcome(wish)
+        let next = merging.wanted(applied: applied, isIdle: isIdle, now: .at(0), pause: Self.pause)
+        let outcome = Self.outcome(next)
         #expect((outcome != nil) == isDone)
-        #expect(outcome != nil || wish == .nothing)
+        #expect(outcome != nil || next == .nothing)
         #expect(outcome?.source == (isDone ? Self.source : nil))
         #expect(outcome?.position == (isDone ? Self.position : nil))
         #expect(outcome?.updates == (isDone ? 2 : nil))

@@ -35,7 +35,7 @@ import Wire
         return office
     }
 
-    private static let standing = Office.Standing(
+    private static let standing = Office.ServiceConditions(
         applied: 10, promised: epoch, holdsState: true, isSuspecting: false)
 
     // MARK: - May it speak?
@@ -68,7 +68,7 @@ import Wire
     ) {
         var office = Self.office(.following)
         office.serve(from: 10)
-        let standing = Office.Standing(
+        let standing = Office.ServiceConditions(
             applied: applied, promised: promised, holdsState: holdsState, isSuspecting: isSuspecting)
         #expect(office.maySpeak(standing) == speaks)
     }
@@ -101,7 +101,7 @@ import Wire
         office.openDoors()
         #expect(office.isServing)
         office.serve(from: 100)
-        let standing = Office.Standing(applied: 0, promised: .zero, holdsState: false, isSuspecting: true)
+        let standing = Office.ServiceConditions(applied: 0, promised: .zero, holdsState: false, isSuspecting: true)
         #expect(office.maySpeak(standing))
     }
 

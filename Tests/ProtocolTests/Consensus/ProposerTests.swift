@@ -109,11 +109,11 @@ import Wire
     @Test(arguments: [(349, false), (350, true), (351, true)] as [(Int64, Bool)])
     func `what is missing is asked for again a pause after it was`(_ now: Int64, _ isDue: Bool) {
         var proposer = Self.proposing(at: 100)
-        #expect(proposer.asksAgain(now: .at(now), pause: .milliseconds(250)) == isDue)
-        #expect(proposer.asksAgain(now: .at(350), pause: .milliseconds(250)) == !isDue, "and then notes that")
+        #expect(proposer.takeResend(now: .at(now), pause: .milliseconds(250)) == isDue)
+        #expect(proposer.takeResend(now: .at(350), pause: .milliseconds(250)) == !isDue, "and then notes that")
         var begun = Proposer()
         begun.begin(sentAt: .at(100))
-        #expect(begun.asksAgain(now: .at(now), pause: .milliseconds(250)) == isDue, "the candidate had asked")
+        #expect(begun.takeResend(now: .at(now), pause: .milliseconds(250)) == isDue, "the candidate had asked")
     }
 
     @Test(arguments: [(1099, false), (1100, true), (1101, true)] as [(Int64, Bool)])
@@ -121,10 +121,10 @@ import Wire
         _ now: Int64, _ isDue: Bool
     ) {
         var proposer = Self.proposing(at: 100)
-        _ = proposer.asksAgain(now: .at(1000), pause: .milliseconds(250))
-        #expect(!proposer.triesAgain(now: .at(now), pause: .seconds(1)), "there is nobody to")
+        _ = proposer.takeResend(now: .at(1000), pause: .milliseconds(250))
+        #expect(!proposer.mayRetryErrors(now: .at(now), pause: .seconds(1)), "there is nobody to")
         proposer.errorReceived(from: 2, Self.ballot)
-        #expect(proposer.triesAgain(now: .at(now), pause: .seconds(1)) == isDue)
+        #expect(proposer.mayRetryErrors(now: .at(now), pause: .seconds(1)) == isDue)
     }
 
     // MARK: - Votes
@@ -252,7 +252,7 @@ import Wire
         _ kind: Proposer.Kind, _ isNowhere: Bool, _ now: Int64, _ consequence: Proposer.Consequence
     ) {
         var proposer = Self.proposing(kind, at: 100)
-        _ = proposer.asksAgain(now: .at(900), pause: .milliseconds(250))
+        _ = proposer.takeResend(now: .at(900), pause: .milliseconds(250))
         #expect(proposer.consequence(isNowhere: isNowhere, now: .at(now), pause: .seconds(1)) == consequence)
     }
 

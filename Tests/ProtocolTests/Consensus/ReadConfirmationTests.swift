@@ -59,7 +59,7 @@ import Wire
     func `the others are asked again a pause after they were`(_ now: Int64, _ isDue: Bool) {
         var reads = Self.asking([1])
         #expect(reads.isDue(now: .at(now), pause: Self.pause) == isDue)
-        #expect(reads.asksAgain(now: .at(now), pause: Self.pause) == isDue)
+        #expect(reads.takeResend(now: .at(now), pause: Self.pause) == isDue)
         #expect(!reads.isDue(now: .at(now), pause: Self.pause))
         #expect(reads.isDue(now: .at(isDue ? now + 250 : 350), pause: Self.pause))
         #expect(reads.round == 1, "it is the same question")
@@ -68,7 +68,7 @@ import Wire
     @Test mutating func `nobody is asked again where no round is under way`() {
         _ = reads.add(Self.read(1))
         #expect(!reads.isDue(now: .at(9999), pause: Self.pause))
-        #expect(reads.asksAgain(now: .at(9999), pause: Self.pause) == false)
+        #expect(reads.takeResend(now: .at(9999), pause: Self.pause) == false)
     }
 
     // MARK: - Reads

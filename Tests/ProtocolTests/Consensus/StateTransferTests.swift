@@ -62,12 +62,13 @@ import Wire
 
     @Test(
         arguments: [
-            (999, StateTransfer.Wish.chunks([])), (1000, .chunks([0, 1, 2])), (1001, .chunks([0, 1, 2])),
-        ] as [(Int64, StateTransfer.Wish)])
-    func `a chunk that does not come is asked for again after a while`(_ now: Int64, _ wish: StateTransfer.Wish) {
+            (999, StateTransfer.NextRequest.chunks([])), (1000, .chunks([0, 1, 2])), (1001, .chunks([0, 1, 2])),
+        ] as [(Int64, StateTransfer.NextRequest)])
+    func `a chunk that does not come is asked for again after a while`(_ now: Int64, _ next: StateTransfer.NextRequest)
+    {
         var transfer = Self.fetching([nil, nil, nil])
         #expect(transfer.wanted(now: .at(0), retryAfter: Self.retry) == .chunks([0, 1, 2]))
-        #expect(transfer.wanted(now: .at(now), retryAfter: Self.retry) == wish)
+        #expect(transfer.wanted(now: .at(now), retryAfter: Self.retry) == next)
     }
 
     @Test func `at most a window of chunks is asked for at once`() {

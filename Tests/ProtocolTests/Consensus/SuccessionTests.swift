@@ -5,7 +5,7 @@ import Testing
 import TrackerLogic
 
 @Suite struct SuccessionTests {
-    typealias Policy = ClusterConfiguration.Election
+    typealias Policy = ClusterConfiguration.ElectionPolicy
 
     /// Tracker 2 of four, at index 100, and the indices of 1, 3 and 4.
     struct Row: Sendable, CustomTestStringConvertible {

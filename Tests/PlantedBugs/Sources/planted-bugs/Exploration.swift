@@ -54,11 +54,11 @@ struct Exploration: Sendable {
 
     /// Walks until the mistake is met; by a shortest schedule, unless states are joined.
     func walk(
-        isPlanted: Bool, maxStates: Int? = nil, telling: ExplorerOptions.Telling = .covered,
+        isPlanted: Bool, maxStates: Int? = nil, reduction: ExplorerOptions.Reduction = .covered,
         network: ExplorerOptions.Network? = nil
     ) -> Explorer {
         var options = options
-        options.telling = telling
+        options.reduction = reduction
         if let network { options.network = network }
         if isPlanted { options.plantedBug = bug }
         if let maxStates { options.maxStates = maxStates }

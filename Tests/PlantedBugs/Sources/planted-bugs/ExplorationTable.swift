@@ -67,8 +67,8 @@ struct ExplorationTable: Sendable {
             print("found \(fault.invariant.rawValue) \(explorer.trace().count)")
         }
         // The walk that looks for broken promises only must not miss it, either.
-        if exploration.walk(isPlanted: true, telling: .joined).fault == nil { print("unsuspected") }
-        let inOrder = exploration.walk(isPlanted: true, telling: .compact, network: .inOrder)
+        if exploration.walk(isPlanted: true, reduction: .joined).fault == nil { print("unsuspected") }
+        let inOrder = exploration.walk(isPlanted: true, reduction: .compact, network: .inOrder)
         if inOrder.fault != nil { print("in-order") }
         let control = exploration.walk(isPlanted: false, maxStates: max(1, explorer.states))
         if let alarm = control.fault { print("false \(alarm.invariant.rawValue)") }

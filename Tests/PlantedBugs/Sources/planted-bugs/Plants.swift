@@ -63,13 +63,13 @@ struct Plant: Sendable {
     private static func crashes(_ options: inout ScenarioOptions) {
         (options.nodeCount, options.spareCount) = (3, 0)
         options.coreLength = .seconds(60)
-        options.faults.maxBlows = 60
+        options.faults.maxOutages = 60
         options.faults.maxDown = 2
         options.faults.kinds = []
-        options.faults.struckOneIn[Moment.halfWay.rawValue] = 30
-        options.faults.struckOneIn[Moment.prepareSent.rawValue] = 8
-        options.faults.struckOneIn[Moment.entryDurable.rawValue] = 30
-        options.faults.struckOneIn[Moment.commitSent.rawValue] = 8
+        options.faults.injectOneIn[Moment.halfWay.rawValue] = 30
+        options.faults.injectOneIn[Moment.prepareSent.rawValue] = 8
+        options.faults.injectOneIn[Moment.entryDurable.rawValue] = 30
+        options.faults.injectOneIn[Moment.commitSent.rawValue] = 8
         options.bus.lossPerMille = 100
         options.updatesPerEntry = 8
         options.stay = .seconds(8)
@@ -90,9 +90,9 @@ struct Plant: Sendable {
         (options.nodeCount, options.spareCount) = (2, 0)
         options.faults.kinds = [.crash]
         options.faults.meanGap = .seconds(5)
-        options.faults.maxBlows = 40
+        options.faults.maxOutages = 40
         options.faults.maxDown = 2
-        options.faults.struckOneIn[Moment.commitSent.rawValue] = 6
+        options.faults.injectOneIn[Moment.commitSent.rawValue] = 6
         options.interval = 60
         (options.maxWallError, options.maxDrift) = (1000, 0)
     }
@@ -104,7 +104,7 @@ struct Plant: Sendable {
         options.tailCount = 1
         options.faults.kinds = [.crash, .clog, .busLoss, .partition]
         options.faults.meanGap = .seconds(3)
-        options.faults.maxBlows = 40
+        options.faults.maxOutages = 40
         options.faults.maxDown = 2
         options.faults.damageGap = .seconds(3)
     }
@@ -123,7 +123,7 @@ struct Plant: Sendable {
         (options.nodeCount, options.spareCount) = (3, 0)
         options.faults.kinds = [.cleanStop, .crash]
         options.faults.meanGap = .seconds(2)
-        options.faults.maxBlows = 40
+        options.faults.maxOutages = 40
         options.faults.maxDown = 3
         options.keepsSwarms = false
     }
@@ -132,7 +132,7 @@ struct Plant: Sendable {
     @Sendable
     private static func slowReturns(_ options: inout ScenarioOptions) {
         orderlyStops(&options)
-        options.faults.maxBlows = 80
+        options.faults.maxOutages = 80
         options.coreLength = .seconds(60)
         options.disk.maxDelay = .milliseconds(300)
         options.disk.stallPerMille = 300
@@ -146,7 +146,7 @@ struct Plant: Sendable {
     private static func lostSight(_ options: inout ScenarioOptions) {
         options.faults.kinds = [.partition, .oneWayPartition, .clog, .pause]
         options.faults.meanGap = .seconds(3)
-        options.faults.maxBlows = 20
+        options.faults.maxOutages = 20
         options.bus.maxDelay = .milliseconds(300)
         options.interval = 60
         (options.maxWallError, options.maxDrift) = (1000, 0)
@@ -190,7 +190,7 @@ struct Plant: Sendable {
     private static func amnesia(_ options: inout ScenarioOptions) {
         options.faults.kinds += [.memoryLoss, .memoryLoss, .memoryLoss]
         options.faults.meanGap = .seconds(4)
-        options.faults.maxBlows = 14
+        options.faults.maxOutages = 14
         options.tailCount = 4
     }
 
@@ -212,9 +212,9 @@ struct Plant: Sendable {
         options.snapshotAge = .seconds(1)
         options.snapshotLogByteCount = 300
         options.disk.failPerMille = 100
-        options.faults.maxBlows = 20
-        options.faults.struckOneIn[Moment.snapshotUnderWay.rawValue] = 6
-        options.faults.struckOneIn[Moment.trimSubmitted.rawValue] = 6
+        options.faults.maxOutages = 20
+        options.faults.injectOneIn[Moment.snapshotUnderWay.rawValue] = 6
+        options.faults.injectOneIn[Moment.trimSubmitted.rawValue] = 6
     }
 
     /// Somebody asks for counts all the time, and masters do not notice that they are deposed.
@@ -251,9 +251,9 @@ struct Plant: Sendable {
         Plant(.staleMasterAccepted, .promiseIsKept),
         Plant(.prepareAfterPromise, .promiseIsKept),
         Plant(.promiseForgotten, .oneMasterPerEpoch, .promiseIsKept),
-        Plant(.amnesiacVotes, .votersAreWhole, on: amnesia),
+        Plant(.amnesiacVotes, .votersHoldFullState, on: amnesia),
         Plant(.markIgnored, .damageIsSaid, on: damages),
-        Plant(.damagedVotes, .votersAreWhole, on: damages),
+        Plant(.damagedVotes, .votersHoldFullState, on: damages),
         Plant(.answerBeforeDurable, .promiseIsKept),
         Plant(.electionBeforeDurable, .promiseIsKept),
         Plant(.noPreVote, .electionsAreNeeded),
@@ -285,12 +285,12 @@ struct Plant: Sendable {
         Plant(.localExpiry, .statesAgree),
         Plant(.impatientExpiry, .expiryIsPatient),
         Plant(.intervalOfOne, .replyIsRight),
-        Plant(.durableTooEarly, .votersAreWhole, .statesAgree, .logHasNoGap, within: 3000) { $0.harden(.disks) },
+        Plant(.durableTooEarly, .votersHoldFullState, .statesAgree, .logHasNoGap, within: 3000) { $0.harden(.disks) },
 
         Plant(.membersSwapped, .votersAreChosen, on: memberChanges),
         Plant(.membersBySight, .votersAreChosen),
 
-        Plant(.wholeTooEarly, .votersAreWhole, on: amnesia),
+        Plant(.wholeTooEarly, .votersHoldFullState, on: amnesia),
         Plant(.transferWithoutTail, .statesAgree, on: amnesia),
         Plant(.transferMixed, .statesAgree, on: amnesia),
         Plant(.chunkAppliedTwice, .statesAgree, within: 2000, on: slowAmnesia),

@@ -20,10 +20,10 @@ enum Smallest {
                 Run(seed: seed, profile: result.profile), breaking: first.invariant, of: scenario)
             shrinker.shrink(result)
             let left = scenario(shrinker.run).run()
-            let (faults, strikes) = (result.tally.faultsDrawn, result.strikes.count)
+            let (faults, injections) = (result.tally.faultsDrawn, result.injections.count)
             print(
-                "\(plant.bug.rawValue) \(first.invariant.rawValue): of \(faults) faults and \(strikes) strikes "
-                    + "\(shrinker.run.faults?.count ?? 0) and \(shrinker.run.strikes?.count ?? 0) are left, in "
+                "\(plant.bug.rawValue) \(first.invariant.rawValue): of \(faults) faults and \(injections) injections "
+                    + "\(shrinker.run.faults?.count ?? 0) and \(shrinker.run.injections?.count ?? 0) are left, in "
                     + "\(shrinker.tries) runs: \(shrinker.run.command)")
             return left.violations.first?.invariant == first.invariant
         }

@@ -11,7 +11,7 @@ import Wire
 
 /// What the node's thread has measured and found out, for other threads to read: figures, its own report, and why
 /// nobody is answered, if so.
-final class FigureBoard: Sendable {
+final class LatestFigures: Sendable {
     private static let countPeriod = Primitives.Duration.seconds(10)
 
     private struct State {
@@ -68,7 +68,7 @@ final class FigureBoard: Sendable {
         -> TrackerReport
     {
         let now = Clock.monotonic()
-        let isDue = state.withLock { $0.countedAt.map { now - $0 >= FigureBoard.countPeriod } ?? true }
+        let isDue = state.withLock { $0.countedAt.map { now - $0 >= LatestFigures.countPeriod } ?? true }
         let files = isDue ? ProcessMetrics.openFiles() : nil
         return state.withLock { state in
             if let files {

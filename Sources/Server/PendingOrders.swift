@@ -33,7 +33,7 @@ extension ClusterOrder {
 ///
 /// The node carries commands out in order and tells of each as an observation. So while one is on its way, the next
 /// word on commands is about it.
-final class OrderDesk: Sendable {
+final class PendingOrders: Sendable {
     /// Longer than a change of members takes that comes to pass at all, and a handover that fails.
     static let patience = Swift.Duration.seconds(15)
 
@@ -52,11 +52,11 @@ final class OrderDesk: Sendable {
     }
 
     private let state = Mutex(State())
-    private let mailbox: NodeMailbox
+    private let inbox: NodeInbox
     private let patience: Swift.Duration
 
-    init(mailbox: NodeMailbox, patience: Swift.Duration = OrderDesk.patience) {
-        self.mailbox = mailbox
+    init(inbox: NodeInbox, patience: Swift.Duration = PendingOrders.patience) {
+        self.inbox = inbox
         self.patience = patience
     }
 
@@ -70,7 +70,7 @@ final class OrderDesk: Sendable {
                 return state.lastNumber
             }
             guard let begun else { return waiter.resume(returning: isClosed ? .stopped : .busy) }
-            guard mailbox.put({ $0.commands.append(order.command) }) else { return end(.stopped, of: begun) }
+            guard inbox.put({ $0.commands.append(order.command) }) else { return end(.stopped, of: begun) }
             let timer = Task.detached { [self] in
                 guard (try? await Task.sleep(for: patience)) != nil else { return }
                 end(.late, of: begun)

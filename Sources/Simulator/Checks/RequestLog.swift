@@ -95,7 +95,7 @@ struct Ask: Sendable {
 }
 
 /// The requests of one client.
-struct RequestBook: Sendable {
+struct RequestLog: Sendable {
     /// Requests that are remembered: far more than a client has on its way at once.
     private static let askCount = 48
     private static let issuedCount = 24
@@ -129,11 +129,11 @@ struct RequestBook: Sendable {
     }
 
     private mutating func put(_ ask: Ask) {
-        if asks.count < RequestBook.askCount {
+        if asks.count < RequestLog.askCount {
             asks.append(ask)
         } else {
             asks[oldest] = ask
-            oldest = (oldest + 1) % RequestBook.askCount
+            oldest = (oldest + 1) % RequestLog.askCount
         }
     }
 
@@ -167,8 +167,8 @@ struct RequestBook: Sendable {
             return
         }
         let age = (wall.milliseconds - issuedAt.milliseconds) / 1000
-        if RequestBook.goodAges.contains(age) { asks[place].isProven = true }
-        if !RequestBook.freshAges.contains(age) { asks[place].isFresh = false }
+        if RequestLog.goodAges.contains(age) { asks[place].isProven = true }
+        if !RequestLog.freshAges.contains(age) { asks[place].isFresh = false }
     }
 
     private func place(of bytes: RawSpan) -> Int? {
@@ -189,11 +189,11 @@ struct RequestBook: Sendable {
 
     mutating func issue(_ id: ConnectionID, at wall: WallTime?) {
         let new = Issued(id: id, wall: wall)
-        if issued.count < RequestBook.issuedCount {
+        if issued.count < RequestLog.issuedCount {
             issued.append(new)
         } else {
             issued[oldestIssued] = new
-            oldestIssued = (oldestIssued + 1) % RequestBook.issuedCount
+            oldestIssued = (oldestIssued + 1) % RequestLog.issuedCount
         }
     }
 }

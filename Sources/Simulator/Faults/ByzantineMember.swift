@@ -9,7 +9,7 @@ import Wire
 /// Each message that it sends may have a number in it changed to one of those at which arithmetic breaks. What it
 /// changes deep inside, in entries and in chunks of the state, is sealed anew, so that no checksum gives it away. It
 /// promises nothing, and nothing is promised to those who listen to it, but that none of them traps, ever.
-struct Liar: Sendable {
+struct ByzantineMember: Sendable {
     private var random: RandomStream
     private(set) var lies = 0
 

@@ -7,12 +7,12 @@ import Testing
 import TrackerLogic
 
 @Suite("Lying members", .computes)
-struct LyingMemberTests {
+struct ByzantineMemberTests {
     @Test(arguments: Profile.clusters)
     func `no lie traps whoever hears it, or reads it back`(_ profile: Profile) {
-        var total = LyingCluster.Tally()
+        var total = ByzantineCluster.Tally()
         for seed: UInt64 in 0..<100 {
-            var cluster = LyingCluster(seed: seed, profile: profile)
+            var cluster = ByzantineCluster(seed: seed, profile: profile)
             cluster.run(.seconds(60))
             total.lies += cluster.tally.lies
             total.elections += cluster.tally.elections
@@ -30,10 +30,10 @@ struct LyingMemberTests {
     @Test(arguments: Profile.clusters)
     func `those who are left go on after any lie about epochs`(_ profile: Profile) {
         for seed: UInt64 in 0..<40 {
-            var cluster = LyingCluster(seed: seed, profile: profile, liesAboutEpochs: true)
+            var cluster = ByzantineCluster(seed: seed, profile: profile, liesAboutEpochs: true)
             cluster.run(.seconds(30))
             #expect(cluster.tally.lies > 0)
-            cluster.silenceLiar()
+            cluster.silenceByzantine()
             cluster.run(.seconds(20))
             let before = cluster.tally.entries
             cluster.run(.seconds(20))

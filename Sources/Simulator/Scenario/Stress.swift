@@ -1,14 +1,14 @@
-// Grounds that are harsher than any that a seed draws: for looking where a sweep does not come.
+// Stress beyond what any seed draws: for looking where a sweep does not come.
 
 import Primitives
 
 /// Each but `damaged` has twenty clients, a minute of faults and one of them every few seconds, and trouble that is far
 /// beyond what brokers and disks do.
-public enum Ground: String, Sendable, Hashable, CaseIterable {
+public enum Stress: String, Sendable, Hashable, CaseIterable {
     /// Each message is under way for up to 300 ms.
     case slow
     /// Many messages come twice, or seconds late: perhaps to a later life of their receiver.
-    case stray
+    case duplicates
     /// Messages are lost, and overtake each other; two trackers may be down at once.
     case lossy
     /// The opposite: nothing goes wrong but that the master dies, again and again.
@@ -21,23 +21,23 @@ public enum Ground: String, Sendable, Hashable, CaseIterable {
 
 extension ScenarioOptions {
     /// Takes the place of what the seed has drawn for clients, faults and bus; the rest stays.
-    public mutating func harden(_ ground: Ground) {
-        if ground == .damaged {
+    public mutating func harden(_ stress: Stress) {
+        if stress == .damaged {
             faults.damageGap = .seconds(3)
-            faults.maxBlows += 6
+            faults.maxOutages += 6
             return
         }
         clientCount = 20
         makeRoom()
         coreLength = .seconds(60)
         faults.meanGap = .seconds(3)
-        faults.maxBlows = 40
+        faults.maxOutages = 40
         if faults.kinds.isEmpty { faults.kinds = [.crash, .pause, .partition, .deafLinks, .busLoss, .cleanStop] }
-        switch ground {
+        switch stress {
         case .damaged: break
         case .slow:
             bus.maxDelay = .milliseconds(300)
-        case .stray:
+        case .duplicates:
             faults.meanGap = .seconds(2)
             bus.maxDelay = .milliseconds(100)
             bus.stragglerPerMille = 20
@@ -52,7 +52,7 @@ extension ScenarioOptions {
             faults.kinds = [.crash]
             faults.killsMastersOnly = true
             faults.meanGap = .seconds(12)
-            faults.maxBlows = 40
+            faults.maxOutages = 40
             coreLength = .seconds(120)
             latecomerDelay = .zero
             maxDrift = min(maxDrift, 2000)
@@ -66,7 +66,7 @@ extension ScenarioOptions {
             snapshotLogByteCount = min(snapshotLogByteCount, 1000)
             snapshotAge = min(snapshotAge, .seconds(2))
             for moment in [Moment.snapshotUnderWay, .trimSubmitted, .transferEnded, .writeFailed] {
-                faults.struckOneIn[moment.rawValue] = 8
+                faults.injectOneIn[moment.rawValue] = 8
             }
             for kind in [Fault.Kind.memoryLoss, .memoryLoss, .diskFailure, .busLoss, .crash] {
                 faults.kinds.append(kind)

@@ -4,7 +4,7 @@ import Primitives
 import TrackerLogic
 import Wire
 
-struct SwarmModel {
+struct ReferenceSwarmTable {
     struct Peer: Equatable {
         var peerID: PeerID
         var downloaded: UInt64
@@ -155,7 +155,7 @@ struct SwarmModel {
 
 extension Update {
     static func announce(
-        _ infoHash: InfoHash, _ address: SocketAddress, _ peer: SwarmModel.Peer, _ event: AnnounceEvent
+        _ infoHash: InfoHash, _ address: SocketAddress, _ peer: ReferenceSwarmTable.Peer, _ event: AnnounceEvent
     ) -> Update {
         if let endpoint = CompactIPv4(address) {
             return .announceIPv4(

@@ -6,7 +6,7 @@ import Web
 import Wire
 
 /// What a tracker has lived through in its cluster: counted for the metrics, and told to the hooks.
-final class ClusterChronicle: Sendable {
+final class ElectionObserver: Sendable {
     private struct State {
         var tally = ElectionTally()
         var hook: HookState

@@ -4,7 +4,7 @@ import Primitives
 import TrackerLogic
 
 /// What a script lets happen to a cluster at a given time, for stories that are to be told and read.
-public struct Turn: Sendable, Hashable {
+public struct ScriptedEvent: Sendable, Hashable {
     /// What a script can let happen.
     public enum Event: Sendable, Hashable {
         /// A tracker dies, by its place from 0, and comes back after so long.

@@ -1,4 +1,4 @@
-// Between a bus and the node's mailbox.
+// Between a bus and the node's inbox.
 
 import Bus
 import Logging
@@ -7,9 +7,9 @@ import TrackerLogic
 import Web
 import Wire
 
-/// Between a bus and the node's mailbox: reads what comes, on the bus's own threads, and leaves out what is not for
+/// Between a bus and the node's inbox: reads what comes, on the bus's own threads, and leaves out what is not for
 /// this tracker.
-final class BusMailroom: BusInbox {
+final class BusReceiver: BusInbox {
     /// Complaints in one life of the bus: as many as there may be trackers of another version; replays can make more
     /// than anybody wants to read.
     static let maxComplaints = 64
@@ -21,12 +21,12 @@ final class BusMailroom: BusInbox {
 
         /// - Returns: those that were not told before.
         mutating func news(_ complaints: [String]) -> [String] {
-            complaints.filter { told.count < BusMailroom.maxComplaints && told.insert($0).inserted }
+            complaints.filter { told.count < BusReceiver.maxComplaints && told.insert($0).inserted }
         }
     }
 
     private let state = Mutex(State())
-    private let mailbox: NodeMailbox
+    private let inbox: NodeInbox
     /// This tracker's, which it keeps until it ends.
     private let incarnation: UInt64
     private let logger: Logger
@@ -34,10 +34,10 @@ final class BusMailroom: BusInbox {
     private let takeOrder: @Sendable (ClusterMessage) -> Void
 
     init(
-        mailbox: NodeMailbox, incarnation: UInt64, logger: Logger,
+        inbox: NodeInbox, incarnation: UInt64, logger: Logger,
         takeOrder: @escaping @Sendable (ClusterMessage) -> Void = { _ in }
     ) {
-        self.mailbox = mailbox
+        self.inbox = inbox
         self.incarnation = incarnation
         self.logger = logger
         self.takeOrder = takeOrder
@@ -46,8 +46,8 @@ final class BusMailroom: BusInbox {
     var tally: BusTally { state.withLock { $0.tally } }
 
     func busReceived(_ messages: [[UInt8]]) {
-        var letters: [BusLetter] = []
-        letters.reserveCapacity(messages.count)
+        var events: [BusEvent] = []
+        events.reserveCapacity(messages.count)
         var malformed: [ClusterMessageError] = []
         for bytes in messages {
             do throws(ClusterMessageError) {
@@ -55,21 +55,21 @@ final class BusMailroom: BusInbox {
                 guard isForMe(message) else { continue }
                 switch message.body {
                 case .order, .ordered: takeOrder(message)
-                default: letters.append(.message(message, byteCount: bytes.count))
+                default: events.append(.message(message, byteCount: bytes.count))
                 }
             } catch {
                 malformed.append(error)
             }
         }
         let untold = state.withLock { state in
-            state.tally.messagesIn += UInt64(letters.count)
+            state.tally.messagesIn += UInt64(events.count)
             state.tally.malformed += UInt64(malformed.count)
             state.tally.otherVersion += UInt64(malformed.count { $0.isOtherVersion })
             return state.news(malformed.map(\.description))
         }
         for complaint in untold { logger.error("a message on the bus is left alone: \(complaint)") }
-        guard !letters.isEmpty else { return }
-        mailbox.put { mail in for letter in letters { mail.bus.append(letter) } }
+        guard !events.isEmpty else { return }
+        inbox.put { input in for event in events { input.bus.append(event) } }
     }
 
     /// Whether the node would look at it: not its own echo, and nothing that is for another life.
@@ -93,13 +93,13 @@ final class BusMailroom: BusInbox {
 
     func busConnected() {
         logger.notice("the bus works")
-        mailbox.put { $0.bus.append(.connected) }
+        inbox.put { $0.bus.append(.connected) }
     }
 
     func busLost(reason: String) {
         logger.error("the bus is lost: \(reason)")
         state.withLock { $0.told = [] }
-        mailbox.put { $0.bus.append(.lost) }
+        inbox.put { $0.bus.append(.lost) }
     }
 
     func sent(_ count: Int) { state.withLock { $0.tally.messagesOut += UInt64(count) } }

@@ -7,7 +7,7 @@ import GRDB
 /// database, and prepares the tables' next chunk.
 ///
 /// It has a connection of its own.
-final class StoreKeeper: @unchecked Sendable {
+final class StoreWorker: @unchecked Sendable {
     private let database: DatabaseQueue
     private let decoder: ChunkDecoder
     private let inbox: StoreInbox
@@ -82,7 +82,7 @@ final class StoreKeeper: @unchecked Sendable {
         }
     }
 
-    private func copied() -> StoreInbox.Mail {
+    private func copied() -> StoreInbox.WorkerMessage {
         do {
             let (all, copied) = try database.writeWithoutTransaction { try $0.checkpoint(.passive) }
             // SQLite syncs the file only where all is copied. What it leaves would have to be synced by whoever
@@ -96,7 +96,7 @@ final class StoreKeeper: @unchecked Sendable {
         }
     }
 
-    private func planned(_ number: UInt32, order: UInt64) -> StoreInbox.Mail {
+    private func planned(_ number: UInt32, order: UInt64) -> StoreInbox.WorkerMessage {
         do {
             let plan = try database.read { try TablePlan.make(number, $0, decoder) }
             return .planned(order: order, plan: plan)

@@ -6,7 +6,7 @@ import TrackerLogic
 import Web
 
 /// Requests over HTTP on their way to the node's thread and back: each waits here, under a number, for its answer.
-final class RequestDesk: RequestHandler {
+final class PendingRequests: RequestHandler {
     private struct State {
         var lastID: UInt64 = 0
         var waiting: [UInt64: CheckedContinuation<Answer.Content, Never>] = [:]
@@ -14,15 +14,15 @@ final class RequestDesk: RequestHandler {
     }
 
     private let state = Mutex(State())
-    private let mailbox: NodeMailbox
-    private let board: FigureBoard
+    private let inbox: NodeInbox
+    private let latest: LatestFigures
 
-    init(mailbox: NodeMailbox, board: FigureBoard) {
-        self.mailbox = mailbox
-        self.board = board
+    init(inbox: NodeInbox, latest: LatestFigures) {
+        self.inbox = inbox
+        self.latest = latest
     }
 
-    var problem: String? { board.problem }
+    var problem: String? { latest.problem }
 
     func handle(
         _ content: ClientRequest.Content, source: SocketAddress, passkey: [UInt8]
@@ -36,7 +36,7 @@ final class RequestDesk: RequestHandler {
             }
             guard let id else { return continuation.resume(returning: .failure(.notServing)) }
             let request = ClientRequest(id: id, source: source, passkey: passkey, content: content)
-            if !mailbox.put(request) { answer([Answer(id: id, content: .failure(.busy))]) }
+            if !inbox.put(request) { answer([Answer(id: id, content: .failure(.busy))]) }
         }
     }
 

@@ -7,9 +7,9 @@ import Wire
 /// Trackers on a bus with a member that lies, to see whether anybody traps: the decoded messages are fuzzed into nodes
 /// that run.
 ///
-/// There are no checkers here, for with a liar nothing else is promised. What a lie has left on a disk is read back,
-/// too: trackers die now and then, and start with what is there; where that cannot be read, with nothing.
-package struct LyingCluster: Sendable {
+/// There are no checkers here, for with a Byzantine member nothing else is promised. What a lie has left on a disk is
+/// read back, too: trackers die now and then, and start with what is there; where that cannot be read, with nothing.
+package struct ByzantineCluster: Sendable {
     private enum Happening: Sendable {
         case message(Int, life: Int, ClusterMessage)
         case wakes(Int, life: Int)
@@ -21,7 +21,7 @@ package struct LyingCluster: Sendable {
 
     private let configurations: [NodeConfiguration]
     private var random: RandomStream
-    private var liar: Liar
+    private var byzantine: ByzantineMember
     private var queue = EventQueue<Happening>()
     /// Taken from the queue, and not handled.
     private var held: (time: Instant, event: Happening)?
@@ -32,7 +32,7 @@ package struct LyingCluster: Sendable {
     private var disks: [DiskRecord]
     private var effects = Effects()
     private var lastRequest: UInt64 = 0
-    private var isLiarGone = false
+    private var isByzantineGone = false
     /// Whether it lies about epochs only: then those who are left can elect a master, and go on.
     private let liesAboutEpochs: Bool
 
@@ -53,7 +53,7 @@ package struct LyingCluster: Sendable {
     package init(seed: UInt64, profile: Profile, liesAboutEpochs: Bool = false) {
         self.liesAboutEpochs = liesAboutEpochs
         random = RandomStream(seed: seed, stream: 1)
-        liar = Liar(random: RandomStream(seed: seed, stream: 2))
+        byzantine = ByzantineMember(random: RandomStream(seed: seed, stream: 2))
         var options = ScenarioOptions()
         options.tailCount = 4
         options.snapshotAge = .seconds(1)
@@ -83,14 +83,14 @@ package struct LyingCluster: Sendable {
             handle(next.event)
         }
         now = end
-        tally.lies = liar.lies
+        tally.lies = byzantine.lies
     }
 
     /// The member that lies is gone for good.
-    package mutating func silenceLiar() {
+    package mutating func silenceByzantine() {
         nodes[0] = nil
         lives[0] += 1
-        isLiarGone = true
+        isByzantineGone = true
     }
 
     private mutating func handle(_ happening: Happening) {
@@ -109,7 +109,7 @@ package struct LyingCluster: Sendable {
             announce()
             queue.put(.announces, at: now + random.between(.milliseconds(1), .milliseconds(300)))
         case .dies:
-            guard !isLiarGone else { return }
+            guard !isByzantineGone else { return }
             let node = random.below(nodes.count)
             nodes[node] = nil
             lives[node] += 1
@@ -121,7 +121,7 @@ package struct LyingCluster: Sendable {
     }
 
     private mutating func start(_ node: Int) {
-        guard nodes[node] == nil, node > 0 || !isLiarGone else { return }
+        guard nodes[node] == nil, node > 0 || !isByzantineGone else { return }
         let secret = ClusterSecret(1, 2, 3, 4)
         if let read = try? TrackerNode.recovered(
             from: disks[node], configuration: configurations[node], secret: secret, random: &random)
@@ -178,7 +178,7 @@ package struct LyingCluster: Sendable {
     private mutating func send(_ message: ClusterMessage, from node: Int) {
         // The first tracker lies: seldom enough that the others get somewhere.
         let isLie = node == 0 && random.oneIn(4)
-        let said = !isLie ? message : liesAboutEpochs ? liar.twistEpoch(message) : liar.twist(message)
+        let said = !isLie ? message : liesAboutEpochs ? byzantine.twistEpoch(message) : byzantine.twist(message)
         for receiver in nodes.indices where receiver != node {
             if case .one(let life) = said.destination, !isLie,
                 nodes[receiver]?.inspection.life.incarnation != life.incarnation

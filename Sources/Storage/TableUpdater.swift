@@ -5,13 +5,13 @@ import Primitives
 
 /// Keeps the tables for people up to date, in slices between the transactions of the log.
 ///
-/// A saved chunk is stale in the tables until its rows are done. The storage keeper prepares one chunk at a time, and
+/// A saved chunk is stale in the tables until its rows are done. The storage worker prepares one chunk at a time, and
 /// the storage thread carries the changes out in slices of at most 2 ms. While writes come in, slices take no more
 /// than a twentieth of its time; without any, one follows another, and a write that arrives ends it early. What is
 /// stale survives a restart: `tabled` names the chunks that are done.
 ///
 /// Lives on the storage thread.
-final class TableKeeper {
+final class TableUpdater {
     /// The longest time that a slice works.
     ///
     /// Its commit comes on top: it syncs nothing.
@@ -23,7 +23,7 @@ final class TableKeeper {
 
     private let db: Database
     private let writer: RecordWriter
-    private let keeper: StoreKeeper
+    private let worker: StoreWorker
     private let statements: TableStatements
     private let done: PreparedStatement
 
@@ -36,10 +36,10 @@ final class TableKeeper {
     private var pace = SlicePace()
     private var isDisabled = false
 
-    init(_ db: Database, writer: RecordWriter, keeper: StoreKeeper) throws {
+    init(_ db: Database, writer: RecordWriter, worker: StoreWorker) throws {
         self.db = db
         self.writer = writer
-        self.keeper = keeper
+        self.worker = worker
         statements = TableStatements(db)
         done = try PreparedStatement(db, "INSERT OR IGNORE INTO tabled (chunk) VALUES (?)")
         try PreparedStatement(db, "SELECT number FROM snapshot WHERE number NOT IN (SELECT chunk FROM tabled)")
@@ -80,7 +80,7 @@ final class TableKeeper {
         stale.remove(number)
         orders += 1
         awaited = orders
-        keeper.plan(number, order: orders)
+        worker.plan(number, order: orders)
     }
 
     func planned(order: UInt64, _ plan: TablePlan?) {

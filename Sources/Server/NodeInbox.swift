@@ -11,7 +11,7 @@ struct WriteResult: Sendable {
     var failure: StorageFailure?
 }
 
-struct NodeMail: Sendable {
+struct NodeInput: Sendable {
     var writeResults: [WriteResult] = []
     var requests: [ClientRequest] = []
     var commands: [OperatorCommand] = []
@@ -21,34 +21,34 @@ struct NodeMail: Sendable {
 }
 
 /// What other threads want of the node's thread: put here under a lock, taken out all at once by its owner.
-final class NodeMailbox: Sendable {
+final class NodeInbox: Sendable {
     /// Requests over HTTP that wait to be looked at; more are refused.
     ///
     /// Far above what a healthy node leaves lying.
     static let maxRequests = 16_384
 
     private struct State {
-        var mail = NodeMail()
+        var input = NodeInput()
         var isClosed = false
-        var hasMail = false
+        var hasInput = false
     }
 
     private let state = Mutex(State())
     private let wake: @Sendable () -> Void
 
-    /// - Parameter wake: ends the owner's wait; called once for each time that mail comes into an empty box.
+    /// - Parameter wake: ends the owner's wait; called once for each time that something comes into an empty inbox.
     init(wake: @escaping @Sendable () -> Void) { self.wake = wake }
 
-    /// Puts mail in.
+    /// Puts something in.
     ///
     /// - Returns: false where nobody will ever take it out.
     @discardableResult
-    func put(_ body: (inout NodeMail) -> Void) -> Bool {
+    func put(_ body: (inout NodeInput) -> Void) -> Bool {
         let (isOpen, isFirst) = state.withLock { state in
             guard !state.isClosed else { return (false, false) }
-            body(&state.mail)
-            defer { state.hasMail = true }
-            return (true, !state.hasMail)
+            body(&state.input)
+            defer { state.hasInput = true }
+            return (true, !state.hasInput)
         }
         if isFirst { wake() }
         return isOpen
@@ -59,20 +59,20 @@ final class NodeMailbox: Sendable {
     /// - Returns: false where the box is full or closed.
     func put(_ request: ClientRequest) -> Bool {
         var isAccepted = false
-        put { mail in
-            guard mail.requests.count < NodeMailbox.maxRequests else { return }
-            mail.requests.append(request)
+        put { input in
+            guard input.requests.count < NodeInbox.maxRequests else { return }
+            input.requests.append(request)
             isAccepted = true
         }
         return isAccepted
     }
 
     /// Takes everything out; the rooms that are given back are filled next.
-    func take(into mail: inout NodeMail) -> Bool {
+    func take(into input: inout NodeInput) -> Bool {
         state.withLock { state in
-            guard state.hasMail else { return false }
-            swap(&state.mail, &mail)
-            state.hasMail = false
+            guard state.hasInput else { return false }
+            swap(&state.input, &input)
+            state.hasInput = false
             return true
         }
     }
@@ -81,8 +81,8 @@ final class NodeMailbox: Sendable {
     func close() {
         let rest = state.withLock { state in
             state.isClosed = true
-            defer { state.mail = NodeMail() }
-            return state.mail
+            defer { state.input = NodeInput() }
+            return state.input
         }
         for question in rest.questions { question(nil) }
     }
@@ -92,8 +92,8 @@ final class NodeMailbox: Sendable {
     /// - Returns: nil where there is no node any more.
     func ask<Answer: Sendable>(_ question: @escaping @Sendable (borrowing TrackerNode) -> Answer) async -> Answer? {
         await withCheckedContinuation { continuation in
-            let isOpen = put { mail in
-                mail.questions.append { node in
+            let isOpen = put { input in
+                input.questions.append { node in
                     switch node {
                     case .none: continuation.resume(returning: nil)
                     case .some(let node): continuation.resume(returning: question(node))

@@ -5,7 +5,7 @@ import TrackerLogic
 import Wire
 
 /// What the checkers see of a tracker: a few plain values, so that a test can make up a tracker that misbehaves.
-package struct NodeSight: Sendable, Hashable {
+package struct NodeView: Sendable, Hashable {
     package var life: Life
     /// The epoch that it leads, where it is master.
     package var leads: Epoch?
@@ -17,7 +17,7 @@ package struct NodeSight: Sendable, Hashable {
     package var time: WallTime
     /// The entry that it has accepted and does not know decided.
     package var pending: Ballot?
-    package var isWhole: Bool
+    package var hasFullState: Bool
     package var isFenced: Bool
     package var waitingRequests: Int
     package var tailCount: Int
@@ -27,7 +27,7 @@ package struct NodeSight: Sendable, Hashable {
 
     package init(
         life: Life, leads: Epoch? = nil, isServing: Bool = false, position: Position = .start, digest: UInt64 = 0,
-        time: WallTime = WallTime(milliseconds: 0), pending: Ballot? = nil, isWhole: Bool = true,
+        time: WallTime = WallTime(milliseconds: 0), pending: Ballot? = nil, hasFullState: Bool = true,
         isFenced: Bool = false, waitingRequests: Int = 0, tailCount: Int = 0, tailByteCount: Int = 0,
         voters: [UInt32] = []
     ) {
@@ -38,7 +38,7 @@ package struct NodeSight: Sendable, Hashable {
         self.digest = digest
         self.time = time
         self.pending = pending
-        self.isWhole = isWhole
+        self.hasFullState = hasFullState
         self.isFenced = isFenced
         self.waitingRequests = waitingRequests
         self.tailCount = tailCount
@@ -52,7 +52,7 @@ package struct Step: Sendable {
     package var node: Int
     package var time: Instant
     /// What the tracker is like afterwards.
-    package var sight: NodeSight
+    package var view: NodeView
     /// The entries that it has applied in this step, as far as they can be seen, in order.
     package var applied: [[UInt8]]
     /// Says which shard an info hash falls into, and in survivor mode what the swarms are like.
@@ -61,19 +61,19 @@ package struct Step: Sendable {
     package var gone: [UInt32]
 
     package init(
-        node: Int, time: Instant, sight: NodeSight, applied: [[UInt8]] = [], table: SwarmTable? = nil,
+        node: Int, time: Instant, view: NodeView, applied: [[UInt8]] = [], table: SwarmTable? = nil,
         gone: [UInt32] = []
     ) {
         self.node = node
         self.time = time
-        self.sight = sight
+        self.view = view
         self.applied = applied
         self.table = table
         self.gone = gone
     }
 }
 
-extension NodeSight {
+extension NodeView {
     /// - Parameter inCluster: whether there is a bus, without which it is nobody.
     init(_ machine: TrackerNode, inCluster: Bool) { self.init(machine.inspection, machine.state.time, inCluster) }
 
@@ -88,7 +88,7 @@ extension NodeSight {
         self.init(
             life: inspection.life, leads: inspection.leads, isServing: inspection.isServing,
             position: inspection.position, digest: inspection.digest, time: time, pending: inspection.pending,
-            isWhole: inspection.isWhole, isFenced: inCluster && inspection.isFenced,
+            hasFullState: inspection.hasFullState, isFenced: inCluster && inspection.isFenced,
             waitingRequests: inspection.waitingRequests,
             tailCount: inspection.tailCount, tailByteCount: inspection.tailByteCount, voters: inspection.voters)
     }

@@ -77,7 +77,7 @@ private struct Company {
     }
 }
 
-@Suite struct UnlikeTrackersTests {
+@Suite struct MismatchedTrackersTests {
     private func configuration(
         _ id: UInt32, mode: ClusterConfiguration.Mode = .quorum, members: [UInt32] = [1, 2, 3],
         _ change: (inout NodeConfiguration) -> Void = { _ in }
@@ -109,7 +109,7 @@ private struct Company {
             company.differences(2).sorted { "\($0)" < "\($1)" } == [
                 .settingsDiffer(tracker: 1, [.keepalive]), .settingsDiffer(tracker: 2, [.keepalive]),
             ])
-        #expect(company.status(0).unlike.map(\.life.id) == [3])
+        #expect(company.status(0).mismatched.map(\.life.id) == [3])
     }
 
     @Test(arguments: [SharedSetting.mode, .election, .vote, .keepalive, .missed, .entry])
@@ -191,9 +191,9 @@ private struct Company {
         report.host = "one.example"
         report.wallTime = UInt64(company.now.wall.milliseconds + 2_500)
         company.step(0, .reportMade(report))
-        let sight = company.status(2).trackers.first { $0.life.id == 1 }
-        #expect(sight?.report?.report.host == "one.example")
-        #expect(sight?.report?.clockDifference == 2_500)
+        let view = company.status(2).trackers.first { $0.life.id == 1 }
+        #expect(view?.report?.report.host == "one.example")
+        #expect(view?.report?.clockDifference == 2_500)
         #expect(company.status(2).trackers.first { $0.life.id == 2 }?.report == nil)
     }
 

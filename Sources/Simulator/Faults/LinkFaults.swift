@@ -2,7 +2,7 @@
 
 import Primitives
 
-struct Trouble: Sendable, Hashable {
+struct LinkFault: Sendable, Hashable {
     enum Kind: Sendable, Hashable {
         /// Links carry nothing.
         case deaf
@@ -51,41 +51,41 @@ struct Trouble: Sendable, Hashable {
 /// is, when it began and when it ended.
 ///
 /// Kept only where somebody wants to read the story.
-struct Troubles: Sendable {
-    private(set) var all: [Trouble] = []
+struct LinkFaults: Sendable {
+    private(set) var all: [LinkFault] = []
 
-    mutating func begin(_ trouble: Trouble) { all.append(trouble) }
+    mutating func begin(_ trouble: LinkFault) { all.append(trouble) }
 
     /// Takes out what is over by now, in the order of its end.
-    mutating func takeEnded(by now: Instant) -> [Trouble] {
+    mutating func takeEnded(by now: Instant) -> [LinkFault] {
         take { $0.endsAt.map { $0 <= now } ?? false }.enumerated()
             .sorted { ($0.element.endsAt!, $0.offset) < ($1.element.endsAt!, $1.offset) }.map { $0.element }
     }
 
     /// Takes out what troubles one tracker in one of these ways.
-    mutating func take(_ kinds: [Trouble.Kind], of node: Int) -> [Trouble] {
+    mutating func take(_ kinds: [LinkFault.Kind], of node: Int) -> [LinkFault] {
         take { kinds.contains($0.kind) && !$0.kind.isOfLinks && $0.trackers == 1 << UInt32(node) }
     }
 
-    mutating func takeAll(where isOver: (Trouble.Kind) -> Bool) -> [Trouble] { take { isOver($0.kind) } }
+    mutating func takeAll(where isOver: (LinkFault.Kind) -> Bool) -> [LinkFault] { take { isOver($0.kind) } }
 
     /// A new trouble takes the place of older ones of its kind.
     ///
     /// - Returns: those that are left without a link, or a tracker.
     mutating func takeOver(
-        _ links: [Trouble.Link], _ kind: Trouble.Kind, _ trackers: UInt32
-    ) -> [Trouble] {
+        _ links: [LinkFault.Link], _ kind: LinkFault.Kind, _ trackers: UInt32
+    ) -> [LinkFault] {
         guard kind.isOfLinks else { return kind == .dark ? take { $0.kind == kind && $0.trackers == trackers } : [] }
         for place in all.indices where all[place].kind == kind { all[place].links.removeAll { links.contains($0) } }
         return take { $0.kind == kind && $0.links.isEmpty }
     }
 
     /// What troubles a tracker in one of these ways, the latest first.
-    func find(_ kinds: [Trouble.Kind], of node: Int) -> Trouble? {
+    func find(_ kinds: [LinkFault.Kind], of node: Int) -> LinkFault? {
         all.last { kinds.contains($0.kind) && $0.trackers >> UInt32(node) & 1 == 1 }
     }
 
-    private mutating func take(_ isOver: (Trouble) -> Bool) -> [Trouble] {
+    private mutating func take(_ isOver: (LinkFault) -> Bool) -> [LinkFault] {
         guard all.contains(where: isOver) else { return [] }
         let over = all.filter(isOver)
         all.removeAll(where: isOver)
@@ -103,13 +103,13 @@ extension World {
     ///   - duration: how long it is to last, as far as that is known.
     ///   - endsByTime: whether it is over then, whatever happens.
     mutating func begin(
-        _ kind: Trouble.Kind, _ cause: String, _ text: String, trackers: UInt32,
-        links: [Trouble.Link] = [], for duration: Duration? = nil, endsByTime: Bool = false,
+        _ kind: LinkFault.Kind, _ cause: String, _ text: String, trackers: UInt32,
+        links: [LinkFault.Link] = [], for duration: Duration? = nil, endsByTime: Bool = false,
         isQuiet: Bool = false
     ) {
         guard isTold else { return }
         for over in troubles.takeOver(links, kind, trackers) { end(over, at: now, "gives way to \(cause)") }
-        var trouble = Trouble(
+        var trouble = LinkFault(
             kind: kind, cause: cause, text: text, trackers: trackers, links: links, beganAt: now,
             endsAt: endsByTime ? duration.map { now + $0 } : nil)
         if !isQuiet {
@@ -128,7 +128,7 @@ extension World {
     }
 
     /// - Parameter how: as a verb, where it does not just end.
-    mutating func end(_ trouble: Trouble, at time: Instant, _ how: String = "ends") {
+    mutating func end(_ trouble: LinkFault, at time: Instant, _ how: String = "ends") {
         let length = Figure.seconds(time - trouble.beganAt)
         trace.line(time, .faults, about: trouble.trackers, "\(trouble.cause) \(how) after \(length) s: \(trouble.text)")
         if let period = trouble.period { history.periods[period].until = time }
@@ -138,13 +138,13 @@ extension World {
     mutating func endTroubles() { for over in troubles.takeEnded(by: now) { end(over, at: over.endsAt ?? now) } }
 
     /// Something has ended what troubled a tracker.
-    mutating func endTroubles(_ kinds: [Trouble.Kind], of node: Int, _ how: String = "ends") {
+    mutating func endTroubles(_ kinds: [LinkFault.Kind], of node: Int, _ how: String = "ends") {
         guard isTold else { return }
         for over in troubles.take(kinds, of: node) { end(over, at: now, how) }
     }
 }
 
-extension Trouble.Kind {
+extension LinkFault.Kind {
     fileprivate var period: History.Period.Kind {
         switch self {
         case .deaf, .clogged, .slow: .links

@@ -8,9 +8,9 @@ import TrackerLogic
 import UnixSignals
 
 /// Keeps the access rules and the registered torrents as the operator's files say: at the start, and again on SIGHUP.
-struct RulesKeeper: Service {
+struct RulesReloader: Service {
     let configuration: ServerConfiguration
-    let mailbox: NodeMailbox
+    let inbox: NodeInbox
     let manager: ServiceManager?
     let logger: Logger
     let reload: @Sendable () throws -> ServerConfiguration
@@ -29,19 +29,19 @@ struct RulesKeeper: Service {
             }
             guard let manager else { continue }
             // The node has had its commands when it answers.
-            _ = await mailbox.ask { $0.status.id }
+            _ = await inbox.ask { $0.status.id }
             manager.hasReloaded()
         }
     }
 
     /// Hands rules and torrents to the node.
     func apply(_ rules: AccessRules, of configuration: ServerConfiguration) {
-        mailbox.put { $0.commands.append(.setAccess(rules)) }
+        inbox.put { $0.commands.append(.setAccess(rules)) }
         guard let directory = configuration.torrentsDirectory else { return }
         do {
             let torrents = try TorrentDirectory.read(
                 directory, atMost: configuration.node.limits.registeredTorrents, logger: logger)
-            mailbox.put { $0.commands.append(.registerTorrents(torrents)) }
+            inbox.put { $0.commands.append(.registerTorrents(torrents)) }
         } catch {
             logger.error(
                 "no torrents are registered: the directory cannot be read: \(error)",

@@ -7,7 +7,7 @@ import Synchronization
 /// What the threads of a bus and its callers share: the messages that wait, and the status.
 ///
 /// Under a lock.
-final class BusDesk: Sendable {
+final class BusState: Sendable {
     struct State: Sendable {
         var queue: OutgoingQueue
         var status: BusStatus

@@ -8,7 +8,7 @@ import Synchronization
 ///
 /// Structured concurrency would wait for the loser of a race; a request must not. What is left behind is cancelled and
 /// still counts as waiting until it ends, so that requests which are given up cannot pile up without a bound.
-final class Patience: Sendable {
+final class BoundedWait: Sendable {
     enum Outcome<Value: Sendable>: Sendable {
         case finished(Value)
         case failed(any Error)
@@ -22,19 +22,19 @@ final class Patience: Sendable {
 
     private let limit: Duration
     private let atShutdown: Duration
-    private let maximumWaiting: Int
+    private let maxWaiting: Int
     private let waiting = Atomic(0)
 
     init(_ limits: HTTPLimits) {
         limit = limits.answer
         atShutdown = limits.shutdownAnswer
-        maximumWaiting = limits.waitingRequests
+        maxWaiting = limits.waitingRequests
     }
 
     func wait<Value: Sendable>(
         for work: @escaping @Sendable () async throws -> Value
     ) async -> Outcome<Value> {
-        guard waiting.add(1, ordering: .relaxed).newValue <= maximumWaiting else {
+        guard waiting.add(1, ordering: .relaxed).newValue <= maxWaiting else {
             waiting.subtract(1, ordering: .relaxed)
             return .busy
         }

@@ -1,7 +1,7 @@
-// What strikes, by name: names do not depend on what else happens, so that the rest can be left out.
+/// Faults by name: names do not depend on what else happens, so that the rest can be left out.
 
-/// A strike at a bad moment.
-public struct Strike: Sendable, Hashable, CustomStringConvertible {
+/// A fault that is injected at a bad moment.
+public struct Injection: Sendable, Hashable, CustomStringConvertible {
     /// The number of the tracker, by its place from 1.
     public var tracker: Int
     /// At which it strikes.
