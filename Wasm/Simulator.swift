@@ -22,13 +22,10 @@ private func say(_ lines: [String]) -> UInt32 {
     return UInt32(text.count - 1)
 }
 
-/// The scenario that the page's numbers mean.
+/// The scenario that the page's numbers mean, as `tracker simulate` runs it.
 ///
-/// - Parameters:
-///   - profile: a place among all profiles.
-///   - ground: a place in the list of harsher conditions; another for none.
-///   - seed: fixes everything else.
-/// - Returns: as `tracker simulate` runs it.
+/// `profile` is a place among all profiles; `stress` one in the list of harsher conditions, or any other number for
+/// none; `seed` fixes everything else.
 private func scenario(_ profile: UInt32, _ stress: UInt32, _ seed: UInt64) -> Scenario {
     let stresses = Stress.allCases
     return Run(

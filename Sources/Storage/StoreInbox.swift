@@ -47,7 +47,7 @@ final class StoreInbox: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - writes: empty; becomes all writes that wait. Its room is used for the next ones.
-    ///   - mail: the same for word from the worker.
+    ///   - workerMessages: empty; becomes all messages of the worker that wait.
     ///   - deadline: nil to wait for as long as it takes.
     ///   - evenWhenClosing: whether to wait though the store is to close.
     /// - Returns: false once the store is to close and nothing waits.
@@ -67,11 +67,11 @@ final class StoreInbox: @unchecked Sendable {
         }
     }
 
-    /// Takes word from the worker.
+    /// Takes the messages of the worker.
     ///
     /// - Parameters:
-    ///   - mail: empty; becomes what there is.
-    ///   - deadline: how long to wait for some; nil not to wait.
+    ///   - workerMessages: empty; becomes all that wait.
+    ///   - deadline: until when to wait for one; nil not to wait.
     func take(workerMessages: inout [WorkerMessage], until deadline: Instant?) {
         monitor.withLock {
             if let deadline {

@@ -22,9 +22,7 @@ struct DeadCodeTests {
 
     /// The names that these sources declare once and never use.
     ///
-    /// - Parameters:
-    ///   - sources: by path; those that may declare what is dead.
-    ///   - others: more text in which a name may be used.
+    /// `sources` are by path: those that may declare what is dead. `others` are more texts in which a name may be used.
     static func dead(in sources: [String: String], besides others: [String] = []) -> [String] {
         var declarations: [String: [Declaration]] = [:]
         var uses: [String: Int] = [:]

@@ -19,9 +19,8 @@ private struct Voter {
     var effects = Effects()
     private var time: Int64 = 0
 
-    /// - Parameters:
-    ///   - count: entries that are known to be decided.
-    ///   - cut: whether the first half of them is in the state only, and not in the log.
+    /// A tracker that knows so many entries to be decided; with `cut`, the first half of them is in its state only, and
+    /// not in its log.
     init(_ count: UInt64, cut: Bool = false) throws {
         var configuration = NodeConfiguration()
         configuration.id = 2
@@ -47,7 +46,7 @@ private struct Voter {
 
     func position(_ index: UInt64) -> Position { Position(index: index, chain: chains[Int(index)]) }
 
-    /// - Parameter milliseconds: that have gone by since the last step.
+    /// One step of the node, so many milliseconds after the last.
     mutating func step(_ event: Event, after milliseconds: Int64 = 1) {
         time += milliseconds * 1_000_000
         let now = ClockReading(

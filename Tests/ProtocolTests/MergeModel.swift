@@ -180,7 +180,7 @@ enum MergeStory {
 
     /// Repositories that have a past in common and then do not hear each other, each with the model of what it knows.
     ///
-    /// - Parameter skew: seconds by which the masters' clocks jump ahead at most.
+    /// `skew` is by how many seconds the masters' clocks jump ahead at most.
     static func sides(
         _ random: inout RandomStream, skew: Int, shardCounts: [UInt32] = [4, 4, 4]
     ) throws -> (repositories: [Repository], models: [MergeModel]) {

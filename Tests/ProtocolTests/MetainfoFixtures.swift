@@ -13,10 +13,12 @@ extension [BencodeValue.Entry] {
 
 /// Keeps the names of test cases short.
 extension BencodeValue: CustomDebugStringConvertible {
+    /// The value as it is encoded, cut to 60 characters.
     public var debugDescription: String { String(printable(encoded()).prefix(60)) }
 }
 
 extension BencodeValue.Entry: CustomDebugStringConvertible {
+    /// The key and the value.
     public var debugDescription: String { "\(printable(key)): \(value.debugDescription)" }
 }
 

@@ -31,7 +31,7 @@ private struct Company {
         step(nodes.count - 1, .busConnected)
     }
 
-    /// - Parameter isHeard: whether the others hear what comes of it.
+    /// One step of a node; `isHeard` is whether the others hear what comes of it.
     mutating func step(_ node: Int, _ event: Event) {
         var queue = [(node, event)]
         var count = 0

@@ -20,7 +20,7 @@ struct ModuleMap: Equatable {
 
     /// The targets of a Package.swift with the targets and products that they name.
     ///
-    /// - Parameter kinds: `target`, `executableTarget`, `testTarget`.
+    /// `kinds` are of `target`, `executableTarget` and `testTarget`.
     static func declared(by package: String, kinds: Set<String> = ["target", "executableTarget"]) -> ModuleMap {
         let code = SwiftTokenizer.tokens(of: package).filter { $0.kind != .comment }
         var map = ModuleMap()
@@ -64,8 +64,8 @@ struct ModuleMap: Equatable {
         return map
     }
 
-    /// The table of docs/architecture.md: the module in the first column, what it imports of ours in the third, before a
-    /// semicolon; libraries come behind it.
+    /// The table of docs/architecture.md: the module in the first column, what it imports of ours in the third, before
+    /// a semicolon; libraries come behind it.
     static func tabled(in document: String) -> ModuleMap {
         var map = ModuleMap()
         var isTable = false
@@ -89,7 +89,7 @@ struct ModuleMap: Equatable {
 
     /// The floors of a drawing: lines that begin with a number, and then have names; `°` marks what is pure.
     ///
-    /// - Parameter margin: what stands before each line, as `//` in a comment.
+    /// `margin` is what stands before each line, as `//` in a comment.
     static func floors(in text: String, margin: String = "") -> [String: Int] {
         var floors: [String: Int] = [:]
         for line in text.split(separator: "\n") where line.hasPrefix(margin) {
@@ -102,7 +102,8 @@ struct ModuleMap: Equatable {
 
     // MARK: What may be wrong with it
 
-    /// The floor of each module: 0 for one that imports none of ours, else one more than the highest of what it imports.
+    /// The floor of each module: 0 for one that imports none of ours, else one more than the highest of what it
+    /// imports.
     ///
     /// - Returns: without those that stand in a circle, or above one.
     var floors: [String: Int] {

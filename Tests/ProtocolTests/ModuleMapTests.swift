@@ -1,4 +1,5 @@
-/// The modules of the house and the arrows between them: Package.swift, the sources and docs/architecture.md say the same.
+/// The modules of the house and the arrows between them: Package.swift, the sources and docs/architecture.md say the
+/// same.
 
 import Foundation
 import Testing
@@ -11,9 +12,7 @@ struct ModuleMapTests {
 
     /// All that is wrong with a map.
     ///
-    /// - Parameters:
-    ///   - sources: by path, from `Sources/` on.
-    ///   - document: docs/architecture.md.
+    /// `sources` are by path, from `Sources/` on; `document` is docs/architecture.md.
     private static func faults(
         package: String, sources: [(path: String, text: String)], document: String
     ) -> [String] {

@@ -88,7 +88,7 @@ struct NodeHarness: Sendable {
     private var batch = DatagramBatch()
     private var effects = Effects()
 
-    /// - Parameter starts: whether the node is started and its election durable.
+    /// A node; `starts` is whether it is started and its election durable.
     init(_ configuration: NodeConfiguration = .test, seed: UInt64 = 1, starts: Bool = true) {
         self.init(
             TrackerNode(

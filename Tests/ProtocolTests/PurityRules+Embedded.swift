@@ -23,7 +23,7 @@ extension PurityRules {
     /// The highest bit that a positive `Int` of 32 bits has.
     static let highestBit = 30
 
-    /// - Parameter code: without comments.
+    /// What embedded Swift does not have, in code without comments.
     static func unembeddables(_ code: [SwiftToken]) -> [(line: Int, message: String)] {
         var found: [(line: Int, message: String)] = []
         for (index, token) in code.enumerated() {

@@ -88,9 +88,7 @@ final class RunningTracker: Sendable {
         }
     }
 
-    /// Announces to this tracker.
-    ///
-    /// - Parameter client: makes the peer: its id, and its port.
+    /// Announces to this tracker; `client` makes the peer: its id, and its port.
     func announce(
         _ infoHash: InfoHash, client: UInt16 = 1, left: UInt64 = 1, event: AnnounceEvent = .started,
         firstWait: Primitives.Duration = .seconds(1)
@@ -144,7 +142,7 @@ final class TestCluster: Sendable {
     /// For a cluster of three in which nobody fails: nobody is to be taken for dead whom a busy machine holds up.
     static let patient: [SettingKey: [String]] = [.members: ["1,2,3"], .missed: ["30"]]
 
-    /// - Parameter flags: beside those that every tracker of a test has.
+    /// Trackers with these flags beside those that every tracker of a test has.
     init(_ flags: [SettingKey: [String]] = [.members: ["1,2,3"]]) throws {
         directory = try TemporaryDirectory()
         self.flags = flags

@@ -11,8 +11,7 @@ final class FakeTracker: Sendable {
 
     /// A UDP tracker.
     ///
-    /// - Parameter answer: from the number of the datagram, counted from 0, and its bytes, to the datagrams that
-    ///   answer.
+    /// `answer` makes the datagrams of an answer from the number of a datagram, counted from 0, and its bytes.
     static func udp(_ answer: @escaping @Sendable (Int, [UInt8]) -> [[UInt8]]) throws -> FakeTracker {
         let tracker = try FakeTracker(SOCK_DGRAM)
         tracker.onThread { tracker in
@@ -34,7 +33,7 @@ final class FakeTracker: Sendable {
 
     /// An HTTP server that closes after each answer.
     ///
-    /// - Parameter answer: from the head of a request to the parts of its answer, 20 ms apart.
+    /// `answer` makes the parts of an answer, which go out 20 ms apart, from the head of a request.
     static func http(_ answer: @escaping @Sendable (String) -> [String]) throws -> FakeTracker {
         try http { request in answer(request).map { Array($0.utf8) } }
     }

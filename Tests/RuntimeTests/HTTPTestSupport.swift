@@ -21,7 +21,7 @@ import Wire
 final class RawConnection: Sendable {
     private let descriptor: Int32
 
-    /// - Parameter receiveBuffer: bytes that the system keeps for us; small, for a client that does not read.
+    /// Connects; `receiveBuffer` is how many bytes the system keeps for the client, few for one that does not read.
     init(to address: Primitives.SocketAddress, receiveBuffer: Int32? = nil) async throws {
         descriptor = try await Self.offPool { try Self.connected(to: address, receiveBuffer) }
     }

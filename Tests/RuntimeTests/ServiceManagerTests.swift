@@ -17,7 +17,7 @@ import Wire
 private final class ManagerSocket: Sendable {
     private let descriptor: Int32
 
-    /// - Parameter name: as `NOTIFY_SOCKET` has it.
+    /// A socket with a name as `NOTIFY_SOCKET` has it.
     init(_ name: String) throws {
         descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0)
         var address: [UInt8] = []

@@ -15,7 +15,7 @@ struct ExplorerTests {
         return explorer
     }
 
-    /// - Parameter states: so few would be found if moves were forgotten.
+    /// Walks over all schedules; fewer states than `states` would be found if moves were forgotten.
     private func expectFaultless(_ explorer: Explorer, states: Int, isExhausted: Bool = true) {
         if let fault = explorer.fault {
             Issue.record("\(fault.invariant): \(fault.detail)\n\(explorer.trace().joined(separator: "\n"))")

@@ -37,7 +37,7 @@ struct Aborts: Sendable {
         }
     }
 
-    /// - Parameter epoch: of the master whose vote has refused it.
+    /// Notes that the vote of a master has refused what is meant; `epoch` is that master's.
     private mutating func noteAborted(
         _ index: UInt64, by node: Int, in epoch: Epoch, _ scene: Scene,
         where isMeant: (NodeRecord.Proposed) -> Bool

@@ -6,8 +6,8 @@ import Wire
 
 /// What is wrong with a reply to an announce, given what the swarm was like right after it.
 enum AnnounceFault {
-    /// - Parameter requests: copies of the request that the reply may be to; they may differ in how many they want.
-    /// - Returns: nil where it is right as a reply to any of them.
+    /// What is wrong with a reply over UDP; nil where it is right as a reply to any of the requests, which are copies
+    /// of one that may differ in how many peers they want.
     static func find(
         in bytes: [UInt8], to expected: ExpectedReply, asked requests: [AnnounceRequest], from address: SocketAddress,
         _ configuration: NodeConfiguration
@@ -23,11 +23,10 @@ enum AnnounceFault {
         return first ?? "an announce that is none of its client's"
     }
 
-    /// - Parameters:
-    ///   - swarm: nil where nobody knows what it was like; then only the form can be wrong.
-    ///   - interval: what was decided last; nil where nobody knows, or nothing was.
-    ///   - wanted: peers, as the request says.
-    /// - Returns: nil where all is right.
+    /// What is wrong with a reply to a request that wants so many peers; nil where all is right.
+    ///
+    /// `swarm` is nil where nobody knows what it was like; then only the form can be wrong. `interval` is what was
+    /// decided last; nil where nobody knows, or nothing was.
     static func find(
         in bytes: [UInt8], to announced: Announced, of swarm: SwarmModel.Swarm?, at interval: UInt32?,
         wanted: Int, _ configuration: NodeConfiguration
@@ -59,9 +58,7 @@ enum AnnounceFault {
         return announced.event == .stopped ? nil : find(in: named, to: announced, of: swarm, limit: limit)
     }
 
-    /// What is wrong with an answer over HTTP.
-    ///
-    /// - Parameter wanted: nil or less than 0 for the default.
+    /// What is wrong with an answer over HTTP; `wanted` is nil or less than 0 for the default.
     static func find(
         in answer: AnnounceAnswer, to expected: ExpectedReply, wanted: Int?, _ configuration: NodeConfiguration
     ) -> String? {
@@ -100,9 +97,8 @@ enum AnnounceFault {
         return told == (own, other) ? nil : "\(told.0) and \(told.1) peers of \(own) and \(other)"
     }
 
-    /// What is wrong with an interval.
-    ///
-    /// - Parameter interval: what was decided last; nil where nobody knows, or nothing was.
+    /// What is wrong with an interval that was told; `interval` is what was decided last, nil where nobody knows, or
+    /// nothing was.
     private static func find(
         inInterval told: UInt32, at interval: UInt32?, _ configuration: NodeConfiguration
     ) -> String? {

@@ -65,16 +65,12 @@ package struct Checks: Sendable {
     /// From now on, who asks over HTTP is told nothing of trouble.
     mutating func allIsWell(since time: Instant) { visits.wellSince = time }
 
-    /// A client has sent a datagram.
-    ///
-    /// - Parameter node: whom; nil for the multicast group.
+    /// A client has sent a datagram to a node; nil for the multicast group.
     package mutating func clientSent(client: Int, bytes: [UInt8], node: Int?, at time: Instant) {
         requests.sent(client: client, bytes: bytes, node: node, at: time, scene)
     }
 
-    /// A visitor asks a tracker over HTTP.
-    ///
-    /// - Parameter life: of the tracker, as the world counts them.
+    /// A visitor asks a tracker over HTTP, in a life of it, as the world counts them.
     mutating func visited(_ request: ClientRequest, node: Int, life: Int, at time: Instant) {
         visits.add(
             Visit(request: request, node: node, life: life, askedAt: time, decidedBefore: scene.log.lastIndex))
@@ -82,12 +78,10 @@ package struct Checks: Sendable {
 
     /// Requests over HTTP that wait for an answer; those whose tracker has died since have lost their connection.
     ///
-    /// - Parameter lives: of the trackers, as the world counts them.
+    /// `lives` are those of the trackers now, as the world counts them.
     mutating func openVisits(inLives lives: [Int]) -> [Visit] { visits.openVisits(inLives: lives) }
 
-    /// Datagrams are about to be handed to a node.
-    ///
-    /// - Parameter wall: the node's clock; nil where nobody has looked at it.
+    /// Datagrams are about to be handed to a node; `wall` is its clock, or nil where nobody has looked at it.
     package mutating func willHear(_ batch: DatagramBatch, node: Int, wall: WallTime? = nil, at time: Instant) {
         requests.willHear(batch, node: node, wall: wall, at: time, scene)
     }
@@ -130,9 +124,7 @@ package struct Checks: Sendable {
         end.checkState(machine.state, node, at: time, &scene, &requests)
     }
 
-    /// A life begins.
-    ///
-    /// - Parameter record: what is on its disk.
+    /// A life begins, with a record on its disk.
     package mutating func began(_ node: Int, _ view: NodeView, _ record: DiskRecord, at time: Instant) {
         votes.began(node, view, record, at: time, &scene)
         scene.nodes[node].expectedReplies = swarms.expectedReplies(after: view.position.index)
@@ -167,8 +159,8 @@ package struct Checks: Sendable {
 
     /// A node has taken a step, and its effects are about to be carried out.
     ///
-    /// - Parameter machine: looked at only; `inout`, for a node that is lent is copied.
-    /// - Returns: what the node is like now.
+    /// The result is what the node is like now. `machine` is looked at only; it is `inout`, for a node that is lent is
+    /// copied.
     mutating func stepped(
         node: Int, event: Event, machine: inout TrackerNode, record: DiskRecord, effects: Effects, at time: Instant
     ) -> NodeView {
@@ -230,7 +222,7 @@ package struct Checks: Sendable {
         watch(step, scene.nodes[step.node].lastView, event, effects)
     }
 
-    /// - Parameter before: what it was like before the step; nil for one that is not alive.
+    /// Shows a step to all checkers; `before` is what the node was like before it, nil for one that is not alive.
     private mutating func watch(_ step: Step, _ before: NodeView?, _ event: Event, _ effects: Effects) {
         guard let before else {
             return scene.violate(
@@ -311,9 +303,8 @@ package struct Checks: Sendable {
 
     /// The run is over.
     ///
-    /// - Parameters:
-    ///   - machines: of all nodes; nil for one that is down.
-    ///   - unanswered: clients that have waited for too long, and since when.
+    /// `machines` are all nodes; nil for one that is down. `unanswered` are clients that have waited for too long, and
+    /// since when.
     mutating func finish(
         machines: [TrackerNode?], unanswered: [(client: Int, since: Instant)], at time: Instant
     ) {

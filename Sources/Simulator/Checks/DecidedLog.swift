@@ -63,9 +63,7 @@ struct DecidedLog: Sendable {
     /// What is held after an entry is something else from now on.
     mutating func forgetState(_ index: UInt64) { if index <= lastIndex { places[Int(index)].branch?.digest = nil } }
 
-    /// A tracker has applied an entry.
-    ///
-    /// - Parameter digest: nil where what it then held was not seen.
+    /// A tracker has applied an entry; `digest` is nil where what it then held was not seen.
     mutating func observe(_ position: Position, digest: UInt64?, node: Int, at time: Instant) -> Finding {
         while position.index > lastIndex { places.append(Place()) }
         let new = Branch(chain: position.chain, digest: digest, node: node, time: time)

@@ -28,10 +28,10 @@ package struct ElectionBudget: Sendable {
     private var since = Instant(nanoseconds: 0)
     private var count = 0
 
-    /// - Parameters:
-    ///   - trackers: that there are.
-    ///   - hasOneHistory: whether a majority of the members decides.
-    ///   - isNoisy: whether messages are lost, or writes fail, all the time.
+    /// A budget for so many trackers.
+    ///
+    /// `hasOneHistory` is whether a majority of the members decides; `isNoisy` whether messages are lost, or writes
+    /// fail, all the time.
     package init(_ configuration: ClusterConfiguration?, trackers: Int, hasOneHistory: Bool, isNoisy: Bool) {
         detectionTime = configuration?.detectionTime ?? .seconds(2)
         perFault = hasOneHistory ? 3 : trackers + 2

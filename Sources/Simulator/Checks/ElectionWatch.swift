@@ -67,9 +67,7 @@ package struct ElectionWatch: Sendable {
         awaited = nil
     }
 
-    /// The master dies.
-    ///
-    /// - Parameter candidates: the voters that are left, all of them well.
+    /// The master dies; `candidates` are the voters that are left, all of them well.
     package mutating func masterDied(_ dead: UInt32, candidates: [Candidate], at time: Instant) {
         let wasCalm = time - troubledUntil >= calm
         trouble(until: time)

@@ -8,9 +8,8 @@ import Wire
 struct End: Sendable {
     /// The run is over.
     ///
-    /// - Parameters:
-    ///   - machines: of all nodes; nil for one that is down.
-    ///   - unanswered: clients that have waited for too long, and since when.
+    /// `machines` are all nodes; nil for one that is down. `unanswered` are clients that have waited for too long, and
+    /// since when.
     func finish(
         machines: [TrackerNode?], unanswered: [(client: Int, since: Instant)], at time: Instant, _ scene: inout Scene,
         _ requests: inout Requests

@@ -55,9 +55,7 @@ struct Log: Sendable {
         return true
     }
 
-    /// A tracker has applied an entry.
-    ///
-    /// - Parameter position: where it was, and then is.
+    /// A tracker has applied an entry after a position, which becomes that of the entry.
     mutating func follow(
         _ entry: [UInt8], after position: inout Position, _ step: Step, _ before: NodeView,
         _ scene: inout Scene
@@ -77,9 +75,7 @@ struct Log: Sendable {
         return finding == .new ? .new(decide(position, header, entry, step, before, &scene)) : .known
     }
 
-    /// An entry that a tracker alone finds on its disk as it begins is decided, told or not.
-    ///
-    /// - Parameter index: where it lies.
+    /// An entry that a tracker alone finds at an index of its disk as it begins is decided, told or not.
     mutating func settle(
         _ entry: [UInt8], at index: UInt64, _ step: Step, _ scene: inout Scene
     ) -> Decided? {

@@ -74,12 +74,10 @@ package struct Step: Sendable {
 }
 
 extension NodeView {
-    /// - Parameter inCluster: whether there is a bus, without which it is nobody.
+    /// What a node shows; without a bus it is no tracker of a cluster, whatever it says.
     init(_ machine: TrackerNode, inCluster: Bool) { self.init(machine.inspection, machine.state.time, inCluster) }
 
-    /// After a step: looks at the node itself, not at a copy.
-    ///
-    /// - Parameter voters: what they were at the last look.
+    /// After a step: looks at the node itself, not at a copy; `voters` are what they were at the last look.
     init(_ machine: inout TrackerNode, knowing voters: [UInt32], inCluster: Bool) {
         self.init(machine.inspect(knowing: voters), machine.state.time, inCluster)
     }

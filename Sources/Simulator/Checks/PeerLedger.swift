@@ -157,9 +157,8 @@ struct PeerLedger: Sendable {
 
     /// The first peer that a state must hold and does not.
     ///
-    /// - Parameters:
-    ///   - time: where given, a peer whose interval has run out by then, by no tracker's clock, need not be there.
-    ///   - knowsStops: whether it is known which `stopped` have been carried out (quorum mode).
+    /// Where `time` is given, a peer whose interval has run out by then, by no tracker's clock, need not be there.
+    /// `knowsStops` is whether it is known which `stopped` have been carried out (quorum mode).
     func missing(in state: ReplicatedState, onTimeAt time: Instant?, knowsStops: Bool) -> Account? {
         let now = UInt64(state.time.seconds)
         for account in accounts.joined() where account.answeredAt > 0 && !account.hasLeft && !account.isSpoiled {

@@ -139,8 +139,7 @@ struct RequestLog: Sendable {
 
     /// A tracker hears a request: as it was sent, or as a bit on the way has made it.
     ///
-    /// - Parameter wall: the tracker's clock; nil where ages by it say nothing.
-    /// - Returns: whether it was never sent so.
+    /// The result is whether it was never sent so. `wall` is the tracker's clock; nil where ages by it say nothing.
     mutating func hear(
         _ bytes: RawSpan, on local: SocketAddress, node: Int, nodeCount: Int, decidedBefore: UInt64,
         wall: WallTime?, at time: Instant

@@ -46,9 +46,7 @@ struct Requests: Sendable {
         return books.indices.first(where: listens)
     }
 
-    /// A client has sent a datagram.
-    ///
-    /// - Parameter node: whom; nil for the multicast group.
+    /// A client has sent a datagram to a node; nil for the multicast group.
     mutating func sent(client: Int, bytes: [UInt8], node: Int?, at time: Instant, _ scene: Scene) {
         let (nodeCount, decided) = (scene.nodes.count, scene.log.lastIndex)
         books[client].send(Ask(bytes, nodeCount: nodeCount, decidedBefore: decided, at: time), bytes)
@@ -63,9 +61,7 @@ struct Requests: Sendable {
         return address
     }
 
-    /// Datagrams are about to be handed to a node.
-    ///
-    /// - Parameter wall: the node's clock; nil where nobody has looked at it.
+    /// Datagrams are about to be handed to a node; `wall` is its clock, or nil where nobody has looked at it.
     mutating func willHear(_ batch: DatagramBatch, node: Int, wall: WallTime? = nil, at time: Instant, _ scene: Scene) {
         let span = batch.bytes.span.bytes
         for datagram in batch.datagrams {
@@ -129,7 +125,7 @@ struct Requests: Sendable {
 
     /// A request of a client that asks for an update, and that is not in the log as often as it was heard.
     ///
-    /// - Parameter hearer: the tracker whose request it is; nil where it may be anybody's.
+    /// `hearer` is the tracker whose request it is; nil where it may be anybody's.
     private func openAsk(_ announced: Announced, _ client: Int, _ hearer: Int?, _ scene: Scene) -> Int? {
         let (address, isGroup) = (books[client].address, scene.isGroup)
         return books[client].asks.firstIndex { ask in

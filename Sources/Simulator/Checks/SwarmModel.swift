@@ -70,7 +70,7 @@ struct SwarmModel: Sendable {
         time = header.time
     }
 
-    /// - Parameter table: says into which shard an info hash falls; nothing else is asked of it.
+    /// Applies an update; `table` says into which shard an info hash falls, and nothing else is asked of it.
     mutating func apply(_ update: Update, _ table: SwarmTable) {
         switch update {
         case .announceIPv4(let announce):

@@ -104,7 +104,7 @@ struct Visits: Sendable {
 
     /// Requests over HTTP that wait for an answer; those whose tracker has died since have lost their connection.
     ///
-    /// - Parameter lives: of the trackers, as the world counts them.
+    /// `lives` are those of the trackers now, as the world counts them.
     mutating func openVisits(inLives lives: [Int]) -> [Visit] {
         book.hangUp { lives[$0.node] != $0.life }
         return book.open

@@ -48,8 +48,8 @@ struct VoterRecord: Sendable {
 
     /// A write has become durable.
     ///
-    /// - Parameter givesUpHistories: whether the tracker may take over another history than it has voted in (survivor
-    ///   mode); its last vote counts on in the one that it leaves.
+    /// `givesUpHistories` is whether the tracker may take over another history than it has voted in (survivor mode);
+    /// its last vote counts on in the one that it leaves.
     mutating func apply(_ change: Persist.Change, givesUpHistories: Bool) {
         switch change {
         case .promise(let new): promise = new

@@ -254,9 +254,7 @@ struct Votes: Sendable {
         scene.nodes[step.node].propose(new)
     }
 
-    /// A life begins.
-    ///
-    /// - Parameter record: what is on its disk.
+    /// A life begins, with a record on its disk.
     mutating func began(
         _ node: Int, _ view: NodeView, _ record: DiskRecord, at time: Instant, _ scene: inout Scene
     ) {

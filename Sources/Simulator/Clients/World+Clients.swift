@@ -40,7 +40,7 @@ extension World {
         if let second = fate.second { queue.put(.datagramAtClient(place, from: node, bytes), at: now + second) }
     }
 
-    /// - Parameter node: whom; with the entry `group`, all hear it, each over its own path.
+    /// Sends a client's datagram to a tracker; with the entry `group`, all hear it, each over its own path.
     private mutating func sendToTrackers(_ place: Int, _ node: Int, _ bytes: [UInt8]) {
         let remote = addresses[place]
         let isGroup = options.entry == .group

@@ -46,9 +46,8 @@ struct SealedRecord: Sendable, Equatable {
         head?.snapshot = chunks.reduce(0) { $0 &+ $1.seal }
     }
 
-    /// Reads the record back as the real storage does.
-    ///
-    /// - Parameter mark: nil where it cannot be read.
+    /// Reads the record back as the real storage does, and throws what is damaged; `mark` is nil where it cannot be
+    /// read.
     func judge(_ mark: RecordMark?, _ configuration: NodeConfiguration) throws(RecordDamage) {
         guard let mark else { throw .markUnreadable }
         guard let head else { throw .headUnreadable }
@@ -88,11 +87,10 @@ enum DiskDamage: Int, Sendable, CaseIterable {
 }
 
 extension SealedRecord {
-    /// Does something to it, or to its mark.
+    /// Does something to the record, or to its mark.
     ///
-    /// - Parameters:
-    ///   - past: what it was like at earlier moments.
-    ///   - marks: the last two; the older one counts where the other cannot be read.
+    /// `past` is what the record was like at earlier moments. `marks` are the last two; the older one counts where the
+    /// other cannot be read.
     mutating func suffer(
         _ damage: DiskDamage, past: [SealedRecord], marks: inout [RecordMark], _ random: inout RandomStream
     ) {

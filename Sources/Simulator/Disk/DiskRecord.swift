@@ -71,9 +71,12 @@ extension TrackerNode {
     /// A node that has read a record back, and has not started yet.
     ///
     /// - Parameters:
+    ///   - record: what is on its disk.
     ///   - through: entries after this one are left out.
     ///   - configuration: shards are counted as the record says.
     ///   - secret: the cluster's; drawn where there is none, or the record has one.
+    ///   - random: what the node draws from.
+    /// - Returns: a node that knows what the record holds.
     /// - Throws: what of it cannot be read.
     static func recovered(
         from record: DiskRecord, through: UInt64 = .max, configuration: NodeConfiguration,

@@ -34,7 +34,8 @@ struct EnvelopeSets {
         return print
     }
 
-    /// - Parameter sorted: distinct messages in rising order, or messages that come in order.
+    /// The number of the set, a new one where it was never seen: distinct messages in rising order, or messages that
+    /// come in order.
     mutating func intern(_ sorted: [UInt32]) -> UInt32 {
         let number = UInt32(count)
         if let old = known.insert(EnvelopeSets.fingerprint(sorted), number: number) { return old }

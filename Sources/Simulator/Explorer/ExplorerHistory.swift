@@ -68,9 +68,13 @@ struct ExplorerHistory: Sendable, Hashable {
         requests[number] = Request(life: life, answeredBefore: answeredAnnounces)
     }
 
-    /// A step has come to something that others may contradict.
+    /// Takes in what a step has shown, and compares it with what others have.
     ///
-    /// - Parameter sights: all nodes as they are after the step.
+    /// - Parameters:
+    ///   - facts: what the step has claimed, applied and answered.
+    ///   - node: the place of the node that took it.
+    ///   - views: all nodes as they are after the step.
+    /// - Returns: the promise that is broken; nil where none is.
     mutating func absorb(_ facts: LocalFacts, of node: Int, _ views: [LocalView]) -> ExplorerFault? {
         let life = facts.life ?? views[node].life
         for epoch in facts.claims { if let fault = claim(epoch, life) { return fault } }

@@ -203,8 +203,8 @@ extension LocalRun {
 
     /// The same, unless the node dies before it is through.
     ///
-    /// - Parameter cut: where it dies, counted from 1: with so many writes done and told, and with so many more on the
-    ///   disk of which it has not heard; 0 where it lives.
+    /// `cut` is where it dies, counted from 1: with so many writes done and reported, and with so many more on the disk
+    /// of which it has not heard; 0 where it lives.
     mutating func completeAllWrites(cut: UInt8, _ options: ExplorerOptions) {
         while !state.queue.isEmpty, fault == nil {
             for surviving in 0...state.queue.count {
@@ -244,9 +244,7 @@ extension LocalRun {
         step(.deadlineReached)
     }
 
-    /// The node dies and comes back.
-    ///
-    /// - Parameter surviving: how many of the writes under way are durable.
+    /// The node dies and comes back; of its writes under way, the first `surviving` are durable.
     mutating func restart(surviving: Int, _ options: ExplorerOptions) {
         for write in state.queue.prefix(surviving) { makeDurable(write.change) }
         (factsBefore, facts) = (facts, LocalFacts())

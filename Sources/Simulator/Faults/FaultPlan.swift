@@ -172,7 +172,7 @@ struct FaultPlan: Sendable {
     /// The injections at bad moments, as they were drawn.
     private(set) var injections: [Injection] = []
 
-    /// - Parameter count: of trackers.
+    /// The plan of a seed for so many trackers.
     init(options: FaultOptions, seed: UInt64, count: Int) {
         self.options = options
         self.seed = seed

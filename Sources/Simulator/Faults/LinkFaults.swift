@@ -99,9 +99,8 @@ extension World {
 
     /// Something begins to go wrong.
     ///
-    /// - Parameters:
-    ///   - duration: how long it is to last, as far as that is known.
-    ///   - endsByTime: whether it is over then, whatever happens.
+    /// `duration` is how long it is to last, as far as that is known; with `endsByTime` it is over then, whatever
+    /// happens.
     mutating func begin(
         _ kind: LinkFault.Kind, _ cause: String, _ text: String, trackers: UInt32,
         links: [LinkFault.Link] = [], for duration: Duration? = nil, endsByTime: Bool = false,
@@ -127,7 +126,7 @@ extension World {
         troubles.begin(trouble)
     }
 
-    /// - Parameter how: as a verb, where it does not just end.
+    /// Something is well again; `how` is a verb, where it does not just end.
     mutating func end(_ trouble: LinkFault, at time: Instant, _ how: String = "ends") {
         let length = Figure.seconds(time - trouble.beganAt)
         trace.line(time, .faults, about: trouble.trackers, "\(trouble.cause) \(how) after \(length) s: \(trouble.text)")

@@ -70,7 +70,7 @@ extension World {
 
     // MARK: - Links
 
-    /// - Parameter side: trackers that are cut off from the others, one bit each.
+    /// Cuts the trackers of `side`, one bit each, off from the others.
     mutating func cutApart(_ side: UInt32, isOneWay: Bool, for duration: Duration, _ cause: String) {
         bus.split(side, isOneWay: isOneWay, until: now + duration)
         guard isTold else { return }

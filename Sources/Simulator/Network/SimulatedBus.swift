@@ -107,9 +107,7 @@ package struct SimulatedBus: Sendable {
 
     // MARK: - Trouble
 
-    /// - Parameters:
-    ///   - side: trackers that are cut off from the others, one bit each.
-    ///   - isOneWay: whether they still hear the others.
+    /// Cuts the trackers of `side`, one bit each, off from the others; one way, they still hear the others.
     package mutating func split(_ side: UInt32, isOneWay: Bool, until time: Instant) {
         for sender in 0..<count {
             for receiver in 0..<count {

@@ -18,9 +18,10 @@ package struct SimulatedClock: Sendable {
     /// By how much the wall clock is ahead, in milliseconds.
     private(set) var wallError: Int64
 
-    /// - Parameters:
-    ///   - drift: by how much the clocks run fast, in millionths; −500,000…500,000.
-    ///   - wallError: by how much the wall clock is ahead, in milliseconds.
+    /// Clocks that run fast by `drift` millionths, −500,000…500,000, of which the wall clock is `wallError`
+    /// milliseconds ahead.
+    ///
+    /// `origin` is what the monotonic clock shows when the world begins, in nanoseconds.
     package init(origin: Int64, drift: Int64, wallError: Int64) {
         precondition(abs(drift) <= 500_000, "a clock runs at half to one and a half times the true rate")
         self.origin = origin
@@ -28,7 +29,7 @@ package struct SimulatedClock: Sendable {
         rate = UInt64(SimulatedClock.whole + drift * SimulatedClock.whole / 1_000_000)
     }
 
-    /// - Parameter time: of the world, since it began.
+    /// What both clocks show at a time of the world.
     package func reading(at time: Instant) -> ClockReading {
         let elapsed = scaled(time.nanoseconds)
         return ClockReading(

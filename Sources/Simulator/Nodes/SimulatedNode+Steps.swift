@@ -36,9 +36,7 @@ extension SimulatedNode {
         @inline(never) mutating get { machine?.state.index }
     }
 
-    /// What it is, has and waits for, in words; nil while it is dead.
-    ///
-    /// - Parameter client: how people call a client.
+    /// What a node is, has and waits for, in words, with clients as `client` calls them; nil while it is dead.
     mutating func account(at now: Instant, client: (SocketAddress) -> String) -> NodeAccount? {
         guard isUp else { return nil }
         let clock = clock

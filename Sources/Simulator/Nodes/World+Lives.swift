@@ -51,10 +51,8 @@ extension World {
         step(node, .commandReceived(.registerTorrents(torrents)))
     }
 
-    /// - Parameters:
-    ///   - text: what happens to it.
-    ///   - cause: whose doing it is.
-    ///   - given: how long it is down, while there are faults.
+    /// A tracker dies, and is down for a while, as long as there are faults; `text` says what happens to it, and
+    /// `cause` whose doing it is.
     mutating func die(_ node: Int, _ text: String, by cause: String, for given: Duration) {
         guard nodes[node].isUp else { return }
         tally.deaths += 1
@@ -250,9 +248,7 @@ extension World {
 
     // MARK: - The bus of one node
 
-    /// Nothing that it sends goes out any more, and it hears nothing; it will notice.
-    ///
-    /// - Parameter random: says when it notices.
+    /// Nothing that a tracker sends goes out any more, and it hears nothing; `random` draws when it notices.
     mutating func cutOff(_ node: Int, _ duration: Duration, _ cause: String, _ random: RandomStream) {
         guard connectivity[node].isOnBus else { return }
         goesWrong(for: duration)

@@ -130,7 +130,7 @@ private struct LetterFates {
         order = all.indices.sorted { (all[$0].letter, $0) < (all[$1].letter, $1) }
     }
 
-    /// - Parameter letter: rising from call to call.
+    /// What became of a message, in words; the numbers of the messages rise from call to call.
     mutating func text(of letter: Int) -> String {
         let sent = history.sentMessages[letter]
         var (heard, lost): ([String], [String]) = ([], [])
@@ -177,9 +177,8 @@ extension PacketCapture {
             bytes, comment: step.text)
     }
 
-    /// A message as the frames that would carry it.
-    ///
-    /// - Parameter sequence: of the sender: its life, its frames, and its long messages so far.
+    /// A message as the frames that would carry it; `sequence` counts its sender's frames and long messages in this
+    /// life.
     fileprivate mutating func append(
         _ letter: History.SentMessage, _ sequence: inout (session: UInt64, frames: UInt64, long: UInt64),
         comment: String

@@ -90,9 +90,15 @@ public struct PacketCapture: Sendable {
 
     /// Adds a datagram; those that UDP cannot carry are left out.
     ///
-    /// IPv4 where both ends have it, else IPv6.
+    /// It is IPv4 where both ends have it, else IPv6.
     ///
-    /// - Parameter comment: shown beside the packet; empty for none.
+    /// - Parameters:
+    ///   - time: when it was sent, by the clock of the world.
+    ///   - interface: where it is shown.
+    ///   - source: its sender.
+    ///   - target: its receiver.
+    ///   - data: what it carries, without heads.
+    ///   - comment: shown beside the packet, cut after `maxCommentByteCount` bytes; empty for none.
     public mutating func append(
         at time: Instant, on interface: Interface = .clients, from source: SocketAddress, to target: SocketAddress,
         _ data: [UInt8], comment: String = ""

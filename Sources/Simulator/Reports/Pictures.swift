@@ -11,7 +11,10 @@ extension ScenarioResult {
     ///
     /// - Parameters:
     ///   - run: what was run, with its history.
+    ///   - from: where the picture begins at the earliest; nil for the beginning of the run.
+    ///   - until: where it ends; nil for the end of the run.
     ///   - hasKeepalives: whether signs of life are drawn, too.
+    /// - Returns: a picture of `maxArrows` messages at most.
     public func diagram(
         of run: Run, from: Instant? = nil, until: Instant? = nil, hasKeepalives: Bool = false
     ) -> SpaceTimeDiagram {

@@ -15,13 +15,18 @@ public struct RunShrinker: Sendable {
 
     /// The smallest run so far.
     public private(set) var run: Run
-    public let invariant: Invariant
+    /// The promise that each smaller run has to break first.
+    private let invariant: Invariant
     private var shrinker: Shrinker
     private let scenario: @Sendable (Run) -> Scenario
     private let isStillFailing: @Sendable (Run, Invariant) -> Bool
 
+    /// A search that has tried nothing yet.
+    ///
     /// - Parameters:
     ///   - run: breaks the invariant.
+    ///   - invariant: the promise that the run breaks first.
+    ///   - maxTries: runs that are tried at most.
     ///   - isStillFailing: whether a run breaks the invariant before any other; by running it, where not given.
     ///   - scenario: of a run; what the run says where not given.
     public init(
@@ -36,6 +41,7 @@ public struct RunShrinker: Sendable {
         shrinker = Shrinker(maxTries: maxTries)
     }
 
+    /// Runs that were tried so far.
     public var tries: Int { shrinker.tries }
 
     /// Shrinks the run.

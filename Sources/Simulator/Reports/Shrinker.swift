@@ -5,21 +5,14 @@
 /// Delta debugging (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", 2002, `ddmin`), with a
 /// bound on how often the failure is tried. Whether something still fails is asked of a predicate that must always
 /// answer the same for the same thing.
-public struct Shrinker: Sendable {
+package struct Shrinker: Sendable {
     /// Tries that are left.
-    public private(set) var triesLeft: Int
+    package private(set) var triesLeft: Int
     /// Tries that were made.
-    public private(set) var tries = 0
+    package private(set) var tries = 0
 
-    /// Begins with a run that fails.
-    ///
-    /// - Parameters:
-    ///   - run: breaks the invariant.
-    ///   - invariant: the promise that it breaks first.
-    ///   - maxTries: runs that are tried at most.
-    ///   - isStillFailing: whether a run breaks the invariant before any other; by running it, where not given.
-    ///   - scenario: of a run; what the run says where not given.
-    public init(maxTries: Int) { triesLeft = maxTries }
+    /// A search that tries so many candidates at most.
+    package init(maxTries: Int) { triesLeft = maxTries }
 
     /// Finds a part of a list that still fails, of which no single item can be left out.
     ///
@@ -27,7 +20,7 @@ public struct Shrinker: Sendable {
     ///   - items: fails as it is.
     ///   - stillFails: whether a part of the list, in the same order, fails.
     /// - Returns: the least that was found; where the tries run out, perhaps not the least there is.
-    public mutating func fewest<Item>(_ items: [Item], stillFails: ([Item]) -> Bool) -> [Item] {
+    package mutating func fewest<Item>(_ items: [Item], stillFails: ([Item]) -> Bool) -> [Item] {
         guard !items.isEmpty else { return items }
         if holds([], stillFails) { return [] }
         var kept = items
@@ -69,7 +62,7 @@ public struct Shrinker: Sendable {
     ///   - floor: no less than this is tried.
     ///   - stillFails: whether a number fails.
     /// - Returns: the least that was found; where the tries run out, perhaps not the least there is.
-    public mutating func least(_ value: Int, downTo floor: Int, stillFails: (Int) -> Bool) -> Int {
+    package mutating func least(_ value: Int, downTo floor: Int, stillFails: (Int) -> Bool) -> Int {
         var kept = value
         var step = kept - floor
         while step > 0, triesLeft > 0 {
@@ -85,7 +78,7 @@ public struct Shrinker: Sendable {
     }
 
     /// Tries one thing, if a try is left.
-    public mutating func holds<Candidate>(_ candidate: Candidate, _ stillFails: (Candidate) -> Bool) -> Bool {
+    package mutating func holds<Candidate>(_ candidate: Candidate, _ stillFails: (Candidate) -> Bool) -> Bool {
         guard triesLeft > 0 else { return false }
         triesLeft -= 1
         tries += 1

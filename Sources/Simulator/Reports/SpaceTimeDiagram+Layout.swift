@@ -153,7 +153,7 @@ struct DiagramLayout {
         return lines
     }
 
-    /// - Parameter column: of bars.
+    /// Where a column of bars is, counted from 0.
     func barX(_ column: Int) -> Double { laneEnd + DiagramLayout.barGap * Double(column) }
 
     /// Where the words beside the bars begin.
@@ -161,7 +161,7 @@ struct DiagramLayout {
 
     func x(_ lane: Int) -> Double { DiagramLayout.left + 60 + DiagramLayout.laneGap * Double(lane) }
 
-    /// - Parameter time: one of `times`.
+    /// How far down a time is, which is one of `times`.
     func y(_ time: Instant) -> Double {
         var (low, high) = (0, times.count)
         while low < high {

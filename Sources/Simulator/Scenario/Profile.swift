@@ -18,14 +18,14 @@ public enum Profile: String, Sendable, Hashable, CaseIterable {
     /// The profile that a seed means where none is named: each fifth seed is a tracker alone, and among the others the
     /// clusters take turns.
     ///
-    /// - Parameter nodes: trackers, where they are counted; of several, none is alone.
+    /// `nodes` are the trackers, where they are counted; of several, none is alone.
     static func drawn(seed: UInt64, nodes: Int?) -> Profile {
         seed % 5 == 4 && nodes ?? 1 == 1 ? .alone : clusters[Int(seed % 4)]
     }
 
     /// What its trackers are configured with; the one place that says what a tracker alone is.
     ///
-    /// - Parameter members: who votes in quorum mode.
+    /// `members` are the ids that vote in quorum mode.
     package func configuration(members: [UInt32]) -> ClusterConfiguration {
         switch self {
         case .classic: ClusterProfile.classic.configuration(members: members)

@@ -20,17 +20,22 @@ public struct ScenarioOptions: Sendable, Hashable {
     public var spareCount = 0
     /// How many of them, the last ones, are given their numbers by the master (survivor mode).
     public var unnumberedCount = 0
+    /// Who hears a request of a client: the tracker that it asks, or all of a multicast group.
     public var entry = ClusterConfiguration.Entry.any
     /// Trackers come up within this time.
     public var maxStartDelay = Duration.milliseconds(500)
     /// The last one comes so much later.
     public var latecomerDelay = Duration.zero
 
+    /// Clients that download and share, each with an announcer.
     public var clientCount = 8
+    /// Swarms that the clients choose from.
     public var swarmCount = 2
+    /// Clients that only scrape; their places are behind those of the others.
     public var scraperCount = 1
     /// The places of the clients and scrapers that are there, from 0; nil for all.
     public var onlyClients: [Int]?
+    /// Whether the scrapers are there; without, they keep their places and never ask.
     public var hasScrapers = true
     /// Who send junk and forgeries.
     public var strangerCount = 0
@@ -51,18 +56,25 @@ public struct ScenarioOptions: Sendable, Hashable {
     /// How often it asks again before it goes to the next tracker.
     public var clientRetransmissions = 1
 
+    /// Seconds between the announces of a client, as trackers are configured.
     public var interval: UInt32 = 15
+    /// Seconds by which each client's interval is moved at most, either way.
     public var intervalJitter: UInt32 = 2
     /// Announces a second that trackers want to see at most; beyond it they tell a longer interval.
     public var targetRate: UInt32 = 100_000
+    /// Shards of the table of swarms.
     public var shardCount: UInt32 = 2
+    /// Torrents that a tracker holds at most.
     public var maxTorrents = 1000
+    /// Peers that a tracker holds at most, over all torrents.
     public var maxPeers = 1000
+    /// Updates in an entry of the log, at most.
     public var updatesPerEntry = 64
     /// Requests that a tracker keeps until they are answered.
     public var waitingRequests = 8192
     /// Between two messages in which a slave hands requests on.
     public var forwardPause = Duration.milliseconds(1)
+    /// Whether an orderly stop keeps the swarms.
     public var keepsSwarms = false
     /// Whether what the operator's files say is commanded at every start of a tracker (a tracker alone).
     public var commandsAtStart = false
@@ -72,7 +84,9 @@ public struct ScenarioOptions: Sendable, Hashable {
     public var stopsAtEnd = false
     /// How the whole cluster is stopped, and started anew, once all is repaired; nil where it is not.
     public var wholeStop: ClusterStop?
+    /// After how long a tracker writes a new snapshot.
     public var snapshotAge = Duration.seconds(10)
+    /// Bytes of log after which it writes one sooner.
     public var snapshotLogByteCount = 4000
     /// Entries that trackers keep for those who lag behind; who lags further takes the whole state.
     public var tailCount = 4096
@@ -81,7 +95,9 @@ public struct ScenarioOptions: Sendable, Hashable {
     public var network = NetworkOptions()
     /// Between trackers.
     public var bus = SimulatedBusOptions()
+    /// How quick and how faulty disks are.
     public var disk = DiskOptions()
+    /// What goes wrong, how often, and for how long.
     public var faults = FaultOptions()
     /// What happens at given times, beside what is drawn.
     public var script: [ScriptedEvent] = []
@@ -99,6 +115,7 @@ public struct ScenarioOptions: Sendable, Hashable {
         public var plantedBug: PlantedBug?
     #endif
 
+    /// Three trackers and nine clients to which nothing happens.
     public init() {}
 
     /// Whether wall clocks stay within 30 s of each other (rule 24).
@@ -113,9 +130,13 @@ public struct ScenarioOptions: Sendable, Hashable {
             && disk.maxDelay <= .milliseconds(60) && maxDrift <= 2000
     }
 
-    /// What this seed means for this profile.
+    /// What a seed means for a profile.
     ///
-    /// - Parameter nodes: trackers; drawn where nil.
+    /// - Parameters:
+    ///   - seed: fixes all that is drawn.
+    ///   - profile: how the trackers of the scenario vote.
+    ///   - nodes: trackers in all; drawn where nil.
+    /// - Returns: options that the same seed and profile always have.
     public static func drawn(seed: UInt64, profile: Profile, nodes: Int?) -> ScenarioOptions {
         let place = Profile.allCases.firstIndex(of: profile) ?? 0
         // Each part by its own name, and what is new in a part at its end.
@@ -253,7 +274,8 @@ public struct ScenarioOptions: Sendable, Hashable {
         if random.oneIn(3) { disk.maxReportDelay = .milliseconds(30) }
     }
 
-    /// - Parameter stream: of each kind of fault, so that one kind more changes nothing for the others.
+    /// Draws what goes wrong; each kind of fault has its own stream, so that one kind more changes nothing for the
+    /// others.
     private mutating func drawFaults(
         _ random: inout RandomStream, _ profile: Profile, _ stream: (Int) -> RandomStream
     ) {

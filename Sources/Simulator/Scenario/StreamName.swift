@@ -72,12 +72,9 @@ enum StreamKind: UInt64 {
 }
 
 extension RandomStream {
-    /// A stream of a world, found by its name.
+    /// A stream of the world of a seed, found by its name.
     ///
-    /// - Parameters:
-    ///   - seed: the world's.
-    ///   - number: which of its kind, below 2³².
-    ///   - second: where a name has two numbers, below 2²⁴.
+    /// `number` is which of its kind, below 2³²; `second` is for a name that has two numbers, below 2²⁴.
     init(_ seed: UInt64, _ kind: StreamKind, _ number: Int = 0, _ second: Int = 0) {
         let name = kind.rawValue << 56 | UInt64(truncatingIfNeeded: number) << 24 | UInt64(truncatingIfNeeded: second)
         self.init(seed: seed, stream: name)

@@ -137,7 +137,7 @@ extension RefusalReason {
 extension Ballot {
     var text: String { "\(epoch)\(attempt > 0 ? "+\(attempt)" : "")/\(index)" }
 
-    /// - Parameter known: the epoch that is told already.
+    /// The ballot in words, without its epoch where that is `known`.
     func words(in known: Epoch) -> String {
         "entry \(index)" + (attempt > 0 ? ", attempt \(attempt)" : "") + (epoch == known ? "" : " of epoch \(epoch)")
     }

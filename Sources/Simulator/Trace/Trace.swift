@@ -80,9 +80,7 @@ struct Trace: Sendable {
 
     /// Adds a line; the text is not even made where nobody wants it.
     ///
-    /// - Parameters:
-    ///   - kinds: nothing for what everybody wants to see.
-    ///   - trackers: places, one bit each.
+    /// `kinds` is empty for what everybody wants to see. `trackers` are those that the line is about, one bit each.
     mutating func line(
         _ time: Instant, _ kinds: TraceKinds = [], about trackers: UInt32 = 0, _ what: @autoclosure () -> String
     ) {

@@ -7,9 +7,8 @@ import Wire
 
 /// What trackers hear, do and say of themselves, in words for the lines of a trace: sentences without their subject.
 enum TraceText {
-    /// - Parameters:
-    ///   - clientCount: whoever sends from a later place is a stranger.
-    ///   - write: what was written, where the event tells of a write.
+    /// What a tracker hears: whoever sends from the place `clientCount` or a later one is a stranger, and `write` says
+    /// what was written, where the event tells of a write.
     static func describe(_ event: Event, clientCount: Int = .max, write: String? = nil) -> String {
         switch event {
         case .started: "starts"
@@ -143,9 +142,7 @@ enum TraceText {
         }
     }
 
-    /// A column of the trace.
-    ///
-    /// - Parameter name: of the column; where the tracker has another number by now, that is told.
+    /// A column of the trace, of this name; where the tracker has another number by now, that is told.
     static func column(_ inspection: Inspection, named name: String? = nil) -> String {
         let letter =
             switch inspection.role {

@@ -17,9 +17,7 @@ enum AddressPlan {
             : SocketAddress(ipv4: 0x0A00_0001 + UInt32(number) << 8, port: nodePort)
     }
 
-    /// - Parameters:
-    ///   - place: which of all clients, scrapers and strangers it is.
-    ///   - house: which address it is behind.
+    /// Where a client, scraper or stranger is: `place` counts all of them, and `house` the addresses that they share.
     static func client(_ place: Int, house: Int, isIPv6: Bool) -> SocketAddress {
         let port = firstPort + UInt16(place)
         return isIPv6

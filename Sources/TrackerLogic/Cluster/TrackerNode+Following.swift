@@ -176,8 +176,9 @@ extension TrackerNode {
         return isQuorumMode ? decided.epoch < epoch : decided.epoch != epoch
     }
 
-    /// This tracker's history is not a prefix of its master's. It says HELLO, and is told what to do: its own history
-    /// may have to be merged first.
+    /// This tracker's history is not a prefix of its master's.
+    ///
+    /// It says HELLO, and is told what to do: its own history may have to be merged first.
     mutating func historyDiverged(_ now: ClockReading, _ effects: inout Effects) {
         guard let master = office.following?.life else { return }
         if isQuorumMode, promise.hasFullState {

@@ -214,9 +214,7 @@ extension TrackerNode {
         }
     }
 
-    /// Takes an announce into the entry that gathers, or refuses it.
-    ///
-    /// - Parameter claimed: BEP 15's `ip`.
+    /// Takes an announce into the entry that gathers, or refuses it; `claimed` is the address in BEP 15's `ip`, or 0.
     mutating func gather(
         _ announce: Announce, claimed: UInt32 = 0, _ request: ForwardedRequest, of life: Life, _ now: ClockReading,
         _ effects: inout Effects, passkey: () -> [UInt8]

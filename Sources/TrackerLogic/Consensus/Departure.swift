@@ -48,7 +48,8 @@ package struct Departure: Sendable, Hashable {
     @inline(__always)
     package var isLeaving: Bool { if case nil = leavesAt { false } else { true } }
 
-    /// - Parameter isLast: whether there is nobody to whom its clients could go.
+    /// Begins to leave, to be gone by a time at the latest; `isLast` says that nobody stays to whom the clients could
+    /// go.
     package mutating func leave(by time: Instant, isLast: Bool = false) {
         leavesAt = time
         self.isLast = isLast

@@ -47,8 +47,8 @@ extension TrackerNode {
 
     /// Where a peer is, as far as its tracker believes it: at its sender's address, and the port that it names.
     ///
-    /// - Parameter claimed: the address in BEP 15's `ip`, which counts where its sender is trusted; 0 for none. Over
-    ///   IPv6 a reply has peers of 18 bytes, whatever that field of 4 bytes says, so there it says nothing.
+    /// `claimed` is the address in BEP 15's `ip`, which counts where its sender is trusted; 0 for none. Over IPv6 a
+    /// reply has peers of 18 bytes, whatever that field of 4 bytes says, so there it says nothing.
     @inline(__always)
     func peerAddress(_ source: SocketAddress, port: UInt16, claimed: UInt32 = 0) -> SocketAddress {
         var peer = source
@@ -60,7 +60,8 @@ extension TrackerNode {
 
     /// How many peers an announce asks for: nothing, or less than nothing, is the default; 0 is none.
     ///
-    /// - Parameter peer: to whom the answer goes as a datagram; nil where it goes over HTTP, which has no end.
+    /// `peer` is to whom the answer goes as a datagram; nil where it goes over HTTP, whose answers may be of any
+    /// length.
     @inline(__always)
     func numWant(_ announce: Announce, overUDPTo peer: SocketAddress? = nil) -> UInt16 {
         let wanted = announce.numWant ?? -1

@@ -31,7 +31,7 @@ struct BookedRequest: Sendable, Hashable {
     /// The epoch whose master has it.
     var forwardedIn: Epoch
 
-    /// - Parameter epoch: whose master has it already.
+    /// A request that has just been heard; `epoch` is that of the master that has it already, or zero.
     @inline(__always)
     init(
         _ waiting: WaitingRequest, _ kind: Kind, key: UInt64, takenIn epoch: Epoch = .zero, _ now: ClockReading

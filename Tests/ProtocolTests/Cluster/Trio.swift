@@ -54,7 +54,7 @@ struct Trio {
     private var effects = Effects()
     private var connectionIDs: [SocketAddress: ConnectionID] = [:]
 
-    /// - Parameter change: of each tracker's configuration, by its id.
+    /// Trackers of a profile; `change` is what each one's configuration becomes, by its id.
     init(
         _ profile: ClusterProfile = .paxos, count: UInt32 = 3,
         change: (UInt32, inout NodeConfiguration) -> Void = { _, _ in }

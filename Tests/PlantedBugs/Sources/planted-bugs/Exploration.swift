@@ -11,9 +11,7 @@ struct Exploration: Sendable {
     var checkers: [Invariant]
     var options: ExplorerOptions
 
-    /// - Parameters:
-    ///   - checkers: those that may find it.
-    ///   - elections, requests, scrapes, restarts, waits, failures: how often each may happen.
+    /// A mistake, the checkers of which one may find it, and how often each kind of move may happen.
     init(
         _ bug: PlantedBug, _ checkers: Invariant..., elections: Int = 0, requests: Int = 0, scrapes: Int = 0,
         restarts: Int = 0, waits: Int = 0, failures: Int = 0, disks: ExplorerOptions.Disks = .quick,
