@@ -68,8 +68,8 @@ extension ConfigurationLoader {
             if isQuorumProfile, cluster.members.isEmpty {
                 report(
                     .profile,
-                    "\(subject(.profile)) is \"paxos\", which counts votes of members, but there are none; name them by "
-                        + way(.members))
+                    "\(subject(.profile)) is \"paxos\", which counts votes of members, but there are none; name them "
+                        + "by " + way(.members))
             } else if !isQuorumProfile, !cluster.members.isEmpty, cluster.mode == nil {
                 report(
                     later(.profile, .members),
@@ -114,14 +114,14 @@ extension ConfigurationLoader {
         if !given(.id) || id == 0 {
             return report(
                 given(.id) ? .id : .members,
-                "\(subject(.members)) names who votes (\(list)), but this tracker has no number; say which one it is by "
-                    + way(.id))
+                "\(subject(.members)) names who votes (\(list)), but this tracker has no number; say which one it is "
+                    + "by " + way(.id))
         }
         if members.contains(id), configuration.cluster.isSpare {
             report(
                 later(.spare, .members),
-                "this tracker's number \(id) is among the members (\(list)), and \(subject(.spare)) says that it is not; "
-                    + "leave that out, or give it another number")
+                "this tracker's number \(id) is among the members (\(list)), and \(subject(.spare)) says that it is "
+                    + "not; leave that out, or give it another number")
         } else if !members.contains(id), !configuration.cluster.isSpare {
             report(
                 later(.id, .members),
@@ -136,8 +136,8 @@ extension ConfigurationLoader {
         else { return }
         report(
             later(.votePatience, .vote),
-            "\(subject(.votePatience)) is for \"all\" and \"all-asked-again\", and the vote is by majority; leave it out, "
-                + "or choose another by \(way(.vote))")
+            "\(subject(.votePatience)) is for \"all\" and \"all-asked-again\", and the vote is by majority; leave it "
+                + "out, or choose another by \(way(.vote))")
     }
 
     private mutating func checkEntry() {

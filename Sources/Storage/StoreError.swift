@@ -62,15 +62,15 @@ extension StoreError: CustomStringConvertible {
         case .foreign(let path):
             "\(path) is the database of another application. Move that file away, or name another directory."
         case .earlierVersion(let path, let found, let supported):
-            "The database \(path) has version \(found), and this tracker reads none before \(supported), because entries "
-                + "and promises are written down in another way since. "
+            "The database \(path) has version \(found), and this tracker reads none before \(supported), because "
+                + "entries and promises are written down in another way since. "
                 + "Use the tracker that wrote it, or move the database away and begin with an empty record."
         case .laterVersion(let path, let found, let supported):
             "The database \(path) has version \(found), and this tracker knows versions up to \(supported). "
                 + "Use the tracker that wrote it or a later one, or name another directory."
         case .incomplete(let path):
-            "The database \(path) holds a part of the state only, because its tracker stopped while it was fetching the "
-                + "rest from others, and without a bus there is nobody to fetch it from. "
+            "The database \(path) holds a part of the state only, because its tracker stopped while it was fetching "
+                + "the rest from others, and without a bus there is nobody to fetch it from. "
                 + "Start the tracker with its bus, or once with --accept-loss to go on with what there is."
         case .failed(let path, let reason):
             "The database \(path) cannot be used: \(reason). Put that right and start the tracker again."

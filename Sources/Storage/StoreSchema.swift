@@ -95,7 +95,8 @@ enum StoreSchema {
 
     private static let record = """
         CREATE TABLE meta (
-            -- Single values: the node's promise, what all that follows comes to, and what the tables were last made from.
+            -- Single values: the node's promise, what all that follows comes to, and what the tables were last
+            -- made from.
             key TEXT NOT NULL PRIMARY KEY,
             value ANY NOT NULL
         ) STRICT, WITHOUT ROWID;

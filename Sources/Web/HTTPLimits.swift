@@ -8,13 +8,13 @@ import Primitives
 ///
 /// | bound | enforced by |
 /// |---|---|
-/// | `connections` | hummingbird's `AvailableConnectionsChannelHandler`: no accept while full, the rest wait in `backlog` |
+/// | `connections` | hummingbird's `AvailableConnectionsChannelHandler`: the rest wait in `backlog` |
 /// | `connectionsPerAddress` | `ConnectionTable`: one more is closed at once |
 /// | `fieldByteCount`, `headByteCount`, `fieldCount` | `NIOHTTPDecoderLimitConfiguration`: 400 and close |
 /// | socket buffers | SO_RCVBUF and SO_SNDBUF |
 /// | bodies | `ConnectionHandler`: what follows the head is not read, and the connection closes after the answer |
 /// | `idle`, `writeStall`, `linger` | `ConnectionHandler` |
-/// | `answer`, `waitingRequests` | `Patience` |
+/// | `answer`, `waitingRequests` | `BoundedWait` |
 ///
 /// A connection holds at most about 100 KB in the process (a read of 16 KiB, the head being parsed, some parsed parts)
 /// and 128 KB in the system. Measured: 2,000 connections take 29 MB when idle, 106 MB with 16 KB of a head each.

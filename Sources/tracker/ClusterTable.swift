@@ -15,8 +15,8 @@ enum ClusterTable {
             let state = bus.isConnected ? "works" + place : "lost"
             facts.add(
                 "bus",
-                "\(bus.endpoint) \(state); \(Figures.grouped(bus.sent)) sent, \(Figures.grouped(bus.received)) received, "
-                    + "\(Figures.grouped(bus.dropped)) dropped, \(Figures.grouped(bus.rejected)) rejected")
+                "\(bus.endpoint) \(state); \(Figures.grouped(bus.sent)) sent, \(Figures.grouped(bus.received)) "
+                    + "received, \(Figures.grouped(bus.dropped)) dropped, \(Figures.grouped(bus.rejected)) rejected")
             if !bus.isConnected, let problem = bus.lastProblem { facts.add("", problem) }
         }
         if let count = cluster.messages?.otherVersion, count > 0 {

@@ -10,8 +10,8 @@ struct MembersCommand: AsyncParsableCommand {
         abstract: "Show or change who votes in a cluster.",
         discussion: """
             The members are a part of the cluster's log, and change by one at a time. A tracker that is to be added \
-            has to run and be in sync: start it with --members as the others have it, and --spare. Any tracker takes the \
-            order, and hands it to the master.
+            has to run and be in sync: start it with --members as the others have it, and --spare. Any tracker takes \
+            the order, and hands it to the master.
             """,
         subcommands: [List.self, Add.self, Remove.self, Replace.self])
 

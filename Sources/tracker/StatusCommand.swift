@@ -10,8 +10,8 @@ struct StatusCommand: AsyncParsableCommand {
         commandName: "status",
         abstract: "Show what a running tracker is, does and holds.",
         discussion: """
-            Asks the tracker's console. Of a cluster it shows all trackers, as this one sees them. JSON: as the console \
-            gives it; docs/openapi.yaml describes each key (Status).
+            Asks the tracker's console. Of a cluster it shows all trackers, as this one sees them. JSON: as the \
+            console gives it; docs/openapi.yaml describes each key (Status).
             """)
 
     @Option(help: ArgumentHelp("Where the tracker's console listens.", valueName: "host:port"))

@@ -7,8 +7,10 @@ import Wire
 @Suite("Announces and scrapes over HTTP")
 struct HTTPTrackerTests {
     /// BEP 23's example, without the line break.
-    static let bep23 =
-        "peer_id=aaaaaaaaaaaaaaaaaaaa&info_hash=aaaaaaaaaaaaaaaaaaaa&port=6881&left=0&downloaded=100&uploaded=0&compact=1"
+    static let bep23 = """
+        peer_id=aaaaaaaaaaaaaaaaaaaa&info_hash=aaaaaaaaaaaaaaaaaaaa&port=6881&left=0&downloaded=100&uploaded=0\
+        &compact=1
+        """
 
     /// As libtorrent 2.0 writes it.
     static let libtorrent = """
@@ -69,8 +71,9 @@ struct HTTPTrackerTests {
         &uploaded=0&downloaded=0&left=100005&numwant=80&key=4cbdc4f9&compact=1&supportcrypto=1&event=started
         """,
         """
-        info_hash=%82%85%20%B9%5C%CBe%AFZ%B9%7C%CF%A5%93C%1CI%1C%14%87&peer_id=-lt0D80-%3C%DB%86%99%8D%BE%28%89%7D%7EN%EA\
-        &key=35320825&compact=1&port=17001&uploaded=0&downloaded=0&left=100005&event=started
+        info_hash=%82%85%20%B9%5C%CBe%AFZ%B9%7C%CF%A5%93C%1CI%1C%14%87\
+        &peer_id=-lt0D80-%3C%DB%86%99%8D%BE%28%89%7D%7EN%EA&key=35320825&compact=1&port=17001\
+        &uploaded=0&downloaded=0&left=100005&event=started
         """,
     ]
 

@@ -140,13 +140,9 @@ enum PurityRules {
         if lines.last == "" { lines.removeLast() }
         let limit = isPure ? maxLogicLines : maxLines
         if lines.count > limit { found.append((0, "has \(lines.count) lines, more than \(limit)")) }
-        var isInText = false
         for (number, line) in lines.enumerated() {
-            // Rows of a table and lines of a text are as long as what they say.
-            let isText = isInText || line.contains("/// |") || line.drop { $0 == " " }.first == "\""
-            if line.contains("\"\"\"") { isInText.toggle() }
             if line.utf8.contains(UInt8(ascii: "\t")) { found.append((number + 1, "has a tab")) }
-            if !isText, line.utf8.count > maxColumns, line.count > maxColumns {
+            if line.utf8.count > maxColumns, line.count > maxColumns {
                 found.append((number + 1, "has \(line.count) columns, more than \(maxColumns)"))
             }
         }

@@ -11,7 +11,7 @@ struct TrackerNodeTests {
     static let client = SocketAddress.v4(1)
 
     /// A node that is master, and a connection id for the client.
-    private func master(
+    func master(
         _ configuration: NodeConfiguration = .test
     ) throws -> (harness: NodeHarness, id: ConnectionID) {
         var harness = NodeHarness(configuration)
@@ -20,7 +20,7 @@ struct TrackerNodeTests {
         return (harness, id)
     }
 
-    private func announce(
+    func announce(
         _ id: ConnectionID, _ torrent: InfoHash = torrent, port: UInt16 = 6881, left: UInt64 = 1,
         transaction: UInt32 = 1
     ) -> [UInt8] {
@@ -32,7 +32,7 @@ struct TrackerNodeTests {
         return bytes
     }
 
-    private func replies(_ harness: inout NodeHarness) throws -> [TrackerReply] {
+    func replies(_ harness: inout NodeHarness) throws -> [TrackerReply] {
         try harness.takeSent().map { try TrackerReply($0.payload, isIPv6: false) }
     }
 
@@ -291,98 +291,6 @@ struct TrackerNodeTests {
         #expect(harness.sent.isEmpty)
         harness.completeWrites()
         #expect(try replies(&harness).count == 1)
-    }
-
-    // MARK: Stopping
-
-    @Test func `a drain answers what waits, takes nothing new, and empties the swarms`() throws {
-        var (harness, id) = try master()
-        harness.receive([announce(id, port: 1)], from: Self.client)
-        harness.receive([announce(id, port: 2)], from: Self.client)
-        harness.step(.commandReceived(.drain))
-        #expect(harness.node.status.role == .draining)
-        harness.receive([announce(id, port: 3)], from: Self.client)
-        harness.completeWrite()
-        harness.completeWrite()
-        #expect(try replies(&harness).count == 2)
-        #expect(harness.observations.isEmpty)
-
-        #expect(harness.pending.count == 1)
-        guard case .replaceAll(let chunks)? = harness.pending.first?.change else {
-            Issue.record("the last write is not the whole record")
-            return
-        }
-        #expect(chunks.map(\.number) == [0])
-        harness.completeWrite()
-        #expect(harness.observations == [.drained])
-        #expect(harness.node.status.role == .stopped)
-        #expect(harness.node.nextDeadline == nil)
-
-        let next = NodeHarness(try harness.disk.restored(), harness.disk)
-        #expect(next.counts(Self.torrent) == SwarmCounts())
-        #expect(next.node.status.commitIndex == 2)
-    }
-
-    @Test func `a drain keeps the registry and the access rules`() throws {
-        var (harness, id) = try master()
-        let torrent = RegisteredTorrent(infoHash: Self.torrent, name: "Räksmörgås", byteCount: 1 << 40)
-        let rules = AccessRules(
-            mode: .private, infoHashes: [.numbered(7)], users: [User(name: "ann", passkey: [0x61])])
-        harness.step(.commandReceived(.registerTorrents([torrent])))
-        harness.receive([announce(id)], from: Self.client)
-        harness.step(.commandReceived(.setAccess(rules)))
-        harness.completeWrites()
-        harness.step(.commandReceived(.drain))
-        harness.completeWrites()
-
-        let next = try harness.disk.restored()
-        #expect(next.state.registry.all == [torrent])
-        #expect(next.state.access.mode == .private)
-        #expect(next.state.access.userCount == 1)
-        #expect(next.state.access.infoHashCount == 1)
-        #expect(next.state.table.counts == TableCounts())
-    }
-
-    @Test func `a drain that keeps the swarms leaves the record as it is`() throws {
-        var configuration = NodeConfiguration.test
-        configuration.keepsSwarms = true
-        var (harness, id) = try master(configuration)
-        harness.receive([announce(id)], from: Self.client)
-        harness.step(.commandReceived(.drain))
-        harness.completeWrites()
-        #expect(harness.observations == [.drained])
-        let next = NodeHarness(try harness.disk.restored(configuration), harness.disk)
-        #expect(next.node.state == harness.node.state)
-        #expect(harness.counts(Self.torrent).leechers == 1)
-    }
-
-    @Test(arguments: [StorageFailure.full, .locked, .readOnly])
-    func `a drain ends although the last write fails`(_ failure: StorageFailure) throws {
-        var (harness, id) = try master()
-        harness.receive([announce(id)], from: Self.client)
-        harness.step(.commandReceived(.drain))
-        harness.failWrite(failure)
-        #expect(try replies(&harness).map(\.errorText) == [Refusal.notStored.clientText])
-        harness.failWrite(failure)
-        #expect(harness.observations.last == .drained)
-        #expect(harness.node.status.role == .stopped)
-    }
-
-    @Test func `a drain before the start stops at once`() {
-        var harness = NodeHarness(starts: false)
-        harness.step(.commandReceived(.drain))
-        #expect(harness.observations == [.drained])
-        #expect(harness.pending.isEmpty)
-        #expect(harness.node.status.role == .stopped)
-    }
-
-    @Test func `a drain during the election waits for the promise`() {
-        var harness = NodeHarness(starts: false)
-        harness.step(.started)
-        harness.step(.commandReceived(.drain))
-        #expect(harness.observations.isEmpty)
-        harness.completeWrites()
-        #expect(harness.observations == [.drained])
     }
 
     // MARK: Deadlines

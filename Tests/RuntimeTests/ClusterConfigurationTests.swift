@@ -75,8 +75,8 @@ struct ClusterConfigurationTests {
         ),
         (
             [.members: ["1,2,3"], .id: ["3"], .spare: ["true"]],
-            "this tracker's number 3 is among the members (1, 2, 3), and --spare says that it is not; leave that out, or "
-                + "give it another number"
+            "this tracker's number 3 is among the members (1, 2, 3), and --spare says that it is not; leave that out, "
+                + "or give it another number"
         ),
         ([.members: ["1,2,1"], .id: ["1"]], "--members names 1 twice; write it once"),
         ([.spare: ["true"]], "--spare is set, but there are no members to be apart from; leave it out"),
@@ -91,8 +91,8 @@ struct ClusterConfigurationTests {
         ),
         (
             [.mode: ["quorum"]],
-            "--mode is \"quorum\", which is a majority of the members, but there are none; name them by cluster.members "
-                + "(--members)"
+            "--mode is \"quorum\", which is a majority of the members, but there are none; name them by "
+                + "cluster.members (--members)"
         ),
         (
             [.profile: ["paxos"]],
@@ -101,18 +101,18 @@ struct ClusterConfigurationTests {
         ),
         (
             [.profile: ["lowest"], .members: ["1"], .id: ["1"]],
-            "--profile is \"lowest\", in which those vote who are active, and --members names voters; leave one of them "
-                + "out, or choose \"paxos\""
+            "--profile is \"lowest\", in which those vote who are active, and --members names voters; leave one of "
+                + "them out, or choose \"paxos\""
         ),
         (
             [.votePatience: ["3s"]],
-            "--vote-patience is for \"all\" and \"all-asked-again\", and the vote is by majority; leave it out, or choose "
-                + "another by cluster.vote (--vote)"
+            "--vote-patience is for \"all\" and \"all-asked-again\", and the vote is by majority; leave it out, or "
+                + "choose another by cluster.vote (--vote)"
         ),
         (
             [.entry: ["group"]],
-            "--entry is \"group\", but there is no group to be heard in; name it by cluster.group (--group), for example "
-                + "239.192.7.7:6969"
+            "--entry is \"group\", but there is no group to be heard in; name it by cluster.group (--group), for "
+                + "example 239.192.7.7:6969"
         ),
         (
             [.entry: ["any"], .group: ["239.192.7.7:6969"]],
@@ -120,8 +120,8 @@ struct ClusterConfigurationTests {
         ),
         (
             [.group: ["192.0.2.1:6969"]],
-            "--group names 192.0.2.1:6969, which is no multicast address; write one of 239.0.0.0/8 or of ff00::/8, such as "
-                + "239.192.7.7:6969"
+            "--group names 192.0.2.1:6969, which is no multicast address; write one of 239.0.0.0/8 or of ff00::/8, "
+                + "such as 239.192.7.7:6969"
         ),
         (
             [.group: ["239.192.7.7:0"]], "--group names 239.192.7.7 without a port; clients have to know it"
@@ -132,8 +132,8 @@ struct ClusterConfigurationTests {
         ),
         (
             [.interface: ["eth0"]],
-            "--interface is for a group, and there is none; name one by cluster.group (--group), or write the interface "
-                + "of a multicast bus into its URL (?interface=NAME)"
+            "--interface is for a group, and there is none; name one by cluster.group (--group), or write the "
+                + "interface of a multicast bus into its URL (?interface=NAME)"
         ),
         ([.keepalive: ["10ms"]], "--keepalive \"10ms\" is out of range; write 100ms to 1m"),
         ([.keepalive: ["soon"]], "--keepalive \"soon\" is not a duration; write for example \"500ms\" or \"2s\""),

@@ -80,8 +80,9 @@ struct HTTPAPITests {
         let own = """
             {"announcesPerSecond":231,"answerSeconds":{"median":0,"p99":0},"clients":"udp://one.example:6969",\
             "clockDifferenceSeconds":0,"commitSeconds":{"median":0.00086,"p99":0.0025},"console":"127.0.0.1:1",\
-            "disk":"full","durability":"process","host":"one.example","lostDatagrams":236,"maxFiles":233,"openFiles":232,\
-            "problem":"","receiveBufferBytes":234,"roundTripSeconds":{"median":0.00025,"p99":0.001},"version":"1",\
+            "disk":"full","durability":"process","host":"one.example","lostDatagrams":236,"maxFiles":233,\
+            "openFiles":232,"problem":"","receiveBufferBytes":234,\
+            "roundTripSeconds":{"median":0.00025,"p99":0.001},"version":"1",\
             "wantedReceiveBufferBytes":235,"writeSeconds":{"median":0,"p99":0}}
             """
         let other = own.replacing("\"clockDifferenceSeconds\":0,", with: "\"clockDifferenceSeconds\":0.25,")
@@ -89,18 +90,19 @@ struct HTTPAPITests {
         let text = response.text.replacing(uptime.0, with: "\"uptimeSeconds\":0").replacing(report, with: "")
         #expect(
             text == """
-                {"cluster":{"bus":{"broker":"broker:61613","dropped":203,"endpoint":"stomp://broker:61613","isConnected":true,\
-                "lastProblem":"it was closed","received":202,"reconnections":206,"refusals":[{"count":9,"reason":"otherKey",\
+                {"cluster":{"bus":{"broker":"broker:61613","dropped":203,"endpoint":"stomp://broker:61613",\
+                "isConnected":true,"lastProblem":"it was closed","received":202,"reconnections":206,\
+                "refusals":[{"count":9,"reason":"otherKey",\
                 "sender":"10.0.0.7","silentSeconds":0.5}],"rejected":204,"repaired":205,\
                 "sent":201},"commitIndex":20,"digest":"0000000000000abc","elections":{"candidacies":222,\
                 "divergences":227,"merges":226,"stepDowns":224,"suspicions":221,"transfers":225,"victories":223},\
                 "epoch":{"id":2,"round":3},"findings":[{"code":"otherKey","isSilence":false,\
                 "text":"another key (9 messages from 10.0.0.7)"}],"id":1,"isFenced":false,"isServing":true,"master":2,\
                 "messages":{"dropped":214,"malformed":213,"otherVersion":215,"received":211,"sent":212},\
-                "mode":"quorum","trackers":[{"agreement":"same","commitIndex":20,"epoch":{"id":2,"round":3},"hasVote":true,"id":1,\
-                "incarnation":"1000000000000000","isThis":true,"isWhole":true,"lag":0,"role":"slave",\
-                "silentSeconds":0},{"agreement":"ahead","commitIndex":21,"epoch":{"id":2,"round":3},"hasVote":true,\
-                "id":2,"incarnation":"2000000000000000","isThis":false,"isWhole":true,"lag":0,"role":"master",\
+                "mode":"quorum","trackers":[{"agreement":"same","commitIndex":20,"epoch":{"id":2,"round":3},\
+                "hasVote":true,"id":1,"incarnation":"1000000000000000","isThis":true,"isWhole":true,"lag":0,\
+                "role":"slave","silentSeconds":0},{"agreement":"ahead","commitIndex":21,\
+                "epoch":{"id":2,"round":3},"hasVote":true,"id":2,"incarnation":"2000000000000000","isThis":false,"isWhole":true,"lag":0,"role":"master",\
                 "silentSeconds":0.125},{"agreement":"same","commitIndex":15,"epoch":{"id":2,"round":3},\
                 "hasVote":true,"id":3,"incarnation":"3000000000000000","isThis":false,"isWhole":true,"lag":5,\
                 "role":"down","silentSeconds":70}],"unlike":[{"id":4,"settings":["--keepalive"]}],"voters":[1,2,3]},\

@@ -16,43 +16,6 @@ import Wire
 ///                     │              └ in some worlds, the whole cluster is stopped and started before that
 ///                     └ no more faults
 struct World: Sendable {
-    /// What is going to happen.
-    enum Happening: Sendable {
-        case datagramAtNode(Int, from: SocketAddress, [UInt8])
-        /// A reply from a node.
-        case datagramAtClient(Int, from: Int, [UInt8])
-        case messageAtNode(Int, MessageInTransit)
-        case nodePolls(Int, life: Int)
-        case nodeWakes(Int, life: Int)
-        case groupEnds(Int, life: Int)
-        case writeCompleted(Int, life: Int, PersistToken, StorageFailure?)
-        case nodeReturns(Int, life: Int)
-        case stopOverdue(Int, life: Int)
-        /// A node notices that it has lost its bus.
-        case busLossTold(Int, life: Int, cut: Int)
-        /// A node gets onto its bus.
-        case busReturns(Int, life: Int, cut: Int)
-        case clientWakes(Int)
-        case clientActs(Int, resolve: Int, SimulatedClient.Act)
-        case strangerActs(Int)
-        case visitorActs(Int)
-        case fault
-        /// What a script says.
-        case turn(Int)
-        case diskRecovers(Int)
-        case damage
-        case probe(Int)
-        /// A node is to lose its disk as soon as it may, if that is before a time.
-        case memoryIsLost(Int, before: Instant, downtime: Duration)
-        case heals
-        /// One tracker of a cluster that is stopped.
-        case operatorStops(Int)
-        case stopOfAllOverdue
-        case wakeClients
-        case convergenceCheck
-        case end
-    }
-
     /// What is known of a node beside what `SimulatedNode` holds.
     struct Connectivity: Sendable {
         /// Whether it is on the bus, told or not.
