@@ -45,9 +45,9 @@ public func textBase() -> UInt32 { text.withUnsafeBufferPointer { UInt32(UInt(bi
 public func profiles() -> UInt32 { say(Run.profileNames) }
 
 /// The names of the stresses, one a line.
-@_expose(wasm, "grounds")
-@_cdecl("grounds")
-public func grounds() -> UInt32 { say(Run.stressNames) }
+@_expose(wasm, "stresses")
+@_cdecl("stresses")
+public func stresses() -> UInt32 { say(Run.stressNames) }
 
 /// Runs a scenario; `violations` and `events` are about it then.
 ///

@@ -1,6 +1,6 @@
 // The simulator as a module of WebAssembly, for Node and browsers alike.
 
-const noGround = 0xffff_ffff;
+const noStress = 0xffff_ffff;
 
 export class Simulator {
   // bytes: of simulator.wasm.
@@ -12,7 +12,7 @@ export class Simulator {
     this.module = module;
     this.#begin();
     this.profiles = this.#lines(this.#exports.profiles());
-    this.grounds = this.#lines(this.#exports.grounds());
+    this.stresses = this.#lines(this.#exports.stresses());
   }
 
   #exports;
@@ -23,17 +23,17 @@ export class Simulator {
   }
 
   // Runs a scenario: its trace hash, the promises that it broke, and its transitions.
-  run(profile, seed, ground = null) {
+  run(profile, seed, stress = null) {
     return this.#guarded(() => {
-      const hash = this.#exports.run(...this.#scenario(profile, seed, ground));
+      const hash = this.#exports.run(...this.#scenario(profile, seed, stress));
       return { hash: BigInt.asUintN(64, hash), ...this.#outcome() };
     });
   }
 
   // The same with its trace, a line a transition; the last line tells the hash.
-  trace(profile, seed, ground = null) {
+  trace(profile, seed, stress = null) {
     return this.#guarded(() => {
-      const trace = this.#lines(this.#exports.trace(...this.#scenario(profile, seed, ground)));
+      const trace = this.#lines(this.#exports.trace(...this.#scenario(profile, seed, stress)));
       return { trace, ...this.#outcome() };
     });
   }
@@ -42,12 +42,12 @@ export class Simulator {
     return this.#exports.memory.buffer.byteLength;
   }
 
-  #scenario(profile, seed, ground) {
+  #scenario(profile, seed, stress) {
     const place = this.profiles.indexOf(profile);
     if (place < 0) throw new RangeError(`no profile ${profile}; there are ${this.profiles.join(", ")}`);
-    if (ground === null) return [place, noGround, BigInt.asIntN(64, BigInt(seed))];
-    const number = this.grounds.indexOf(ground);
-    if (number < 0) throw new RangeError(`no ground ${ground}; there are ${this.grounds.join(", ")}`);
+    if (stress === null) return [place, noStress, BigInt.asIntN(64, BigInt(seed))];
+    const number = this.stresses.indexOf(stress);
+    if (number < 0) throw new RangeError(`no stress ${stress}; there are ${this.stresses.join(", ")}`);
     return [place, number, BigInt.asIntN(64, BigInt(seed))];
   }
 

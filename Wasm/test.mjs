@@ -2,7 +2,7 @@
 //
 //   TRACKER=.build/release/tracker node --test Wasm/test.mjs
 //
-// Without TRACKER: all rows of the golden hashes. With one, also sweeps on each ground, and traces word by word.
+// Without TRACKER: all rows of the golden hashes. With one, also sweeps on each stress, and traces word by word.
 
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -32,10 +32,10 @@ function mixed(value) {
 }
 
 // The hash of a sweep (Sources/Simulator/Reports/SweepTally.swift).
-function swept(profile, ground, first, last) {
+function swept(profile, stress, first, last) {
   let hash = 0x5377_6565_7048_6173n;
   for (let seed = first; seed <= last; seed++) {
-    hash = (mixed(hash ^ simulator.run(profile, seed, ground).hash) + 0x9e37_79b9_7f4a_7c15n) & mask;
+    hash = (mixed(hash ^ simulator.run(profile, seed, stress).hash) + 0x9e37_79b9_7f4a_7c15n) & mask;
   }
   return hash.toString(16).padStart(16, "0");
 }
@@ -66,25 +66,25 @@ test("a run is one and the same with its trace, after other runs, and in another
 
 test("whatever a trace tells can be printed", () => {
   for (const profile of simulator.profiles) {
-    for (const ground of [null, ...simulator.grounds]) {
-      const unprinted = simulator.trace(profile, 5n, ground).trace.filter((line) => line.includes("cannot print"));
+    for (const stress of [null, ...simulator.stresses]) {
+      const unprinted = simulator.trace(profile, 5n, stress).trace.filter((line) => line.includes("cannot print"));
       assert.deepEqual(unprinted, []);
     }
   }
 });
 
-test("no other profile or ground is run", () => {
+test("no other profile or stress is run", () => {
   assert.throws(() => simulator.run("paxo", 1n), /no profile paxo; there are classic/);
-  assert.throws(() => simulator.run("paxos", 1n, "calm"), /no ground calm; there are/);
+  assert.throws(() => simulator.run("paxos", 1n, "calm"), /no stress calm; there are/);
 });
 
-test("sweeps have the same hash as natively, on each ground", needsTracker, (t) => {
+test("sweeps have the same hash as natively, on each stress", needsTracker, (t) => {
   let count = 0;
   for (const profile of simulator.profiles) {
-    for (const ground of [null, ...simulator.grounds]) {
-      const words = ["simulate", "--profile", profile, "--seeds", "1..6", ...(ground ? ["--stress", ground] : [])];
+    for (const stress of [null, ...simulator.stresses]) {
+      const words = ["simulate", "--profile", profile, "--seeds", "1..6", ...(stress ? ["--stress", stress] : [])];
       const report = native(...words);
-      assert.equal(swept(profile, ground, 1n, 6n), report.trace_hash, words.join(" "));
+      assert.equal(swept(profile, stress, 1n, 6n), report.trace_hash, words.join(" "));
       count += report.scenarios;
     }
   }
@@ -93,9 +93,9 @@ test("sweeps have the same hash as natively, on each ground", needsTracker, (t) 
 
 test("traces are word by word the same as natively", needsTracker, () => {
   for (const profile of simulator.profiles) {
-    for (const [seed, ground] of [[2n, null], [3n, "damaged"], [4n, "duplicates"], [18_446_744_073_709_551_615n, "disks"]]) {
-      const words = ["replay", String(seed), "--profile", profile, ...(ground ? ["--stress", ground] : [])];
-      assert.deepEqual(simulator.trace(profile, seed, ground).trace, native(...words).trace, words.join(" "));
+    for (const [seed, stress] of [[2n, null], [3n, "damaged"], [4n, "duplicates"], [18_446_744_073_709_551_615n, "disks"]]) {
+      const words = ["replay", String(seed), "--profile", profile, ...(stress ? ["--stress", stress] : [])];
+      assert.deepEqual(simulator.trace(profile, seed, stress).trace, native(...words).trace, words.join(" "));
     }
   }
 });

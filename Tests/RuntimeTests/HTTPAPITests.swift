@@ -102,7 +102,8 @@ struct HTTPAPITests {
                 "mode":"quorum","trackers":[{"agreement":"same","commitIndex":20,"epoch":{"id":2,"round":3},\
                 "hasVote":true,"id":1,"incarnation":"1000000000000000","isThis":true,"isWhole":true,"lag":0,\
                 "role":"slave","silentSeconds":0},{"agreement":"ahead","commitIndex":21,\
-                "epoch":{"id":2,"round":3},"hasVote":true,"id":2,"incarnation":"2000000000000000","isThis":false,"isWhole":true,"lag":0,"role":"master",\
+                "epoch":{"id":2,"round":3},"hasVote":true,"id":2,\
+                "incarnation":"2000000000000000","isThis":false,"isWhole":true,"lag":0,"role":"master",\
                 "silentSeconds":0.125},{"agreement":"same","commitIndex":15,"epoch":{"id":2,"round":3},\
                 "hasVote":true,"id":3,"incarnation":"3000000000000000","isThis":false,"isWhole":true,"lag":5,\
                 "role":"down","silentSeconds":70}],"unlike":[{"id":4,"settings":["--keepalive"]}],"voters":[1,2,3]},\

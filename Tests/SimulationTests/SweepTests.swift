@@ -28,7 +28,7 @@ struct SweepTests {
 
     /// Where seeds do not come: what broke here once were mistakes that a sweep of 200,000 had not met.
     @Test(arguments: Profile.allCases, Stress.allCases)
-    func `no promise is broken on harsher grounds`(_ profile: Profile, _ stress: Stress) {
+    func `no promise is broken under more stress`(_ profile: Profile, _ stress: Stress) {
         for seed in 0..<UInt64(SweepTests.count / 25) {
             let run = Run(seed: seed, profile: profile, stress: stress)
             let result = run.scenario.run()

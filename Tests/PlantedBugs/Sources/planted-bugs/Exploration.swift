@@ -1,4 +1,4 @@
-/// Planted mistakes against the explorer: which bounds are enough for it to meet each, and what it has to find there.
+// Planted mistakes against the explorer: which bounds are enough for it to meet each.
 
 import Foundation
 import Simulator

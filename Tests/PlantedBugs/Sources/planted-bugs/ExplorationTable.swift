@@ -1,10 +1,11 @@
-/// All explorations, each in a process of its own (the logic may trap), and the table of what came of them.
+// All explorations, and the table of what came of them.
 
 import Foundation
 import Simulator
 import Synchronization
 import TrackerLogic
 
+/// All explorations, each in a process of its own (the logic may trap), and the table of what came of them.
 struct ExplorationTable: Sendable {
     private struct Row: Sendable {
         var bug: String
@@ -23,7 +24,7 @@ struct ExplorationTable: Sendable {
 
     /// Mistakes that were not found.
     var missed: [String] { rows.filter { $0.checker == nil }.map(\.bug) }
-    var alarms: [String] { rows.compactMap { row in row.alarm.map { "\($0) on the ground of \(row.bug)" } } }
+    var alarms: [String] { rows.compactMap { row in row.alarm.map { "\($0) within the bounds of \(row.bug)" } } }
 
     init(_ explorations: [Exploration]) {
         let rows = Mutex([Row?](repeating: nil, count: explorations.count))

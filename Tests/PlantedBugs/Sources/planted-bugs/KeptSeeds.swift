@@ -1,13 +1,14 @@
-/// Runs that broke a promise, each with the mistake that broke it: `seeds.txt`, a line for each.
-///
-/// A seed alone rots: any new draw makes another scenario of it, which keeps its promise for ever and no longer reaches
-/// what it was kept for. Here each is run twice. With its mistake it has to break the promise that the line names, so
-/// that it still reaches the place; without, it has to keep all of them. `--keep-seeds` writes the file anew.
+// Runs that broke a promise, and have to break it again.
 
 import Foundation
 import Synchronization
 import TrackerLogic
 
+/// Runs that broke a promise, each with the mistake that broke it: `seeds.txt`, a line for each.
+///
+/// A seed alone rots: any new draw makes another scenario of it, which keeps its promise for ever and no longer reaches
+/// what it was kept for. Here each is run twice. With its mistake it has to break the promise that the line names, so
+/// that it still reaches the place; without, it has to keep all of them. `--keep-seeds` writes the file anew.
 struct KeptSeeds {
     struct Line: Sendable {
         var plant: Plant

@@ -1,13 +1,13 @@
-/// Where each planted mistake is looked for.
-///
-/// A mistake of quorum mode is looked for in clusters of quorum mode, one of the multicast group in groups, and so on;
-/// apart from that, scenarios are as their seeds draw them.
+// Where each planted mistake is looked for.
 
 import Primitives
 import Simulator
 import TrackerLogic
 
-/// A mistake, who is to find it, and its hunting ground.
+/// A mistake, who is to find it, and in which scenarios it is looked for.
+///
+/// A mistake of quorum mode is looked for in clusters of quorum mode, one of the multicast group in groups, and so on;
+/// apart from that, scenarios are as their seeds draw them.
 struct Plant: Sendable {
     var bug: PlantedBug
     /// What it may break; other alarms count for nothing.
@@ -41,7 +41,7 @@ struct Plant: Sendable {
 
     static func find(_ name: String) -> Plant? { all.first { $0.bug.rawValue == name } }
 
-    // MARK: - Grounds
+    // MARK: - Scenarios
 
     @Sendable
     private static func group(_ options: inout ScenarioOptions) { options.entry = .group }

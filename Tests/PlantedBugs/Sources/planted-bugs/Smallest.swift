@@ -1,8 +1,9 @@
-/// The smallest run in which a mistake is met.
+// The smallest run in which a mistake is met.
 
 import Simulator
 import TrackerLogic
 
+/// The smallest run in which a mistake is met.
 enum Smallest {
     /// Looks for a run that the mistake breaks, makes it smaller, and tells what is left.
     ///

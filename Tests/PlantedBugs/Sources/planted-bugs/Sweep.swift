@@ -1,4 +1,4 @@
-/// All sweeps, on all processors, and the table of what came of them.
+// All sweeps, on all processors.
 
 import Dispatch
 import Foundation
@@ -21,6 +21,7 @@ struct Find: Sendable {
     var seed: UInt64 { from + UInt64(seeds) - 1 }
 }
 
+/// All sweeps, on all processors.
 struct Sweep: Sendable {
     /// Between two starting points: far more than any budget.
     static let stride: UInt64 = 1_000_000
@@ -47,7 +48,7 @@ struct Sweep: Sendable {
         return finds.withLock { $0 }
     }
 
-    /// Runs scenarios without any mistake, on the grounds of all plants.
+    /// Runs scenarios without any mistake, as all plants make them.
     ///
     /// - Returns: alarms, which are false.
     func control(_ count: Int) -> [String] {
@@ -59,7 +60,7 @@ struct Sweep: Sendable {
             let find = Sweep.find(plants[place], isPlanted: false, from: from, count: share)
             guard let checker = find.checker else { return }
             alarms.withLock {
-                $0.append("seed \(find.seed) on the ground of \(plants[place].bug): \(checker)")
+                $0.append("seed \(find.seed) among those of \(plants[place].bug): \(checker)")
             }
         }
         return alarms.withLock { $0 }
@@ -88,7 +89,7 @@ struct Sweep: Sendable {
         for line in text.split(separator: "\n") {
             let words = line.split(separator: " ")
             switch words.first {
-            case "false": find.falseAlarms.append("seed \(words[1]) on the ground of \(plant.bug): \(words[2])")
+            case "false": find.falseAlarms.append("seed \(words[1]) among those of \(plant.bug): \(words[2])")
             case "found":
                 find.seeds = Int((UInt64(words[1]) ?? from) - from) + 1
                 find.checker = String(words[2])

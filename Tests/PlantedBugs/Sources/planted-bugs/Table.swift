@@ -1,7 +1,8 @@
-/// The table of planted mistakes: who found each, and after how many seeds.
+// The table of planted mistakes.
 
 import TrackerLogic
 
+/// The table of planted mistakes: who found each, and after how many seeds.
 struct Table {
     private struct Row {
         var cells: [String]

@@ -1,10 +1,11 @@
-/// One sweep for one mistake, in a process of its own: the logic may trap, and that is a find like any other.
+// One sweep for one mistake, in a process of its own.
 
 import Foundation
 import Primitives
 import Simulator
 import TrackerLogic
 
+/// One sweep for one mistake, in a process of its own: the logic may trap, and that is a find like any other.
 enum Worker {
     /// The seed under way, for whoever handles a trap.
     nonisolated(unsafe) private static let seed = UnsafeMutablePointer<UInt64>.allocate(capacity: 1)

@@ -1,21 +1,4 @@
-/// Plants one mistake after another into the logic of the trackers, and counts the seeds until the simulator finds it.
-///
-///     planted-bugs [--bug NAME]… [--budget SEEDS] [--starts NUMBER] [--control SEEDS] [--markdown] [--verbose]
-///                  [--keep-seeds]
-///     planted-bugs --trace NAME SEED [clean]
-///     planted-bugs --shrink NAME
-///     planted-bugs --explorer
-///     planted-bugs --explore NAME
-///
-/// The second prints what happens in one scenario with a mistake, or on its ground without. The third makes the first
-/// run that a mistake breaks as small as it can be, and fails where it breaks another promise then. The fourth has
-/// the explorer look for mistakes, in all schedules of small clusters; the last prints the shortest schedule in which
-/// one is met.
-///
-/// `--keep-seeds` writes what was found to `seeds.txt`; without it, the seeds there have to break what they broke.
-///
-/// Ends with 1 where a mistake is not found within its budget, where a kept seed does not reach its mistake, and where
-/// the logic without any mistake alarms: then the alarm is false, or the mistake is nobody's plan.
+// Plants one mistake after another into the logic of the trackers, and has simulator and explorer find each.
 
 import Foundation
 import Simulator
@@ -26,6 +9,26 @@ func stop(_ text: String) -> Never {
     exit(64)
 }
 
+/// What the command line says.
+///
+/// The program plants one mistake after another into the logic, and counts the seeds until the simulator finds it.
+///
+///     planted-bugs [--bug NAME]… [--budget SEEDS] [--starts NUMBER] [--control SEEDS] [--markdown] [--verbose]
+///                  [--keep-seeds]
+///     planted-bugs --trace NAME SEED [clean]
+///     planted-bugs --shrink NAME
+///     planted-bugs --explorer
+///     planted-bugs --explore NAME
+///
+/// The second prints what happens in one scenario with a mistake, or, where `clean` is said, without it. The third
+/// makes the first run that a mistake breaks as small as it can be, and fails where it breaks another promise then. The
+/// fourth has the explorer look for mistakes, in all schedules of small clusters; the last prints the shortest schedule
+/// in which one is met.
+///
+/// `--keep-seeds` writes what was found to `seeds.txt`; without it, the seeds there have to break what they broke.
+///
+/// Ends with 1 where a mistake is not found within its budget, where a kept seed does not reach its mistake, and where
+/// the logic without any mistake alarms: then the alarm is false, or the mistake is nobody's plan.
 struct Options {
     var sweep = Sweep(plants: [], starts: 3, budget: nil)
     /// Scenarios without a mistake.
