@@ -23,7 +23,7 @@ public enum Profile: String, Sendable, Hashable, CaseIterable {
         seed % 5 == 4 && nodes ?? 1 == 1 ? .alone : clusters[Int(seed % 4)]
     }
 
-    /// What its trackers are configured with; the one place that says what a tracker alone is.
+    /// What its trackers are configured with.
     ///
     /// `members` are the ids that vote in quorum mode.
     package func configuration(members: [UInt32]) -> ClusterConfiguration {
