@@ -2,6 +2,7 @@
 
 import Primitives
 
+/// What is wrong just now with links, trackers or disks, by the simulator's doing.
 struct LinkFault: Sendable, Hashable {
     enum Kind: Sendable, Hashable {
         /// Links carry nothing.
