@@ -7,7 +7,8 @@ import Wire
 ///
 /// Parts come at most once each (the windows see to that), in any order, and some never. The bounds are on what came,
 /// not on what a sender says will come: a part that announces gigabytes costs no more than itself. A part costs more
-/// than its bytes, so that is counted, too, and parts are bounded in number: a liar's of one byte each come to 51 MB.
+/// than its bytes, so that is counted, too, and parts are bounded in number: a Byzantine member's of one byte each come
+/// to 51 MB.
 ///
 /// Invariants: `byteCount` is the sum of all parts that are held, with what each takes beside its bytes; `partCount` is
 /// their number.

@@ -6,9 +6,9 @@ import Synchronization
 import TrackerLogic
 import Wire
 
-/// Where an operator's order goes: carried out here by the master, handed on by everybody else.
+/// Where an operator's order goes: carried out here by the master, relayed to the master by everybody else.
 final class OrderHandler: Sendable {
-    /// Orders of others that are looked at at a time; who hands one on does so again when it hears nothing.
+    /// Orders of others that are looked at at a time; who relays one does so again when it hears nothing.
     private static let maxComing = 64
 
     /// How many there are.

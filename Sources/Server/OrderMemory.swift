@@ -1,9 +1,9 @@
-// The orders that other trackers have handed on.
+// The orders that other trackers have relayed.
 
 import Primitives
 import Wire
 
-/// The orders that other trackers have handed on, so that none is carried out twice, however often it comes.
+/// The orders that other trackers have relayed, so that none is carried out twice, however often it comes.
 ///
 ///     unknown ── comes ──► under way ── carried out ──► settled ── many later ones of that life ──► gone
 ///        │                     │ comes again: nothing      │ comes again: as before       │ comes again: nothing

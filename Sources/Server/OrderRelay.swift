@@ -8,8 +8,8 @@ import Synchronization
 import TrackerLogic
 import Wire
 
-/// Operators' orders that came to a tracker which is not the master: handed to the master over the bus, and what came
-/// of them handed back.
+/// Operators' orders that came to a tracker which is not the master: relayed to the master over the bus, and what came
+/// of them relayed back.
 ///
 ///     asked here ─► ORDER to the master, again each second ─► carried out there, once ─► ORDERED ─► told here
 ///
@@ -82,7 +82,7 @@ package final class OrderRelay: Sendable {
 
     // MARK: - Being asked
 
-    /// Takes an order that another tracker hands on: has it carried out, unless it was, and says what came of it.
+    /// Takes an order that another tracker relays: has it carried out, unless it was, and says what came of it.
     ///
     /// - Parameters:
     ///   - number: as its sender counts.

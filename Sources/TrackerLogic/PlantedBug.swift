@@ -136,9 +136,9 @@ public enum PlantedBug: String, CaseIterable, Sendable {
     case twoRepliers
     /// In a group, slaves give connection ids as well.
     case twoConnectors
-    /// In a group, a slave hands on what was answered, and it is taken for new.
+    /// In a group, a slave forwards what was answered, and it is taken for new.
     case settledForgotten
-    /// In a group, what a slave hands on late is told from a new request by its age, not by what its sender knew.
+    /// In a group, what a slave forwards late is told from a new request by its age, not by what its sender knew.
     case settledByTimeOnly
     /// A scrape is answered without asking whether one is still master.
     case scrapeUnconfirmed

@@ -166,22 +166,22 @@ struct ClusterDocument: Encodable {
         /// Left out where it has told nothing yet.
         var report: ReportDocument?
 
-        init(_ sight: TrackerView, of status: ClusterStatus, own: TrackerReport?) {
-            id = sight.life.id
-            incarnation = digits(sight.life.incarnation)
-            isThis = sight.life == status.life
-            role = sight.role.map { "\($0)" } ?? "down"
-            epoch = EpochDocument(sight.epoch)
-            silentSeconds = Double(sight.silence.wholeMilliseconds) / 1000
-            commitIndex = sight.position.index
-            lag = Int64(clamping: sight.lag)
-            agreement = sight.agreement.rawValue
-            isWhole = sight.hasFullState
-            hasVote = sight.hasVote
+        init(_ view: TrackerView, of status: ClusterStatus, own: TrackerReport?) {
+            id = view.life.id
+            incarnation = digits(view.life.incarnation)
+            isThis = view.life == status.life
+            role = view.role.map { "\($0)" } ?? "down"
+            epoch = EpochDocument(view.epoch)
+            silentSeconds = Double(view.silence.wholeMilliseconds) / 1000
+            commitIndex = view.position.index
+            lag = Int64(clamping: view.lag)
+            agreement = view.agreement.rawValue
+            isWhole = view.hasFullState
+            hasVote = view.hasVote
             if isThis {
                 report = own.map { ReportDocument($0, clockDifference: 0) }
             } else {
-                report = sight.report.map { ReportDocument($0.report, clockDifference: $0.clockDifference) }
+                report = view.report.map { ReportDocument($0.report, clockDifference: $0.clockDifference) }
             }
         }
     }

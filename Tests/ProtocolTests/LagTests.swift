@@ -15,7 +15,7 @@ private struct BusyCluster {
     var loses: (_ from: Int, _ to: Int, ClusterMessage.Body) -> Bool = { _, _, _ in false }
     /// Whether the views of all are looked at after each event.
     var isWatched = false
-    /// What was seen then: of each sight that a tracker has of another one or of itself, the largest lag.
+    /// What was seen then: of each view that a tracker has of another one or of itself, the largest lag.
     var largestLag: UInt64 = 0
     /// By how much anybody was ahead of whoever looked.
     var largestLead: UInt64 = 0

@@ -22,7 +22,7 @@ struct RecentKeysTests {
     }
 
     @Test
-    func `what another tracker hands on was settled behind its index, or not as far as is known`() {
+    func `what another tracker forwards was settled behind its index, or not as far as is known`() {
         var keys = RecentKeys()
         keys.insert(7, at: 5, now: Self.at(0))
         #expect(keys.isSettled(7, behind: 4))

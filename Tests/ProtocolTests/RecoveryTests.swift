@@ -282,7 +282,7 @@ struct RecoveryTests {
         #expect(refusal(of: last, by: node) == EntryDamaged())
     }
 
-    /// Bytes mutated, but with a checksum that holds: what a bug or a liar could write.
+    /// Bytes mutated, but with a checksum that holds: what a bug or a Byzantine member could write.
     @Test func `no entry traps, even when its checksum is right`() throws {
         var random = RandomStream(seed: 21)
         var counts = (accepted: 0, refused: 0)

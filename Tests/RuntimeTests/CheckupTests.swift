@@ -22,7 +22,7 @@ struct CheckupTests {
     private static func view(_ id: Int, master: Int = 2, findings: String = "", _ trackers: [(Int, String, String)])
         throws -> ClusterView
     {
-        let sights = trackers.map { number, role, report in
+        let views = trackers.map { number, role, report in
             """
             {"id":\(number),"incarnation":"0","isThis":\(number == id),"role":"\(role)","epoch":{"round":1,"id":2},
             "silentSeconds":0,"commitIndex":7,"lag":0,"agreement":"same","isWhole":true,"hasVote":true,
@@ -31,7 +31,7 @@ struct CheckupTests {
         }
         let json = """
             {"id":\(id),"mode":"quorum","epoch":{"round":1,"id":2},"master":\(master),"isServing":true,"isFenced":false,
-            "voters":[1,2],"commitIndex":7,"digest":"0","trackers":[\(sights.joined(separator: ","))],
+            "voters":[1,2],"commitIndex":7,"digest":"0","trackers":[\(views.joined(separator: ","))],
             "findings":[\(findings)]}
             """
         return try JSONDecoder().decode(ClusterView.self, from: Data(json.utf8))

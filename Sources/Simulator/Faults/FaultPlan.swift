@@ -112,7 +112,7 @@ public struct FaultOptions: Sendable, Hashable {
     public var maxDown = 1
     /// Whether what is injected at bad moments may be a pause, or the loss of the bus, as well as a crash.
     public var hasPausesAtMoments = false
-    /// Whether a strike at a bad moment may also cut a tracker off, and not only end its life.
+    /// Whether an injection may also cut a tracker off, and not only end its life.
     public var hasCutsAtMoments = false
     /// Whether what comes by the clock is the death of the master, and nothing else.
     public var killsMastersOnly = false

@@ -4,9 +4,9 @@
 public struct Injection: Sendable, Hashable, CustomStringConvertible {
     /// The number of the tracker, by its place from 1.
     public var tracker: Int
-    /// At which it strikes.
+    /// The moment at which it is injected.
     public var moment: Moment
-    /// The how manieth at such moments of this tracker, from 1.
+    /// Counts such moments of this tracker, from 1.
     public var count: Int
 
     /// Takes the fields as they are.

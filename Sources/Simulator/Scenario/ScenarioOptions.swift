@@ -72,7 +72,7 @@ public struct ScenarioOptions: Sendable, Hashable {
     public var updatesPerEntry = 64
     /// Requests that a tracker keeps until they are answered.
     public var waitingRequests = 8192
-    /// Between two messages in which a slave hands requests on.
+    /// Between two messages in which a slave forwards requests.
     public var forwardPause = Duration.milliseconds(1)
     /// Whether an orderly stop keeps the swarms.
     public var keepsSwarms = false

@@ -6,7 +6,7 @@ import Primitives
 ///
 /// The raw values are a part of what a seed means: none is ever changed, or used again.
 ///
-/// So whoever is left out, or comes in later, moves nobody else's draws: the fault that stays strikes whom it struck,
+/// So whoever is left out, or comes in later, moves nobody else's draws: the fault that stays hits whom it hit,
 /// the link that stays loses what it lost. What one tells the other still has its consequences.
 enum StreamKind: UInt64 {
     // What a scenario is like: by profile, then by part, by kind of fault, or by kind of moment.
@@ -21,11 +21,11 @@ enum StreamKind: UInt64 {
     case faultAtTracker = 12
     /// By kind of moment and tracker: when a fault is injected there.
     case watch = 13
-    /// By kind of moment and tracker, then by how often something has struck there: what it is.
+    /// By kind of moment and tracker, then by how many were injected there: what it is.
     case injection = 14
     case damage = 15
     case damageGap = 16
-    /// By number of the turn, then by tracker.
+    /// By number of the scripted event, then by tracker.
     case turn = 17
 
     /// By sender, then receiver.

@@ -79,7 +79,7 @@ extension TrackerNode {
         send(.forward(requests, floor: router.floor, index: index), to: following.life, &effects)
     }
 
-    /// When what waits to be handed on is due.
+    /// When what waits to be forwarded is due.
     ///
     /// In a group it is at the next quarter of a keepalive.
     @inline(__always)
@@ -147,7 +147,7 @@ extension TrackerNode {
         _ request: ForwardedRequest, _ bytes: [UInt8], from sender: Life, knowing index: UInt64, _ now: ClockReading,
         _ effects: inout Effects
     ) {
-        // Else it may have been settled here, and be forgotten. Its sender hands on again, and will know more then.
+        // Else it may have been settled here, and be forgotten. Its sender forwards it again, and will know more then.
         let isPlanted = has(.settledForgotten) || has(.settledByTimeOnly)
         guard index >= router.remembersSince || isPlanted else { return }
         let key = requestKey(request.source, bytes.span.bytes)

@@ -133,7 +133,7 @@ extension TrackerNode {
     ///
     /// What was granted is not lost, so a merge passes the bounds of announces: that many full tables become one. No
     /// side has more than its bounds and what was on its way, and there is a side for each tracker at most. What is
-    /// beyond that a liar has made up. A swarm is bounded for itself, for its shard goes in one message.
+    /// beyond that a Byzantine member has made up. A swarm is bounded for itself, for its shard goes in one message.
     ///
     /// The master alone asks, before the update is in the log. What is there all trackers apply without question,
     /// whatever their own settings say.

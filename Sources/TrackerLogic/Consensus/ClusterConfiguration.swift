@@ -53,7 +53,7 @@ public struct ClusterConfiguration: Sendable, Hashable {
     public var missed: Int
     /// Where requests come in; the same on all trackers of a cluster.
     public var entry: Entry
-    /// Between two messages in which a slave hands requests on: those that it hears meanwhile share the next one.
+    /// Between two messages in which a slave forwards requests: those that it hears meanwhile share the next one.
     ///
     /// A broker carries some ten thousand messages a second, and clients ask more often than that.
     public var forwardPause: Duration

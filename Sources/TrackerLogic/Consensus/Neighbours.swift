@@ -139,7 +139,7 @@ struct Neighbours: Sendable, Hashable {
     /// Another life has an id now.
     ///
     /// What was seen of the last one is kept: it may be the one that lives. (It was held for a while, and a message
-    /// that its earlier life had sent came late.) When it goes on, what it hands on again must not be taken again.
+    /// that its earlier life had sent came late.) When it goes on, what it forwards again must not be taken again.
     private mutating func displace(at place: Int, by newcomer: Neighbour) {
         let last = all[place]
         all[place] = newcomer

@@ -2,16 +2,16 @@
 
 import Primitives
 
-/// The requests of a group that were settled last, by key: what another tracker hands on late, or the network repeats,
+/// The requests of a group that were settled last, by key: what another tracker forwards late, or the network repeats,
 /// is not answered again.
 ///
 /// A copy that comes from a client is told from a new try by time: BEP 15 has a client wait for 15 s. One that a
-/// tracker hands on may have been under way for any time, so it comes with the index up to which its sender had applied
+/// tracker forwards may have been under way for any time, so it comes with the index up to which its sender had applied
 /// the log: what was settled behind that index, the sender could not know.
 package struct RecentKeys: Sendable, Equatable {
     /// BEP 15 has a client ask again after 15 s; what comes sooner is a copy.
     package static let memory = Duration.seconds(12)
-    /// In survivor mode an index may be one of another history and say nothing: there, what another tracker hands on is
+    /// In survivor mode an index may be one of another history and say nothing: there, what another tracker forwards is
     /// told from a new try by time as well, with as much again for the time that it may have waited there.
     package static let memoryOfOthers = Duration.seconds(27)
     /// Enough for twelve seconds at some thousand requests a second, in 600 KB; past that, late copies of clients are

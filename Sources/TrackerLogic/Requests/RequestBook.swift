@@ -68,7 +68,7 @@ struct BookedRequest: Sendable, Hashable {
 struct RequestBook: Sendable, Equatable {
     /// BEP 15 has a client ask again after 15 s.
     private static let maxAge = Duration.seconds(15)
-    /// In a group, what one tracker hands on late another may have settled long ago without an entry: it has to come
+    /// In a group, what one tracker forwards late another may have settled long ago without an entry: it has to come
     /// while that is remembered (`RecentKeys.memory`), with three seconds to spare for the way.
     private static let maxGroupAge = Duration.seconds(9)
     /// Bytes of datagrams for each request that may wait: an announce has 98, and some for its options; one datagram

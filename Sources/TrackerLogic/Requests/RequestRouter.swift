@@ -24,13 +24,13 @@ struct RequestRouter: Sendable, Equatable {
 
     /// What this tracker has heard itself.
     private var book: RequestBook
-    /// In a group: the last requests that were settled, so that what a slave hands on late is not answered again.
+    /// In a group: the last requests that were settled, so that what a slave forwards late is not answered again.
     private var recentKeys = RecentKeys()
     private var overflow: [Forwarded] = []
     private var outbox: [Outgoing] = []
     /// In a group: requests that were answered without an entry, in this step.
     private var settledKeys: [UInt64] = []
-    /// When requests were last handed on.
+    /// When requests were last forwarded.
     private var lastForwardAt = Instant(nanoseconds: 0)
     /// In a group: until when this tracker does not heed what its sockets hold, for it may be old.
     private var deafUntil = Instant(nanoseconds: 0)
@@ -94,7 +94,7 @@ struct RequestRouter: Sendable, Equatable {
         book.find(key: key) != nil || recentKeys.isRecent(key, now: now)
     }
 
-    /// Whether a request that another tracker hands on was settled: within a time, or behind an index.
+    /// Whether a request that another tracker forwards was settled: within a time, or behind an index.
     func isRecent(_ key: UInt64, within memory: Duration, now: Instant) -> Bool {
         recentKeys.isRecent(key, within: memory, now: now)
     }
@@ -126,10 +126,10 @@ struct RequestRouter: Sendable, Equatable {
         book.returnForwarded(sentBefore: time, epoch: epoch)
     }
 
-    /// When what waits may be handed on next.
+    /// When what waits may be forwarded next.
     func forwardsAt(pause: Duration) -> Instant { lastForwardAt + pause }
 
-    /// Requests were handed on.
+    /// Requests were forwarded.
     mutating func noteForwarded(now: Instant, pause: Duration) { if pause > .zero { lastForwardAt = now } }
 
     // MARK: - Overflow

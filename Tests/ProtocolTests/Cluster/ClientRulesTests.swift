@@ -18,7 +18,7 @@ struct ClientRulesTests {
 
     // MARK: - Rule 11: a request counts once
 
-    @Test func `rule 11: a request that is handed on twice is in the log once`() throws {
+    @Test func `rule 11: a request that is forwarded twice is in the log once`() throws {
         var trio = Trio.serving()
         trio.holdMessages { isForward($0.body) }
         #expect(try trio.announce(Self.client, at: 1) == nil)
@@ -80,7 +80,7 @@ struct ClientRulesTests {
         #expect(trio.replies(to: Self.client).map(\.by) == [1])
     }
 
-    @Test func `rule 18: a master that loses its role hands on what it has taken of its own clients`() throws {
+    @Test func `rule 18: a master that loses its role forwards what it has taken of its own clients`() throws {
         var trio = Trio.serving()
         // One announce is under way, and another one gathers behind it.
         trio.holdMessages { if case .prepare = $0.body { true } else { false } }

@@ -102,7 +102,7 @@ struct DeviationTests {
         trio.run(.seconds(8))
         trio.start(3)
         trio.forget()
-        // The heir's ELECTION comes after its KEEPALIVE, which names the higher epoch.
+        // The successor's ELECTION comes after its KEEPALIVE, which names the higher epoch.
         trio.holdMessages { $0.from == 3 && isElection($0.body) }
         for _ in 0..<200 where elections(trio) == 0 { trio.run(.milliseconds(50)) }
         trio.run(.milliseconds(400))

@@ -313,7 +313,7 @@ struct Trio {
         batch.append(payload, remote: client, local: .unspecified, socket: 0)
         let before = replies.count
         step(id, .datagramsReceived(batch))
-        // A slave hands on after a moment.
+        // A slave forwards after a moment.
         run(.milliseconds(5))
         return try replies[before...].first { $0.to == client }.map { try TrackerReply($0.payload, isIPv6: false) }
     }

@@ -17,7 +17,7 @@ import Wire
         #expect(handover.takeRefusal(now: .at(.max / 1_000_000)) == nil)
     }
 
-    @Test mutating func `one that began has an heir and a deadline, and nobody was told`() {
+    @Test mutating func `one that began has a successor and a deadline, and nobody was told`() {
         handover.begin(to: Self.successor, until: .at(900))
         #expect(handover.successor == Self.successor)
         #expect(handover.isUnderWay)
@@ -37,7 +37,7 @@ import Wire
         #expect(handover.takeRefusal(now: .at(now)) == nil, "it is told once")
     }
 
-    @Test mutating func `the heir is told at once, and again after each pause`() {
+    @Test mutating func `the successor is told at once, and again after each pause`() {
         handover.begin(to: Self.successor, until: .at(900))
         #expect(handover.announce(now: .at(100)) == false, "this is the first time")
         #expect(!handover.isDue(now: .at(149), pause: .milliseconds(50)))
@@ -59,7 +59,7 @@ import Wire
         #expect(handover.isDue(now: .at(100), pause: .seconds(9)))
     }
 
-    @Test mutating func `the next heir was told nothing of what the last one was`() {
+    @Test mutating func `the next successor was told nothing of what the last one was`() {
         handover.begin(to: Self.successor, until: .at(900))
         _ = handover.announce(now: .at(100))
         handover.begin(to: Life(2), until: .at(1900))
