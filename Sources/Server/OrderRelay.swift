@@ -9,7 +9,7 @@ import TrackerLogic
 import Wire
 
 /// Operators' orders that came to a tracker which is not the master: relayed to the master over the bus, and what came
-/// of them relayed back.
+/// of them sent back.
 ///
 ///     asked here ─► ORDER to the master, again each second ─► carried out there, once ─► ORDERED ─► told here
 ///
