@@ -5,8 +5,8 @@
 ///               └───► booked: taken up as soon as there is room (`pumpRequests`), or sent on to the master
 ///     scrape ───────► booked, and among the reads; answered at once where nobody else could be master
 ///
-/// Whatever waits is in the book, so that whoever has heard it finds it: by the number or the key of its ticket when its
-/// entry is decided, whoever decides it, or refused; by its epoch when this tracker is no longer master and hands on
+/// Whatever waits is in the book, so that whoever has heard it finds it: by the number or the key of its ticket when
+/// its entry is decided, whoever decides it, or refused; by its epoch when this tracker is no longer master and hands on
 /// what the next one lacks; by its age; and all of it when this tracker stops or its disk fails.
 
 import Primitives
@@ -160,8 +160,8 @@ extension TrackerNode {
     @inline(__always)
     private var answersAtOnce: Bool { phase == .master && isServing }
 
-    /// Whether announces go into the entry that gathers as they come: this is the master, there is room, and nobody waits
-    /// before them.
+    /// Whether announces go into the entry that gathers as they come: this is the master, there is room, and nobody
+    /// waits before them.
     @inline(__always)
     private var gathersAtOnce: Bool {
         answersAtOnce && gathering.updateCount < configuration.limits.updatesPerEntry && !router.hasOverflow

@@ -115,7 +115,7 @@ extension TrackerNode {
         if failure == .broken { return fail(now, &effects) }
         if writes.failed(failure) {
             let refused = if case .entry = kind { gathering.sealedTickets.count } else { 0 }
-            // The others may store what this one cannot, where there are any; where too few can, that is told by itself.
+            // Others may store what this one cannot, where there are any; where too few can, that is told by itself.
             effects.observations.append(
                 policy.hasBus ? .voteFailed(failure) : .storageFailed(failure, refused: refused))
         }

@@ -7,8 +7,8 @@ import Wire
 ///
 ///     datagrams ─► requests ─► gathering ─► proposal ─► disk (and other trackers) ─► commit ─► apply ─► replies
 ///
-/// A tracker without a bus is a cluster of one, and takes this path and no other: what it is spared, `policy.hasBus` says
-/// where it matters.
+/// A tracker without a bus is a cluster of one, and takes this path and no other: what it is spared, `policy.hasBus`
+/// says where it matters.
 ///
 /// The machines that decide lie in `Consensus/`, each with its rules, its state and its events; they know nothing of
 /// announces. What binds them is in the extensions of `Cluster/`: `+Cluster` (the door for messages, and time),

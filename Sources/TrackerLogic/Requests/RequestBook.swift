@@ -9,8 +9,8 @@
 ///
 /// Datagrams lie one behind another in one buffer, which is used again: to book one costs no allocation.
 ///
-/// Invariants: at most as many requests as configured, and bytes of datagrams; none older than `maxAge`, for by then its
-/// client has asked again.
+/// Invariants: at most as many requests as configured, and bytes of datagrams; none older than `maxAge`, for by then
+/// its client has asked again.
 
 import Primitives
 import Wire
@@ -71,8 +71,8 @@ struct RequestBook: Sendable, Equatable {
     /// In a group, what one tracker hands on late another may have settled long ago without an entry: it has to come
     /// while that is remembered (`RecentKeys.memory`), with three seconds to spare for the way.
     private static let maxGroupAge = Duration.seconds(9)
-    /// Bytes of datagrams for each request that may wait: an announce has 98, and some for its options; one datagram has
-    /// 2,048 at most.
+    /// Bytes of datagrams for each request that may wait: an announce has 98, and some for its options; one datagram
+    /// has 2,048 at most.
     private static let datagramByteCount = 512
     /// Room that is kept while nobody waits.
     private static let keptByteCount = 1 << 20

@@ -2,7 +2,7 @@
 
 /// An announce, freed of the protocol that brought it: what a tracker is told of a peer, and asked for.
 ///
-/// `AnnounceRequest` (BEP 15) and `HTTPAnnounceRequest` (BEP 3) are read into it; `AnnounceUpdate` is what the log keeps.
+/// `AnnounceRequest` (BEP 15) and `HTTPAnnounceRequest` (BEP 3) are read into it; `AnnounceUpdate` is for the log.
 @frozen
 public struct Announce: Sendable, Hashable {
     public var infoHash: InfoHash
