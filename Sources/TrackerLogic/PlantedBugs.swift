@@ -108,7 +108,7 @@ import Wire
 
         /// A scrape's answer from what this tracker holds; nil for what is no scrape.
         func scrapedAlone(_ request: BookedRequest, _ number: UInt64) -> AnsweredRequest? {
-            guard case .datagram(let bytes) = router.content(of: request),
+            guard case .datagram(let bytes) = router.content(of: number),
                 case .scrape(_, _, let hashCount)? = try? TrackerRequest(bytes.span.bytes)
             else { return nil }
             let counts = (0..<hashCount).map { place in

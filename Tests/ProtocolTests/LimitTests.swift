@@ -118,6 +118,24 @@ struct LimitTests {
         #expect(harness.takeSent().count == 1)
     }
 
+    @Test func `what waits is bounded in bytes, too, and the last datagram may be longer than the room`() {
+        var configuration = NodeConfiguration.test
+        configuration.limits.waitingRequests = 8
+        var harness = NodeHarness(configuration, starts: false)
+        harness.step(.started)
+        // A connect is one, whatever stands behind it.
+        var connect: [UInt8] = []
+        ConnectRequest(transactionID: TransactionID(1)).encode(into: &connect)
+        connect += Array(repeating: 0, count: 1_500)
+        harness.receive(Array(repeating: connect, count: 4), from: .v4(1))
+        #expect(harness.node.status.waitingRequests == 3, "512 bytes for each that may wait")
+        #expect(harness.node.status.counters.dropped == 1)
+        harness.completeWrites()
+        #expect(harness.takeSent().count == 3)
+        harness.receive([connect], from: .v4(1))
+        #expect(harness.takeSent().count == 1)
+    }
+
     @Test func `a table that is nearly full forgets empty torrents within the hour`() throws {
         var harness = harness { $0.torrents = 20 }
         for number in 0..<20 {

@@ -30,11 +30,12 @@ struct ModuleMap: Equatable {
             var isInDependencies = false
             var names: Set<String> = []
             var label = ""
-            for token in code[(index + 1)...] {
+            for place in (index + 1)..<code.count {
+                let token = code[place]
                 if token.kind == .punctuation { depth += token.text == "(" ? 1 : token.text == ")" ? -1 : 0 }
                 if depth == 0 { break }
                 if token.text == "," { label = "" }
-                if token.kind == .word {
+                if token.kind == .word, place + 1 < code.count, code[place + 1].text == ":" {
                     label = token.text
                     isInDependencies = depth == 1 ? token.text == "dependencies" : isInDependencies
                 }
@@ -94,16 +95,15 @@ struct ModuleMap: Equatable {
         var floors: [String: Int] = [:]
         for line in text.split(separator: "\n") where line.hasPrefix(margin) {
             let words = line.dropFirst(margin.count).split(separator: " ")
-            guard words.count > 1, let floor = words.first.flatMap({ Int($0) }) else { continue }
-            for word in words.dropFirst() { floors[word.replacing("°", with: "")] = floor }
+            guard words.count > 1, let floor = words.first.flatMap({ Int(String($0)) }) else { continue }
+            for word in words.dropFirst() { floors[String(word.replacing("°", with: ""))] = floor }
         }
         return floors
     }
 
     // MARK: What may be wrong with it
 
-    /// The floor of each module: 0 for one that imports none of ours, else one more than the highest of what it
-    /// imports.
+    /// The floor of each module: 0 for one that imports none of ours, else one more than the highest of these.
     ///
     /// - Returns: without those that stand in a circle, or above one.
     var floors: [String: Int] {

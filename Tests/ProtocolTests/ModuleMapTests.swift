@@ -1,5 +1,4 @@
-/// The modules of the house and the arrows between them: Package.swift, the sources and docs/architecture.md say the
-/// same.
+/// The modules of the house and the arrows between them: Package.swift, sources and docs/architecture.md say the same.
 
 import Foundation
 import Testing
@@ -43,7 +42,7 @@ struct ModuleMapTests {
         return found
     }
 
-    private static func sources() throws -> [(path: String, text: String)] {
+    private static func realSources() throws -> [(path: String, text: String)] {
         try PurityRules.swiftFiles(below: PurityTests.root)
             .filter { ($0.hasPrefix("Sources/") || $0.hasPrefix("Tests/")) && !$0.hasPrefix("Tests/PlantedBugs/") }
             .map { ($0, try text($0)) }
@@ -51,7 +50,7 @@ struct ModuleMapTests {
 
     @Test func `package, sources and documentation have the same modules and arrows, and no circle`() throws {
         let faults = Self.faults(
-            package: try Self.text("Package.swift"), sources: try Self.sources(),
+            package: try Self.text("Package.swift"), sources: try Self.realSources(),
             document: try Self.text("docs/architecture.md"))
         #expect(faults.isEmpty, "\n\(faults.joined(separator: "\n"))")
         #expect(ModuleMap.declared(by: try Self.text("Package.swift")).arrows.count > 12)

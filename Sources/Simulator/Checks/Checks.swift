@@ -119,6 +119,12 @@ package struct Checks: Sendable {
     mutating func started(node: Int, machine: TrackerNode, record: DiskRecord, at time: Instant) {
         let view = NodeView(machine, inCluster: !promises.diskDecides)
         began(node, view, record, at: time)
+        let (known, promised) = (record.promise?.epoch ?? .zero, machine.inspection.promised)
+        if promised < known {
+            scene.violate(
+                .promiseIsKept, at: time,
+                "\(scene.name(node)) begins with epoch \(promised), and has promised \(known) on its disk")
+        }
         guard promises.diskDecides else { return }
         settle(record, Step(node: node, time: time, view: view, table: machine.state.table))
         end.checkState(machine.state, node, at: time, &scene, &requests)

@@ -109,7 +109,7 @@ struct RequestLog: Sendable {
     /// Seconds of age at which a connection id is good: two minutes, half a minute of skew, and the grain of its time.
     private static let goodAges: ClosedRange<Int64> = -45...175
     /// "A tracker should accept the connection ID until two minutes after it has been send" (BEP 15).
-    private static let freshAges: ClosedRange<Int64> = -30...120
+    private static let freshAges: ClosedRange<Int64> = -29...120
 
     let address: SocketAddress
     private(set) var asks: [Ask] = []

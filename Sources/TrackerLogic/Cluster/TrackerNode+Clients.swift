@@ -154,6 +154,7 @@ extension TrackerNode {
     // MARK: - Taking at once
 
     /// Whether clients are heard here.
+    @inline(__always)
     private var takesRequests: Bool { office.takesPart && !departure.isLast }
 
     /// Whether what changes nothing is attended to as it comes, before announces that wait for room: by the master.
@@ -217,6 +218,7 @@ extension TrackerNode {
 
     /// Whether this tracker is the one to speak: each for its own clients, or the master for the group's; never one
     /// that is out of the cluster.
+    @inline(__always)
     var answersForGroup: Bool { isGroup ? phase == .master && isServing : isInService }
 
     private mutating func complainAlone(

@@ -13,6 +13,7 @@ extension TrackerNode {
     var policy: ClusterConfiguration { configuration.cluster }
 
     /// A pause between two tries of the same.
+    @inline(__always)
     var retryPause: Duration { policy.keepalive / 4 }
 
     // MARK: - The bus

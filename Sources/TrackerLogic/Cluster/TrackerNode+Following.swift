@@ -274,6 +274,8 @@ extension TrackerNode {
         counters.updates += UInt64(entry.header.updateCount)
         let tickets = gathering.tickets(of: entry)
         if isGroup { state.note(tickets) }
+        // Read once: they are another module's.
+        let (waiting, lives) = (tickets.tickets, tickets.lives)
         var cursor = UpdateCursor(entry.header)
         var ordinal: UInt32 = 0
         var next = 0
@@ -285,9 +287,9 @@ extension TrackerNode {
             count(outcome)
             if case .emptyShard = update { noteEmptied(&effects) }
             if case .membersChanged = outcome { effects.observations.append(.membersChanged(state.members)) }
-            if next < tickets.count, tickets.tickets[next].ordinal == ordinal {
-                let ticket = tickets.tickets[next]
-                settle(ticket, of: tickets.life(of: ticket), update, outcome, now, &effects)
+            if next < waiting.count, waiting[next].ordinal == ordinal {
+                let ticket = waiting[next]
+                settle(ticket, of: lives[Int(ticket.life)], update, outcome, now, &effects)
                 next += 1
             }
             ordinal &+= 1

@@ -40,7 +40,7 @@ extension TrackerNode {
             let name = isGroup ? request.key : number
             take(
                 ForwardedRequest(
-                    number: name, source: request.waiting.remote, content: router.content(of: request)),
+                    number: name, source: request.waiting.remote, content: router.content(of: number)),
                 of: life, booked: number, now, &effects)
         }
     }
@@ -70,7 +70,7 @@ extension TrackerNode {
             #endif
             requests.append(
                 ForwardedRequest(
-                    number: number, source: request.waiting.remote, content: router.content(of: request)))
+                    number: number, source: request.waiting.remote, content: router.content(of: number)))
             if requests.count == forwardCount { break }
         }
         guard !requests.isEmpty else { return }

@@ -5,6 +5,7 @@ import Wire
 
 extension TrackerNode {
     /// Those whose OK counts now: the voters, and with the policy `all` everybody among them who is in step.
+    @inline(__always)
     private var votingElectorate: Electorate {
         var electorate = electorate
         switch policy.vote {
@@ -23,6 +24,7 @@ extension TrackerNode {
     /// Whether this master decides all by itself: in survivor mode, where nobody else is left.
     ///
     /// Its entries say so. It answers as soon as one is on its disk, and after a restart has to know that it may have.
+    @inline(__always)
     var decidesAlone: Bool { !policy.hasBus || !isQuorumMode && votingElectorate.voters == [admission.id] }
 
     /// What a master does in every step.
@@ -257,8 +259,8 @@ extension TrackerNode {
             return
         }
         if let successor = handover.successor { return announceHandover(to: successor, now, &effects) }
-        guard isServing, !merging.isUnderWay, !departure.isLeaving, !hasCommands else { return }
-        guard let successor = preferredInStep, let since = successor.inStepSince,
+        guard !neighbours.all.isEmpty, isServing, !merging.isUnderWay, !departure.isLeaving, !hasCommands,
+            let successor = preferredInStep, let since = successor.inStepSince,
             now.monotonic - since >= policy.keepalive * 4
         else { return }
         beginHandover(to: successor.life, now)

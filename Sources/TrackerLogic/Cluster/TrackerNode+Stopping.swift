@@ -81,6 +81,7 @@ extension TrackerNode {
     }
 
     /// Whether the swarms of before the stop are still to go: until then, nobody is answered.
+    @inline(__always)
     var isBeginningEmpty: Bool { commandUnderWay == .emptySwarms || commands.first == .emptySwarms }
 
     /// What takes all swarms out.

@@ -50,14 +50,17 @@ extension TrackerNode {
     }
 
     /// Whether any is on its way.
+    @inline(__always)
     var hasCommands: Bool { commandUnderWay != nil || !commands.isEmpty }
 
     /// Whether access rules are on their way into force.
+    @inline(__always)
     var isAccessChanging: Bool {
         commandUnderWay?.isAboutAccess == true || commands.contains(where: { $0.isAboutAccess })
     }
 
     /// Whether a command has to see everything applied before the next entry is made.
+    @inline(__always)
     var isCommandDue: Bool { backlog.isEmpty && (commandUnderWay != nil || !commands.isEmpty) }
 
     /// Ends the command whose updates are all applied, and begins the next, when nothing is on its way into the log.

@@ -232,6 +232,7 @@ public struct TrackerNode: Sendable, Equatable {
     // MARK: - Agreement
 
     /// Whether the members are still to come into the log.
+    @inline(__always)
     var isForming: Bool { isQuorumMode && state.members.isEmpty }
 
     /// Makes the next entry of what was gathered, where none is under way.

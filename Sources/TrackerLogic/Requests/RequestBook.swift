@@ -8,12 +8,13 @@ struct BookedRequest: Sendable, Hashable {
         case connect, announce, scrape
     }
 
-    /// What it asks, for whoever has to take it up.
+    /// Where that lies which it asks, for whoever has to take it up: a request itself holds no references, for it is
+    /// copied into its place and out of it.
     enum Content: Sendable, Hashable {
         /// A datagram, as it came: where it lies in the book's bytes, counted from the first that it ever held.
         case datagram(start: UInt64, byteCount: Int)
-        /// What came over HTTP.
-        indirect case visit(ForwardedRequest.Content)
+        /// What came over HTTP: among the book's visits.
+        case visit
         /// It is in an entry, and nobody could have to take it up again.
         case forgotten
     }
@@ -86,6 +87,14 @@ struct RequestBook: Sendable, Equatable {
     /// The datagrams among them, and what has gone before the first of these bytes.
     private var bytes: [UInt8] = []
     private var goneByteCount: UInt64 = 0
+    /// What came over HTTP, in the order of the numbers.
+    private var visits: [Visit] = []
+
+    private struct Visit: Sendable, Hashable {
+        var number: UInt64
+        var content: ForwardedRequest.Content
+    }
+
     private(set) var count = 0
     /// Connects among them: they prove nothing, and anybody can send them in anybody's name.
     private var connectCount = 0
@@ -156,17 +165,24 @@ struct RequestBook: Sendable, Equatable {
     @discardableResult
     mutating func add(_ request: BookedRequest, _ visit: ForwardedRequest.Content) -> UInt64 {
         var request = request
-        request.content = .visit(visit)
+        request.content = .visit
+        visits.append(Visit(number: nextNumber, content: visit))
         return add(request)
     }
 
     /// What a request asks, as it goes to the master.
-    func content(of request: BookedRequest) -> ForwardedRequest.Content {
-        switch request.content {
+    func content(of number: UInt64) -> ForwardedRequest.Content {
+        switch self[number]?.content ?? .forgotten {
         case .datagram(let start, let byteCount):
             let first = Int(start - goneByteCount)
             return .datagram(Array(bytes[first..<first + byteCount]))
-        case .visit(let content): return content
+        case .visit:
+            var (low, high) = (0, visits.count - 1)
+            while low < high {
+                let middle = (low + high) / 2
+                if visits[middle].number < number { low = middle + 1 } else { high = middle }
+            }
+            return visits[low].content
         case .forgotten: preconditionFailure("what nobody could have to take up again is not asked for")
         }
     }
@@ -204,6 +220,7 @@ struct RequestBook: Sendable, Equatable {
         forwardedCount = max(0, forwardedCount - doneCount)
         doneCount = 0
         if !bytes.isEmpty { compactBytes() }
+        if !visits.isEmpty { visits.removeFirst(visits.firstIndex { $0.number >= floor } ?? visits.count) }
     }
 
     /// Forgets the datagrams of requests that are gone.
@@ -286,6 +303,7 @@ struct RequestBook: Sendable, Equatable {
         doneCount = 0
         goneByteCount += UInt64(bytes.count)
         bytes = []
+        visits = []
         count = 0
         connectCount = 0
         forwardedCount = 0

@@ -60,7 +60,7 @@ struct RequestRouter: Sendable, Equatable {
     subscript(number: UInt64) -> BookedRequest? { book[number] }
 
     /// What a request asks, as it goes to the master.
-    func content(of request: BookedRequest) -> ForwardedRequest.Content { book.content(of: request) }
+    func content(of number: UInt64) -> ForwardedRequest.Content { book.content(of: number) }
 
     /// Books a request that was taken at once, and that nobody could have to take up again.
     mutating func add(_ request: BookedRequest) { book.add(request) }
