@@ -1,7 +1,6 @@
-/// Between NIO's HTTP/1 parser and hummingbird: translates messages, and keeps connections in bounds.
+/// Between NIO's HTTP/1 parser and what answers: translates messages, and keeps connections in bounds.
 ///
-/// It stands where `HTTP1ToHTTPServerCodec` and hummingbird's `HTTPConnectionStateHandler` would, and differs from them
-/// on purpose:
+/// It stands where swift-nio-extras' `HTTP1ToHTTPServerCodec` would, and differs from it on purpose:
 /// - the target is passed on byte for byte, not through Foundation's `URLComponents`;
 /// - HTTP/1.0 clients get `Connection: close` and a closed connection, which they wait for;
 /// - a client that sends requests but reads no answers is closed too, and at a shutdown so is one that is merely slow;
@@ -90,7 +89,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
             context.fireChannelRead(wrapInboundOut(.head(request)))
             return
         }
-        // Hummingbird looks for this very value to know that it has done.
+        // `HTTPConnectionChannel` looks for this very value to know that it has done.
         request.headerFields[.connection] = "close"
         escaper.isShut = true
         state.requestRead(now: .now())
@@ -106,7 +105,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // Hummingbird answers parse errors with 400; on others it lets go of the connection.
+        // `HTTPConnectionChannel` answers parse errors with 400; on others it lets go of the connection.
         state.parseFailed()
         escaper.isShut = true
         context.fireErrorCaught(error)
