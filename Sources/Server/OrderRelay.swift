@@ -82,7 +82,7 @@ package final class OrderRelay: Sendable {
 
     // MARK: - Being asked
 
-    /// Takes an order that another tracker relays: has it carried out, unless it was, and says what came of it.
+    /// Takes an order that another tracker hands on: has it carried out, unless it was, and says what came of it.
     ///
     /// - Parameters:
     ///   - number: as its sender counts.

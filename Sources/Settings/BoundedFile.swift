@@ -81,7 +81,7 @@ public enum BoundedFile {
     ///   - body: takes the content of a line without blanks around it, and its number; what it returns is a problem
     ///     with the
     ///     line.
-    /// - Throws: all problems together, at most `maxProblems`.
+    /// - Throws: all problems together, at most `maximumProblems`.
     static func forEachLine(
         _ path: String, _ body: (_ content: ArraySlice<UInt8>, _ line: Int) -> String?
     ) throws(TextFileError) {

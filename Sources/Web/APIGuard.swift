@@ -1,45 +1,19 @@
 // Who may ask the API, and how it says no.
 
 import HTTPTypes
-import Hummingbird
-import Logging
 import Primitives
 
 /// A refusal or failure that whoever asks is told about.
 struct APIError: Error {
     var status: HTTPResponse.Status
     var words: String
+    /// The methods that would do.
+    var allowed: [String]
 
-    init(_ status: HTTPResponse.Status, _ words: String) {
+    init(_ status: HTTPResponse.Status, _ words: String, allowed: [String] = []) {
         self.status = status
         self.words = words
-    }
-}
-
-/// Turns whatever goes wrong into JSON, and adds what all answers have in common.
-struct APIErrors: RouterMiddleware {
-    typealias Context = ClientContext
-
-    func handle(
-        _ request: Request, context: Context, next: (Request, Context) async throws -> Response
-    ) async throws -> Response {
-        var response: Response
-        do {
-            response = try await next(request, context)
-        } catch let error as APIError {
-            response = try .json(ErrorDocument(error: error.words), status: error.status)
-        } catch let error as HTTPError {
-            let words = error.status == .notFound ? "there is nothing at this path; see /api/openapi.yaml" : error.body
-            response = try .json(ErrorDocument(error: words ?? error.status.reasonPhrase), status: error.status)
-        } catch {
-            // The reason may name files or hold other people's data: it is for the log.
-            context.logger.error(
-                "an API request failed", metadata: ["error": "\(error)", "path": "\(request.uri.path)"])
-            response = try .json(ErrorDocument(error: "internal error, see the log"), status: .internalServerError)
-        }
-        response.headers[.cacheControl] = "no-store"
-        if response.status == .unauthorized { response.headers[.wwwAuthenticate] = "Bearer" }
-        return response
+        self.allowed = allowed
     }
 }
 
@@ -48,15 +22,12 @@ struct APIErrors: RouterMiddleware {
 /// Without a token the API listens on loopback only, but every page in a browser on this machine can reach it: a page
 /// whose host name its owner has pointed at 127.0.0.1 even reads the answers (DNS rebinding). Its requests give it
 /// away, since they name that host.
-struct APIGuard: RouterMiddleware {
-    typealias Context = ClientContext
-
+struct APIGuard: Sendable {
     let token: String?
 
-    func handle(
-        _ request: Request, context: Context, next: (Request, Context) async throws -> Response
-    ) async throws -> Response {
-        guard request.uri.path != "/healthz" else { return try await next(request, context) }
+    /// - Throws: `APIError`, for who may not ask this.
+    func check(_ request: Request) throws(APIError) {
+        guard request.path != "/healthz" else { return }
         if let token {
             guard Self.matches(request.headers[.authorization], token) else {
                 throw APIError(.unauthorized, "this needs the token: send the header «Authorization: Bearer TOKEN»")
@@ -70,7 +41,6 @@ struct APIGuard: RouterMiddleware {
                 throw APIError(.forbidden, "a page of another site may not change anything here")
             }
         }
-        return try await next(request, context)
     }
 
     /// Whether a request comes from a page of this very server, or from no page at all.

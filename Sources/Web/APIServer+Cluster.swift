@@ -1,7 +1,6 @@
 // The API's pages on the cluster, and the orders that it takes: parameters stand in the query, for bodies are not read.
 
 import HTTPTypes
-import Hummingbird
 import TrackerLogic
 import Wire
 
@@ -40,7 +39,7 @@ extension APIServer {
     func stopCluster() async throws -> Response { try await carryOut(.stop) }
 
     private func id(_ name: String, of request: Request) throws -> UInt32? {
-        guard let text = request.uri.queryParameters[name[...]] else { return nil }
+        guard let text = request.parameter(name) else { return nil }
         guard let id = UInt32(text), id > 0 else {
             throw APIError(.badRequest, "\(name) has to be the number of a tracker, from 1 to \(UInt32.max)")
         }

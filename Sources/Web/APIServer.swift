@@ -3,7 +3,6 @@
 import Bus
 import Foundation
 import HTTPTypes
-import Hummingbird
 import Logging
 import Primitives
 import TrackerLogic
@@ -88,24 +87,23 @@ public struct APIServer: Sendable {
     private static let description = String(decoding: PackageResources.openapi_yaml, as: UTF8.self)
 
     /// What answers, without a listener.
-    public func responder(token: String?) -> some TrackerResponder {
-        let router = Router(context: ClientContext.self)
-        router.add(middleware: APIErrors())
-        router.add(middleware: APIGuard(token: token))
-        router.get("/healthz") { _, _ in await health() }
-        router.get("/metrics") { _, _ in await metricsPage() }
-        router.get("/api/status") { _, _ in try await statusPage() }
-        router.get("/api/cluster") { _, _ in try await clusterPage() }
-        router.post("/api/members") { request, _ in try await changeMembers(request) }
-        router.post("/api/stop") { _, _ in try await stopCluster() }
-        router.post("/api/handover") { request, _ in try await handOver(request) }
-        router.get("/api/openapi.yaml") { _, _ in
-            Response.text(Self.description, type: "application/yaml; charset=utf-8")
-        }
+    public func responder(token: String?) -> some Responder {
+        var routes: [APIRoute] = [
+            .get("/healthz") { _ in await health() },
+            .get("/metrics") { _ in await metricsPage() },
+            .get("/api/status") { _ in try await statusPage() },
+            .get("/api/cluster") { _ in try await clusterPage() },
+            .post("/api/members") { request in try await changeMembers(request) },
+            .post("/api/stop") { _ in try await stopCluster() },
+            .post("/api/handover") { request in try await handOver(request) },
+            .get("/api/openapi.yaml") { _ in
+                .text(Self.description, type: "application/yaml; charset=utf-8")
+            },
+        ]
         if let torrents {
-            router.get("/api/torrents") { request, _ in try await torrentsPage(torrents, request) }
+            routes.append(.get("/api/torrents") { request in try await torrentsPage(torrents, request) })
         }
-        return router.buildResponder()
+        return APIResponder(routes: routes, door: APIGuard(token: token))
     }
 
     private func nodeStatus() async -> NodeStatus? {
@@ -159,9 +157,8 @@ public struct APIServer: Sendable {
     }
 
     private func torrentsPage(_ torrents: any TorrentProvider, _ request: Request) async throws -> Response {
-        let parameters = request.uri.queryParameters
         func number(_ name: String, in range: ClosedRange<Int>, default standard: Int) throws -> Int {
-            guard let text = parameters[name[...]] else { return standard }
+            guard let text = request.parameter(name) else { return standard }
             guard let value = Int(text), range.contains(value) else {
                 let words = "\(name) has to be a number from \(range.lowerBound) to \(range.upperBound)"
                 throw APIError(.badRequest, words)
@@ -170,7 +167,7 @@ public struct APIServer: Sendable {
         }
         let offset = try number("offset", in: 0...1_000_000_000, default: 0)
         let count = try number("count", in: 1...TorrentsPage.maxCount, default: TorrentsPage.defaultCount)
-        let search = parameters["search"].flatMap { $0.isEmpty ? nil : String($0) }
+        let search = request.parameter("search").flatMap { $0.isEmpty ? nil : $0 }
         guard (search?.utf8.count ?? 0) <= TorrentsPage.maxTextByteCount else {
             throw APIError(.badRequest, "search may have \(TorrentsPage.maxTextByteCount) bytes")
         }

@@ -1,4 +1,4 @@
-// Between NIO's HTTP/1 parser and hummingbird.
+// Between NIO's HTTP/1 parser and what answers.
 
 import HTTPTypes
 import NIOCore
@@ -8,10 +8,9 @@ import NIOHTTPTypes
 import NIOHTTPTypesHTTP1
 import Primitives
 
-/// Between NIO's HTTP/1 parser and hummingbird: translates messages, and keeps connections in bounds.
+/// Between NIO's HTTP/1 parser and what answers: translates messages, and keeps connections in bounds.
 ///
-/// It stands where `HTTP1ToHTTPServerCodec` and hummingbird's `HTTPConnectionStateHandler` would, and differs from them
-/// on purpose:
+/// It stands where swift-nio-extras' `HTTP1ToHTTPServerCodec` would, and differs from it on purpose:
 /// - the target is passed on byte for byte, not through Foundation's `URLComponents`;
 /// - HTTP/1.0 clients get `Connection: close` and a closed connection, which they wait for;
 /// - a client that sends requests but reads no answers is closed too, and at a shutdown so is one that is merely slow;
@@ -91,7 +90,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
             context.fireChannelRead(wrapInboundOut(.head(request)))
             return
         }
-        // Hummingbird looks for this very value to know that it has done.
+        // `HTTPConnectionChannel` looks for this very value to know that it has done.
         request.headerFields[.connection] = "close"
         escaper.isShut = true
         state.requestRead(now: .now())
@@ -107,7 +106,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // Hummingbird answers parse errors with 400; on others it lets go of the connection.
+        // `HTTPConnectionChannel` answers parse errors with 400; on others it lets go of the connection.
         state.parseFailed()
         escaper.isShut = true
         context.fireErrorCaught(error)

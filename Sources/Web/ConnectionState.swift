@@ -4,7 +4,7 @@ import NIOCore
 
 /// What is known of one HTTP/1 connection: which request is its last, and until when it may go on like this.
 ///
-/// Clients may send several requests before they read an answer; hummingbird answers them one after the other.
+/// Clients may send several requests before they read an answer; they are answered one after the other.
 ///
 /// Invariants: responsesEnded ≤ requestsRead ≤ requestsBegun, unless the client's bytes could not be parsed: then one
 /// response (400) has no request.

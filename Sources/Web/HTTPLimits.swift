@@ -4,11 +4,11 @@ import Primitives
 
 /// Bounds on what strangers can make an HTTP listener hold: memory, file descriptors and time.
 ///
-/// Hummingbird and NIO leave most of these open. Who enforces each:
+/// NIO leaves most of these open. Who enforces each:
 ///
 /// | bound | enforced by |
 /// |---|---|
-/// | `connections` | hummingbird's `AvailableConnectionsChannelHandler`: the rest wait in `backlog` |
+/// | `connections` | `AcceptGate`: no accept while full, the rest wait in `backlog` |
 /// | `connectionsPerAddress` | `ConnectionTable`: one more is closed at once |
 /// | `fieldByteCount`, `headByteCount`, `fieldCount` | `NIOHTTPDecoderLimitConfiguration`: 400 and close |
 /// | socket buffers | SO_RCVBUF and SO_SNDBUF |

@@ -1,8 +1,6 @@
 // One HTTP listener.
 
 import Bus
-import Hummingbird
-import HummingbirdCore
 import Logging
 import NIOCore
 import NIOExtras
@@ -14,9 +12,7 @@ import TrackerLogic
 
 /// One HTTP listener: bound first, served from `run` on, stopped within a second.
 ///
-/// Hummingbird's `Application` binds inside `run` and cannot set IPV6_V6ONLY, so that a tracker would say that it is up
-/// before it is, and `[::]:6969` would take the port of `0.0.0.0:6969`. So the listening socket is ours; parsing,
-/// routing and answering are hummingbird's.
+/// Its parts are swift-nio's and a few of our own; docs/architecture.md says why there is no framework.
 ///
 /// Nothing is accepted before `run`: clients that come early wait in the backlog.
 public final class HTTPService: Service, CustomStringConvertible {
@@ -56,7 +52,7 @@ public final class HTTPService: Service, CustomStringConvertible {
     ///
     /// - Throws: `ListenFailure`.
     public static func listen(
-        on address: Primitives.SocketAddress, _ options: Options, responder: some TrackerResponder
+        on address: Primitives.SocketAddress, _ options: Options, responder: some Responder
     ) async throws(ListenFailure) -> HTTPService {
         let group = MultiThreadedEventLoopGroup.singleton
         let quiescing = ServerQuiescingHelper(group: group)
@@ -71,7 +67,7 @@ public final class HTTPService: Service, CustomStringConvertible {
             .serverChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandlers([
-                        AvailableConnectionsChannelHandler(maxConnections: maxConnections),
+                        AcceptGate(limit: maxConnections),
                         quiescing.makeServerChannelHandler(channel: channel),
                     ])
                 }
@@ -84,7 +80,7 @@ public final class HTTPService: Service, CustomStringConvertible {
                 .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: HTTPLimits.readByteCount)
             )
             .childChannelInitializer { channel in
-                handler.setup(channel: channel, logger: options.logger).map { connection in
+                handler.setup(channel).map { connection in
                     continuation.yield(AcceptedConnection(connection))
                 }
             }
@@ -130,7 +126,7 @@ public final class HTTPService: Service, CustomStringConvertible {
             await withDiscardingTaskGroup { group in
                 for await connection in connections {
                     guard let value = connection.take() else { continue }
-                    group.addTask { await self.connectionHandler.handle(value: value, logger: self.logger) }
+                    group.addTask { await self.connectionHandler.serve(value) }
                 }
             }
         } onCancelOrGracefulShutdown: {
@@ -155,11 +151,11 @@ public final class HTTPService: Service, CustomStringConvertible {
 
 /// A connection on its way from the event loop to its task; one that never gets there is closed.
 private final class AcceptedConnection: Sendable {
-    private let connection: Mutex<HTTPConnectionChannel.Value?>
+    private let connection: Mutex<HTTPConnectionChannel.Connection?>
 
-    init(_ connection: HTTPConnectionChannel.Value) { self.connection = Mutex(connection) }
+    init(_ connection: HTTPConnectionChannel.Connection) { self.connection = Mutex(connection) }
 
-    func take() -> HTTPConnectionChannel.Value? {
+    func take() -> HTTPConnectionChannel.Connection? {
         connection.withLock { connection in
             defer { connection = nil }
             return connection

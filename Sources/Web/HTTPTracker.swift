@@ -2,8 +2,8 @@
 
 import Bus
 import HTTPTypes
-import Hummingbird
 import Logging
+import NIOCore
 import Primitives
 import TrackerLogic
 import Wire
@@ -35,7 +35,7 @@ extension RequestHandler {
 /// The tracker over HTTP: reads announces and scrapes, has the logic answer them, and bencodes the answers.
 ///
 /// - SeeAlso: BEP 3, "trackers"; BEP 7, 23, 24, 27, 31, 48.
-public struct HTTPTracker: TrackerResponder {
+public struct HTTPTracker: Responder {
     /// When a client whose request could not be answered is to come back (BEP 31).
     static let retry = HTTPFailure.Retry.after(minutes: 2)
     static let welcome = """
@@ -87,7 +87,7 @@ public struct HTTPTracker: TrackerResponder {
     }
 
     /// Answers one request: an announce, a scrape, or a page that says that this is a tracker.
-    public func respond(to request: Request, context: ClientContext) async throws -> Response {
+    public func respond(to request: Request) async throws -> Response {
         guard request.method == .get || request.method == .head else {
             tally.count(.other, .malformed)
             var response = Response.text("Only GET and HEAD are understood here.\n", status: .methodNotAllowed)
@@ -96,9 +96,9 @@ public struct HTTPTracker: TrackerResponder {
         }
         switch TrackerTarget(request.head.path ?? "") {
         case .announce(let passkey, let query):
-            return await announce(query, passkey: passkey, source: source(of: request, context), context)
+            return await announce(query, passkey: passkey, source: source(of: request), request.logger)
         case .scrape(let passkey, let query):
-            return await scrape(query, passkey: passkey, source: source(of: request, context), context)
+            return await scrape(query, passkey: passkey, source: source(of: request), request.logger)
         case .root:
             tally.count(.other, .answered)
             return .text(Self.welcome)
@@ -108,12 +108,12 @@ public struct HTTPTracker: TrackerResponder {
         }
     }
 
-    private func source(of request: Request, _ context: ClientContext) -> Primitives.SocketAddress {
-        clientAddress.resolve(remote: context.remoteAddress, forwarded: request.headers[values: .forwardedFor])
+    private func source(of request: Request) -> Primitives.SocketAddress {
+        clientAddress.resolve(remote: request.remoteAddress, forwarded: request.headers[values: .forwardedFor])
     }
 
     private func announce(
-        _ query: [UInt8], passkey: [UInt8], source: Primitives.SocketAddress, _ context: ClientContext
+        _ query: [UInt8], passkey: [UInt8], source: Primitives.SocketAddress, _ logger: Logger
     ) async -> Response {
         let request: HTTPAnnounceRequest
         do {
@@ -131,14 +131,14 @@ public struct HTTPTracker: TrackerResponder {
             infoHash: request.infoHash, peerID: request.peerID, downloaded: request.downloaded, left: request.left,
             event: request.event, numWant: request.numWant, port: port)
         let passkey = passkey.isEmpty ? request.passkey ?? [] : passkey
-        return await answer(.announce, .announce(announce), source: source, passkey: passkey, context) { content in
+        return await answer(.announce, .announce(announce), source: source, passkey: passkey, logger) { content in
             guard case .announce(let answer) = content else { return nil }
             return Self.encoded(answer, to: request, from: source)
         }
     }
 
     private func scrape(
-        _ query: [UInt8], passkey: [UInt8], source: Primitives.SocketAddress, _ context: ClientContext
+        _ query: [UInt8], passkey: [UInt8], source: Primitives.SocketAddress, _ logger: Logger
     ) async -> Response {
         let request: HTTPScrapeRequest
         do {
@@ -148,7 +148,7 @@ public struct HTTPTracker: TrackerResponder {
         }
         let passkey = passkey.isEmpty ? request.passkey ?? [] : passkey
         let content = ClientRequest.Content.scrape(request.infoHashes)
-        return await answer(.scrape, content, source: source, passkey: passkey, context) { content in
+        return await answer(.scrape, content, source: source, passkey: passkey, logger) { content in
             guard case .scrape(let counts) = content, counts.count == request.infoHashes.count else { return nil }
             let files = zip(request.infoHashes, counts).map { infoHash, counts in
                 HTTPScrapeReply.File(
@@ -171,12 +171,12 @@ public struct HTTPTracker: TrackerResponder {
     ///   - content: what is asked for.
     ///   - source: the client's address, as far as it can be believed.
     ///   - passkey: of the URL; empty where there was none.
-    ///   - context: of the request.
+    ///   - logger: of the request.
     ///   - encode: gives nil for an answer that is none to this request.
     /// - Returns: bencoded, also where it is a refusal.
     private func answer(
         _ route: HTTPTally.Route, _ content: ClientRequest.Content, source: Primitives.SocketAddress,
-        passkey: [UInt8], _ context: ClientContext, encode: (Answer.Content) -> [UInt8]?
+        passkey: [UInt8], _ logger: Logger, encode: (Answer.Content) -> [UInt8]?
     ) async -> Response {
         let start = ContinuousClock.now
         let outcome = await patience.wait { [handler] in
@@ -201,7 +201,7 @@ public struct HTTPTracker: TrackerResponder {
             tally.count(route, .answered)
             return .bencoded(bytes)
         case .failed(let error):
-            context.logger.debug("a request was not answered", metadata: ["error": "\(error)"])
+            logger.debug("a request was not answered", metadata: ["error": "\(error)"])
             failure = silence("tracker cannot answer now, try again later")
         case .late, .busy:
             failure = silence("tracker is overloaded, try again later")
@@ -267,7 +267,7 @@ extension Response {
     static func bencoded(_ bytes: [UInt8]) -> Response {
         Response(
             status: .ok, headers: [.contentType: "text/plain", .contentTypeOptions: "nosniff"],
-            body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
+            body: ByteBuffer(bytes: bytes))
     }
 
     static func text(
@@ -275,6 +275,6 @@ extension Response {
     ) -> Response {
         Response(
             status: status, headers: [.contentType: type, .contentTypeOptions: "nosniff"],
-            body: ResponseBody(byteBuffer: ByteBuffer(string: text)))
+            body: ByteBuffer(string: text))
     }
 }

@@ -298,12 +298,33 @@ struct HTTPAPITests {
     }
 
     @Test
+    func `HEAD has the head of GET and no body, and slashes too many do not matter`() async throws {
+        let service = try await server()
+        try await running([service]) {
+            let page = try await fetch("/api/openapi.yaml", from: service.address)
+            let connection = try await RawConnection(to: service.address)
+            try await connection.send("HEAD /api/openapi.yaml HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            let head = try await connection.response(withBody: false)
+            #expect(head.status == 200)
+            #expect(head["content-length"] == "\(page.body.count)")
+            // A body would stand before the next answer.
+            try await connection.send("GET /api/status HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            #expect(try await connection.response().status == 200)
+            #expect(try await fetch("//api/openapi.yaml/", from: service.address).body == page.body)
+        }
+    }
+
+    @Test
     func `what is not there, or not meant so, is an error in JSON`() async throws {
         let service = try await server()
         try await running([service]) {
-            for (method, path, code) in [("GET", "/", 404), ("GET", "/api", 404), ("POST", "/api/status", 404)] {
+            for (method, path, code, allowed) in [
+                ("GET", "/", 404, nil), ("GET", "/api", 404, nil), ("POST", "/api/status", 405, "GET, HEAD"),
+                ("GET", "/api/stop", 405, "POST"), ("DELETE", "/api/members?add=4", 405, "POST"),
+            ] {
                 let response = try await fetch(path, from: service.address, method: method)
                 #expect(response.status == code)
+                #expect(response["allow"] == allowed)
                 #expect(response.text.hasPrefix("{\"error\":\""))
             }
         }

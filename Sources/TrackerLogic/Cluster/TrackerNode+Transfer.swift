@@ -117,7 +117,7 @@ extension TrackerNode {
         fetch(now, &effects)
     }
 
-    /// Builds the state from chunks and the entries behind them.
+    /// The state that chunks and entries come to.
     ///
     /// - Parameters:
     ///   - fetched: all chunks, and the log behind them.
