@@ -222,7 +222,7 @@ final class RecordWriter {
                 hasTrimmedRows = true
             case .promise(let promise) where promise.leftInOrder:
                 outcome.isReplaced = true
-            case .promise, .append, .truncate:
+            case .promise, .append:
                 break
             }
         }
@@ -245,8 +245,6 @@ extension RecordWriter {
             }
         case .append(let index, let entry):
             try append(index, entry, &state)
-        case .truncate(let index):
-            try cut(from: index, &state)
         case .saveChunk(let chunk):
             try save(chunk, &state)
         case .trim(let index):

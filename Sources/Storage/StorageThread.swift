@@ -264,7 +264,7 @@ extension Persist {
         case .append(_, let entry): entry.count + 64
         case .saveChunk(let chunk): chunk.bytes.count + 64
         case .replaceAll(let chunks): chunks.reduce(64) { $0 + $1.bytes.count }
-        case .promise, .truncate, .trim: 64
+        case .promise, .trim: 64
         }
     }
 }

@@ -27,7 +27,6 @@ struct DiskImage: Sendable, Equatable {
             entries.removeAll { $0.index >= index }
             #expect(entries.last.map { $0.index + 1 == index } ?? true, "entry \(index) leaves a gap in the log")
             entries.append(LoggedEntry(index: index, bytes: entry))
-        case .truncate(let index): entries.removeAll { $0.index >= index }
         case .saveChunk(let chunk):
             chunks.removeAll { $0.number == chunk.number }
             chunks.append(chunk)

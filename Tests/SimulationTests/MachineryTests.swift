@@ -141,8 +141,7 @@ struct MachineryTests {
             (.append(index: 2, entry: [2]), true),
             (.append(index: 3, entry: [3]), true),
             (.saveChunk(SnapshotChunk(number: 1, index: 2, bytes: [7])), true),
-            (.trim(through: 2), true),
-            (.truncate(from: 3), true),
+            (.trim(through: 3), true),
             // An empty log begins anywhere.
             (.append(index: 4, entry: [3]), true),
             (.append(index: 3, entry: [4]), false),

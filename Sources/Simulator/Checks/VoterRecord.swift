@@ -56,8 +56,6 @@ struct VoterRecord: Sendable {
         case .append(let index, let entry):
             if givesUpHistories, let old = written(index), old.chain != EntryHeader.chain(entry) { lost = old }
             append(index, entry)
-        case .truncate(let from):
-            if from >= firstIndex, from <= lastIndex { log.removeLast(Int(lastIndex - from + 1)) }
         case .saveChunk: break
         case .trim(let through):
             guard through >= firstIndex else { return }

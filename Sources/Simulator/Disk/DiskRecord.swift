@@ -33,9 +33,6 @@ package struct DiskRecord: Sendable, Equatable {
             guard index >= firstIndex, index <= lastIndex + 1 else { return false }
             entries.removeLast(Int(lastIndex + 1 - index))
             entries.append(entry)
-        case .truncate(let from):
-            guard from >= firstIndex else { return false }
-            if from <= lastIndex { entries.removeLast(Int(lastIndex - from + 1)) }
         case .saveChunk(let chunk):
             put(chunk)
         case .trim(let through):

@@ -62,9 +62,6 @@ extension DiskRecord {
             print.absorb(2)
             print.absorb(index)
             print.absorb(entry)
-        case .truncate(let from):
-            print.absorb(3)
-            print.absorb(from)
         case .saveChunk(let chunk):
             print.absorb(4)
             print.absorb(chunk.bytes)

@@ -38,7 +38,6 @@ extension Persist.Change {
         switch self {
         case .promise(let promise): "promise \(promise.epoch)"
         case .append(let index, let entry): "entry \(index) of \(entry.count) bytes"
-        case .truncate(let from): "truncation from \(from)"
         case .saveChunk(let chunk): "chunk \(chunk.number) at \(chunk.index)"
         case .trim(let through): "trim through \(through)"
         case .replaceAll: "replacement of all"

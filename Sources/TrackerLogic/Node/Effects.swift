@@ -76,8 +76,6 @@ public struct Persist: Sendable, Equatable {
         ///
         /// In one piece with it, what was there from this index on goes. An empty log may begin at any index.
         case append(index: UInt64, entry: [UInt8])
-        /// Takes the entries from this index on out of the log: an aborted or superseded suffix.
-        case truncate(from: UInt64)
         /// Replaces one chunk of the snapshot.
         case saveChunk(SnapshotChunk)
         /// Takes entries up to and including this index out of the log: the snapshot holds all that they did.
