@@ -1,6 +1,7 @@
 // Remembers which writes failed.
 
 import TrackerLogic
+import Wire
 
 /// Remembers which writes failed, and refuses those that would leave a record with holes because of it.
 ///
@@ -40,9 +41,9 @@ package struct RecordGuard: Sendable, Equatable {
     /// - Returns: why the change must not be made; nil where it may.
     package func refusal(of change: Persist.Change) -> StorageFailure? {
         switch change {
-        case .append(let index, _):
+        case .append(let entry):
             if let unreplaced { return unreplaced }
-            if let missing, index > missing.index { return missing.failure }
+            if let missing, entry.header.index > missing.index { return missing.failure }
             return nil
         case .trim:
             return unreplaced ?? (unsaved.isEmpty ? nil : unsavedFailure)
@@ -57,8 +58,8 @@ package struct RecordGuard: Sendable, Equatable {
 
     package mutating func succeeded(_ change: Persist.Change) {
         switch change {
-        case .append(let index, _):
-            if let gap = missing, index == gap.index { missing = nil }
+        case .append(let entry):
+            if let gap = missing, entry.header.index == gap.index { missing = nil }
         case .trim(let index):
             if let gap = missing, gap.index <= index { missing = nil }
         case .saveChunk(let chunk):
@@ -72,7 +73,8 @@ package struct RecordGuard: Sendable, Equatable {
 
     package mutating func failed(_ change: Persist.Change, _ failure: StorageFailure) {
         switch change {
-        case .append(let index, _):
+        case .append(let entry):
+            let index = entry.header.index
             if missing.map({ index < $0.index }) ?? true { missing = Gap(index: index, failure: failure) }
         case .saveChunk(let chunk):
             if unsaved.isEmpty { unsavedFailure = failure }

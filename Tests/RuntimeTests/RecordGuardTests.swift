@@ -14,7 +14,7 @@ import Wire
                 hasFullState: hasFullState))
     }
 
-    private static func append(_ index: UInt64) -> Persist.Change { .append(index: index, entry: [1]) }
+    private static func append(_ index: UInt64) -> Persist.Change { .append(.opaque(index, [1])) }
 
     private static func save(_ number: UInt32) -> Persist.Change {
         .saveChunk(SnapshotChunk(number: number, index: 4, bytes: [1]))

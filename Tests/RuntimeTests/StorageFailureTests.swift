@@ -10,7 +10,7 @@ import Wire
 
 @Suite(.ownThreads) struct StorageFailureTests {
     private func append(_ index: UInt64, bytes: Int = 10) -> Persist.Change {
-        .append(index: index, entry: [UInt8](repeating: UInt8(truncatingIfNeeded: index), count: bytes))
+        .append(.opaque(index, [UInt8](repeating: UInt8(truncatingIfNeeded: index), count: bytes)))
     }
 
     private func limited(_ byteCount: Int) -> StoreOptions {

@@ -16,7 +16,7 @@ import Wire
         shardCount: 1024)
 
     private func entry(_ index: UInt64, bytes: [UInt8]? = nil) -> Persist.Change {
-        .append(index: index, entry: bytes ?? Array("entry \(index)".utf8))
+        .append(.opaque(index, bytes ?? Array("entry \(index)".utf8)))
     }
 
     @Test func `an empty record has nothing to recover`() throws {
@@ -272,7 +272,7 @@ import Wire
             }
             model.entries[last] = bytes
             model.indices.append(last)
-            return .append(index: last, entry: bytes)
+            return .append(.opaque(last, bytes))
         }
     }
 }

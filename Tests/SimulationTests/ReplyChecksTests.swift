@@ -318,13 +318,13 @@ struct ReplyCheckTests {
         for profile in Profile.allCases {
             let promises = Promises(profile)
             // A tracker alone is the only voter that there is.
-            let isQuorum = profile.configuration(members: [1, 2, 3])?.mode == .quorum || profile == .alone
+            let isQuorum = profile.configuration(members: [1, 2, 3]).mode == .quorum || profile == .alone
             #expect(promises.hasOneHistory == isQuorum)
             #expect(promises.membersDecide == isQuorum)
             #expect(promises.repliesAreLinear == isQuorum)
             #expect(promises.abortsAreFinal == isQuorum)
-            let vote = profile.configuration(members: [])?.vote ?? .majority
-            #expect(promises.allDecide == (vote != .majority))
+            let vote = profile.configuration(members: []).vote
+            #expect(promises.allDecide == (profile != .alone && vote != .majority))
             #expect(promises.diskDecides == (profile == .alone))
             #expect(promises.answersAtOnce == (profile == .alone))
         }
