@@ -44,7 +44,8 @@ package struct LoopTally {
         guard let last = persists.last else { return }
         writes.append((last.token, now))
         for persist in persists {
-            guard case .append(let index, _) = persist.change else { continue }
+            guard case .append(let entry) = persist.change else { continue }
+            let index = entry.header.index
             entries.removeAll { $0.index >= index }
             if entries.count < LoopTally.maxEntries { entries.append((index, now)) }
         }

@@ -1,17 +1,17 @@
 // Remembers which writes failed.
 
 import TrackerLogic
+import Wire
 
 /// Remembers which writes failed, and refuses those that would leave a record with holes because of it.
 ///
 /// A node hands in writes before it hears of the earlier ones. So when one fails, later ones that build on it may
 /// already be on their way, even in later transactions:
 ///
-/// - entries behind one that was not appended, until that one is appended or the log is cut before it;
-/// - entries behind the place where the log was to be cut and was not, until it is, if only by an entry at that place,
-///   which takes the place of all that was there;
+/// - entries behind one that was not appended, until that one is appended: it takes the place of all that was there
+///   from its index on;
 /// - a trim of the log after a chunk that was not saved, until it is: the snapshot might not hold what is trimmed;
-/// - after a replacement of everything that was not made: entries, cuts, chunks and trims, all of which mean the new
+/// - after a replacement of everything that was not made: entries, chunks and trims, all of which mean the new
 ///   state, where the record still holds the old one; and a promise that makes the record whole, for it is the new
 ///   state that is whole. Only a replacement that is made ends that.
 ///
@@ -27,8 +27,6 @@ package struct RecordGuard: Sendable, Equatable {
 
     /// The first entry that is missing: those after it may not be appended.
     private var missing: Gap?
-    /// The first entry that should be gone and is not: those after it may not be appended.
-    private var uncut: Gap?
     /// Chunks whose last save failed, and why the first of them did.
     private var unsaved: Set<UInt32> = []
     private var unsavedFailure = StorageFailure.full
@@ -43,14 +41,13 @@ package struct RecordGuard: Sendable, Equatable {
     /// - Returns: why the change must not be made; nil where it may.
     package func refusal(of change: Persist.Change) -> StorageFailure? {
         switch change {
-        case .append(let index, _):
+        case .append(let entry):
             if let unreplaced { return unreplaced }
-            if let missing, index > missing.index { return missing.failure }
-            if let uncut, index > uncut.index { return uncut.failure }
+            if let missing, entry.header.index > missing.index { return missing.failure }
             return nil
         case .trim:
             return unreplaced ?? (unsaved.isEmpty ? nil : unsavedFailure)
-        case .truncate, .saveChunk:
+        case .saveChunk:
             return unreplaced
         case .promise(let promise):
             return promise.hasFullState && !hasFullState ? unreplaced : nil
@@ -61,12 +58,8 @@ package struct RecordGuard: Sendable, Equatable {
 
     package mutating func succeeded(_ change: Persist.Change) {
         switch change {
-        case .append(let index, _):
-            if let gap = missing, index == gap.index { missing = nil }
-            if let gap = uncut, index <= gap.index { uncut = nil }
-        case .truncate(let index):
-            if let gap = missing, index <= gap.index { missing = nil }
-            if let gap = uncut, index <= gap.index { uncut = nil }
+        case .append(let entry):
+            if let gap = missing, entry.header.index == gap.index { missing = nil }
         case .trim(let index):
             if let gap = missing, gap.index <= index { missing = nil }
         case .saveChunk(let chunk):
@@ -80,10 +73,9 @@ package struct RecordGuard: Sendable, Equatable {
 
     package mutating func failed(_ change: Persist.Change, _ failure: StorageFailure) {
         switch change {
-        case .append(let index, _):
+        case .append(let entry):
+            let index = entry.header.index
             if missing.map({ index < $0.index }) ?? true { missing = Gap(index: index, failure: failure) }
-        case .truncate(let index):
-            if uncut.map({ index < $0.index }) ?? true { uncut = Gap(index: index, failure: failure) }
         case .saveChunk(let chunk):
             if unsaved.isEmpty { unsavedFailure = failure }
             unsaved.insert(chunk.number)

@@ -222,7 +222,7 @@ final class RecordWriter {
                 hasTrimmedRows = true
             case .promise(let promise) where promise.leftInOrder:
                 outcome.isReplaced = true
-            case .promise, .append, .truncate:
+            case .promise, .append:
                 break
             }
         }
@@ -243,10 +243,8 @@ extension RecordWriter {
                 try deleteRows(except: [0])
                 try db.execute(sql: "DELETE FROM tabled WHERE chunk <> 0")
             }
-        case .append(let index, let entry):
-            try append(index, entry, &state)
-        case .truncate(let index):
-            try cut(from: index, &state)
+        case .append(let entry):
+            try append(entry, &state)
         case .saveChunk(let chunk):
             try save(chunk, &state)
         case .trim(let index):
@@ -264,17 +262,19 @@ extension RecordWriter {
         state.holes.succeeded(change)
     }
 
-    private func append(_ index: UInt64, _ entry: [UInt8], _ state: inout State) throws {
+    private func append(_ entry: Entry, _ state: inout State) throws {
+        let index = entry.header.index
         let isEmpty = state.head.lastIndex <= state.head.trimmedThrough
         precondition(
             isEmpty || index - 1 <= state.head.lastIndex, "entries are appended without a gap, or to an empty log")
         try cut(from: index, &state)
         // An empty log may begin anywhere, and says where.
         if isEmpty { state.head.trimmedThrough = index - 1 }
-        let seal = RecordSeal.of(entry: entry, index: index, salt: salt)
+        let seal = RecordSeal.of(entry: entry.bytes, index: index, salt: salt)
         state.head.lastIndex = index
         state.head.lastEntry = seal
-        try statements.append.run([.integer(Int64(clamping: index)), .integer(Int64(bitPattern: seal))], body: entry)
+        try statements.append.run(
+            [.integer(Int64(clamping: index)), .integer(Int64(bitPattern: seal))], body: entry.bytes)
     }
 
     /// Takes the entries from an index on out of the log.

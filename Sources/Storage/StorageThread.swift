@@ -4,6 +4,7 @@ import Foundation
 import GRDB
 import Primitives
 import TrackerLogic
+import Wire
 
 /// The thread that writes: takes what waits, carries it out, tells what became of it; between transactions it sees to
 /// checkpoints and to the tables.
@@ -261,10 +262,10 @@ extension Persist {
     /// About what a write weighs.
     fileprivate var byteCount: Int {
         switch change {
-        case .append(_, let entry): entry.count + 64
+        case .append(let entry): entry.bytes.count + 64
         case .saveChunk(let chunk): chunk.bytes.count + 64
         case .replaceAll(let chunks): chunks.reduce(64) { $0 + $1.bytes.count }
-        case .promise, .truncate, .trim: 64
+        case .promise, .trim: 64
         }
     }
 }

@@ -217,7 +217,7 @@ extension TrackerNode {
     // What the planted mistakes do that are too long for one line: nothing.
     extension TrackerNode {
         @inline(__always)
-        func planted(inherited entry: LoggedEntry?) -> LoggedEntry? { entry }
+        func planted(inherited entry: Entry?) -> Entry? { entry }
 
         @inline(__always)
         func planted(applied header: EntryHeader, _ now: ClockReading) -> EntryHeader { header }
@@ -229,7 +229,7 @@ extension TrackerNode {
         func hasLease(_ now: ClockReading) -> Bool { false }
 
         @inline(__always)
-        func tellRefused(_ entry: LoggedEntry, _ now: ClockReading, _ effects: inout Effects) {}
+        func tellRefused(_ entry: Entry, _ now: ClockReading, _ effects: inout Effects) {}
 
         @inline(__always)
         func expireAlone(_ now: ClockReading) {}

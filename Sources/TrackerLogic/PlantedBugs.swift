@@ -7,7 +7,7 @@ import Wire
 
     extension TrackerNode {
         /// What a new master goes on with.
-        func planted(inherited entry: LoggedEntry?) -> LoggedEntry? {
+        func planted(inherited entry: Entry?) -> Entry? {
             switch configuration.plantedBug {
             case .inheritedNotProposed: return nil
             case .ownEntryInherited:
@@ -16,7 +16,7 @@ import Wire
             case .longestEntryInherited:
                 var longest = entry
                 for ballots in candidate.answers {
-                    guard let other = try? LoggedEntry(ballots.answer.pending),
+                    guard let other = ballots.answer.pending,
                         other.header.index == state.index + 1, other.header.previous == state.chain,
                         other.bytes.count > longest?.bytes.count ?? 0
                     else { continue }
@@ -41,7 +41,7 @@ import Wire
         }
 
         /// Tells those who wait for an entry that it is not stored.
-        mutating func tellRefused(_ entry: LoggedEntry, _ now: ClockReading, _ effects: inout Effects) {
+        mutating func tellRefused(_ entry: Entry, _ now: ClockReading, _ effects: inout Effects) {
             let tickets = (try? Tickets(entry.bytes, entry.header)) ?? Tickets()
             for ticket in tickets.tickets {
                 refuse(number: ticket.number, of: tickets.life(of: ticket), .notStored, now, &effects)

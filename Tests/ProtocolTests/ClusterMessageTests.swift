@@ -36,6 +36,9 @@ struct ClusterMessageTests {
     private static let ipv6 = SocketAddress(high: 0x2001_0DB8_0000_0000, low: 1, scope: 9, port: 2)
     private static let ipv6Bytes: [UInt8] =
         [0x20, 1, 0x0D, 0xB8] + Array(repeating: 0, count: 11) + [1] + [0, 0, 0, 9] + [0, 2]
+    private static let entry = Entry.made(3, after: 9, waiting: [4])
+    private static let entryBytes = [0, 0, 0, UInt8(entry.bytes.count)] + entry.bytes
+    private static let void = Entry.made(4, updates: [])
     private static func eight(_ last: UInt8) -> [UInt8] { [0, 0, 0, 0, 0, 0, 0, last] }
 
     /// Each setting has its own number, from 0x51 on.
@@ -73,12 +76,12 @@ struct ClusterMessageTests {
         Vector(.suspect(at: position), [2], positionBytes),
         Vector(.election, [3]),
         Vector(
-            .answer(VoterAnswer(position: position, pending: [9, 8, 7])), [4], positionBytes, [0, 0, 0, 3, 9, 8, 7, 0]),
+            .answer(VoterAnswer(position: position, pending: entry)), [4], positionBytes, entryBytes, [0]),
         Vector(
-            .answer(VoterAnswer(position: position, pending: [], leftInOrder: true)), [4], positionBytes,
+            .answer(VoterAnswer(position: position, pending: nil, leftInOrder: true)), [4], positionBytes,
             [0, 0, 0, 0, 1]),
         Vector(.coordinator(at: position), [5], positionBytes),
-        Vector(.prepare(entry: [1, 2], at: position), [6], positionBytes, [0, 0, 0, 2, 1, 2]),
+        Vector(.prepare(entry: entry, at: position), [6], positionBytes, entryBytes),
         Vector(.ok(ballot), [7], ballotBytes),
         Vector(.error(ballot, .staleEpoch), [8], ballotBytes, [2]),
         Vector(.commit(at: position), [9], positionBytes),
@@ -86,8 +89,8 @@ struct ClusterMessageTests {
         Vector(.confirmed(round: .max), [11], Array(repeating: 0xFF, count: 8)),
         Vector(.fetch(after: position), [12], positionBytes),
         Vector(
-            .entries([[1], [], [2, 3]], at: position),
-            [13], positionBytes, [0, 3], [0, 0, 0, 1, 1], [0, 0, 0, 0], [0, 0, 0, 2, 2, 3]),
+            .entries([entry, void], at: position),
+            [13], positionBytes, [0, 2], entryBytes, [0, 0, 0, 64] + void.bytes),
         Vector(.entries([], at: .start), [13], Array(repeating: 0, count: 16), [0, 0]),
         Vector(
             .hello(Hello(position: position, hasFullState: true, isBlank: false, heard: [life], settings: settings)),
@@ -197,6 +200,25 @@ struct ClusterMessageTests {
             #expect(throws: expected, "\(count) bytes") { try ClusterMessage(Array(whole[..<count])) }
         }
         #expect(throws: ClusterMessageError.damaged) { try ClusterMessage(whole + [0]) }
+    }
+
+    @Test func `a message with an entry that is damaged, or missing, is damaged`() throws {
+        let entry = Self.entry
+        for kind in [6, 13, 4] as [UInt8] {
+            let count: [UInt8] = kind == 13 ? [0, 1] : []
+            let start = Self.head + [0] + Array(1...8) + [0, 0, 0, 9] + [kind] + Self.positionBytes + count
+            let end: [UInt8] = kind == 4 ? [0] : []
+            _ = try ClusterMessage(start + Self.entryBytes + end)
+            for offset in entry.bytes.indices {
+                var wrong = Self.entryBytes
+                wrong[4 + offset] ^= 1
+                let bytes = start + wrong + end
+                #expect(throws: ClusterMessageError.damaged, "byte \(offset)") { try ClusterMessage(bytes) }
+            }
+            // Only who has accepted nothing sends none.
+            let none = try? ClusterMessage(start + [0, 0, 0, 0] + end)
+            #expect((none != nil) == (kind == 4))
+        }
     }
 
     @Test func `another version is refused by its number, whatever follows`() {

@@ -96,7 +96,7 @@ struct ClusterStopTests {
             for _ in 0..<6 {
                 let ballots = effects.messages.compactMap { message -> Ballot? in
                     guard case .prepare(let entry, _) = message.body else { return nil }
-                    return (try? EntryHeader(entry))?.ballot
+                    return entry.header.ballot
                 }
                 if let last = ballots.last { hear(.ok(last), from: 1, node.inspection.promised) }
                 step(.deadlineReached, after: .milliseconds(100))
@@ -113,7 +113,7 @@ struct ClusterStopTests {
     @Test func `a master whose voters had all left in good order begins without swarms`() throws {
         var candidate = try Candidate(leftInOrder: true)
         #expect(candidate.written.first?.leftInOrder == false, "the note is taken back before anything else is written")
-        candidate.stand(answeredBy: VoterAnswer(position: candidate.position, pending: [], leftInOrder: true))
+        candidate.stand(answeredBy: VoterAnswer(position: candidate.position, pending: nil, leftInOrder: true))
         #expect(candidate.hasEmptied)
         #expect(candidate.peers == 0)
         #expect(candidate.isServing)
@@ -122,7 +122,7 @@ struct ClusterStopTests {
     @Test(arguments: [(true, false), (false, true), (false, false)])
     func `a master whose voters had not all left in good order keeps the swarms`(own: Bool, other: Bool) throws {
         var candidate = try Candidate(leftInOrder: own)
-        candidate.stand(answeredBy: VoterAnswer(position: candidate.position, pending: [], leftInOrder: other))
+        candidate.stand(answeredBy: VoterAnswer(position: candidate.position, pending: nil, leftInOrder: other))
         #expect(candidate.isServing)
         #expect(!candidate.hasEmptied)
         #expect(candidate.peers == 1)
@@ -130,7 +130,7 @@ struct ClusterStopTests {
 
     @Test func `a tracker that is to keep the swarms keeps them for the cluster`() throws {
         var candidate = try Candidate(leftInOrder: true, keepsSwarms: true)
-        candidate.stand(answeredBy: VoterAnswer(position: candidate.position, pending: [], leftInOrder: true))
+        candidate.stand(answeredBy: VoterAnswer(position: candidate.position, pending: nil, leftInOrder: true))
         #expect(candidate.isServing)
         #expect(candidate.peers == 1)
     }

@@ -72,7 +72,7 @@ struct CommandTests {
         var harness = NodeHarness()
         harness.setAccess(rules(.deny, 0..<1_000))
         harness.setAccess(rules(.deny, 1..<1_001))
-        #expect(try EntryHeader(try #require(harness.disk.entries.last).bytes).updateCount == 2)
+        #expect(try #require(harness.disk.entries.last).header.updateCount == 2)
     }
 
     @Test func `commands given before the start are carried out after it`() {

@@ -115,7 +115,7 @@ struct DivergenceTests {
         EntryHeader(
             index: 4, epoch: Self.second, time: WallTime(milliseconds: 77), updateCount: 0, previous: slave.chains[3]
         ).seal(&bytes)
-        slave.hear(.prepare(entry: bytes, at: slave.position(3)), Self.second)
+        slave.hear(.prepare(entry: try Entry(bytes), at: slave.position(3)), Self.second)
         expectDiverged(&slave)
     }
 

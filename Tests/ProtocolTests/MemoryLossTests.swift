@@ -99,7 +99,7 @@ private struct Voter {
     /// Is elected by tracker 1.
     mutating func lead() {
         stand(whileOneIsAt: position(4))
-        hear(.answer(VoterAnswer(position: position(4), pending: [])), from: Self.one, epoch)
+        hear(.answer(VoterAnswer(position: position(4), pending: nil)), from: Self.one, epoch)
         effects.removeAll()
     }
 
@@ -153,7 +153,7 @@ struct MemoryLossTests {
         for milliseconds in [1000, 2500] as [Int64] {
             var candidate = try Voter(4)
             candidate.stand(whileOneIsAt: candidate.position(4))
-            let answer = VoterAnswer(position: candidate.position(4), pending: [])
+            let answer = VoterAnswer(position: candidate.position(4), pending: nil)
             candidate.hear(.answer(answer), from: Voter.three, candidate.epoch, after: milliseconds)
             #expect((candidate.role == .master) == (milliseconds < 2000))
         }
@@ -185,7 +185,7 @@ struct CutLogTests {
         var candidate = try Voter(4)
         candidate.stand(whileOneIsAt: Position(index: 9, chain: 9))
         let nine = Position(index: 9, chain: 9)
-        candidate.hear(.answer(VoterAnswer(position: nine, pending: [])), from: Voter.one, candidate.epoch)
+        candidate.hear(.answer(VoterAnswer(position: nine, pending: nil)), from: Voter.one, candidate.epoch)
         #expect(candidate.role == .candidate && candidate.asked == [.one(Voter.one)])
         // An old answer of another election says nothing.
         candidate.hear(.entries([], at: Position(index: 9, chain: 9)), from: Voter.one, Voter.first)
@@ -198,8 +198,8 @@ struct CutLogTests {
         var candidate = try Voter(4)
         let (far, near) = (Position(index: 9, chain: 9), Position(index: 8, chain: 8))
         candidate.stand(whileOneIsAt: far)
-        candidate.hear(.answer(VoterAnswer(position: far, pending: [])), from: Voter.one, candidate.epoch)
-        candidate.hear(.answer(VoterAnswer(position: near, pending: [])), from: Voter.three, candidate.epoch)
+        candidate.hear(.answer(VoterAnswer(position: far, pending: nil)), from: Voter.one, candidate.epoch)
+        candidate.hear(.answer(VoterAnswer(position: near, pending: nil)), from: Voter.three, candidate.epoch)
         candidate.effects.removeAll()
         candidate.hear(.entries([], at: far), from: Voter.one, candidate.epoch)
         #expect(candidate.role == .candidate && candidate.asked == [.one(Voter.three)])

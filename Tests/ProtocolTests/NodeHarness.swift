@@ -13,26 +13,21 @@ struct DiskImage: Sendable, Equatable {
     /// In rising order of their numbers.
     var chunks: [SnapshotChunk] = []
     /// In rising order of their indices, without gaps.
-    var entries: [LoggedEntry] = []
-
-    struct LoggedEntry: Sendable, Equatable {
-        var index: UInt64
-        var bytes: [UInt8]
-    }
+    var entries: [Entry] = []
 
     mutating func carryOut(_ change: Persist.Change) {
         switch change {
         case .promise(let promise): self.promise = promise
-        case .append(let index, let entry):
-            entries.removeAll { $0.index >= index }
-            #expect(entries.last.map { $0.index + 1 == index } ?? true, "entry \(index) leaves a gap in the log")
-            entries.append(LoggedEntry(index: index, bytes: entry))
-        case .truncate(let index): entries.removeAll { $0.index >= index }
+        case .append(let entry):
+            let index = entry.header.index
+            entries.removeAll { $0.header.index >= index }
+            #expect(entries.last.map { $0.header.index + 1 == index } ?? true, "entry \(index) leaves a gap in the log")
+            entries.append(entry)
         case .saveChunk(let chunk):
             chunks.removeAll { $0.number == chunk.number }
             chunks.append(chunk)
             chunks.sort { $0.number < $1.number }
-        case .trim(let index): entries.removeAll { $0.index <= index }
+        case .trim(let index): entries.removeAll { $0.header.index <= index }
         case .replaceAll(let chunks):
             self.chunks = chunks
             entries = []

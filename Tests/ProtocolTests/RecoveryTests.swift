@@ -135,7 +135,7 @@ struct RecoveryTests {
         var next = NodeHarness(
             try harness.disk.restored(), harness.disk, at: before.milliseconds - 3_600_000)
         next.fill(.numbered(1), [(.v4(2), 1)])
-        let header = try EntryHeader(try #require(next.disk.entries.first).bytes)
+        let header = try #require(next.disk.entries.first).header
         #expect(header.time >= before)
     }
 

@@ -263,7 +263,7 @@ struct SwarmLifeTests {
         #expect(harness.node.status.counters.expired == 1)
         // The log was cut meanwhile; what came last is the expiry.
         let last = try #require(harness.disk.entries.last)
-        var cursor = UpdateCursor(try EntryHeader(last.bytes))
+        var cursor = UpdateCursor(last.header)
         guard case .expire(let shard, _, _)? = try cursor.next(last.bytes) else {
             Issue.record("the peer is gone, but not by an update")
             return

@@ -141,17 +141,16 @@ struct TrackerNodeTests {
         harness.completeWrite()
         #expect(try replies(&harness).count == 1)
         #expect(harness.pending.count == 1)
-        guard case .append(let index, let bytes)? = harness.pending.first?.change else {
+        guard case .append(let entry)? = harness.pending.first?.change else {
             Issue.record("the write is no entry")
             return
         }
-        let header = try EntryHeader(bytes)
-        #expect(index == 2)
+        let header = entry.header
         #expect(header.index == 2)
         #expect(header.epoch == Epoch(round: 1, id: 1))
         #expect(header.updateCount == 4)
         // Nobody else has to answer them, or to agree.
-        #expect(try Tickets(bytes, header).isEmpty)
+        #expect(try Tickets(entry.bytes, header).isEmpty)
         #expect(header.isAlone)
 
         harness.completeWrite()
@@ -172,7 +171,7 @@ struct TrackerNodeTests {
             if random.oneIn(2) { harness.completeWrite() }
         }
         harness.completeWrites()
-        for entry in harness.disk.entries { times.append(try EntryHeader(entry.bytes).time) }
+        for entry in harness.disk.entries { times.append(entry.header.time) }
         #expect(times.count > 50)
         #expect(zip(times, times.dropFirst()).filter { $0 > $1 }.count == 0)
     }
@@ -228,7 +227,7 @@ struct TrackerNodeTests {
 
         harness.receive([announce(id, port: 9)], from: Self.client)
         harness.completeWrite()
-        #expect(harness.disk.entries.map(\.index) == [1, 2])
+        #expect(harness.disk.entries.map(\.header.index) == [1, 2])
         #expect(harness.counts(Self.torrent).leechers == 2)
         #expect(harness.observations.last == .storageRecovered)
         #expect(try replies(&harness).count == 1)

@@ -247,7 +247,7 @@ struct LoopTallyTests {
     func `writes and commits are timed, whatever order they come in`() {
         var tally = LoopTally()
         func append(_ token: UInt64, _ index: UInt64) -> Persist {
-            Persist(token: PersistToken(token), change: .append(index: index, entry: []))
+            Persist(token: PersistToken(token), change: .append(.opaque(index, [])))
         }
         tally.submitted([append(1, 10), append(2, 11)], at: at(0))
         tally.submitted([append(3, 11)], at: at(100))

@@ -14,7 +14,7 @@ import Wire
                 hasFullState: hasFullState))
     }
 
-    private static func append(_ index: UInt64) -> Persist.Change { .append(index: index, entry: [1]) }
+    private static func append(_ index: UInt64) -> Persist.Change { .append(.opaque(index, [1])) }
 
     private static func save(_ number: UInt32) -> Persist.Change {
         .saveChunk(SnapshotChunk(number: number, index: 4, bytes: [1]))
@@ -31,16 +31,13 @@ import Wire
         var line = #line
     }
 
-    private static let everythingNew = [append(5), append(10), .truncate(from: 3), .trim(through: 4), save(1), save(0)]
+    private static let everythingNew = [append(5), append(10), .trim(through: 4), save(1), save(0)]
 
     private static let rows: [Row] = [
         Row(past: [], allowed: everythingNew + [replace, promise(hasFullState: true), promise(hasFullState: false)]),
-        // Entries and cuts.
+        // Entries.
         Row(past: [(append(5), .full)], allowed: [append(5), append(4), .trim(through: 4)], refused: [append(6)]),
         Row(past: [(append(5), .full), (append(5), nil)], allowed: [append(6)]),
-        Row(past: [(append(5), .full), (.truncate(from: 5), nil)], allowed: [append(6)]),
-        Row(past: [(.truncate(from: 5), .full)], allowed: [append(5)], refused: [append(6)]),
-        Row(past: [(.truncate(from: 5), .full), (append(4), nil)], allowed: [append(6)]),
         // Chunks.
         Row(past: [(save(1), .full)], allowed: [save(1), save(2), append(5)], refused: [.trim(through: 2)]),
         Row(past: [(save(1), .full), (save(2), nil)], refused: [.trim(through: 2)]),

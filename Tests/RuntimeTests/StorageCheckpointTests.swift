@@ -5,6 +5,7 @@ import GRDB
 import Storage
 import Testing
 import TrackerLogic
+import Wire
 
 @Suite(.ownThreads) struct StorageCheckpointTests {
     private typealias Policy = CheckpointPolicy
@@ -153,7 +154,7 @@ import TrackerLogic
             func write(mebibytes: Int) {
                 for _ in 0..<mebibytes {
                     last += 1
-                    store.write(.append(index: last, entry: entry), .trim(through: last - 1))
+                    store.write(.append(.opaque(last, entry)), .trim(through: last - 1))
                 }
             }
             func walByteCount() throws -> Int {

@@ -16,7 +16,7 @@ import Wire
         let bytes = withUnsafeBytes(of: name.littleEndian) { Array($0) }
         let filling = [UInt8](repeating: UInt8(truncatingIfNeeded: name % 251), count: Int(index % 7) * 3_000)
         // A token says what it stands for.
-        return Persist(token: PersistToken(name), change: .append(index: index, entry: bytes + filling))
+        return Persist(token: PersistToken(name), change: .append(.opaque(index, bytes + filling)))
     }
 
     private static func name(_ index: UInt64, _ replacements: UInt64) -> UInt64 { replacements << 32 | index }
@@ -25,7 +25,7 @@ import Wire
     private static func replacements(_ index: UInt64, _ bytes: [UInt8]) -> UInt64? {
         guard bytes.count >= 8 else { return nil }
         let replacements = bytes[..<8].reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) } >> 32
-        return entry(index, replacements: replacements).change == .append(index: index, entry: bytes)
+        return entry(index, replacements: replacements).change == .append(.opaque(index, bytes))
             ? replacements : nil
     }
 
@@ -119,7 +119,7 @@ import Wire
             let store = try OpenStore(directory)
             for round in UInt64(0)..<10 {
                 let entry = [UInt8](repeating: 3, count: 9_000)
-                store.write((1...20).map { .append(index: round * 20 + $0, entry: entry) })
+                store.write((1...20).map { .append(.opaque(round * 20 + $0, entry)) })
                 let copy = directory + "-copy-\(round)"
                 try StorageTest.copy(directory, to: copy)
                 #expect(try Recovered.from(copy).indices == Array(1...(round + 1) * 20))

@@ -36,7 +36,7 @@ import Wire
     }
 
     private static func entry(_ index: UInt64) -> Persist.Change {
-        .append(index: index, entry: (0..<400).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ Int(index)) })
+        .append(.opaque(index, (0..<400).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ Int(index)) }))
     }
 
     private static func chunk(_ number: UInt32, index: UInt64) -> SnapshotChunk {
@@ -182,7 +182,7 @@ import Wire
         let cases: [(Persist.Change, String)] = [
             (.promise(round), "its promised round is 4611686018427387905"),
             (.promise(shards), "its number of shards, a power of two, is 3"),
-            (.append(index: NumberBounds.index + 1, entry: [1]), "its last entry is 4611686018427387905"),
+            (.append(.opaque(NumberBounds.index + 1, [1])), "its last entry is 4611686018427387905"),
             (
                 .saveChunk(SnapshotChunk(number: 1, index: .max, bytes: [1])),
                 "its index of chunk 1 is 18446744073709551615"

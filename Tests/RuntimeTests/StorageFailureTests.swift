@@ -10,7 +10,7 @@ import Wire
 
 @Suite(.ownThreads) struct StorageFailureTests {
     private func append(_ index: UInt64, bytes: Int = 10) -> Persist.Change {
-        .append(index: index, entry: [UInt8](repeating: UInt8(truncatingIfNeeded: index), count: bytes))
+        .append(.opaque(index, [UInt8](repeating: UInt8(truncatingIfNeeded: index), count: bytes)))
     }
 
     private func limited(_ byteCount: Int) -> StoreOptions {
@@ -60,18 +60,18 @@ import Wire
         }
     }
 
-    @Test func `a log that could not be cut takes nothing where it should have been`() throws {
+    @Test func `an entry that could not take the place of others is missing there`() throws {
         try StorageTest.inDirectory { directory in
             let store = try OpenStore(directory, options: limited(400_000))
             store.write(append(1), append(2), append(3))
             let other = try StorageTest.otherProgram(directory)
             try other.inTransaction(.immediate) { _ in
-                #expect(store.write(.truncate(from: 2)) == [.locked])
+                #expect(store.write(append(2)) == [.locked])
                 return .rollback
             }
             try other.close()
             #expect(store.write(append(4), append(3)) == [.locked, .locked])
-            // An entry at the very place makes the cut itself.
+            // Another entry at the very place fills it.
             #expect(store.write(append(2)) == [nil])
             store.close()
             #expect(try Recovered.from(directory).indices == [1, 2])

@@ -181,7 +181,7 @@ import Wire
                     Promise(
                         epoch: .init(round: 0x5152_5354_5556, id: 1), incarnation: 1,
                         secret: .init(1, 2, 3, 0x6162_6364_6566_6768), shardCount: 1)),
-                .append(index: 1, entry: entry),
+                .append(.opaque(1, entry)),
                 .saveChunk(SnapshotChunk(number: 0, index: 1, bytes: Array(entry.reversed()))))
             store.close()
             let path = directory + "/tracker.sqlite"
@@ -212,7 +212,7 @@ import Wire
     @Test func `a file that was cut short is refused`() throws {
         try StorageTest.inDirectory { directory in
             let store = try OpenStore(directory)
-            store.write(.append(index: 1, entry: [UInt8](repeating: 7, count: 200_000)))
+            store.write(.append(.opaque(1, [UInt8](repeating: 7, count: 200_000))))
             store.close()
             let path = directory + "/tracker.sqlite"
             let whole = try Data(contentsOf: URL(fileURLWithPath: path))
@@ -273,7 +273,7 @@ import Wire
                     Promise(
                         epoch: Epoch(round: 7, id: 1), incarnation: 1, secret: ClusterSecret(1, 2, 3, 4),
                         shardCount: 2)))
-            store.write((1...5).map { .append(index: $0, entry: [1]) })
+            store.write((1...5).map { .append(.opaque($0, [1])) })
             store.write(
                 .saveChunk(SnapshotChunk(number: 1, index: 5, bytes: [1])),
                 .saveChunk(SnapshotChunk(number: 2, index: 5, bytes: [1])))

@@ -16,7 +16,7 @@ import Wire
         shardCount: 1024)
 
     private func entry(_ index: UInt64, bytes: [UInt8]? = nil) -> Persist.Change {
-        .append(index: index, entry: bytes ?? Array("entry \(index)".utf8))
+        .append(.opaque(index, bytes ?? Array("entry \(index)".utf8)))
     }
 
     @Test func `an empty record has nothing to recover`() throws {
@@ -66,11 +66,11 @@ import Wire
         }
     }
 
-    @Test func `truncate takes the end of the log, and trim its beginning`() throws {
+    @Test func `an entry takes the end of the log, and a trim its beginning`() throws {
         try StorageTest.inDirectory { directory in
             let store = try OpenStore(directory)
             store.write((1...100).map { entry($0) })
-            store.write(.truncate(from: 91), .trim(through: 40), entry(91, bytes: [9, 1]))
+            store.write(.trim(through: 40), entry(91, bytes: [9, 1]))
             store.close()
             let found = try Recovered.from(directory)
             #expect(found.indices == Array(41...91))
@@ -102,12 +102,12 @@ import Wire
         try StorageTest.inDirectory { directory in
             let store = try OpenStore(directory)
             store.write((1...50).map { entry($0) })
-            store.write(.trim(through: 50), .truncate(from: 20), entry(20, bytes: [2]), entry(21))
+            store.write(.trim(through: 50), entry(20, bytes: [2]), entry(21))
             store.close()
             #expect(try Recovered.from(directory).indices == [20, 21])
 
             let again = try OpenStore(directory)
-            again.write(.trim(through: 30), .truncate(from: 1), entry(5), entry(6))
+            again.write(.trim(through: 30), entry(5), entry(6))
             again.close()
             #expect(try Recovered.from(directory).indices == [5, 6])
         }
@@ -157,8 +157,8 @@ import Wire
             #expect(try Recovered.from(directory).indices == [])
 
             let third = try OpenStore(directory)
-            // A log that was cut before its first entry is empty, too.
-            third.write(entry(900), .truncate(from: 900), entry(1_000))
+            // A log that was trimmed through its last entry is empty, too.
+            third.write(entry(900), .trim(through: 900), entry(1_000))
             third.close()
             #expect(try Recovered.from(directory).indices == [1_000])
         }
@@ -253,13 +253,7 @@ import Wire
             model.chunks.append(chunk)
             model.chunks.sort { $0.number < $1.number }
             return .saveChunk(chunk)
-        case 4:
-            let first = model.indices.first ?? last + 1
-            let from = first + UInt64(random.below(Int(last + 1 - first) + 1))
-            model.drop { $0 >= from }
-            last = from - 1
-            return .truncate(from: from)
-        case 5, 6:
+        case 4...6:
             let through = UInt64(random.below(Int(last) + 1))
             model.drop { $0 <= through }
             return .trim(through: through)
@@ -278,7 +272,7 @@ import Wire
             }
             model.entries[last] = bytes
             model.indices.append(last)
-            return .append(index: last, entry: bytes)
+            return .append(.opaque(last, bytes))
         }
     }
 }

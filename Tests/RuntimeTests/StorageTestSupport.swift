@@ -39,6 +39,14 @@ extension SuiteTrait where Self == OwnThreads {
     static var ownThreads: OwnThreads { OwnThreads() }
 }
 
+extension Entry {
+    /// An entry whose bytes say nothing: the storage does not look at them.
+    static func opaque(_ index: UInt64, _ bytes: [UInt8]) -> Entry {
+        let header = EntryHeader(index: index, epoch: .zero, time: WallTime(milliseconds: 0), updateCount: 0)
+        return Entry(sealed: bytes, header, chain: 1)
+    }
+}
+
 /// A store that is open and started, and whose writes are waited for.
 final class OpenStore: Sendable {
     let store: Store

@@ -13,7 +13,7 @@ struct ChecksBench {
     var views: [NodeView] = []
     var now = Instant(nanoseconds: 0)
     /// What has been decided, in order.
-    var decided: [[UInt8]] = []
+    var decided: [Entry] = []
     private let table = ReplicatedState(secret: ClusterSecret(1, 2, 3, 4), shardCount: 1).table
     private var transactions: UInt32 = 100
     private var tickets: UInt64 = 0
@@ -52,7 +52,7 @@ struct ChecksBench {
 
     /// A step, after which a tracker is as `change` makes it, and wants what `effects` holds.
     mutating func step(
-        _ node: Int, _ event: Event = .deadlineReached, applied: [[UInt8]] = [],
+        _ node: Int, _ event: Event = .deadlineReached, applied: [Entry] = [],
         doing effects: Effects = Effects(),
         _ change: (inout NodeView) -> Void = { _ in }
     ) {
@@ -102,7 +102,7 @@ struct ChecksBench {
     func entry(
         _ updates: [Update] = [], waiting: [(life: Life, number: UInt64)] = [], epoch: Epoch = ChecksBench.epoch,
         attempt: UInt32 = 0, after position: Position? = nil, second: Int64? = nil
-    ) -> [UInt8] {
+    ) -> Entry {
         let position = position ?? views[0].position
         var bytes: [UInt8] = []
         EntryHeader.reserve(in: &bytes)
@@ -114,30 +114,28 @@ struct ChecksBench {
         }
         tickets.encode(into: &bytes)
         let time = WallTime(milliseconds: 1_000_000 + 1000 * (second ?? Int64(position.index)))
-        EntryHeader(
+        let header = EntryHeader(
             index: position.index + 1, epoch: epoch, attempt: attempt, time: time,
-            updateCount: UInt32(updates.count), ticketsOffset: UInt32(offset), previous: position.chain
-        ).seal(&bytes)
-        return bytes
+            updateCount: UInt32(updates.count), ticketsOffset: UInt32(offset), previous: position.chain)
+        let chain = header.seal(&bytes)
+        return Entry(sealed: bytes, header, chain: chain)
     }
 
-    mutating func store(_ nodes: [Int], _ entry: [UInt8]) {
-        guard let header = try? EntryHeader(entry) else { return }
-        for node in nodes { checks.wrote(node: node, change: .append(index: header.index, entry: entry), at: now) }
+    mutating func store(_ nodes: [Int], _ entry: Entry) {
+        for node in nodes { checks.wrote(node: node, change: .append(entry), at: now) }
     }
 
     /// A tracker applies an entry, and replies.
-    mutating func apply(_ node: Int, _ entry: [UInt8], digest: UInt64? = nil, _ effects: Effects = Effects()) {
-        guard let header = try? EntryHeader(entry) else { return }
+    mutating func apply(_ node: Int, _ entry: Entry, digest: UInt64? = nil, _ effects: Effects = Effects()) {
         step(node, applied: [entry], doing: effects) { view in
-            view.position = Position(index: header.index, chain: EntryHeader.chain(entry))
-            view.digest = digest ?? EntryHeader.chain(entry)
-            view.time = header.time
+            view.position = entry.position
+            view.digest = digest ?? entry.chain
+            view.time = entry.header.time
         }
     }
 
     /// An entry is stored by a majority and applied by the master, then by all others.
-    mutating func commit(_ entry: [UInt8], _ effects: Effects = Effects()) {
+    mutating func commit(_ entry: Entry, _ effects: Effects = Effects()) {
         store([0, 1], entry)
         apply(0, entry, effects)
         for node in views.indices.dropFirst() { apply(node, entry) }
@@ -197,7 +195,7 @@ struct ChecksBench {
     /// A client announces to a tracker.
     ///
     /// - Returns: the entry that holds the announce, neither stored nor decided.
-    mutating func ask(_ client: Int, _ request: AnnounceRequest, of node: Int = 0) -> [UInt8] {
+    mutating func ask(_ client: Int, _ request: AnnounceRequest, of node: Int = 0) -> Entry {
         connect(client, to: node)
         hear(node, client, ChecksBench.bytes(request))
         tickets += 1

@@ -81,7 +81,7 @@ struct LogCheckTests {
     @Test
     func `an answer before the promise is durable is seen`() {
         var bench = ChecksBench()
-        bench.send(2, .answer(VoterAnswer(position: .start, pending: [])), epoch: second)
+        bench.send(2, .answer(VoterAnswer(position: .start, pending: nil)), epoch: second)
         #expect(bench.invariants == [.promiseIsKept])
     }
 
@@ -141,7 +141,7 @@ struct LogCheckTests {
         var bench = ChecksBench()
         bench.store([2], bench.entry())
         bench.promise(2, second)
-        bench.send(2, .answer(VoterAnswer(position: .start, pending: [])), epoch: second)
+        bench.send(2, .answer(VoterAnswer(position: .start, pending: nil)), epoch: second)
         #expect(bench.invariants == [.voteIsKept])
     }
 
@@ -156,7 +156,7 @@ struct LogCheckTests {
             .promise(
                 Promise(
                     epoch: ChecksBench.epoch, incarnation: 1, secret: ClusterSecret(1, 2, 3, 4), shardCount: 1)))
-        _ = record.apply(.append(index: 1, entry: entry))
+        _ = record.apply(.append(entry))
         bench.checks.began(2, bench.views[2], record, at: bench.now)
         #expect(bench.invariants == [.voteIsKept])
     }
@@ -170,7 +170,7 @@ struct LogCheckTests {
             bench.views[2].hasFullState = false
             bench.checks.began(2, bench.views[2], DiskRecord(), at: bench.now)
             bench.promise(2, second, hasFullState: false)
-            bench.send(2, .answer(VoterAnswer(position: .start, pending: [])), epoch: second)
+            bench.send(2, .answer(VoterAnswer(position: .start, pending: nil)), epoch: second)
             #expect(bench.invariants == (profile == .paxos ? [.votersHoldFullState] : []))
         }
     }

@@ -21,18 +21,17 @@ struct Aborts: Sendable {
     ///
     /// Where a vote refused it, an empty entry with its tickets is decided in its place.
     mutating func aborted(_ index: UInt64, _ step: Step, _ scene: Scene) {
-        if let latest = scene.nodes[step.node].proposals.last(where: { $0.ballot.index == index }) {
-            noteAborted(index, by: step.node, in: latest.ballot.epoch, scene) {
-                $0.ballot.epoch == latest.ballot.epoch
+        if let latest = scene.nodes[step.node].proposals.last(where: { $0.header.index == index }) {
+            noteAborted(index, by: step.node, in: latest.header.epoch, scene) {
+                $0.header.epoch == latest.header.epoch
             }
         }
-        guard let void = step.applied.first(where: { (try? EntryHeader($0))?.index == index }),
-            let header = try? EntryHeader(void), header.updateCount == 0, let tickets = try? Tickets(void, header)
+        guard let void = step.applied.first(where: { $0.header.index == index }), void.header.updateCount == 0,
+            let tickets = try? Tickets(void.bytes, void.header)
         else { return }
         for node in scene.nodes.indices {
-            noteAborted(index, by: node, in: header.epoch, scene) { proposed in
-                let other = (try? EntryHeader(proposed.bytes)).flatMap { try? Tickets(proposed.bytes, $0) }
-                return other == tickets
+            noteAborted(index, by: node, in: void.header.epoch, scene) { proposed in
+                (try? Tickets(proposed.bytes, proposed.header)) == tickets
             }
         }
     }
@@ -40,26 +39,26 @@ struct Aborts: Sendable {
     /// Notes that the vote of a master has refused what is meant; `epoch` is that master's.
     private mutating func noteAborted(
         _ index: UInt64, by node: Int, in epoch: Epoch, _ scene: Scene,
-        where isMeant: (NodeRecord.Proposed) -> Bool
+        where isMeant: (Entry) -> Bool
     ) {
-        for proposed in scene.nodes[node].proposals where proposed.ballot.index == index && isMeant(proposed) {
+        for proposed in scene.nodes[node].proposals where proposed.header.index == index && isMeant(proposed) {
             // In survivor mode, the other side of a partition may have decided what this side refuses.
-            if scene.promises.abortsAreFinal, scene.log.contains(Position(index: index, chain: proposed.chain)) {
+            if scene.promises.abortsAreFinal, scene.log.contains(proposed.position) {
                 continue
             }
-            if let header = try? EntryHeader(proposed.bytes), header.updateCount == 0 { continue }
+            if proposed.header.updateCount == 0 { continue }
             let aborted = AbortedValue(chain: proposed.chain, epoch: epoch)
             if !abortedValues.contains(aborted) { abortedValues.append(aborted) }
-            noteRefused(proposed.bytes, epoch)
+            noteRefused(proposed, epoch)
         }
     }
 
-    private mutating func noteRefused(_ entry: [UInt8], _ epoch: Epoch) {
-        guard let header = try? EntryHeader(entry), let tickets = try? Tickets(entry, header) else { return }
-        var cursor = UpdateCursor(header)
+    private mutating func noteRefused(_ entry: Entry, _ epoch: Epoch) {
+        guard let tickets = try? Tickets(entry.bytes, entry.header) else { return }
+        var cursor = UpdateCursor(entry.header)
         var ordinal: UInt32 = 0
         var next = 0
-        while next < tickets.count, let update = try? cursor.next(entry) {
+        while next < tickets.count, let update = try? cursor.next(entry.bytes) {
             defer { ordinal += 1 }
             let ticket = tickets.tickets[next]
             guard ticket.ordinal == ordinal else { continue }
@@ -79,15 +78,16 @@ struct Aborts: Sendable {
     /// A tracker alone hears that its entry is certainly not on its disk: it is void, and all who waited are told.
     mutating func noteNotStored(_ event: Event, _ effects: Effects, _ step: Step, _ scene: inout Scene) {
         guard case .persistFailed(let token, let failure) = event, failure != .broken,
-            let (asked, entry) = scene.nodes[step.node].writing, asked == token, let header = try? EntryHeader(entry)
+            let (asked, entry) = scene.nodes[step.node].writing, asked == token
         else { return }
+        let header = entry.header
         scene.nodes[step.node].writing = nil
         if header.updateCount > 0 {
-            abortedValues.append(AbortedValue(chain: EntryHeader.chain(entry), epoch: header.epoch))
+            abortedValues.append(AbortedValue(chain: entry.chain, epoch: header.epoch))
         }
         var waiting = 0
         var cursor = UpdateCursor(header)
-        while let update = try? cursor.next(entry) {
+        while let update = try? cursor.next(entry.bytes) {
             guard let announced = Announced(update) else { continue }
             waiting += 1
             refused.append(
@@ -103,9 +103,9 @@ struct Aborts: Sendable {
 
     /// An entry is decided: it must not be one that was aborted, nor hold what a client was told is not stored.
     mutating func checkAborted(
-        _ position: Position, _ header: EntryHeader, _ tickets: Tickets, _ step: Step, _ scene: inout Scene,
-        _ requests: inout Requests
+        _ entry: Entry, _ tickets: Tickets, _ step: Step, _ scene: inout Scene, _ requests: inout Requests
     ) {
+        let (position, header) = (entry.position, entry.header)
         // In survivor mode, whoever stored the entry may have found itself master on the other side of a partition, or
         // have kept it.
         if !scene.promises.abortsAreFinal, header.isAlone { return }

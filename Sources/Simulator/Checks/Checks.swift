@@ -177,7 +177,7 @@ package struct Checks: Sendable {
             return view
         }
         let before = scene.nodes[node].lastView
-        var applied: [[UInt8]] = []
+        var applied: [Entry] = []
         var table: SwarmTable?
         // What a lone master was about to decide when it died, it has decided, and finds so as it begins anew; even if
         // it was about to join others, and is no voter any more.
@@ -249,7 +249,7 @@ package struct Checks: Sendable {
         }
         for persist in effects.persists {
             scene.nodes[step.node].disk.ask(persist)
-            guard case .append(_, let entry) = persist.change else { continue }
+            guard case .append(let entry) = persist.change else { continue }
             votes.checkOwnAppend(entry, step, &scene, &stops, &aborts)
             if promises.answersAtOnce { scene.nodes[step.node].writing = (persist.token, entry) }
         }
@@ -278,19 +278,19 @@ package struct Checks: Sendable {
         var position = before.position
         for entry in step.applied {
             switch log.follow(entry, after: &position, step, before, &scene) {
-            case .damaged: return
+            case .stray: return
             case .known: break
             case .new(let decided): take(decided, step)
             }
-            if !promises.repliesAreLinear { swarms.expectReplies(entry, at: position, step, &scene) }
+            if !promises.repliesAreLinear { swarms.expectReplies(entry, step, &scene) }
         }
         log.observe(step.view, step.node, at: step.time, &scene)
     }
 
     /// A value is decided.
     private mutating func take(_ decided: Log.Decided, _ step: Step) {
-        merges.noteWords(decided.header, decided.entry, step, &scene)
-        aborts.checkAborted(decided.position, decided.header, decided.tickets, step, &scene, &requests)
+        merges.noteWords(decided.entry, step, &scene)
+        aborts.checkAborted(decided.entry, decided.tickets, step, &scene, &requests)
         guard decided.isNext else { return }
         swarms.carryOver(decided, step, &scene, &requests, &elections, &stops)
     }

@@ -8,9 +8,7 @@ import Wire
 struct Log: Sendable {
     /// An entry that a tracker is the first to apply.
     struct Decided {
-        var position: Position
-        var header: EntryHeader
-        var entry: [UInt8]
+        var entry: Entry
         var tickets: Tickets
         /// Whether it is the next one of the one history.
         var isNext: Bool
@@ -18,7 +16,8 @@ struct Log: Sendable {
 
     /// An entry that a tracker applies.
     enum Finding {
-        case damaged
+        /// It is of another history.
+        case stray
         case known
         case new(Decided)
     }
@@ -57,48 +56,43 @@ struct Log: Sendable {
 
     /// A tracker has applied an entry after a position, which becomes that of the entry.
     mutating func follow(
-        _ entry: [UInt8], after position: inout Position, _ step: Step, _ before: NodeView,
+        _ entry: Entry, after position: inout Position, _ step: Step, _ before: NodeView,
         _ scene: inout Scene
     ) -> Finding {
-        guard let header = try? EntryHeader(entry) else {
-            scene.violate(.recordIsReadable, at: step.time, "\(scene.name(step.node)) applies a damaged entry")
-            return .damaged
-        }
+        let header = entry.header
         if header.index == position.index + 1, header.previous != position.chain {
             scene.violate(
                 .decidedIsForEver, at: step.time,
                 "entry \(header.index) at \(scene.name(step.node)) does not continue the history that it has")
-            return .damaged
+            return .stray
         }
-        position = Position(index: header.index, chain: EntryHeader.chain(entry))
+        position = entry.position
         let finding = scene.log.observe(position, digest: nil, node: step.node, at: step.time)
-        return finding == .new ? .new(decide(position, header, entry, step, before, &scene)) : .known
+        return finding == .new ? .new(decide(entry, step, before, &scene)) : .known
     }
 
     /// An entry that a tracker alone finds at an index of its disk as it begins is decided, told or not.
     mutating func settle(
-        _ entry: [UInt8], at index: UInt64, _ step: Step, _ scene: inout Scene
+        _ entry: Entry, at index: UInt64, _ step: Step, _ scene: inout Scene
     ) -> Decided? {
         guard index > scene.log.lastIndex else { return nil }
-        guard let header = try? EntryHeader(entry), header.index == index else {
+        guard entry.header.index == index else {
             scene.violate(
                 .recordIsReadable, at: step.time, "entry \(index) of \(scene.name(step.node)) is damaged")
             return nil
         }
-        let position = Position(index: index, chain: EntryHeader.chain(entry))
-        _ = scene.log.observe(position, digest: nil, node: step.node, at: step.time)
-        return decide(position, header, entry, step, step.view, &scene)
+        _ = scene.log.observe(entry.position, digest: nil, node: step.node, at: step.time)
+        return decide(entry, step, step.view, &scene)
     }
 
     /// A value is applied for the first time: it is decided.
     private mutating func decide(
-        _ position: Position, _ header: EntryHeader, _ entry: [UInt8], _ step: Step, _ before: NodeView,
-        _ scene: inout Scene
+        _ entry: Entry, _ step: Step, _ before: NodeView, _ scene: inout Scene
     ) -> Decided {
+        let (position, header) = (entry.position, entry.header)
         checkQuorum(position, step, before, &scene)
         var decided = Decided(
-            position: position, header: header, entry: entry,
-            tickets: (try? Tickets(entry, header)) ?? Tickets(), isNext: false)
+            entry: entry, tickets: (try? Tickets(entry.bytes, header)) ?? Tickets(), isNext: false)
         guard scene.promises.hasOneHistory else { return decided }
         if let first = scene.log.branch(position.index), first.chain != position.chain {
             scene.violate(
@@ -122,7 +116,7 @@ struct Log: Sendable {
     /// Whether a tracker goes on in the history that it had.
     private func continues(_ step: Step, _ before: NodeView, _ scene: Scene) -> Bool {
         guard !scene.promises.hasOneHistory else { return true }
-        guard let entry = step.applied.first, let header = try? EntryHeader(entry) else { return false }
+        guard let header = step.applied.first?.header else { return false }
         return header.index == before.position.index + 1 && header.previous == before.position.chain
     }
 
@@ -159,8 +153,8 @@ struct Log: Sendable {
             return
         }
         // Whoever is given another entry in its place takes what he has voted for as decided (survivor mode).
-        let headers = step.applied.lazy.compactMap { try? EntryHeader($0) }
-        if before.leads == nil, headers.contains(where: { $0.index == position.index && $0.isAlone }) {
+        let isKept = step.applied.contains { $0.header.index == position.index && $0.header.isAlone }
+        if before.leads == nil, isKept {
             return checkOwnDisk(position, step, &scene)
         }
         // Who counts may have changed in this very step, also before its end, where the tracker gives up its role.
@@ -231,8 +225,8 @@ struct Log: Sendable {
     /// Of a tracker alone, an entry that it has applied: what its log in memory says does not count.
     mutating func durable(
         _ index: UInt64, in record: DiskRecord, _ node: Int, at time: Instant, _ scene: inout Scene
-    ) -> [UInt8]? {
-        if let entry = record.entry(index), (try? EntryHeader(entry))?.index == index { return entry }
+    ) -> Entry? {
+        if let entry = record.entry(index), entry.header.index == index { return entry }
         scene.violate(
             .appliedIsDurable, at: time, "\(scene.name(node)) applies entry \(index), which is not on its disk")
         return nil

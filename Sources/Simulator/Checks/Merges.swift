@@ -59,12 +59,12 @@ struct Merges: Sendable {
     }
 
     /// A value is applied for the first time, in some history.
-    mutating func noteWords(_ header: EntryHeader, _ entry: [UInt8], _ step: Step, _ scene: inout Scene) {
+    mutating func noteWords(_ entry: Entry, _ step: Step, _ scene: inout Scene) {
         guard !scene.promises.hasOneHistory else { return }
-        var cursor = UpdateCursor(header)
-        while let update = try? cursor.next(entry) {
+        var cursor = UpdateCursor(entry.header)
+        while let update = try? cursor.next(entry.bytes) {
             if let announced = Announced(update) {
-                note(announced, header)
+                note(announced, entry.header)
             } else {
                 checkMerge(update, step, &scene)
             }
@@ -140,9 +140,9 @@ struct Merges: Sendable {
 
     private mutating func noteStops(_ step: Step) {
         for entry in step.applied {
-            guard let header = try? EntryHeader(entry) else { continue }
+            let header = entry.header
             var cursor = UpdateCursor(header)
-            while let update = try? cursor.next(entry) {
+            while let update = try? cursor.next(entry.bytes) {
                 guard let announced = Announced(update), announced.event == .stopped else { continue }
                 let stop = PeerWords(
                     infoHash: announced.infoHash, address: announced.address, stoppedAt: header.time.seconds,

@@ -23,7 +23,7 @@ struct NodeRecord: Sendable {
     /// Whether its disk was lost, and it has not said since that it holds the whole state.
     var isLost = false
     /// What it has proposed last, oldest first.
-    private(set) var proposals: [Proposed] = []
+    private(set) var proposals: [Entry] = []
     /// The epochs that it led and stood for when last asked.
     var led: Epoch?
     var stood: Epoch?
@@ -36,15 +36,9 @@ struct NodeRecord: Sendable {
     /// Whether it has lost its disk in this life.
     var hasFailed = false
     /// Of a tracker alone, the entry that it is writing.
-    var writing: (token: PersistToken, entry: [UInt8])?
+    var writing: (token: PersistToken, entry: Entry)?
     /// Numbers of its clients' requests in this life that are in the log, in rising order.
     private var decidedNumbers: [UInt64] = []
-
-    struct Proposed: Sendable {
-        var ballot: Ballot
-        var chain: UInt64
-        var bytes: [UInt8]
-    }
 
     /// Proposals that are remembered: one is under way at a time, but who is cut off may come back with an old one.
     private static let proposalCount = 64
@@ -73,9 +67,9 @@ struct NodeRecord: Sendable {
         for node in heardAt.indices { heardAt[node] = time }
     }
 
-    mutating func propose(_ proposed: Proposed) {
+    mutating func propose(_ proposed: Entry) {
         // The same value by a further attempt takes no room from others.
-        proposals.removeAll { $0.ballot.index == proposed.ballot.index && $0.chain == proposed.chain }
+        proposals.removeAll { $0.position == proposed.position }
         if proposals.count == NodeRecord.proposalCount { proposals.removeFirst() }
         proposals.append(proposed)
     }

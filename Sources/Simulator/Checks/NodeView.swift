@@ -54,14 +54,14 @@ package struct Step: Sendable {
     /// What the tracker is like afterwards.
     package var view: NodeView
     /// The entries that it has applied in this step, as far as they can be seen, in order.
-    package var applied: [[UInt8]]
+    package var applied: [Entry]
     /// Says which shard an info hash falls into, and in survivor mode what the swarms are like.
     package var table: SwarmTable?
     /// The ids that have ceased to vote in this step; told where it has applied something.
     package var gone: [UInt32]
 
     package init(
-        node: Int, time: Instant, view: NodeView, applied: [[UInt8]] = [], table: SwarmTable? = nil,
+        node: Int, time: Instant, view: NodeView, applied: [Entry] = [], table: SwarmTable? = nil,
         gone: [UInt32] = []
     ) {
         self.node = node
@@ -94,10 +94,10 @@ extension NodeView {
 
 extension Event {
     /// A decided entry that has just come from another tracker.
-    func entry(_ index: UInt64) -> [UInt8]? {
+    func entry(_ index: UInt64) -> Entry? {
         guard case .messageReceived(let message) = self, case .entries(let entries, _) = message.body else {
             return nil
         }
-        return entries.first { (try? EntryHeader($0))?.index == index }
+        return entries.first { $0.header.index == index }
     }
 }

@@ -24,7 +24,8 @@ struct Swarms: Sendable {
         _ decided: Log.Decided, _ step: Step, _ scene: inout Scene, _ requests: inout Requests,
         _ elections: inout Elections, _ stops: inout Stops
     ) {
-        let (position, header, entry, tickets) = (decided.position, decided.header, decided.entry, decided.tickets)
+        let (entry, tickets) = (decided.entry, decided.tickets)
+        let (position, header) = (entry.position, entry.header)
         guard let table = step.table else { preconditionFailure("whoever applies an entry shows its table") }
         scene.model.begin(header)
         var cursor = UpdateCursor(header)
@@ -33,7 +34,7 @@ struct Swarms: Sendable {
         var isAnySwarmChanged = false
         var areRulesChanged = false
         do throws(EntryDamaged) {
-            while let update = try cursor.next(entry) {
+            while let update = try cursor.next(entry.bytes) {
                 let isWaitedFor = next < tickets.count && tickets.tickets[next].ordinal == ordinal
                 let life = isWaitedFor ? tickets.life(of: tickets.tickets[next]) : nil
                 let number = isWaitedFor ? tickets.tickets[next].number : 0
@@ -120,14 +121,13 @@ struct Swarms: Sendable {
     }
 
     /// In survivor mode, a tracker's own clients that wait for an entry.
-    func expectReplies(_ entry: [UInt8], at position: Position, _ step: Step, _ scene: inout Scene) {
-        guard let header = try? EntryHeader(entry), let tickets = try? Tickets(entry, header), !tickets.isEmpty else {
-            return
-        }
+    func expectReplies(_ entry: Entry, _ step: Step, _ scene: inout Scene) {
+        let (position, header) = (entry.position, entry.header)
+        guard let tickets = try? Tickets(entry.bytes, header), !tickets.isEmpty else { return }
         var cursor = UpdateCursor(header)
         var ordinal: UInt32 = 0
         var next = 0
-        while next < tickets.count, let update = try? cursor.next(entry) {
+        while next < tickets.count, let update = try? cursor.next(entry.bytes) {
             defer { ordinal += 1 }
             guard tickets.tickets[next].ordinal == ordinal else { continue }
             let life = tickets.life(of: tickets.tickets[next])

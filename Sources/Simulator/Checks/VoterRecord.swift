@@ -53,11 +53,9 @@ struct VoterRecord: Sendable {
     mutating func apply(_ change: Persist.Change, givesUpHistories: Bool) {
         switch change {
         case .promise(let new): promise = new
-        case .append(let index, let entry):
-            if givesUpHistories, let old = written(index), old.chain != EntryHeader.chain(entry) { lost = old }
-            append(index, entry)
-        case .truncate(let from):
-            if from >= firstIndex, from <= lastIndex { log.removeLast(Int(lastIndex - from + 1)) }
+        case .append(let entry):
+            if givesUpHistories, let old = written(entry.header.index), old.chain != entry.chain { lost = old }
+            append(entry)
         case .saveChunk: break
         case .trim(let through):
             guard through >= firstIndex else { return }
@@ -71,13 +69,13 @@ struct VoterRecord: Sendable {
         }
     }
 
-    private mutating func append(_ index: UInt64, _ entry: [UInt8]) {
-        guard let header = try? EntryHeader(entry) else { return }
+    private mutating func append(_ entry: Entry) {
+        let index = entry.header.index
         if index <= fullStateThrough + 1 { fullStateThrough = max(fullStateThrough, index) }
         if log.isEmpty { firstIndex = index }
         guard index >= firstIndex, index <= lastIndex + 1 else { return }
         log.removeLast(Int(lastIndex + 1 - index))
-        log.append(Written(ballot: header.ballot, chain: EntryHeader.chain(entry), promised: promised))
+        log.append(Written(ballot: entry.header.ballot, chain: entry.chain, promised: promised))
     }
 
     /// The disk as it is when a life begins.
@@ -90,8 +88,7 @@ struct VoterRecord: Sendable {
         told = promise?.epoch ?? .zero
         firstIndex = record.firstIndex
         for entry in record.entries {
-            guard let header = try? EntryHeader(entry) else { continue }
-            log.append(Written(ballot: header.ballot, chain: EntryHeader.chain(entry), promised: epoch))
+            log.append(Written(ballot: entry.header.ballot, chain: entry.chain, promised: epoch))
         }
     }
 

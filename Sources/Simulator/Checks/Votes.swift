@@ -35,12 +35,10 @@ struct Votes: Sendable {
 
     /// A tracker writes an entry of its own making: a proposal, if it leads and has not applied it already.
     mutating func checkOwnAppend(
-        _ entry: [UInt8], _ step: Step, _ scene: inout Scene, _ stops: inout Stops, _ aborts: inout Aborts
+        _ entry: Entry, _ step: Step, _ scene: inout Scene, _ stops: inout Stops, _ aborts: inout Aborts
     ) {
-        guard let header = try? EntryHeader(entry), header.epoch == step.view.leads,
-            header.index > step.view.position.index
-        else { return }
-        propose(header, entry, step, &scene, &stops, &aborts)
+        guard entry.header.epoch == step.view.leads, entry.header.index > step.view.position.index else { return }
+        propose(entry, step, &scene, &stops, &aborts)
     }
 
     mutating func check(
@@ -56,11 +54,7 @@ struct Votes: Sendable {
         case .prepare(let entry, let position):
             leads(message.epoch, step, &scene)
             checkDecided(position, step, &scene)
-            guard let header = try? EntryHeader(entry) else {
-                return scene.violate(
-                    .recordIsReadable, at: step.time, "\(scene.name(step.node)) proposes a damaged entry")
-            }
-            propose(header, entry, step, &scene, &stops, &aborts)
+            propose(entry, step, &scene, &stops, &aborts)
         case .ok(let ballot):
             votes(ballot, step, &scene)
             stops.goesOn(step.node, votingFor: ballot, asMaster: false)
@@ -68,7 +62,7 @@ struct Votes: Sendable {
             leads(message.epoch, step, &scene)
             checkDecided(position, step, &scene)
         case .keepalive(let keepalive): if keepalive.hasFullState { checkDecided(keepalive.position, step, &scene) }
-        case .entries(let entries, _): checkDecided(entries, step, &scene)
+        case .entries(let entries, _): for entry in entries { checkDecided(entry.position, step, &scene) }
         case .confirmed: stops.goesOn(step.node)
         case .suspect, .error, .confirm, .fetch, .hello, .welcome, .refused, .fetchChunk, .chunk,
             .welcomeDone, .forward, .answered, .handover, .leave, .report, .order, .ordered, .stop:
@@ -126,26 +120,14 @@ struct Votes: Sendable {
             "\(scene.name(step.node)) tells that entry \(position.index) is decided, which nobody has applied")
     }
 
-    private mutating func checkDecided(_ entries: [[UInt8]], _ step: Step, _ scene: inout Scene) {
-        guard scene.promises.hasOneHistory else { return }
-        for entry in entries {
-            guard let header = try? EntryHeader(entry) else {
-                return scene.violate(.recordIsReadable, at: step.time, "\(scene.name(step.node)) sends a damaged entry")
-            }
-            checkDecided(Position(index: header.index, chain: EntryHeader.chain(entry)), step, &scene)
-        }
-    }
-
     /// Phase 1b.
     private mutating func votes(_ epoch: Epoch, _ answer: VoterAnswer, _ step: Step, _ scene: inout Scene) {
         guard mayVote(epoch, "answers the candidate of", step, &scene), scene.promises.votersRemember else { return }
         let disk = scene.nodes[step.node].disk
         guard let last = disk.log.last, last.ballot.index > answer.position.index else { return }
         // A later proposal for the same place tells as much: none is made unless the earlier one is void.
-        let told = try? EntryHeader(answer.pending)
-        let isTold = told.map { told in
-            EntryHeader.chain(answer.pending) == last.chain
-                || told.index == last.ballot.index && told.ballot > last.ballot
+        let isTold = answer.pending.map { told in
+            told.chain == last.chain || told.header.index == last.ballot.index && told.header.ballot > last.ballot
         }
         if isTold != true {
             scene.violate(
@@ -207,19 +189,17 @@ struct Votes: Sendable {
         return true
     }
 
-    private func proposed(_ ballot: Ballot, _ scene: Scene) -> NodeRecord.Proposed? {
+    private func proposed(_ ballot: Ballot, _ scene: Scene) -> Entry? {
         guard let node = scene.node(withID: ballot.epoch.id) else { return nil }
-        return scene.nodes[node].proposals.last { $0.ballot == ballot }
+        return scene.nodes[node].proposals.last { $0.header.ballot == ballot }
     }
 
     private mutating func propose(
-        _ header: EntryHeader, _ entry: [UInt8], _ step: Step, _ scene: inout Scene, _ stops: inout Stops,
-        _ aborts: inout Aborts
+        _ entry: Entry, _ step: Step, _ scene: inout Scene, _ stops: inout Stops, _ aborts: inout Aborts
     ) {
-        let chain = EntryHeader.chain(entry)
-        let new = NodeRecord.Proposed(ballot: header.ballot, chain: chain, bytes: entry)
-        if let known = scene.nodes[step.node].proposals.last(where: { $0.ballot == header.ballot }) {
-            if known.chain != chain {
+        let header = entry.header
+        if let known = scene.nodes[step.node].proposals.last(where: { $0.header.ballot == header.ballot }) {
+            if known.chain != entry.chain {
                 scene.violate(
                     .ballotHasOneValue, at: step.time,
                     "\(scene.name(step.node)) proposes two values at index \(header.index) in epoch \(header.epoch)")
@@ -227,7 +207,7 @@ struct Votes: Sendable {
             return
         }
         // What a tracker alone proposes anew is no ghost.
-        if scene.promises.diskDecides { aborts.forget(chain) }
+        if scene.promises.diskDecides { aborts.forget(entry.chain) }
         stops.goesOn(step.node, votingFor: header.ballot, asMaster: true)
         let position = step.view.position
         if header.index != position.index + 1 {
@@ -251,7 +231,7 @@ struct Votes: Sendable {
         if header.time < step.view.time {
             scene.violate(.timeNeverRunsBack, at: step.time, "entry \(header.index) is earlier than the one before it")
         }
-        scene.nodes[step.node].propose(new)
+        scene.nodes[step.node].propose(entry)
     }
 
     /// A life begins, with a record on its disk.

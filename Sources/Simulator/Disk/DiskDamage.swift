@@ -30,9 +30,10 @@ struct SealedRecord: Sendable, Equatable {
         let salt = SealedRecord.salt
         promise = record.promise
         chunks = record.chunks.map { Chunk(chunk: $0, seal: RecordSeal.of($0, salt: salt)) }
-        entries = record.entries.enumerated().map { offset, bytes in
+        entries = record.entries.enumerated().map { offset, entry in
             let index = record.firstIndex + UInt64(offset)
-            return Entry(index: index, bytes: bytes, seal: RecordSeal.of(entry: bytes, index: index, salt: salt))
+            let seal = RecordSeal.of(entry: entry.bytes, index: index, salt: salt)
+            return Entry(index: index, bytes: entry.bytes, seal: seal)
         }
         head = RecordHead()
         head?.turn = turn

@@ -9,7 +9,7 @@ package struct DiskRecord: Sendable, Equatable {
     package var promise: Promise?
     /// In the order of their numbers.
     package private(set) var chunks: [SnapshotChunk] = []
-    package private(set) var entries: [[UInt8]] = []
+    package private(set) var entries: [Entry] = []
     /// The index of the first of `entries`.
     package private(set) var firstIndex: UInt64 = 1
 
@@ -18,7 +18,7 @@ package struct DiskRecord: Sendable, Equatable {
     /// The last entry that the record holds, or held before it was trimmed.
     package var lastIndex: UInt64 { firstIndex + UInt64(entries.count) - 1 }
 
-    package func entry(_ index: UInt64) -> [UInt8]? {
+    package func entry(_ index: UInt64) -> Entry? {
         guard index >= firstIndex, index <= lastIndex else { return nil }
         return entries[Int(index - firstIndex)]
     }
@@ -28,14 +28,12 @@ package struct DiskRecord: Sendable, Equatable {
         switch change {
         case .promise(let new):
             promise = new
-        case .append(let index, let entry):
+        case .append(let entry):
+            let index = entry.header.index
             if entries.isEmpty { firstIndex = index }
             guard index >= firstIndex, index <= lastIndex + 1 else { return false }
             entries.removeLast(Int(lastIndex + 1 - index))
             entries.append(entry)
-        case .truncate(let from):
-            guard from >= firstIndex else { return false }
-            if from <= lastIndex { entries.removeLast(Int(lastIndex - from + 1)) }
         case .saveChunk(let chunk):
             put(chunk)
         case .trim(let through):
@@ -94,7 +92,7 @@ extension TrackerNode {
         }
         do throws(EntryDamaged) {
             for (offset, entry) in record.entries.enumerated() where record.firstIndex + UInt64(offset) <= through {
-                try node.restore(entry: entry)
+                try node.restore(entry: entry.bytes)
             }
         } catch {
             throw .entry(error)

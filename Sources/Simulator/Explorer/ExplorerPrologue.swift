@@ -72,7 +72,7 @@ struct ExplorerPrologue {
         guard position.index > 0 else { return facts }
         for index in 1...position.index {
             guard let entry = machine.committedEntry(at: index) else { continue }
-            facts.noteApplied(Position(index: index, chain: EntryHeader.chain(entry)), entry)
+            facts.noteApplied(entry.position, entry)
         }
         if let epoch = machine.inspection.leads { facts.claims.append(epoch) }
         return facts

@@ -271,11 +271,10 @@ struct LocalSpace {
     }
 
     /// The requests that an entry holds.
-    static func requests(in entry: [UInt8]) -> [Int] {
-        guard let header = try? EntryHeader(entry) else { return [] }
-        var cursor = UpdateCursor(header)
+    static func requests(in entry: Entry) -> [Int] {
+        var cursor = UpdateCursor(entry.header)
         var requests: [Int] = []
-        while let update = try? cursor.next(entry) {
+        while let update = try? cursor.next(entry.bytes) {
             guard case .announceIPv4(let announce) = update else { continue }
             requests.append(Int(announce.endpoint.socketAddress.port) - firstPort)
         }

@@ -45,8 +45,8 @@ extension DiskRecord {
         print.absorb(firstIndex)
         print.absorb(entries.count)
         // All but the last are decided: by which ballot they came is of no more interest.
-        for entry in entries.dropLast() { print.absorb(EntryHeader.chain(entry)) }
-        if let last = entries.last { print.absorb(last) }
+        for entry in entries.dropLast() { print.absorb(entry.chain) }
+        if let last = entries.last { print.absorb(last.bytes) }
         for chunk in chunks { print.absorb(chunk.bytes) }
     }
 
@@ -58,13 +58,10 @@ extension DiskRecord {
             print.absorb(promise.incarnation)
             print.absorb(promise.secret.w0)
             print.absorb(promise.hasFullState)
-        case .append(let index, let entry):
+        case .append(let entry):
             print.absorb(2)
-            print.absorb(index)
-            print.absorb(entry)
-        case .truncate(let from):
-            print.absorb(3)
-            print.absorb(from)
+            print.absorb(entry.header.index)
+            print.absorb(entry.bytes)
         case .saveChunk(let chunk):
             print.absorb(4)
             print.absorb(chunk.bytes)
@@ -133,7 +130,7 @@ struct LocalFacts: Sendable, Hashable {
     var isEmpty: Bool { applied.isEmpty && replies.isEmpty && claims.isEmpty }
 
     /// What the entry holds is looked up at once: the node may die within the step, and know it no more.
-    mutating func noteApplied(_ position: Position, _ entry: [UInt8]?) {
+    mutating func noteApplied(_ position: Position, _ entry: Entry?) {
         applied.append(Applied(position: position, requests: entry.map(LocalSpace.requests(in:)) ?? []))
     }
 }
@@ -291,7 +288,7 @@ extension LocalRun {
         guard position.index > index else { return }
         for place in index + 1..<max(position.index, index + 1) {
             guard let entry = state.machine.committedEntry(at: place) else { continue }
-            facts.noteApplied(Position(index: place, chain: EntryHeader.chain(entry)), entry)
+            facts.noteApplied(entry.position, entry)
         }
         facts.noteApplied(position, state.machine.committedEntry(at: position.index))
     }
@@ -341,9 +338,8 @@ extension LocalRun {
         guard last > answer.position.index, let entry = state.record.entry(last) else { return }
         // A proposal that is not written yet may be told in the place of an older one: what is proposed in a higher
         // epoch is safe there.
-        let (told, held) = (try? EntryHeader(answer.pending), try? EntryHeader(entry))
-        guard let told, let held, told.index == last,
-            held.ballot < told.ballot || EntryHeader.chain(answer.pending) == EntryHeader.chain(entry)
+        guard let told = answer.pending, told.header.index == last,
+            entry.header.ballot < told.header.ballot || told.chain == entry.chain
         else {
             return violate(
                 .voteIsKept, "has entry \(last) on its disk and does not say so to the candidate of \(epoch)")
@@ -357,19 +353,19 @@ extension LocalRun {
         if state.record.promise?.hasFullState != true {
             violate(.votersHoldFullState, "votes and does not hold the whole state")
         }
-        guard let entry = state.record.entry(ballot.index), let header = try? EntryHeader(entry) else {
+        guard let entry = state.record.entry(ballot.index) else {
             if ballot.index >= state.record.firstIndex {
                 violate(.voteIsKept, "votes for \(ballot.text) and has nothing at that index on its disk")
             }
             return
         }
-        if header.ballot == ballot { return }
+        if entry.header.ballot == ballot { return }
         // It may have the same value by another ballot.
         if case .messageReceived(let message) = event, case .prepare(let proposed, _) = message.body,
-            EntryHeader.chain(proposed) == EntryHeader.chain(entry)
+            proposed.chain == entry.chain
         {
             return
         }
-        violate(.voteIsKept, "votes for \(ballot.text) and has \(header.ballot.text) on its disk")
+        violate(.voteIsKept, "votes for \(ballot.text) and has \(entry.header.ballot.text) on its disk")
     }
 }

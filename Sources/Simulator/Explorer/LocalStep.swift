@@ -104,7 +104,7 @@ struct LocalView: Sendable {
         index = inspection.position.index
         queueCount = state.queue.count
         durableFrom = state.record.firstIndex
-        durable = state.record.entries.map { EntryHeader.chain($0) }
+        durable = state.record.entries.map { $0.chain }
     }
 
     /// Whether its disk holds a decided entry, or the state behind it.

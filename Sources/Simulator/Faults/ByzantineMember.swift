@@ -21,8 +21,9 @@ struct ByzantineMember: Sendable {
         switch message.body {
         case .prepare(let entry, let position) where random.oneIn(2):
             twisted.body = .prepare(entry: twist(entry: entry), at: position)
-        case .answer(let answer) where !answer.pending.isEmpty && random.oneIn(2):
-            twisted.body = .answer(VoterAnswer(position: answer.position, pending: twist(entry: answer.pending)))
+        case .answer(let answer) where answer.pending != nil && random.oneIn(2):
+            let pending = answer.pending.map { twist(entry: $0) }
+            twisted.body = .answer(VoterAnswer(position: answer.position, pending: pending))
         case .entries(var entries, let position) where !entries.isEmpty && random.oneIn(2):
             let place = random.below(entries.count)
             entries[place] = twist(entry: entries[place])
@@ -59,9 +60,9 @@ struct ByzantineMember: Sendable {
         return message
     }
 
-    private mutating func twist(entry: [UInt8]) -> [UInt8] {
-        guard var header = try? EntryHeader(entry) else { return entry }
-        var bytes = entry
+    /// An entry that says something else; what no receiver would read is said as it was.
+    private mutating func twist(entry: Entry) -> Entry {
+        var (header, bytes) = (entry.header, entry.bytes)
         switch random.below(9) {
         case 0: header.index = number()
         case 1: header.time = WallTime(milliseconds: Int64(bitPattern: number()))
@@ -73,7 +74,7 @@ struct ByzantineMember: Sendable {
         default: patch(&bytes, from: EntryHeader.byteCount)
         }
         header.seal(&bytes)
-        return bytes
+        return (try? Entry(bytes)) ?? entry
     }
 
     private mutating func twist(chunk: [UInt8]) -> [UInt8] {

@@ -106,7 +106,7 @@ extension Persist.Change {
         case .append: Moment.entrySubmitted.bit
         case .saveChunk: Moment.snapshotUnderWay.bit
         case .trim: Moment.trimSubmitted.bit
-        case .truncate, .replaceAll: 0
+        case .replaceAll: 0
         }
     }
 }

@@ -123,12 +123,11 @@ struct Tampering: Sendable {
     /// Puts the times of entries off, in milliseconds.
     private func stamp(_ effects: inout Effects, later milliseconds: Int64) {
         for number in effects.persists.indices {
-            guard case .append(let index, var bytes) = effects.persists[number].change, index > 5,
-                var header = try? EntryHeader(bytes)
-            else { continue }
+            guard case .append(let entry) = effects.persists[number].change, entry.header.index > 5 else { continue }
+            var (header, bytes) = (entry.header, entry.bytes)
             header.time.milliseconds += milliseconds
-            header.seal(&bytes)
-            effects.persists[number].change = .append(index: index, entry: bytes)
+            let chain = header.seal(&bytes)
+            effects.persists[number].change = .append(Entry(sealed: bytes, header, chain: chain))
         }
     }
 

@@ -152,7 +152,7 @@ extension World {
             return Moment.entryDurable.bit
         case .saveChunk: tally.chunksSaved += 1
         case .trim: tally.trims += 1
-        case .truncate, .replaceAll: break
+        case .replaceAll: break
         }
         return 0
     }

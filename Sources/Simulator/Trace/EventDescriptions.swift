@@ -37,8 +37,7 @@ extension Persist.Change {
     var name: String {
         switch self {
         case .promise(let promise): "promise \(promise.epoch)"
-        case .append(let index, let entry): "entry \(index) of \(entry.count) bytes"
-        case .truncate(let from): "truncation from \(from)"
+        case .append(let entry): "entry \(entry.header.index) of \(entry.bytes.count) bytes"
         case .saveChunk(let chunk): "chunk \(chunk.number) at \(chunk.index)"
         case .trim(let through): "trim through \(through)"
         case .replaceAll: "replacement of all"

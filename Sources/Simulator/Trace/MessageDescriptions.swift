@@ -82,9 +82,9 @@ extension ClusterMessage.Body {
         case .commit(let position): " through entry \(position.index)"
         case .answer(let answer):
             " at entry \(answer.position.index)"
-                + ((try? EntryHeader(answer.pending)).map { ", has accepted \($0.ballot.words(in: epoch))" } ?? "")
+                + (answer.pending.map { ", has accepted \($0.header.ballot.words(in: epoch))" } ?? "")
         case .prepare(let entry, let position):
-            " \((try? EntryHeader(entry)).map { $0.words(in: epoch) } ?? "?"), decided is \(position.index)"
+            " \(entry.header.words(in: epoch)), decided is \(position.index)"
         case .ok(let ballot): " \(ballot.words(in: epoch))"
         case .error(let ballot, let reason): " \(ballot.words(in: epoch)): \(reason.words)"
         case .confirm(let round), .confirmed(let round): " round \(round)"

@@ -60,7 +60,7 @@ struct Trace: Sendable {
         }
         for persist in effects.persists {
             sum.absorb(persist.token.rawValue)
-            if case .append(_, let entry) = persist.change { sum.absorb(entry) }
+            if case .append(let entry) = persist.change { sum.absorb(entry.bytes) }
         }
     }
 

@@ -30,9 +30,8 @@ extension TrackerNode {
         send(.answer(voterAnswer(has(.answerWithoutPending) ? nil : log.pending)), to: candidate, &effects)
     }
 
-    private func voterAnswer(_ pending: LoggedEntry?) -> VoterAnswer {
-        VoterAnswer(
-            position: state.position, pending: pending?.bytes ?? [], leftInOrder: departure.wasInOrder)
+    private func voterAnswer(_ pending: Entry?) -> VoterAnswer {
+        VoterAnswer(position: state.position, pending: pending, leftInOrder: departure.wasInOrder)
     }
 
     mutating func driveElection(_ now: ClockReading, _ effects: inout Effects) {

@@ -7,10 +7,10 @@ extension TrackerNode {
     // MARK: - Accepting
 
     mutating func prepareReceived(
-        _ bytes: [UInt8], _ sender: Life, _ epoch: Epoch, _ position: Position, _ now: ClockReading,
+        _ entry: Entry, _ sender: Life, _ epoch: Epoch, _ position: Position, _ now: ClockReading,
         _ effects: inout Effects
     ) {
-        guard let entry = try? LoggedEntry(bytes), entry.header.epoch == epoch else { return }
+        guard entry.header.epoch == epoch else { return }
         let ballot = entry.header.ballot
         if epoch < promise.epoch, !has(.prepareAfterPromise) {
             return send(.error(ballot, .staleEpoch), to: sender, &effects)
@@ -80,7 +80,7 @@ extension TrackerNode {
         case .entry(let entry):
             log.beginWrite(entry)
             if phase == .master { proposer.forgetErrors(of: admission.id) }
-            persist(.append(index: entry.header.index, entry: entry.bytes), .entry(entry.header.ballot), &effects)
+            persist(.append(entry), .entry(entry.header.ballot), &effects)
         case .everything:
             log.beginWritingEverything()
             let chunks = (0..<state.chunkCount).map { state.takeChunk($0) }
@@ -123,7 +123,7 @@ extension TrackerNode {
     }
 
     /// The master itself cannot store what it proposes: the others may still, and then it is decided.
-    private mutating func ownWriteFailed(_ entry: LoggedEntry, _ now: ClockReading, _ effects: inout Effects) {
+    private mutating func ownWriteFailed(_ entry: Entry, _ now: ClockReading, _ effects: inout Effects) {
         guard proposer.proposed == entry.header.ballot else { return }
         // It stays what is voted on.
         log.accept(entry)
@@ -162,7 +162,7 @@ extension TrackerNode {
     /// forgotten. Where this node has decided something in the master's own epoch, the word may be an old one.
     private func isAhead(of position: Position) -> Bool {
         guard isQuorumMode, position.index + 1 < state.index, let epoch = office.following?.epoch,
-            let last = log.entry(state.index).flatMap({ try? EntryHeader($0) })
+            let last = log.entry(state.index)?.header
         else { return false }
         return last.epoch < epoch
     }
@@ -172,7 +172,7 @@ extension TrackerNode {
     ///
     /// In quorum mode it has to be certain: what is known only from a transfer may be of any epoch.
     private func isNoOldAttempt(_ index: UInt64, in epoch: Epoch) -> Bool {
-        guard let decided = log.entry(index).flatMap({ try? EntryHeader($0) }) else { return !isQuorumMode }
+        guard let decided = log.entry(index)?.header else { return !isQuorumMode }
         return isQuorumMode ? decided.epoch < epoch : decided.epoch != epoch
     }
 
@@ -217,19 +217,19 @@ extension TrackerNode {
             }
             return
         }
-        var entries: [[UInt8]] = []
+        var entries: [Entry] = []
         var byteCount = 0
         var index = start
         while byteCount < entriesByteCount, let entry = log.entry(index) {
             entries.append(entry)
-            byteCount += entry.count
+            byteCount += entry.bytes.count
             index += 1
         }
         send(.entries(entries, at: state.position), to: sender, &effects)
     }
 
     mutating func entriesReceived(
-        _ entries: [[UInt8]], _ sender: Life, _ epoch: Epoch, _ position: Position, _ now: ClockReading,
+        _ entries: [Entry], _ sender: Life, _ epoch: Epoch, _ position: Position, _ now: ClockReading,
         _ effects: inout Effects
     ) {
         if transfer.source == sender { return transferEntries(entries, now, &effects) }
@@ -237,8 +237,7 @@ extension TrackerNode {
         let isRecovering = phase == .candidate && candidate.phase == .recovering
         guard isOfMaster || isRecovering, !transfer.isFetching else { return }
         let before = state.index
-        for bytes in entries {
-            guard let entry = try? LoggedEntry(bytes), entry.header.index == state.index + 1 else { continue }
+        for entry in entries where entry.header.index == state.index + 1 {
             guard entry.header.previous == state.chain else {
                 if isQuorumMode, promise.hasFullState, isOfMaster { return historyDiverged(now, &effects) }
                 break
@@ -267,7 +266,7 @@ extension TrackerNode {
     }
 
     /// Applies a decided entry, and answers those of its requests that were heard here.
-    mutating func applyDecided(_ entry: LoggedEntry, _ now: ClockReading, _ effects: inout Effects) {
+    mutating func applyDecided(_ entry: Entry, _ now: ClockReading, _ effects: inout Effects) {
         precondition(entry.header.index == state.index + 1, "entries are applied one after another")
         state.begin(planted(applied: entry.header, now), chain: entry.chain)
         counters.entries += 1
@@ -302,7 +301,7 @@ extension TrackerNode {
             }
         }
         let isHeldUp = has(.newcomerBlocksTrimming) && neighbours.all.contains { !$0.hasFullState }
-        log.append(decided: entry.bytes, at: entry.position, isCut: !isHeldUp)
+        log.append(decided: entry, isCut: !isHeldUp)
         office.entryDecided()
         snapshotter.entryApplied(byteCount: entry.bytes.count, now: now.monotonic)
         confirmFullStateWhenComplete(now, &effects)

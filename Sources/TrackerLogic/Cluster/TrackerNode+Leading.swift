@@ -76,16 +76,16 @@ extension TrackerNode {
     /// Proposes an entry that is there already: one that an earlier master left undecided, or this one's by a further
     /// attempt.
     mutating func propose(
-        again entry: LoggedEntry, as kind: Proposer.Kind, _ now: ClockReading, _ effects: inout Effects
+        again entry: Entry, as kind: Proposer.Kind, _ now: ClockReading, _ effects: inout Effects
     ) {
         let ballot = proposer.propose(kind, candidate.epoch, index: entry.header.index, now: now.monotonic)
         propose(entry.proposed(ballot, isAlone: decidesAlone), now, &effects)
     }
 
-    private mutating func propose(_ entry: LoggedEntry, _ now: ClockReading, _ effects: inout Effects) {
+    private mutating func propose(_ entry: Entry, _ now: ClockReading, _ effects: inout Effects) {
         log.accept(entry)
         let decided = has(.commitSentEarly) ? entry.position : state.position
-        broadcast(.prepare(entry: entry.bytes, at: decided), epoch: candidate.epoch, &effects)
+        broadcast(.prepare(entry: entry, at: decided), epoch: candidate.epoch, &effects)
         for place in neighbours.all.indices {
             neighbours[place].voteAwaitedSince = now.monotonic
             neighbours[place].voteAskedAt = now.monotonic
@@ -111,8 +111,7 @@ extension TrackerNode {
                 if handleStraggler(place, now) { continue }
                 neighbours[place].voteAskedAt = now.monotonic
                 send(
-                    .prepare(entry: pending.bytes, at: state.position), to: neighbour.life, epoch: candidate.epoch,
-                    &effects)
+                    .prepare(entry: pending, at: state.position), to: neighbour.life, epoch: candidate.epoch, &effects)
             }
         }
         if reads.takeResend(now: now.monotonic, pause: retryPause) {
@@ -235,12 +234,12 @@ extension TrackerNode {
             index: ballot.index, epoch: ballot.epoch, attempt: ballot.attempt, isAlone: decidesAlone,
             time: entry.header.time, updateCount: 0, ticketsOffset: UInt32(EntryHeader.byteCount), previous: state.chain
         )
-        header.seal(&bytes)
-        propose(LoggedEntry(sealed: bytes, header), now, &effects)
+        let chain = header.seal(&bytes)
+        propose(Entry(sealed: bytes, header, chain: chain), now, &effects)
     }
 
     /// Proposes the same entry by a further attempt: who could not store it once is asked again.
-    private mutating func tryAgain(_ entry: LoggedEntry, _ now: ClockReading, _ effects: inout Effects) {
+    private mutating func tryAgain(_ entry: Entry, _ now: ClockReading, _ effects: inout Effects) {
         let kind = proposer.kind
         proposer.refused()
         propose(again: entry, as: kind, now, &effects)

@@ -41,7 +41,7 @@ extension TrackerNode {
     /// decided, which makes a history of its own of it, to be merged.
     ///
     /// - Returns: whether it is so.
-    mutating func adoptOwnVoteAsDecided(against entry: LoggedEntry) -> Bool {
+    mutating func adoptOwnVoteAsDecided(against entry: Entry) -> Bool {
         guard !isQuorumMode, let own = log.durablePending, own.rivals(entry) else { return false }
         return adoptOwnVoteAsDecided()
     }
@@ -60,7 +60,7 @@ extension TrackerNode {
         state.begin(kept.header, chain: kept.chain)
         var cursor = UpdateCursor(kept.header)
         while let update = try? cursor.next(kept.bytes) { _ = state.apply(update) }
-        log.append(decided: kept.bytes, at: kept.position)
+        log.append(decided: kept)
         return true
     }
 

@@ -83,7 +83,7 @@ extension TrackerNode {
     }
 
     /// The log behind the chunks.
-    mutating func transferEntries(_ entries: [[UInt8]], _ now: ClockReading, _ effects: inout Effects) {
+    mutating func transferEntries(_ entries: [Entry], _ now: ClockReading, _ effects: inout Effects) {
         guard let source = transfer.source else { return }
         switch transfer.entriesReceived(entries, toReach: acceptor.fullStateFrom ?? 0) {
         case .nothing: break
@@ -96,8 +96,7 @@ extension TrackerNode {
     /// Everything is here: one state out of chunks of several indices and the log behind them.
     private mutating func buildState(_ now: ClockReading, _ effects: inout Effects) {
         let fetched = transfer
-        var tail: [LoggedEntry] = []
-        guard let fresh = assembled(fetched, &tail) else {
+        guard let fresh = assembled(fetched) else {
             // Something in it was damaged on its way: all anew.
             office.revokeWelcome()
             return transfer.cancel()
@@ -108,7 +107,7 @@ extension TrackerNode {
         deriveKeys()
         if oldCount != state.chunkCount { sweep = ExpirySweep(shardCount: promise.shardCount) }
         log.reset(to: Position(index: fetched.completeThrough, chain: 0))
-        for entry in tail { log.append(decided: entry.bytes, at: entry.position) }
+        for entry in fetched.tail { log.append(decided: entry) }
         transfer.taken()
         // In a group, the master has heard the same all the while.
         if isGroup { forgetRequests(&effects) }
@@ -119,11 +118,9 @@ extension TrackerNode {
 
     /// The state that chunks and entries come to.
     ///
-    /// - Parameters:
-    ///   - fetched: all chunks, and the log behind them.
-    ///   - tail: gets the entries, appended.
+    /// - Parameter fetched: all chunks, and the log behind them.
     /// - Returns: nil where some of it is damaged, or not of one history.
-    private func assembled(_ fetched: StateTransfer, _ tail: inout [LoggedEntry]) -> ReplicatedState? {
+    private func assembled(_ fetched: StateTransfer) -> ReplicatedState? {
         guard fetched.isOfOneHistory || has(.transferMixed) || has(.transferWithoutTail) else { return nil }
         var fresh = emptyState
         do throws(ChunkDamaged) {
@@ -134,13 +131,11 @@ extension TrackerNode {
             return nil
         }
         do throws(EntryDamaged) {
-            for bytes in fetched.tail {
-                let entry = try LoggedEntry(bytes)
-                tail.append(entry)
+            for entry in fetched.tail {
                 fresh.begin(entry.header, chain: entry.chain)
-                if isGroup, let tickets = try? Tickets(bytes, entry.header) { fresh.note(tickets) }
+                if isGroup, let tickets = try? Tickets(entry.bytes, entry.header) { fresh.note(tickets) }
                 var cursor = UpdateCursor(entry.header)
-                while let update = try cursor.next(bytes) {
+                while let update = try cursor.next(entry.bytes) {
                     let chunk = fresh.chunk(of: update)
                     guard chunk < fetched.chunks.count else { throw EntryDamaged() }
                     let isNew = entry.header.index > fetched.heldThrough(chunk)

@@ -183,14 +183,14 @@ package struct Candidate: Sendable, Hashable {
     ///   - keepsOwn: whether that comes first where another may have been decided as well (survivor mode): then each
     ///     is kept by who has it, and they are merged.
     /// - Returns: nil where nobody has accepted anything there.
-    package func inherited(behind position: Position, own: LoggedEntry?, keepsOwn: Bool) -> LoggedEntry? {
+    package func inherited(behind position: Position, own: Entry?, keepsOwn: Bool) -> Entry? {
         // In survivor mode, an answer may come from another history.
-        func follows(_ entry: LoggedEntry) -> Bool {
+        func follows(_ entry: Entry) -> Bool {
             entry.header.index == position.index + 1 && entry.header.previous == position.chain
         }
         var best = own.flatMap { follows($0) ? $0 : nil }
-        for promise in answers where !promise.answer.pending.isEmpty {
-            guard let entry = try? LoggedEntry(promise.answer.pending), follows(entry) else { continue }
+        for promise in answers {
+            guard let entry = promise.answer.pending, follows(entry) else { continue }
             if let known = best, !(known.header.ballot < entry.header.ballot) { continue }
             if keepsOwn, let best, best.rivals(entry) { continue }
             best = entry

@@ -3,60 +3,6 @@
 import Primitives
 import Wire
 
-/// An entry with what is known of it.
-package struct LoggedEntry: Sendable, Hashable {
-    package var header: EntryHeader
-    package var bytes: [UInt8]
-    /// The running hash of the log up to and including this entry.
-    package var chain: UInt64
-
-    package var position: Position { Position(index: header.index, chain: chain) }
-
-    package init(_ bytes: [UInt8]) throws(EntryDamaged) {
-        header = try EntryHeader(bytes)
-        self.bytes = bytes
-        chain = EntryHeader.chain(bytes)
-    }
-
-    package init(sealed bytes: [UInt8], _ header: EntryHeader) {
-        self.init(sealed: bytes, header, chain: EntryHeader.chain(bytes))
-    }
-
-    init(sealed bytes: [UInt8], _ header: EntryHeader, chain: UInt64) {
-        self.header = header
-        self.bytes = bytes
-        self.chain = chain
-    }
-
-    /// Whether this one and another at its place may both have been decided, in survivor mode: they are neither the
-    /// same value, nor of one master, nor is the other what was decided to make this one void.
-    package func rivals(_ other: LoggedEntry) -> Bool {
-        guard chain != other.chain, header.index == other.header.index, header.epoch != other.header.epoch,
-            header.updateCount > 0
-        else { return false }
-        guard other.header.updateCount == 0, let void = try? Tickets(other.bytes, other.header) else { return true }
-        return void != (try? Tickets(bytes, header))
-    }
-
-    /// The interval that it sets last, in seconds; nil where it sets none.
-    package var interval: UInt32? {
-        var last: UInt32?
-        var cursor = UpdateCursor(header)
-        while let update = try? cursor.next(bytes) { if case .setInterval(let seconds) = update { last = seconds } }
-        return last
-    }
-
-    /// The same value, proposed by another ballot.
-    package func proposed(_ ballot: Ballot, isAlone: Bool) -> LoggedEntry {
-        var entry = self
-        EntryHeader.restamp(&entry.bytes, epoch: ballot.epoch, attempt: ballot.attempt, isAlone: isAlone)
-        entry.header.epoch = ballot.epoch
-        entry.header.attempt = ballot.attempt
-        entry.header.isAlone = isAlone
-        return entry
-    }
-}
-
 /// The log in memory: the entries that were decided lately, for those who lag behind, the one that is accepted and not
 /// decided, and how far the disk is.
 ///
@@ -71,19 +17,19 @@ package struct EntryLog: Sendable, Hashable {
     package static let maxTailByteCount = 16 << 20
 
     private let maxTailCount: Int
-    private var tail: [[UInt8]] = []
+    private var tail: [Entry] = []
     /// The index of the first entry of the tail.
     package private(set) var tailStart: UInt64 = 1
     package private(set) var tailByteCount = 0
     /// Accepted, and not known to be decided.
-    package private(set) var pending: LoggedEntry?
+    package private(set) var pending: Entry?
     /// The accepted entry that is on the disk: `pending`, or the one that `pending` replaces.
-    package private(set) var durablePending: LoggedEntry?
+    package private(set) var durablePending: Entry?
     /// The last entry that is on the disk; 0 while all of another state is to be written, for what the record holds
     /// until then is of another history.
     package private(set) var durableThrough: UInt64 = 0
     /// The entry whose write is under way.
-    private var writing: LoggedEntry?
+    private var writing: Entry?
     /// Whether the write was begun before the log was reset: its outcome says nothing about the log of now.
     private var isWriteVoid = false
     /// Writes of the full state under way: a second one begins where a transfer ends before the first is done.
@@ -103,7 +49,7 @@ package struct EntryLog: Sendable, Hashable {
     /// The last entry of the tail, or the one before its first.
     package var tailEnd: UInt64 { tailStart + UInt64(tail.count) - 1 }
 
-    package func entry(_ index: UInt64) -> [UInt8]? {
+    package func entry(_ index: UInt64) -> Entry? {
         guard index >= tailStart, index <= tailEnd else { return nil }
         return tail[Int(index - tailStart)]
     }
@@ -112,7 +58,7 @@ package struct EntryLog: Sendable, Hashable {
     package func chain(at index: UInt64, applied: Position) -> UInt64? {
         if index == applied.index { return applied.chain }
         guard let next = entry(index + 1) else { return nil }
-        return next.span.bytes.u64(at: 32)
+        return next.header.previous
     }
 
     /// Whether a log that ends at a position is a prefix of this one; nil where this one no longer reaches back to it.
@@ -134,10 +80,10 @@ package struct EntryLog: Sendable, Hashable {
         isWriteVoid = writing != nil
     }
 
-    package mutating func accept(_ entry: LoggedEntry) { pending = entry }
+    package mutating func accept(_ entry: Entry) { pending = entry }
 
     /// As it was read back.
-    package mutating func restorePending(_ entry: LoggedEntry) {
+    package mutating func restorePending(_ entry: Entry) {
         pending = entry
         durablePending = entry
         durableThrough = entry.header.index
@@ -154,13 +100,13 @@ package struct EntryLog: Sendable, Hashable {
     /// An entry was decided and applied.
     ///
     /// - Parameters:
-    ///   - bytes: the entry.
-    ///   - position: which it has brought the state to.
+    ///   - entry: which has brought the state to its position.
     ///   - isCut: whether old entries may go.
-    package mutating func append(decided bytes: [UInt8], at position: Position, isCut: Bool = true) {
+    package mutating func append(decided entry: Entry, isCut: Bool = true) {
+        let position = entry.position
         if tail.isEmpty { tailStart = position.index }
-        tail.append(bytes)
-        tailByteCount += bytes.count
+        tail.append(entry)
+        tailByteCount += entry.bytes.count
         if let pending, pending.header.index <= position.index { self.pending = nil }
         if let durable = durablePending, durable.header.index <= position.index {
             // The entry that was accepted here is another than the decided one, and has to be overwritten.
@@ -175,9 +121,9 @@ package struct EntryLog: Sendable, Hashable {
         // A quarter at once, so that the rest is not moved for every entry.
         var surplus = min(max(tail.count - maxTailCount, maxTailCount / 4), tail.count - 1)
         var freed = 0
-        for place in 0..<surplus { freed += tail[place].count }
+        for place in 0..<surplus { freed += tail[place].bytes.count }
         while tailByteCount - freed > EntryLog.maxTailByteCount, surplus < tail.count - 1 {
-            freed += tail[surplus].count
+            freed += tail[surplus].bytes.count
             surplus += 1
         }
         tail.removeFirst(surplus)
@@ -189,7 +135,7 @@ package struct EntryLog: Sendable, Hashable {
 
     /// What to write next.
     package enum NextWrite: Sendable, Hashable {
-        case entry(LoggedEntry)
+        case entry(Entry)
         /// The disk is so far behind that the entries are no longer here: all of the state has to be written.
         case everything
     }
@@ -215,11 +161,10 @@ package struct EntryLog: Sendable, Hashable {
             return .entry(pending)
         }
         guard durableThrough < tailEnd else { return nil }
-        guard let bytes = entry(durableThrough + 1), let next = try? LoggedEntry(bytes) else { return .everything }
-        return .entry(next)
+        return entry(durableThrough + 1).map { .entry($0) } ?? .everything
     }
 
-    package mutating func beginWrite(_ entry: LoggedEntry) {
+    package mutating func beginWrite(_ entry: Entry) {
         writing = entry
         isWriteVoid = false
         writesResumeAt = nil
@@ -236,7 +181,7 @@ package struct EntryLog: Sendable, Hashable {
     /// The write under way is durable.
     ///
     /// - Returns: the entry; nil where it is of no interest any more.
-    package mutating func writeSucceeded() -> LoggedEntry? {
+    package mutating func writeSucceeded() -> Entry? {
         guard let entry = writing else {
             preconditionFailure("an entry is told durable while one is being written")
         }
@@ -245,7 +190,7 @@ package struct EntryLog: Sendable, Hashable {
         durableThrough = entry.header.index
         if let decided = self.entry(entry.header.index) {
             // Meanwhile another may have been decided in its place.
-            if EntryHeader.chain(decided) != entry.chain { durableThrough = entry.header.index - 1 }
+            if decided.chain != entry.chain { durableThrough = entry.header.index - 1 }
             durablePending = nil
         } else if entry.header.index < tailStart {
             // The decided entry is no longer in memory, so whether it is the written one cannot be told.
@@ -261,7 +206,7 @@ package struct EntryLog: Sendable, Hashable {
     ///
     /// - Parameter retryAt: when to try again.
     /// - Returns: the entry; nil where it is of no interest any more, or all of the state was written.
-    package mutating func writeFailed(retryAt: Instant) -> LoggedEntry? {
+    package mutating func writeFailed(retryAt: Instant) -> Entry? {
         let entry = writing
         writing = nil
         guard !isWriteVoid else { return nil }

@@ -27,7 +27,7 @@ package struct StateTransfer: Sendable, Equatable {
     package private(set) var chunks: [SnapshotChunk?] = []
     private var askedAt: [Instant?] = []
     /// Entries behind the chunks, in order.
-    package private(set) var tail: [[UInt8]] = []
+    package private(set) var tail: [Entry] = []
     /// Whether a state that was fetched is on its way to the disk.
     package private(set) var isWriting = false
 
@@ -120,16 +120,15 @@ package struct StateTransfer: Sendable, Equatable {
     ///     or
     ///     void.
     /// - Returns: what is to be done next.
-    package mutating func entriesReceived(_ entries: [[UInt8]], toReach index: UInt64) -> Progress {
+    package mutating func entriesReceived(_ entries: [Entry], toReach index: UInt64) -> Progress {
         guard isFetching, hasAllChunks else { return .nothing }
         var next = completeThrough + UInt64(tail.count) + 1
-        for bytes in entries {
-            guard let header = try? EntryHeader(bytes), header.index >= next else { continue }
-            guard header.index == next else {
-                forget(olderThan: header.index - 1)
+        for entry in entries where entry.header.index >= next {
+            guard entry.header.index == next else {
+                forget(olderThan: entry.header.index - 1)
                 return .isCut
             }
-            tail.append(bytes)
+            tail.append(entry)
             next += 1
         }
         let newest = chunks.reduce(index) { max($0, $1?.index ?? 0) }
@@ -151,11 +150,10 @@ package struct StateTransfer: Sendable, Equatable {
     package var isOfOneHistory: Bool {
         let first = completeThrough
         var chains: [UInt64] = []
-        for bytes in tail {
-            guard let header = try? EntryHeader(bytes) else { return false }
-            if chains.isEmpty { chains.append(header.previous) }
-            guard header.previous == chains[chains.count - 1] else { return false }
-            chains.append(EntryHeader.chain(bytes))
+        for entry in tail {
+            if chains.isEmpty { chains.append(entry.header.previous) }
+            guard entry.header.previous == chains[chains.count - 1] else { return false }
+            chains.append(entry.chain)
         }
         for case let chunk? in chunks {
             if chains.isEmpty { chains.append(chunk.chain) }

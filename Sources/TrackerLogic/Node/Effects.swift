@@ -72,12 +72,10 @@ public struct Persist: Sendable, Equatable {
     public enum Change: Sendable, Equatable {
         /// Replaces the promise (rule 9): on disk before anything that depends on it.
         case promise(Promise)
-        /// Puts an entry into the log: its index, and its bytes as `EntryHeader` describes them.
+        /// Puts an entry into the log, at the index in its header.
         ///
         /// In one piece with it, what was there from this index on goes. An empty log may begin at any index.
-        case append(index: UInt64, entry: [UInt8])
-        /// Takes the entries from this index on out of the log: an aborted or superseded suffix.
-        case truncate(from: UInt64)
+        case append(Entry)
         /// Replaces one chunk of the snapshot.
         case saveChunk(SnapshotChunk)
         /// Takes entries up to and including this index out of the log: the snapshot holds all that they did.

@@ -149,7 +149,7 @@ extension TrackerNode {
             print.absorb(unordered: candidate.answers) { print, ballots in
                 print.absorb(ballots.life)
                 print.absorb(ballots.answer.position)
-                print.absorb(ballots.answer.pending)
+                print.absorb(ballots.answer.pending?.bytes ?? [])
                 print.absorb(ballots.isOutOfReach)
             }
         }
@@ -205,7 +205,7 @@ extension TrackerNode {
     private func absorbTransfer(_ print: inout Fingerprint) {
         print.absorb(transfer.source) { $0.absorb($1) }
         for chunk in transfer.chunks { print.absorb(chunk) { $0.absorb($1.bytes) } }
-        for bytes in transfer.tail { print.absorb(bytes) }
+        for entry in transfer.tail { print.absorb(entry.bytes) }
     }
 
     private func absorbNeighbours(_ print: inout Fingerprint, _ now: Instant) {

@@ -84,7 +84,7 @@ struct Gathering: Sendable, Hashable {
     /// - Returns: the entry, sealed.
     mutating func seal(
         _ ballot: Ballot, isAlone: Bool, time: WallTime, previous: UInt64, bearsTickets: Bool
-    ) -> LoggedEntry {
+    ) -> Entry {
         let updatesEnd = UInt32(bytes.count)
         if bearsTickets { tickets.encode(into: &bytes) }
         let header = EntryHeader(
@@ -92,7 +92,7 @@ struct Gathering: Sendable, Hashable {
             updateCount: UInt32(updateCount), ticketsOffset: updatesEnd, previous: previous)
         let chain = header.seal(&bytes)
         let size = bytes.count
-        let entry = LoggedEntry(sealed: bytes, header, chain: chain)
+        let entry = Entry(sealed: bytes, header, chain: chain)
         // The sealed bytes go to the disk and stay shared; the next entry will be about as long.
         bytes = []
         bytes.reserveCapacity(size + size / 4)
@@ -105,7 +105,7 @@ struct Gathering: Sendable, Hashable {
     }
 
     /// Who waits for an entry: as it was gathered here, or as the entry says.
-    func tickets(of entry: LoggedEntry) -> Tickets {
+    func tickets(of entry: Entry) -> Tickets {
         if entry.position == sealedPosition { return sealedTickets }
         return (try? Tickets(entry.bytes, entry.header)) ?? Tickets()
     }

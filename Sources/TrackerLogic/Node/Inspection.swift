@@ -87,5 +87,5 @@ extension TrackerNode {
     }
 
     /// For checkers: a decided entry that is still in memory.
-    public func committedEntry(at index: UInt64) -> [UInt8]? { log.entry(index) }
+    public func committedEntry(at index: UInt64) -> Entry? { log.entry(index) }
 }

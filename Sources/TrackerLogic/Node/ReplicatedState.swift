@@ -108,9 +108,9 @@ public struct ReplicatedState: Sendable {
 
     /// Applies a whole entry, for whoever keeps a state without a node.
     public mutating func apply(entry bytes: [UInt8]) throws(EntryDamaged) {
-        let header = try EntryHeader(bytes)
-        begin(header, chain: EntryHeader.chain(bytes))
-        var cursor = UpdateCursor(header)
+        let entry = try Entry(bytes)
+        begin(entry.header, chain: entry.chain)
+        var cursor = UpdateCursor(entry.header)
         while let update = try cursor.next(bytes) { apply(update) }
     }
 

@@ -23,12 +23,11 @@ extension TrackerNode {
     /// - Throws: `EntryDamaged` also where one is missing. The node is of no use then.
     public mutating func restore(entry bytes: [UInt8]) throws(EntryDamaged) {
         precondition(phase == .restoring, "a record is read back before the node starts")
-        let header = try EntryHeader(bytes)
-        let isNext =
-            if let lastRestored { header.index == lastRestored &+ 1 } else { header.index <= state.index &+ 1 }
-        guard isNext, header.index > 0 else { throw EntryDamaged() }
-        lastRestored = header.index
-        let entry = LoggedEntry(sealed: bytes, header)
+        let entry = try Entry(bytes)
+        let index = entry.header.index
+        let isNext = if let lastRestored { index == lastRestored &+ 1 } else { index <= state.index &+ 1 }
+        guard isNext else { throw EntryDamaged() }
+        lastRestored = index
         // Where nobody else votes, what is on the disk is decided; and it is said now whether it can be read.
         guard policy.hasBus else { return try apply(restored: entry) }
         if let last = restoredEntry { try apply(restored: last) }
@@ -44,13 +43,13 @@ extension TrackerNode {
         var changes: [Persist.Change] = [.promise(whole), .replaceAll(chunks: chunks)]
         // The last entry may have been decided, or not.
         if let last = restoredEntry, last.header.index > state.index {
-            changes.append(.append(index: last.header.index, entry: last.bytes))
+            changes.append(.append(last))
         }
         return changes
     }
 
     /// Applies an entry that was read back: to the chunks that do not hold it yet.
-    private mutating func apply(restored entry: LoggedEntry) throws(EntryDamaged) {
+    private mutating func apply(restored entry: Entry) throws(EntryDamaged) {
         guard entry.header.index <= state.index || entry.header.previous == state.chain else { throw EntryDamaged() }
         state.begin(entry.header, chain: entry.chain)
         var cursor = UpdateCursor(entry.header)
@@ -59,7 +58,7 @@ extension TrackerNode {
             guard chunk < restoredThrough.count else { throw EntryDamaged() }
             if entry.header.index > restoredThrough[chunk] { state.apply(update) }
         }
-        log.append(decided: entry.bytes, at: entry.position)
+        log.append(decided: entry)
         if isGroup, let tickets = try? Tickets(entry.bytes, entry.header) { state.note(tickets) }
     }
 

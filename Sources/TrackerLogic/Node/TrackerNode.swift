@@ -81,7 +81,7 @@ public struct TrackerNode: Sendable, Equatable {
     /// The last entry of the log so far.
     var lastRestored: UInt64?
     /// That entry, where others vote as well: it may not have been decided.
-    var restoredEntry: LoggedEntry?
+    var restoredEntry: Entry?
 
     /// Totals since the process started.
     public internal(set) var counters = Counters()
@@ -236,7 +236,7 @@ public struct TrackerNode: Sendable, Equatable {
     var isForming: Bool { isQuorumMode && state.members.isEmpty }
 
     /// Makes the next entry of what was gathered, where none is under way.
-    mutating func sealGathering(_ now: ClockReading, _ effects: inout Effects) -> LoggedEntry? {
+    mutating func sealGathering(_ now: ClockReading, _ effects: inout Effects) -> Entry? {
         guard proposer.isIdle else { return nil }
         if !isForming { beginNextCommand(now, &effects) }
         while gathering.updateCount < configuration.limits.updatesPerEntry, let update = backlog.popLast() {

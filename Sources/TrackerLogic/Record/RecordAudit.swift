@@ -107,9 +107,9 @@ public struct RecordAudit: Sendable {
         guard seal == RecordSeal.of(entry: bytes, index: index, salt: salt) else { throw .entry(index) }
         // What lies behind the end was taken back, and is there again.
         guard index <= head.lastIndex, index < head.lastIndex || seal == head.lastEntry else { throw .entry(index) }
-        if let header = try? EntryHeader(bytes) {
-            if let chain, header.previous != chain { throw .chain(index) }
-            chain = EntryHeader.chain(bytes)
+        if let entry = try? Entry(bytes) {
+            if let chain, entry.header.previous != chain { throw .chain(index) }
+            chain = entry.chain
         }
         last = index
     }

@@ -169,11 +169,11 @@ extension ClusterMessage.Body {
         case .election, .handover, .leave, .stop: break
         case .answer(let answer):
             bytes.append(answer.position)
-            bytes.append(long: answer.pending, atMost: ClusterMessage.Limits.entryByteCount)
+            bytes.append(answer.pending)
             bytes.append(answer.leftInOrder)
         case .prepare(let entry, let position):
             bytes.append(position)
-            bytes.append(long: entry, atMost: ClusterMessage.Limits.entryByteCount)
+            bytes.append(entry)
         case .ok(let ballot): bytes.append(ballot)
         case .error(let ballot, let reason):
             bytes.append(ballot)
@@ -182,7 +182,7 @@ extension ClusterMessage.Body {
         case .entries(let entries, let position):
             bytes.append(position)
             bytes.append(count: entries.count, atMost: ClusterMessage.Limits.entries)
-            for entry in entries { bytes.append(long: entry, atMost: ClusterMessage.Limits.entryByteCount) }
+            for entry in entries { bytes.append(entry) }
         case .hello(let hello): hello.encode(into: &bytes)
         case .welcome(let welcome): welcome.encode(into: &bytes)
         case .refused(let refusal): bytes.append(refusal.rawValue)
@@ -220,7 +220,7 @@ extension ClusterMessage.Body {
         case .answer:
             self = .answer(
                 VoterAnswer(
-                    position: try reader.position(), pending: try reader.entry(), leftInOrder: try reader.flag()))
+                    position: try reader.position(), pending: try reader.entryIfAny(), leftInOrder: try reader.flag()))
         case .coordinator: self = .coordinator(at: try reader.position())
         case .prepare:
             let position = try reader.position()
@@ -233,7 +233,7 @@ extension ClusterMessage.Body {
         case .fetch: self = .fetch(after: try reader.position())
         case .entries:
             let position = try reader.position()
-            var entries: [[UInt8]] = []
+            var entries: [Entry] = []
             for _ in 0..<(try reader.u16()) { entries.append(try reader.entry()) }
             self = .entries(entries, at: position)
         case .hello: self = .hello(try Hello(&reader))

@@ -84,7 +84,7 @@ public struct ClusterMessage: Sendable, Hashable {
         /// I am master in the message's epoch. A tracker that is not installed in it yet says `hello`.
         case coordinator(at: Position)
         /// Store this entry (phase 2a). Its header holds index, epoch and attempt.
-        case prepare(entry: [UInt8], at: Position)
+        case prepare(entry: Entry, at: Position)
         /// It is on my disk (phase 2b).
         case ok(Ballot)
         /// It is not on my disk, and will not be.
@@ -98,7 +98,7 @@ public struct ClusterMessage: Sendable, Hashable {
         /// I want what follows this position.
         case fetch(after: Position)
         /// Decided entries, in order.
-        case entries([[UInt8]], at: Position)
+        case entries([Entry], at: Position)
         /// I want to be part of the cluster, or of its new epoch.
         case hello(Hello)
         /// You are, from here on.
@@ -170,14 +170,14 @@ public enum ClusterRole: UInt8, Sendable, Hashable, CaseIterable {
 public struct VoterAnswer: Sendable, Hashable {
     /// The last entry that the voter has applied.
     public var position: Position
-    /// The entry after it that was accepted and is not known to be decided; empty for none.
-    public var pending: [UInt8]
+    /// The entry after it that was accepted and is not known to be decided; nil for none.
+    public var pending: Entry?
     /// Whether its last life ended in good order and it has followed nobody since: a cluster whose voters all say so
     /// begins without its swarms.
     public var leftInOrder: Bool
 
     /// Takes the fields as they are.
-    public init(position: Position, pending: [UInt8], leftInOrder: Bool = false) {
+    public init(position: Position, pending: Entry?, leftInOrder: Bool = false) {
         self.position = position
         self.pending = pending
         self.leftInOrder = leftInOrder

@@ -65,8 +65,17 @@ struct MessageReader {
         do throws(OutOfBytes) { return Array(try bytes.take(count)) } catch { throw .damaged }
     }
 
-    mutating func entry() throws(ClusterMessageError) -> [UInt8] {
-        try long(atMost: ClusterMessage.Limits.entryByteCount)
+    /// An entry that is whole: whoever gets the message need not check it again.
+    mutating func entry() throws(ClusterMessageError) -> Entry {
+        guard let entry = try entryIfAny() else { throw .damaged }
+        return entry
+    }
+
+    /// An entry, or no bytes for none.
+    mutating func entryIfAny() throws(ClusterMessageError) -> Entry? {
+        let bytes = try long(atMost: ClusterMessage.Limits.entryByteCount)
+        guard !bytes.isEmpty else { return nil }
+        do throws(EntryDamaged) { return try Entry(bytes) } catch { throw .damaged }
     }
 
     /// A count of one byte, as bounded as what it counts.
@@ -138,6 +147,11 @@ extension [UInt8] {
         precondition(bytes.count <= limit, "\(bytes.count) bytes are more than a cluster message may hold: \(limit)")
         append(bigEndian: UInt32(bytes.count))
         append(contentsOf: bytes)
+    }
+
+    /// Nothing but a length of 0 for none.
+    mutating func append(_ entry: Entry?) {
+        append(long: entry?.bytes ?? [], atMost: ClusterMessage.Limits.entryByteCount)
     }
 
     /// A 16-bit count.

@@ -197,8 +197,8 @@ struct DeviationTests {
         #expect(try trio.announce(Self.client, at: 3) == nil)
         trio.run(.seconds(1))
         let attempts = trio.said(by: 3, where: isPrepare).compactMap { letter -> EntryHeader? in
-            guard case .prepare(let bytes, _) = letter.body else { return nil }
-            return try? EntryHeader(bytes)
+            guard case .prepare(let entry, _) = letter.body else { return nil }
+            return entry.header
         }
         #expect(attempts.last?.updateCount == 0)
         #expect((attempts.last?.ballot.attempt ?? 0) >= 1)
@@ -235,10 +235,8 @@ struct DeviationTests {
         #expect(!values.isEmpty)
         #expect(
             values.allSatisfy { letter in
-                guard case .prepare(let bytes, _) = letter.body, let header = try? EntryHeader(bytes) else {
-                    return false
-                }
-                return header.updateCount == 1
+                guard case .prepare(let entry, _) = letter.body else { return false }
+                return entry.header.updateCount == 1
             })
         trio.failWrites(1, nil)
         trio.run(.seconds(8))

@@ -18,8 +18,8 @@ struct VoteRulesTests {
     }
 
     /// The entry that was proposed last, with the position before it.
-    private func proposed(_ trio: Trio) -> (bytes: [UInt8], at: Position)? {
-        for letter in trio.said.reversed() { if case .prepare(let bytes, let at) = letter.body { return (bytes, at) } }
+    private func proposed(_ trio: Trio) -> (entry: Entry, at: Position)? {
+        for letter in trio.said.reversed() { if case .prepare(let entry, let at) = letter.body { return (entry, at) } }
         return nil
     }
 
@@ -110,8 +110,8 @@ struct VoteRulesTests {
         var trio = Trio.serving()
         trio.holdMessages { isOK($0.body) }
         #expect(try trio.announce(Self.client, at: 3) == nil)
-        let (bytes, _) = try #require(proposed(trio))
-        var ballot = try LoggedHeader(bytes).ballot
+        let (entry, _) = try #require(proposed(trio))
+        var ballot = entry.header.ballot
         ballot.attempt += 1
         for id: UInt32 in [1, 2] { trio.tell(3, .ok(ballot), from: id, in: ballot.epoch) }
         #expect(trio.replies(to: Self.client).isEmpty)
@@ -130,7 +130,7 @@ struct VoteRulesTests {
         #expect(try trio.announce(Self.client, at: 3) == nil)
         trio.deliver { _ in true }
         let (void, _) = try #require(proposed(trio))
-        #expect(try EntryHeader(void).updateCount == 0)
+        #expect(void.header.updateCount == 0)
         #expect(trio.replies(to: Self.client).isEmpty)
         trio.failWrites(1, nil)
         trio.failWrites(2, nil)
@@ -146,12 +146,12 @@ struct VoteRulesTests {
         trio.failWrites(1, .full)
         trio.holdMessages { $0.to == 2 }
         #expect(try trio.announce(Self.client, at: 3) == nil)
-        let (bytes, position) = try #require(proposed(trio))
+        let (entry, position) = try #require(proposed(trio))
         #expect(!trio.said(by: 1) { if case .error = $0 { true } else { false } }.isEmpty)
         trio.failWrites(1, nil)
         trio.forget()
         let epoch = trio.epoch(3)
-        trio.tell(1, .prepare(entry: bytes, at: position), from: 3, in: epoch)
+        trio.tell(1, .prepare(entry: entry, at: position), from: 3, in: epoch)
         #expect(trio.said(by: 1, where: isOK).isEmpty)
         let refusals = trio.said(by: 1) { if case .error(_, .cannotStore) = $0 { true } else { false } }
         #expect(refusals.count == 1)
@@ -269,15 +269,5 @@ struct VoteRulesTests {
         trio.releaseMessages()
         trio.run(.seconds(20))
         #expect(trio.isServing(1))
-    }
-}
-
-/// An entry's header, for whoever is to say something about its ballot.
-private struct LoggedHeader {
-    var ballot: Ballot
-
-    init(_ bytes: [UInt8]) throws {
-        let header = try EntryHeader(bytes)
-        ballot = Ballot(epoch: header.epoch, attempt: header.attempt, index: header.index)
     }
 }

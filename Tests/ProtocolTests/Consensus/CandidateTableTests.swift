@@ -10,7 +10,7 @@ import Wire
     private static let epoch = Epoch(4, by: 1)
 
     private static func answer(_ index: UInt64 = 0, chain: UInt64 = 1) -> VoterAnswer {
-        VoterAnswer(position: Position(index: index, chain: chain), pending: [])
+        VoterAnswer(position: Position(index: index, chain: chain), pending: nil)
     }
 
     /// One that stands for epoch 4.1, or did, with tracker 2's answer where answers count.

@@ -18,12 +18,14 @@ extension Life {
     init(_ id: UInt32, life: UInt64 = 1) { self.init(id: id, incarnation: life) }
 }
 
-extension LoggedEntry {
-    /// An entry as a master makes it; `waiting` are the numbers of the requests that wait for its first update.
+extension Entry {
+    /// An entry as a master makes it.
+    ///
+    /// - Parameter waiting: numbers of the requests that wait for its first update.
     static func made(
         _ index: UInt64, after previous: UInt64 = 0, _ epoch: Epoch = Epoch(1, by: 1), attempt: UInt32 = 0,
         updates: [Update] = [.setInterval(60)], waiting: [UInt64] = []
-    ) -> LoggedEntry {
+    ) -> Entry {
         var bytes: [UInt8] = []
         EntryHeader.reserve(in: &bytes)
         for update in updates { update.encode(into: &bytes) }
@@ -33,8 +35,14 @@ extension LoggedEntry {
         var tickets = Tickets()
         for number in waiting { _ = tickets.append(ordinal: 0, life: Life(1), number: number) }
         tickets.encode(into: &bytes)
-        header.seal(&bytes)
-        return LoggedEntry(sealed: bytes, header)
+        let chain = header.seal(&bytes)
+        return Entry(sealed: bytes, header, chain: chain)
+    }
+
+    /// An entry of so many bytes, which say nothing: for what must not look at them.
+    static func opaque(_ index: UInt64, byteCount: Int) -> Entry {
+        let header = EntryHeader(index: index, epoch: .zero, time: WallTime(milliseconds: 0), updateCount: 0)
+        return Entry(sealed: Array(repeating: 0, count: byteCount), header, chain: 1)
     }
 }
 

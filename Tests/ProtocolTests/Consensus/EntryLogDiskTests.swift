@@ -7,13 +7,13 @@ import Wire
 
 @Suite struct EntryLogDiskTests {
     /// Entries 1 to 5.
-    private static let history: [LoggedEntry] = (1...5).reduce(into: []) { entries, index in
+    private static let history: [Entry] = (1...5).reduce(into: []) { entries, index in
         entries.append(.made(index, after: entries.last?.chain ?? 0))
     }
 
-    private static func entry(_ index: Int) -> LoggedEntry { history[index - 1] }
+    private static func entry(_ index: Int) -> Entry { history[index - 1] }
     /// Another one in the place of entry 3, of a later master.
-    private static let other = LoggedEntry.made(3, after: history[1].chain, Epoch(2, by: 2), updates: [.setInterval(7)])
+    private static let other = Entry.made(3, after: history[1].chain, Epoch(2, by: 2), updates: [.setInterval(7)])
 
     /// A log with entries decided, of which the disk has the first ones.
     private static func log(decided: Int, durable: UInt64, maxTailCount: Int = 100) -> EntryLog {
@@ -24,7 +24,7 @@ import Wire
     }
 
     private static func decide(_ indices: Range<Int>, in log: inout EntryLog) {
-        for index in indices { log.append(decided: entry(index).bytes, at: entry(index).position) }
+        for index in indices { log.append(decided: entry(index)) }
     }
 
     // MARK: - What to write next
@@ -68,12 +68,6 @@ import Wire
         #expect(log.nextWrite == .everything)
         log.restored(through: log.tailStart - 1)
         #expect(log.nextWrite == .entry(Self.entry(Int(log.tailStart))))
-    }
-
-    @Test func `an entry that cannot be read any more is written with everything`() {
-        var log = EntryLog(maxTailCount: 8)
-        log.append(decided: [1, 2, 3], at: Position(index: 1, chain: 1))
-        #expect(log.nextWrite == .everything)
     }
 
     @Test func `one write is under way at a time`() {
@@ -214,7 +208,7 @@ import Wire
         #expect(failed.writeFailed(retryAt: .at(2000)) == nil)
         #expect(failed.writesResumeAt == nil, "there is no reason to wait")
         #expect(!failed.isWriting)
-        let next = LoggedEntry.made(41)
+        let next = Entry.made(41)
         log.beginWrite(next)
         #expect(log.writeSucceeded() == next, "the next write counts")
         #expect(log.durableThrough == 41)

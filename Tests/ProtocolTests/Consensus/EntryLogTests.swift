@@ -7,17 +7,17 @@ import Wire
 
 @Suite struct EntryLogTests {
     /// Entries 5 to 9, the first one after a history that comes to 55.
-    private static let history: [LoggedEntry] = (5...9).reduce(into: []) { entries, index in
+    private static let history: [Entry] = (5...9).reduce(into: []) { entries, index in
         entries.append(.made(index, after: entries.last?.chain ?? 55))
     }
 
-    private static func entry(_ index: Int) -> LoggedEntry { history[index - 5] }
+    private static func entry(_ index: Int) -> Entry { history[index - 5] }
 
     /// A log with entries 5 to 7 decided, of which the disk has all.
     private static func log(maxTailCount: Int = 100) -> EntryLog {
         var log = EntryLog(maxTailCount: maxTailCount)
         log.restored(through: 4)
-        for index in 5...7 { log.append(decided: entry(index).bytes, at: entry(index).position) }
+        for index in 5...7 { log.append(decided: entry(index)) }
         log.restored(through: 7)
         return log
     }
@@ -26,8 +26,7 @@ import Wire
     private static func filled(_ byteCounts: [Int], maxTailCount: Int, isCut: Bool = true) -> EntryLog {
         var log = EntryLog(maxTailCount: maxTailCount)
         for (place, count) in byteCounts.enumerated() {
-            let position = Position(index: UInt64(place) + 1, chain: 1)
-            log.append(decided: Array(repeating: 0, count: count), at: position, isCut: isCut)
+            log.append(decided: .opaque(UInt64(place) + 1, byteCount: count), isCut: isCut)
         }
         return log
     }
@@ -53,7 +52,7 @@ import Wire
         #expect(log.tailEnd == 7)
         #expect(log.tailCount == 3)
         #expect(log.tailByteCount == Self.history[..<3].reduce(0) { $0 + $1.bytes.count })
-        #expect((4...8).map { log.entry($0) } == [nil] + Self.history[..<3].map(\.bytes) + [nil])
+        #expect((4...8).map { log.entry($0) } == [nil, Self.entry(5), Self.entry(6), Self.entry(7), nil])
     }
 
     @Test(
@@ -108,7 +107,7 @@ import Wire
         var log = Self.filled(Array(repeating: 3, count: 20), maxTailCount: 8, isCut: false)
         #expect(log.tailCount == 20)
         #expect(log.tailByteCount == 60)
-        log.append(decided: [0, 0, 0], at: Position(index: 21, chain: 1))
+        log.append(decided: .opaque(21, byteCount: 3))
         #expect(log.tailCount == 8)
         #expect(log.tailStart == 14)
         #expect(log.tailByteCount == 24)
@@ -144,7 +143,7 @@ import Wire
         #expect(log.pending == Self.entry(8))
         #expect(log.durablePending == nil)
         #expect(log.tailEnd == 7)
-        log.append(decided: Self.entry(8).bytes, at: Self.entry(8).position)
+        log.append(decided: Self.entry(8))
         #expect(log.pending == nil)
         #expect(log.tailEnd == 8)
     }
@@ -152,10 +151,10 @@ import Wire
     @Test func `whatever is decided in its place ends it, and what comes before does not`() {
         var log = Self.log()
         log.accept(Self.entry(9))
-        log.append(decided: Self.entry(8).bytes, at: Self.entry(8).position)
+        log.append(decided: Self.entry(8))
         #expect(log.pending == Self.entry(9))
-        let other = LoggedEntry.made(9, after: Self.entry(8).chain, updates: [.setInterval(7)])
-        log.append(decided: other.bytes, at: other.position)
+        let other = Entry.made(9, after: Self.entry(8).chain, updates: [.setInterval(7)])
+        log.append(decided: other)
         #expect(log.pending == nil)
     }
 

@@ -1,16 +1,16 @@
-// An entry with what is known of it.
+// An entry that is known to be whole.
 
 import Primitives
 import Testing
 import TrackerLogic
 import Wire
 
-@Suite struct LoggedEntryTests {
+@Suite struct WholeEntryTests {
     private static let epoch = Epoch(2, by: 1)
 
     @Test func `an entry is what its bytes say`() throws {
-        let made = LoggedEntry.made(7, after: 55, Self.epoch, attempt: 3, waiting: [9])
-        let read = try LoggedEntry(made.bytes)
+        let made = Entry.made(7, after: 55, Self.epoch, attempt: 3, waiting: [9])
+        let read = try Entry(made.bytes)
         #expect(read == made)
         #expect(read.header.index == 7)
         #expect(read.header.previous == 55)
@@ -20,14 +20,14 @@ import Wire
     }
 
     @Test func `bytes that are damaged are no entry`() {
-        var bytes = LoggedEntry.made(7).bytes
+        var bytes = Entry.made(7).bytes
         bytes[bytes.count - 1] ^= 1
-        #expect(throws: EntryDamaged.self) { try LoggedEntry(bytes) }
-        #expect(throws: EntryDamaged.self) { try LoggedEntry([]) }
+        #expect(throws: EntryDamaged.self) { try Entry(bytes) }
+        #expect(throws: EntryDamaged.self) { try Entry([]) }
     }
 
     @Test func `proposed by another ballot it is the same value`() throws {
-        let entry = LoggedEntry.made(7, after: 55, Self.epoch)
+        let entry = Entry.made(7, after: 55, Self.epoch)
         for isAlone in [false, true] {
             let ballot = Ballot(epoch: Epoch(3, by: 2), attempt: 4, index: 7)
             let again = entry.proposed(ballot, isAlone: isAlone)
@@ -36,7 +36,7 @@ import Wire
             #expect(again.header.origin == 1, "who made it stays")
             #expect(again.position == entry.position)
             #expect(again.bytes != entry.bytes)
-            #expect(try LoggedEntry(again.bytes) == again)
+            #expect(try Entry(again.bytes) == again)
         }
     }
 
@@ -48,19 +48,19 @@ import Wire
             ([.setInterval(60), .setAccessMode(1), .setInterval(90), .setAccessMode(2)], 90),
         ] as [([Update], UInt32?)])
     func `the interval that it sets last counts`(_ updates: [Update], _ interval: UInt32?) {
-        #expect(LoggedEntry.made(7, updates: updates).interval == interval)
+        #expect(Entry.made(7, updates: updates).interval == interval)
     }
 
     /// Another one at the place of `[.setInterval(60)]` of epoch 2.1, with a client that waits.
     struct Rival: Sendable, CustomTestStringConvertible {
         var about: String
-        var other: LoggedEntry
+        var other: Entry
         var isRival = false
 
         var testDescription: String { about }
     }
 
-    private static let own = LoggedEntry.made(7, after: 55, epoch, waiting: [9])
+    private static let own = Entry.made(7, after: 55, epoch, waiting: [9])
 
     @Test(arguments: [
         Rival(about: "the same value of another master", other: .made(7, after: 55, Epoch(3, by: 2), waiting: [9])),
@@ -87,7 +87,7 @@ import Wire
     }
 
     @Test func `an empty one is nobody's rival`() {
-        let empty = LoggedEntry.made(7, after: 55, Self.epoch, updates: [], waiting: [9])
+        let empty = Entry.made(7, after: 55, Self.epoch, updates: [], waiting: [9])
         #expect(!empty.rivals(.made(7, after: 55, Epoch(3, by: 2), updates: [.setInterval(1)])))
     }
 }
