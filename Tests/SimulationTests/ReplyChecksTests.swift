@@ -324,7 +324,7 @@ struct ReplyCheckTests {
             #expect(promises.repliesAreLinear == isQuorum)
             #expect(promises.abortsAreFinal == isQuorum)
             let vote = profile.configuration(members: []).vote
-            #expect(promises.allDecide == (profile != .alone && vote != .majority))
+            #expect(promises.allDecide == (vote != .majority))
             #expect(promises.diskDecides == (profile == .alone))
             #expect(promises.answersAtOnce == (profile == .alone))
         }

@@ -19,9 +19,7 @@ extension Life {
 }
 
 extension Entry {
-    /// An entry as a master makes it.
-    ///
-    /// - Parameter waiting: numbers of the requests that wait for its first update.
+    /// An entry as a master makes it; `waiting` are the numbers of the requests that wait for its first update.
     static func made(
         _ index: UInt64, after previous: UInt64 = 0, _ epoch: Epoch = Epoch(1, by: 1), attempt: UInt32 = 0,
         updates: [Update] = [.setInterval(60)], waiting: [UInt64] = []
