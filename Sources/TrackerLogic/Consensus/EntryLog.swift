@@ -159,8 +159,15 @@ package struct EntryLog: Sendable, Hashable {
     ///   - isCut: whether old entries may go.
     package mutating func append(decided bytes: [UInt8], at position: Position, isCut: Bool = true) {
         if tail.isEmpty { tailStart = position.index }
-        tail.append(bytes)
-        tailByteCount += bytes.count
+        if maxTailCount == 0, isCut, tail.count == 1 {
+            // Nobody lags behind: the last one takes the place of the one before.
+            tail[0] = bytes
+            tailStart += 1
+            tailByteCount = bytes.count
+        } else {
+            tail.append(bytes)
+            tailByteCount += bytes.count
+        }
         if let pending, pending.header.index <= position.index { self.pending = nil }
         if let durable = durablePending, durable.header.index <= position.index {
             // The entry that was accepted here is another than the decided one, and has to be overwritten.

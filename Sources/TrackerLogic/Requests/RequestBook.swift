@@ -199,15 +199,19 @@ struct RequestBook: Sendable, Equatable {
     }
 
     /// Takes a request out.
+    ///
+    /// - Returns: who is to be answered; the rest of it is not copied out.
     @discardableResult
-    mutating func remove(_ number: UInt64) -> BookedRequest? {
-        guard let place = place(of: number), let request = requests[place] else { return nil }
+    mutating func remove(_ number: UInt64) -> WaitingRequest? {
+        guard let place = place(of: number), let waiting = requests[place]?.waiting else { return nil }
+        if requests[place]?.kind == .connect { connectCount -= 1 }
+        if isKeyed, let key = requests[place]?.key {
+            keys.remove(UInt32(truncatingIfNeeded: key), slot: Int(number % UInt64(1 << 30)))
+        }
         requests[place] = nil
         count -= 1
-        if request.kind == .connect { connectCount -= 1 }
-        if isKeyed { keys.remove(UInt32(truncatingIfNeeded: request.key), slot: Int(number % UInt64(1 << 30))) }
         compact()
-        return request
+        return waiting
     }
 
     private mutating func compact() {
@@ -215,7 +219,12 @@ struct RequestBook: Sendable, Equatable {
         while doneCount < requests.count, case nil = requests[doneCount] { doneCount += 1 }
         // Half at once, so that the rest is not moved for every few.
         guard doneCount == requests.count || doneCount >= max(256, requests.count / 2) else { return }
-        requests.removeFirst(doneCount)
+        // Most often nobody is left, and nothing is moved.
+        if doneCount == requests.count {
+            requests.removeAll(keepingCapacity: true)
+        } else {
+            requests.removeFirst(doneCount)
+        }
         floor += UInt64(doneCount)
         forwardedCount = max(0, forwardedCount - doneCount)
         doneCount = 0
