@@ -101,8 +101,10 @@ package struct EntryLog: Sendable, Hashable {
     @inline(__always)
     package var isWriting: Bool { if case nil = writing { fullStateWrites > 0 } else { true } }
     /// The last entry of the tail, or the one before its first.
+    @inline(__always)
     package var tailEnd: UInt64 { tailStart + UInt64(tail.count) - 1 }
 
+    @inline(__always)
     package func entry(_ index: UInt64) -> [UInt8]? {
         guard index >= tailStart, index <= tailEnd else { return nil }
         return tail[Int(index - tailStart)]
@@ -134,6 +136,7 @@ package struct EntryLog: Sendable, Hashable {
         isWriteVoid = writing != nil
     }
 
+    @inline(__always)
     package mutating func accept(_ entry: LoggedEntry) { pending = entry }
 
     /// As it was read back.
@@ -215,6 +218,7 @@ package struct EntryLog: Sendable, Hashable {
     }
 
     /// The next entry for the disk, where none is under way.
+    @inline(__always)
     package var nextWrite: NextWrite? {
         guard mayWrite else { return nil }
         if needsEverything { return .everything }
@@ -226,6 +230,7 @@ package struct EntryLog: Sendable, Hashable {
         return .entry(next)
     }
 
+    @inline(__always)
     package mutating func beginWrite(_ entry: LoggedEntry) {
         writing = entry
         isWriteVoid = false
@@ -243,6 +248,7 @@ package struct EntryLog: Sendable, Hashable {
     /// The write under way is durable.
     ///
     /// - Returns: the entry; nil where it is of no interest any more.
+    @inline(__always)
     package mutating func writeSucceeded() -> LoggedEntry? {
         guard let entry = writing else {
             preconditionFailure("an entry is told durable while one is being written")
