@@ -139,6 +139,10 @@ struct RequestBook: Sendable, Equatable {
     @discardableResult
     mutating func add(_ request: BookedRequest) -> UInt64 {
         precondition(!isFull, "a full book takes nothing")
+        return put(request)
+    }
+
+    private mutating func put(_ request: BookedRequest) -> UInt64 {
         let number = nextNumber
         if requests.isEmpty { (forwardedEpoch, forwardedCount) = (request.forwardedIn, 0) }
         // What this master has taken at once is handed already.
@@ -155,10 +159,12 @@ struct RequestBook: Sendable, Equatable {
     /// Books a datagram.
     @discardableResult
     mutating func add(_ request: BookedRequest, _ datagram: RawSpan) -> UInt64 {
+        // Whoever finds room may take the last of it, and more.
+        precondition(!isFull, "a full book takes nothing")
         var request = request
         request.content = .datagram(start: goneByteCount + UInt64(bytes.count), byteCount: datagram.byteCount)
         datagram.withUnsafeBytes { bytes.append(contentsOf: $0) }
-        return add(request)
+        return put(request)
     }
 
     /// Books what came over HTTP.
