@@ -152,9 +152,14 @@ struct Requests: Sendable {
             default: false
             }
         }
-        // Who leaves has waited for as long as it could.
+        // Who leaves has waited for as long as it could. One that is alone, and has not opened its doors, does not open
+        // them for the stop: the access rules that its operator gave may not be in force.
         let leaves = effects.persists.contains {
-            if case .promise(let promise) = $0.change { promise.leftInOrder } else { false }
+            switch $0.change {
+            case .promise(let promise): promise.leftInOrder
+            case .replaceAll: scene.promises.diskDecides && !before.isServing
+            case .append, .saveChunk, .trim: false
+            }
         }
         if isExcused || leaves { return }
         scene.violate(

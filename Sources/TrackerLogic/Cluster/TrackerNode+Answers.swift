@@ -11,17 +11,15 @@ extension TrackerNode {
         _ ticket: Ticket, of owner: Life, _ update: Update, _ outcome: ReplicatedState.Outcome,
         _ now: ClockReading, _ effects: inout Effects
     ) {
-        if owner == Tickets.group {
+        if owner == life {
+            if let waiting = router.remove(ticket.number) { answer(waiting, update, outcome, &effects) }
+        } else if owner == Tickets.group {
             rememberSettled(ticket.number, now)
-            guard let number = router.find(key: ticket.number),
-                let request = router.remove(number)
-            else { return }
+            guard let number = router.find(key: ticket.number), let waiting = router.remove(number) else { return }
             // All hear; the master answers. The entry is its own, or one that it found undecided.
-            if phase == .master || request.waiting.clientRequest != nil || has(.twoRepliers) {
-                answer(request.waiting, update, outcome, &effects)
+            if phase == .master || waiting.clientRequest != nil || has(.twoRepliers) {
+                answer(waiting, update, outcome, &effects)
             }
-        } else if owner == life, let request = router.remove(ticket.number) {
-            answer(request.waiting, update, outcome, &effects)
         }
     }
 
@@ -33,10 +31,10 @@ extension TrackerNode {
         if isGroups { rememberSettled(ticket.number, now) }
         guard isGroups || owner == life,
             let number = isGroups ? router.find(key: ticket.number) : ticket.number,
-            let request = router.remove(number)
+            let waiting = router.remove(number)
         else { return }
-        if isGroups, phase != .master, request.waiting.clientRequest == nil { return }
-        refuse(request.waiting, .notStored, now, &effects)
+        if isGroups, phase != .master, waiting.clientRequest == nil { return }
+        refuse(waiting, .notStored, now, &effects)
     }
 
     /// Tells a request's tracker, or its client, that it is refused.
@@ -98,6 +96,7 @@ extension TrackerNode {
 
     /// Sends answers to the trackers whose clients they are for, one message each.
     mutating func sendOutbox(_ effects: inout Effects) {
+        guard router.outboxCount > 0 else { return }
         while let (life, answers) = router.takeAnswers() {
             send(.answered(answers), to: life, epoch: candidate.epoch, &effects)
         }
@@ -105,20 +104,20 @@ extension TrackerNode {
 
     /// Tells the group what was answered without an entry.
     mutating func sendSettled(_ effects: inout Effects) {
+        guard router.hasSettled else { return }
         let answers = router.takeSettled()
-        guard !answers.isEmpty else { return }
         if phase == .master { broadcast(.answered(answers), epoch: candidate.epoch, &effects) }
     }
 
     mutating func settle(_ answer: AnsweredRequest, _ now: ClockReading, _ effects: inout Effects) {
-        guard let request = router.remove(answer.number) else { return }
+        guard let waiting = router.remove(answer.number) else { return }
         switch answer.content {
         case .refusal(let number):
             guard let refusal = Refusal(rawValue: number) else { return }
-            turnDown(request.waiting, refusal, now, &effects)
+            turnDown(waiting, refusal, now, &effects)
         case .counts(let counts):
             counters.scrapes += 1
-            scraped(counts, request.waiting, &effects)
+            scraped(counts, waiting, &effects)
         }
     }
 

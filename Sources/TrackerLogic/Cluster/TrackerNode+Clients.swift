@@ -211,6 +211,7 @@ extension TrackerNode {
     }
 
     /// What all trackers of a group call a request.
+    @inline(__always)
     func requestKey(_ remote: SocketAddress, _ bytes: RawSpan) -> UInt64 {
         let place = mixed(remote.high ^ mixed(remote.low ^ mixed(UInt64(remote.port) ^ promise.secret.w2)))
         return mixed(place ^ checksum(bytes))

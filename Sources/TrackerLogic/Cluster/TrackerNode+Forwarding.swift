@@ -191,9 +191,9 @@ extension TrackerNode {
             guard let parsed = try? TrackerRequest(bytes.span.bytes) else { return }
             switch parsed {
             case .connect(let transactionID):
-                guard let booked, let known = router.remove(booked) else { return }
-                noteSettled(known.key, now)
-                connect(transactionID, known.waiting, now, &effects)
+                guard let booked, let key = router[booked]?.key, let waiting = router.remove(booked) else { return }
+                noteSettled(key, now)
+                connect(transactionID, waiting, now, &effects)
             case .announce(let announce):
                 gather(announce.announce, claimed: announce.ip, request, of: life, now, &effects) {
                     Passkey.inURL(AnnounceOptions.urlData(bytes.span.bytes))

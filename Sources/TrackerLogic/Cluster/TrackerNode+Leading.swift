@@ -85,7 +85,9 @@ extension TrackerNode {
     private mutating func propose(_ entry: Entry, _ now: ClockReading, _ effects: inout Effects) {
         log.accept(entry)
         let decided = has(.commitSentEarly) ? entry.position : state.position
-        broadcast(.prepare(entry: entry, at: decided), epoch: candidate.epoch, &effects)
+        if policy.hasBus {
+            broadcast(.prepare(entry: entry, at: decided), epoch: candidate.epoch, &effects)
+        }
         for place in neighbours.all.indices {
             neighbours[place].voteAwaitedSince = now.monotonic
             neighbours[place].voteAskedAt = now.monotonic
@@ -184,7 +186,8 @@ extension TrackerNode {
 
     private mutating func countVotes(_ now: ClockReading, _ effects: inout Effects) {
         guard proposer.hasVotes else { return }
-        switch proposer.decision(has(.commitBeforeQuorum) ? Electorate(voters: [admission.id]) : votingElectorate) {
+        let isLone = !policy.hasBus && !isQuorumMode || has(.commitBeforeQuorum)
+        switch isLone ? proposer.decision(of: admission.id) : proposer.decision(votingElectorate) {
         case .open: break
         case .committed:
             guard let entry = log.pending else { preconditionFailure("what is voted on is in the log") }

@@ -47,8 +47,10 @@ package struct EntryLog: Sendable, Hashable {
     @inline(__always)
     package var isWriting: Bool { if case nil = writing { fullStateWrites > 0 } else { true } }
     /// The last entry of the tail, or the one before its first.
+    @inline(__always)
     package var tailEnd: UInt64 { tailStart + UInt64(tail.count) - 1 }
 
+    @inline(__always)
     package func entry(_ index: UInt64) -> Entry? {
         guard index >= tailStart, index <= tailEnd else { return nil }
         return tail[Int(index - tailStart)]
@@ -80,6 +82,7 @@ package struct EntryLog: Sendable, Hashable {
         isWriteVoid = writing != nil
     }
 
+    @inline(__always)
     package mutating func accept(_ entry: Entry) { pending = entry }
 
     /// As it was read back.
@@ -105,8 +108,15 @@ package struct EntryLog: Sendable, Hashable {
     package mutating func append(decided entry: Entry, isCut: Bool = true) {
         let position = entry.position
         if tail.isEmpty { tailStart = position.index }
-        tail.append(entry)
-        tailByteCount += entry.bytes.count
+        if maxTailCount == 0, isCut, tail.count == 1 {
+            // Nobody lags behind: the last one takes the place of the one before.
+            tail[0] = entry
+            tailStart += 1
+            tailByteCount = entry.bytes.count
+        } else {
+            tail.append(entry)
+            tailByteCount += entry.bytes.count
+        }
         if let pending, pending.header.index <= position.index { self.pending = nil }
         if let durable = durablePending, durable.header.index <= position.index {
             // The entry that was accepted here is another than the decided one, and has to be overwritten.
@@ -154,6 +164,7 @@ package struct EntryLog: Sendable, Hashable {
     }
 
     /// The next entry for the disk, where none is under way.
+    @inline(__always)
     package var nextWrite: NextWrite? {
         guard mayWrite else { return nil }
         if needsEverything { return .everything }
@@ -164,6 +175,7 @@ package struct EntryLog: Sendable, Hashable {
         return entry(durableThrough + 1).map { .entry($0) } ?? .everything
     }
 
+    @inline(__always)
     package mutating func beginWrite(_ entry: Entry) {
         writing = entry
         isWriteVoid = false
@@ -181,6 +193,7 @@ package struct EntryLog: Sendable, Hashable {
     /// The write under way is durable.
     ///
     /// - Returns: the entry; nil where it is of no interest any more.
+    @inline(__always)
     package mutating func writeSucceeded() -> Entry? {
         guard let entry = writing else {
             preconditionFailure("an entry is told durable while one is being written")

@@ -103,7 +103,7 @@ package struct Proposer: Sendable, Hashable {
     package mutating func okReceived(from voter: UInt32, _ ballot: Ballot) {
         guard ballot == proposed, !oks.contains(voter) else { return }
         oks.append(voter)
-        errors.removeAll { $0 == voter }
+        forgetErrors(of: voter)
     }
 
     /// A voter certainly does not have the entry on its disk.
@@ -119,7 +119,9 @@ package struct Proposer: Sendable, Hashable {
     }
 
     /// A voter tries again to write what it could not.
-    package mutating func forgetErrors(of voter: UInt32) { errors.removeAll { $0 == voter } }
+    package mutating func forgetErrors(of voter: UInt32) {
+        if !errors.isEmpty { errors.removeAll { $0 == voter } }
+    }
 
     package var hasErrors: Bool { !errors.isEmpty }
 
@@ -149,6 +151,13 @@ package struct Proposer: Sendable, Hashable {
         if electorate.isQuorum(oks) { return .committed }
         guard electorate.isBlocked(by: errors) else { return .open }
         return electorate.isUnanimous(errors) ? .refusedByAll : .refused
+    }
+
+    /// Counts the votes where one alone has a vote.
+    package func decision(of voter: UInt32) -> Decision {
+        guard proposed != nil else { return .open }
+        if oks.contains(voter) { return .committed }
+        return errors.contains(voter) ? .refusedByAll : .open
     }
 
     // MARK: - Decided
@@ -201,8 +210,8 @@ package struct Proposer: Sendable, Hashable {
     private mutating func clear() {
         proposed = nil
         kind = .fresh
-        oks.removeAll(keepingCapacity: true)
-        errors.removeAll(keepingCapacity: true)
+        if !oks.isEmpty { oks.removeAll(keepingCapacity: true) }
+        if !errors.isEmpty { errors.removeAll(keepingCapacity: true) }
     }
 }
 

@@ -107,6 +107,7 @@ extension TrackerNode {
         state.table.peers(at: address) >= configuration.limits.peersPerAddress(among: peers) && !isTrusted(address)
     }
 
+    @inline(__always)
     func isTrusted(_ address: SocketAddress) -> Bool {
         configuration.trusted.contains { $0.contains(address) }
     }

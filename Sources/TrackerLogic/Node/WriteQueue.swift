@@ -46,7 +46,8 @@ struct WriteQueue: Sendable, Hashable {
 
     mutating func take(_ token: PersistToken) -> Kind {
         precondition(!writes.isEmpty && writes[0].token == token, "writes complete in the order they were asked for")
-        return writes.removeFirst().kind
+        // The last one is taken without moving any.
+        return (writes.count == 1 ? writes.removeLast() : writes.removeFirst()).kind
     }
 
     /// A write was made.

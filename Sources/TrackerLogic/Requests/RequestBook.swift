@@ -139,6 +139,10 @@ struct RequestBook: Sendable, Equatable {
     @discardableResult
     mutating func add(_ request: BookedRequest) -> UInt64 {
         precondition(!isFull, "a full book takes nothing")
+        return put(request)
+    }
+
+    private mutating func put(_ request: BookedRequest) -> UInt64 {
         let number = nextNumber
         if requests.isEmpty { (forwardedEpoch, forwardedCount) = (request.forwardedIn, 0) }
         // What this master has taken at once is handed already.
@@ -155,10 +159,12 @@ struct RequestBook: Sendable, Equatable {
     /// Books a datagram.
     @discardableResult
     mutating func add(_ request: BookedRequest, _ datagram: RawSpan) -> UInt64 {
+        // Whoever finds room may take the last of it, and more.
+        precondition(!isFull, "a full book takes nothing")
         var request = request
         request.content = .datagram(start: goneByteCount + UInt64(bytes.count), byteCount: datagram.byteCount)
         datagram.withUnsafeBytes { bytes.append(contentsOf: $0) }
-        return add(request)
+        return put(request)
     }
 
     /// Books what came over HTTP.
@@ -199,15 +205,19 @@ struct RequestBook: Sendable, Equatable {
     }
 
     /// Takes a request out.
+    ///
+    /// - Returns: who is to be answered; the rest of it is not copied out.
     @discardableResult
-    mutating func remove(_ number: UInt64) -> BookedRequest? {
-        guard let place = place(of: number), let request = requests[place] else { return nil }
+    mutating func remove(_ number: UInt64) -> WaitingRequest? {
+        guard let place = place(of: number), let waiting = requests[place]?.waiting else { return nil }
+        if requests[place]?.kind == .connect { connectCount -= 1 }
+        if isKeyed, let key = requests[place]?.key {
+            keys.remove(UInt32(truncatingIfNeeded: key), slot: Int(number % UInt64(1 << 30)))
+        }
         requests[place] = nil
         count -= 1
-        if request.kind == .connect { connectCount -= 1 }
-        if isKeyed { keys.remove(UInt32(truncatingIfNeeded: request.key), slot: Int(number % UInt64(1 << 30))) }
         compact()
-        return request
+        return waiting
     }
 
     private mutating func compact() {
@@ -215,7 +225,12 @@ struct RequestBook: Sendable, Equatable {
         while doneCount < requests.count, case nil = requests[doneCount] { doneCount += 1 }
         // Half at once, so that the rest is not moved for every few.
         guard doneCount == requests.count || doneCount >= max(256, requests.count / 2) else { return }
-        requests.removeFirst(doneCount)
+        // Most often nobody is left, and nothing is moved.
+        if doneCount == requests.count {
+            requests.removeAll(keepingCapacity: true)
+        } else {
+            requests.removeFirst(doneCount)
+        }
         floor += UInt64(doneCount)
         forwardedCount = max(0, forwardedCount - doneCount)
         doneCount = 0

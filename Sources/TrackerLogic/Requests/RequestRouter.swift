@@ -74,8 +74,11 @@ struct RequestRouter: Sendable, Equatable {
     /// Books what came over HTTP.
     mutating func add(_ request: BookedRequest, _ visit: ForwardedRequest.Content) { book.add(request, visit) }
 
+    /// Takes a request out.
+    ///
+    /// - Returns: who is to be answered.
     @discardableResult
-    mutating func remove(_ number: UInt64) -> BookedRequest? { book.remove(number) }
+    mutating func remove(_ number: UInt64) -> WaitingRequest? { book.remove(number) }
 
     mutating func removeAll() -> [BookedRequest] { book.removeAll() }
 
@@ -172,9 +175,11 @@ struct RequestRouter: Sendable, Equatable {
     /// In a group: a request was answered without an entry; the others are to know.
     mutating func noteSettled(_ key: UInt64) { settledKeys.append(key) }
 
+    /// Whether anything was; most steps find that nothing was.
+    var hasSettled: Bool { !settledKeys.isEmpty }
+
     /// Takes the notes for the others of what was answered without an entry.
     mutating func takeSettled() -> [AnsweredRequest] {
-        guard !settledKeys.isEmpty else { return [] }
         defer { settledKeys.removeAll(keepingCapacity: true) }
         return settledKeys.map { AnsweredRequest(number: $0, content: .counts([])) }
     }
