@@ -175,8 +175,7 @@ struct Replies: Sendable {
         scene.violate(
             .answeredOnce, at: step.time,
             "\(scene.name(step.node)) answers a request of client \(client) that \(scene.name(earlier.node)) has "
-                + "answered, "
-                + "who scene.lives and leads")
+                + "answered, who lives and leads")
     }
 
     /// Connection ids are proof of an address: one that was issued to it, not long ago, must be among them.
