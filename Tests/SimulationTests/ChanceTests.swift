@@ -235,13 +235,13 @@ struct ChanceTests {
 
     /// An injection is named by the tracker and the moment, so leaving one out renames no other.
     @Test(arguments: profiles)
-    func `a strike that is left out leaves all that came before it`(_ profile: Profile) {
+    func `an injection that is left out leaves all that came before it`(_ profile: Profile) {
         var compared = 0
         for seed: UInt64 in 0..<30 {
             var run = Run(seed: seed, profile: profile)
             let whole = run.scenario.run(recordsTrace: true)
             guard whole.violations.isEmpty, let last = whole.injections.last, whole.injections.count > 1,
-                let line = whole.lines.first(where: { $0.text.contains("strike \(last) ") })
+                let line = whole.lines.first(where: { $0.text.contains("injection \(last) ") })
             else { continue }
             run.injections = whole.injections.dropLast()
             let less = run.scenario.run(recordsTrace: true)
