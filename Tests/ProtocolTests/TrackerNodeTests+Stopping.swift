@@ -54,6 +54,25 @@ extension TrackerNodeTests {
         #expect(next.state.table.counts == TableCounts())
     }
 
+    @Test func `whoever stops before its operator's rules are in force does not open its doors under the old ones`() {
+        var harness = NodeHarness(starts: false)
+        harness.step(.started)
+        harness.step(.commandReceived(.setAccess(AccessRules(mode: .allow))))
+        var batch = DatagramBatch()
+        var bytes: [UInt8] = []
+        ConnectRequest(transactionID: TransactionID(1)).encode(into: &bytes)
+        batch.append(bytes, remote: Self.client, local: .unspecified, socket: 0)
+        harness.step(.datagramsReceived(batch))
+        harness.completeWrite()
+        harness.step(.commandReceived(.drain))
+        harness.completeWrites()
+        harness.run(.seconds(5))
+        harness.completeWrites()
+        #expect(harness.observations.last == .drained)
+        #expect(!harness.observations.contains { if case .becameMaster = $0 { true } else { false } })
+        #expect(harness.sent.isEmpty)
+    }
+
     @Test func `a drain that keeps the swarms leaves the record as it is`() throws {
         var configuration = NodeConfiguration.test
         configuration.keepsSwarms = true

@@ -75,6 +75,16 @@ struct Aborts: Sendable {
         if refused.count > 4096 { refused.removeFirst(refused.count - 4096) }
     }
 
+    /// How many are told that their update was not stored; others may be answered in the same step.
+    private static func countTold(_ effects: Effects) -> Int {
+        let replies = effects.replies.datagrams.indices.count { number in
+            let bytes = effects.replies.payload(number)
+            return bytes.count > 8 && bytes[3] == 3
+                && Refusal.notStored.text.withUTF8Buffer { bytes[8...].elementsEqual($0) }
+        }
+        return replies + effects.answers.count { $0.content == .failure(.notStored) }
+    }
+
     /// A tracker alone hears that its entry is certainly not on its disk: it is void, and all who waited are told.
     mutating func noteNotStored(_ event: Event, _ effects: Effects, _ step: Step, _ scene: inout Scene) {
         guard case .persistFailed(let token, let failure) = event, failure != .broken,
@@ -93,7 +103,7 @@ struct Aborts: Sendable {
             refused.append(
                 RefusedTicket(life: step.view.life, number: 0, epoch: header.epoch, announced: announced))
         }
-        let told = effects.replies.datagrams.count + effects.answers.count
+        let told = Self.countTold(effects)
         if told != waiting {
             scene.violate(
                 .answeredOnce, at: step.time,

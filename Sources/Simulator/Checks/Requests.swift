@@ -152,12 +152,11 @@ struct Requests: Sendable {
             default: false
             }
         }
-        // Who leaves has waited for as long as it could. One that is alone, and has not opened its doors, does not open
-        // them for the stop: the access rules that its operator gave may not be in force.
+        // Who leaves has waited for as long as it could; one that is alone writes the last of its record then.
         let leaves = effects.persists.contains {
             switch $0.change {
             case .promise(let promise): promise.leftInOrder
-            case .replaceAll: scene.promises.diskDecides && !before.isServing
+            case .replaceAll: scene.promises.diskDecides
             case .append, .saveChunk, .trim: false
             }
         }

@@ -37,6 +37,8 @@ package struct Departure: Sendable, Hashable {
     package private(set) var isLast = false
     /// Whether all the others are to stop as well.
     package private(set) var stopsAll = false
+    /// Whether the stop has dropped access rules that were not in force yet: this life opens its doors no more.
+    package private(set) var keepsDoorsShut = false
     package private(set) var lastStop = LastStop.forgotten
     /// Whether this master has emptied the swarms as it came into office.
     package private(set) var hasBegunEmpty = false
@@ -64,6 +66,9 @@ package struct Departure: Sendable, Hashable {
     }
 
     package mutating func left() { leavesAt = nil }
+
+    /// Access rules that its operator has given are dropped before they are in force.
+    package mutating func keepDoorsShut() { keepsDoorsShut = true }
 
     // MARK: - Coming back
 
@@ -114,6 +119,7 @@ extension Departure {
         print.absorb(wasInOrder)
         print.absorb(isLeaving)
         print.absorb(stopsAll)
+        print.absorb(keepsDoorsShut)
         print.absorb(hasBegunEmpty)
     }
 }

@@ -162,6 +162,8 @@ extension TrackerNode {
     }
 
     mutating func drain(_ now: ClockReading, _ effects: inout Effects) {
+        // The operator's rules are dropped with the rest, and what they forbid is not to slip in for the stop.
+        if !isServing, isAccessChanging { departure.keepDoorsShut() }
         dropCommands("the tracker stopped before it was carried out", &effects)
         switch phase {
         case .candidate, .master, .following:

@@ -206,7 +206,9 @@ public struct TrackerNode: Sendable, Equatable {
     /// Opens the doors of a new master: not before the access rules that its operator has given are in force, or what
     /// they forbid could slip in.
     private mutating func beginServing(_ now: ClockReading, _ effects: inout Effects) {
-        guard phase == .master, !isServing, !isAccessChanging, !isBeginningEmpty else { return }
+        guard phase == .master, !isServing, !isAccessChanging, !isBeginningEmpty, !departure.keepsDoorsShut else {
+            return
+        }
         guard state.index >= office.servesFrom || has(.forwardedTooEarly) else { return }
         office.openDoors()
         departure.forget()
