@@ -124,7 +124,7 @@ enum TraceText {
         case .announced(let announce):
             "is answered: \(announce.peers.count) peers, \(announce.seeders) seeders, \(announce.leechers) leechers"
         case .scraped(let counts): "is told of \(counts.count) swarms"
-        case .refused(let message): "is refused: \(String(decoding: message, as: UTF8.self))"
+        case .refused(let message): "is refused: \(quoted(String(decoding: message, as: UTF8.self)))"
         case .malformed: "cannot read the answer"
         case .timedOut: "gives up"
         }

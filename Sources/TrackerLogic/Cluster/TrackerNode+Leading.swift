@@ -308,8 +308,11 @@ extension TrackerNode {
 
     mutating func handoverReceived(_ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects) {
         guard phase == .following, mayVote, let following = office.following, following.life == sender,
-            following.epoch == epoch, following.isWelcomed, log.pending == nil
+            following.epoch == epoch, following.isWelcomed
         else { return }
+        // What this master proposed last may be decided, and its COMMIT on the way. An entry of an earlier master waits
+        // for nothing: while nobody asks for anything, no entry comes to take its place.
+        if let pending = log.pending, pending.header.epoch == epoch { return }
         stand(now, &effects)
     }
 

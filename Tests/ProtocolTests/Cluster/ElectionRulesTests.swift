@@ -113,6 +113,24 @@ struct ElectionRulesTests {
         #expect(trio.replies(to: Self.client).count == 1)
     }
 
+    @Test func `rule 6: an entry that an earlier master left, and nobody replaces, does not keep the role`() throws {
+        var trio = Trio.serving()
+        // 3 has written an entry that no other has heard of when it is cut off; then nobody asks for anything.
+        trio.holdMessages { if case .prepare = $0.body { true } else { false } }
+        #expect(try trio.announce(Self.client, at: 3) == nil)
+        trio.cutOff(3)
+        trio.run(.seconds(6))
+        trio.drop { _ in true }
+        trio.holdMessages { _ in false }
+        #expect(trio.masters == [2])
+        #expect(trio[3].inspection.pending != nil)
+        trio.mend(3)
+        trio.run(.seconds(12))
+        #expect(trio.masters == [3])
+        #expect(trio.replies(to: Self.client).count <= 1)
+        #expect(trio[1].inspection.digest == trio[3].inspection.digest)
+    }
+
     // MARK: - Rule 7: a quorum keeps the master
 
     @Test func `rule 7: a master without a quorum steps down`() {
