@@ -127,6 +127,8 @@ public enum PlantedBug: String, CaseIterable, Sendable {
     case chunkAppliedTwice
     /// Chunks are saved that are ahead of the log on the disk.
     case snapshotAheadOfLog
+    /// A node that hears of something before its start writes what it has read back.
+    case writtenBeforeStart
     /// The log in memory is not cut while anybody lacks the state.
     case newcomerBlocksTrimming
 

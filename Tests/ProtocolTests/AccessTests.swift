@@ -1,4 +1,4 @@
-/// Who may announce what: open, allow and deny lists, passkeys; over UDP with BEP 41, and over HTTP.
+// Who may announce what: open, allow and deny lists, passkeys; over UDP with BEP 41, and over HTTP.
 
 import Primitives
 import Testing

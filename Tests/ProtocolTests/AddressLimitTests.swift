@@ -1,4 +1,4 @@
-/// What one address may take: a flood from one is bounded, a carrier's NAT is not, and those who are in stay in.
+// What one address may take: a flood from one is bounded, a carrier's NAT is not, and those who are in stay in.
 
 import Primitives
 import Testing

@@ -1,4 +1,4 @@
-/// Addresses in words: RFC 5952 out, and in whatever a person may have typed.
+// Addresses in words: RFC 5952 out, and in whatever a person may have typed.
 
 import Primitives
 import Testing

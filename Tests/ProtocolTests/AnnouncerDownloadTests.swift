@@ -1,4 +1,4 @@
-/// An announcer that follows a download from its start to its end.
+// An announcer that follows a download from its start to its end.
 
 import PeerLogic
 import Primitives

@@ -1,4 +1,4 @@
-/// What an announcer makes of replies: good ones, late ones, those of others, and errors.
+// What an announcer makes of replies: good ones, late ones, those of others, and errors.
 
 import PeerLogic
 import Primitives

@@ -1,4 +1,4 @@
-/// The client's side of BEP 15: tables of events and what each makes the announcer do.
+// The client's side of BEP 15: tables of events and what each makes the announcer do.
 
 import PeerLogic
 import Primitives

@@ -1,4 +1,4 @@
-/// Bencoding, BEP 3.
+// Bencoding, BEP 3.
 
 import Primitives
 import Testing

@@ -1,4 +1,4 @@
-/// Frames between trackers: vectors of each kind, every cut, and thousands of mutations.
+// Frames between trackers: vectors of each kind, every cut, and thousands of mutations.
 
 import Primitives
 import Testing

@@ -1,4 +1,4 @@
-/// The bytes of cluster messages: vectors of each kind, every cut, and thousands of mutations.
+// The bytes of cluster messages: vectors of each kind, every cut, and thousands of mutations.
 
 import Primitives
 import Testing

@@ -1,4 +1,4 @@
-/// A cluster begins without swarms when all who have elected its master had left in good order, and never else.
+// A cluster begins without swarms when all who have elected its master had left in good order, and never else.
 
 import Primitives
 import Testing

@@ -1,7 +1,7 @@
-/// What every codec has to bear: its own output, every cut of it, and thousands of random mutations.
-///
-/// A decoder that traps takes the test process with it, so "nothing traps" needs no expectation. Where a mutated
-/// input still decodes, encoding what was read and decoding that again must change nothing more.
+// What every codec has to bear: its own output, every cut of it, and thousands of random mutations.
+//
+// A decoder that traps takes the test process with it, so "nothing traps" needs no expectation. Where a mutated
+// input still decodes, encoding what was read and decoding that again must change nothing more.
 
 import Primitives
 import Testing

@@ -1,4 +1,4 @@
-/// What an operator asks of a running node: in order, whole, and without harm to those who are welcome all along.
+// What an operator asks of a running node: in order, whole, and without harm to those who are welcome all along.
 
 import Primitives
 import Testing

@@ -1,4 +1,4 @@
-/// The raw sockets, over loopback only.
+// The raw sockets, over loopback only.
 
 import Datagrams
 import Foundation

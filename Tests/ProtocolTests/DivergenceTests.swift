@@ -1,5 +1,5 @@
-/// In quorum mode there is one history. A slave that finds its master in another one, or behind what was decided before
-/// its election, has no vote and answers nobody until it has fetched all anew; and it is said.
+// In quorum mode there is one history. A slave that finds its master in another one, or behind what was decided before
+// its election, has no vote and answers nobody until it has fetched all anew; and it is said.
 
 import Primitives
 import Testing

@@ -1,4 +1,4 @@
-/// Entries of the log: the bytes that go to the disk and to the other trackers.
+// Entries of the log: the bytes that go to the disk and to the other trackers.
 
 import Primitives
 import Testing

@@ -1,4 +1,4 @@
-/// Connects that wait for a master: they prove nothing yet, so they may not fill the books.
+// Connects that wait for a master: they prove nothing yet, so they may not fill the books.
 
 import Primitives
 import Testing

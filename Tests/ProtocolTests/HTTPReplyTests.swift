@@ -1,4 +1,4 @@
-/// What a tracker answers over HTTP: BEP 3, 7, 23, 24, 31 and 48.
+// What a tracker answers over HTTP: BEP 3, 7, 23, 24, 31 and 48.
 
 import Primitives
 import Testing

@@ -1,4 +1,4 @@
-/// What a tracker hears over HTTP: BEP 3, 7, 23, 27 and 48. Its answers: `HTTPReplyTests`.
+// What a tracker hears over HTTP: BEP 3, 7, 23, 27 and 48. Its answers: `HTTPReplyTests`.
 
 import Primitives
 import Testing

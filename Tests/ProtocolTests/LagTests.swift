@@ -1,5 +1,5 @@
-/// How far behind a tracker is, as `tracker status` and the alarm of the metrics tell it: under load, and when one has
-/// really fallen behind.
+// How far behind a tracker is, as `tracker status` and the alarm of the metrics tell it: under load, and when one has
+// really fallen behind.
 
 import Primitives
 import Testing

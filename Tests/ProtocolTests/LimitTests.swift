@@ -1,4 +1,4 @@
-/// Everything that a stranger can grow has a bound, and those who are in stay in when it is reached.
+// Everything that a stranger can grow has a bound, and those who are in stay in when it is reached.
 
 import Primitives
 import Testing

@@ -1,5 +1,5 @@
-/// In quorum mode: who has lost its memory gets its vote back from a master that is one still, and who lacks what the
-/// others have cut from their logs does not stand in their way.
+// In quorum mode: who has lost its memory gets its vote back from a master that is one still, and who lacks what the
+// others have cut from their logs does not stand in their way.
 
 import Primitives
 import Testing

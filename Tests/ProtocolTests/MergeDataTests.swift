@@ -1,4 +1,4 @@
-/// What survivor mode keeps for the case of a merge: for how long, how much of it, and how it is written down.
+// What survivor mode keeps for the case of a merge: for how long, how much of it, and how it is written down.
 
 import Primitives
 import Testing

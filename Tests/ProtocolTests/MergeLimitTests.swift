@@ -1,5 +1,5 @@
-/// What a merge may bring: all that two honest sides have granted, be their tables full, and no more than they can
-/// have.
+// What a merge may bring: all that two honest sides have granted, be their tables full, and no more than they can
+// have.
 
 import Primitives
 import Testing

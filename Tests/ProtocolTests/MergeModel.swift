@@ -1,5 +1,5 @@
-/// What merging repositories must come to, in the dumbest way: the latest word on each peer, the largest count of each
-/// master. And a repository of the real kind, that a test holds in its hands.
+// What merging repositories must come to, in the dumbest way: the latest word on each peer, the largest count of each
+// master. And a repository of the real kind, that a test holds in its hands.
 
 import Primitives
 import Testing

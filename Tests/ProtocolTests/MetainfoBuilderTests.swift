@@ -1,4 +1,4 @@
-/// Metainfo files and magnet links that we make: BEP 3, 9, 12, 19 and 27.
+// Metainfo files and magnet links that we make: BEP 3, 9, 12, 19 and 27.
 
 import Primitives
 import Testing

@@ -1,4 +1,4 @@
-/// Torrents to take apart in tests.
+// Torrents to take apart in tests.
 
 import Primitives
 import Testing

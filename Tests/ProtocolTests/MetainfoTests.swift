@@ -1,4 +1,4 @@
-/// Metainfo files of version 1: BEP 3, 9, 12, 19, 27 and 47.
+// Metainfo files of version 1: BEP 3, 9, 12, 19, 27 and 47.
 
 import Primitives
 import Testing

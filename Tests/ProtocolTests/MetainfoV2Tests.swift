@@ -1,4 +1,4 @@
-/// Metainfo files of version 2 and hybrids: BEP 52; and what every metainfo file has to bear.
+// Metainfo files of version 2 and hybrids: BEP 52; and what every metainfo file has to bear.
 
 import Primitives
 import Testing

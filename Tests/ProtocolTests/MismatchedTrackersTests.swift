@@ -1,5 +1,5 @@
-/// Trackers that were told different things: neither hears the other, both say so once, and the master lets nobody in
-/// who is not of its kind.
+// Trackers that were told different things: neither hears the other, both say so once, and the master lets nobody in
+// who is not of its kind.
 
 import Primitives
 import Testing

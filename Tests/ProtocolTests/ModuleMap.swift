@@ -1,5 +1,5 @@
-/// The modules and the arrows between them, as four places say it: Package.swift, the `import`s of the sources, the
-/// table of docs/architecture.md, and the drawing there and at the head of Package.swift.
+// The modules and the arrows between them, as four places say it: Package.swift, the `import`s of the sources, the
+// table of docs/architecture.md, and the drawing there and at the head of Package.swift.
 
 import Foundation
 

@@ -1,4 +1,4 @@
-/// The modules of the house and the arrows between them: Package.swift, sources and docs/architecture.md say the same.
+// The modules of the house and the arrows between them: Package.swift, sources and docs/architecture.md say the same.
 
 import Foundation
 import Testing

@@ -1,6 +1,6 @@
-/// A tracker node between a clock and a disk that the test holds in its hands.
-///
-/// `ask` and its kin play a quick disk; `step`, `completeWrite` and `failWrite` go one event at a time.
+// A tracker node between a clock and a disk that the test holds in its hands.
+//
+// `ask` and its kin play a quick disk; `step`, `completeWrite` and `failWrite` go one event at a time.
 
 import Primitives
 import Testing

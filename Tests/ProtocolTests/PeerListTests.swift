@@ -1,4 +1,4 @@
-/// Which peers an announce is told of: how many, of which kind, and each with the same chance.
+// Which peers an announce is told of: how many, of which kind, and each with the same chance.
 
 import Primitives
 import Testing

@@ -1,4 +1,4 @@
-/// What everything else stands on: hashes, random numbers, bytes, time.
+// What everything else stands on: hashes, random numbers, bytes, time.
 
 import Primitives
 import Testing

@@ -1,5 +1,5 @@
-/// What keeps pure logic compilable for WebAssembly, as far as words tell: embedded Swift has no key paths, no
-/// reflection, no coding and no `any Error`, and `Int` has 32 bits there. `make wasm` finds the rest.
+// What keeps pure logic compilable for WebAssembly, as far as words tell: embedded Swift has no key paths, no
+// reflection, no coding and no `any Error`, and `Int` has 32 bits there. `make wasm` finds the rest.
 
 extension PurityRules {
     /// What embedded Swift does not have, with what to write instead.

@@ -1,5 +1,5 @@
-/// The rules of the house (docs/architecture.md), as a machine checks them: which module may import what, what pure
-/// logic may not name, and how files look.
+// The rules of the house (docs/architecture.md), as a machine checks them: which module may import what, what pure
+// logic may not name, and how files look.
 
 import Foundation
 

@@ -1,4 +1,4 @@
-/// The logic is pure, the files are tidy: checked for every file of the repository, and the check is checked.
+// The logic is pure, the files are tidy: checked for every file of the repository, and the check is checked.
 
 import Foundation
 import Testing

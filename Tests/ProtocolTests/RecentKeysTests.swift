@@ -1,4 +1,4 @@
-/// What a tracker of a group remembers of requests that were settled: for how long, behind which entry, and how many.
+// What a tracker of a group remembers of requests that were settled: for how long, behind which entry, and how many.
 
 import Primitives
 import Testing

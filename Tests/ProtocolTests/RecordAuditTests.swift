@@ -1,4 +1,4 @@
-/// What a record is taken for, by its seals, its head and its mark.
+// What a record is taken for, by its seals, its head and its mark.
 
 import Primitives
 import Testing

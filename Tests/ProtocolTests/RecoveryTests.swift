@@ -1,4 +1,4 @@
-/// Whatever a node has made durable, in whatever order the process dies, reads back as the state it had.
+// Whatever a node has made durable, in whatever order the process dies, reads back as the state it had.
 
 import Primitives
 import Testing
@@ -124,6 +124,30 @@ struct RecoveryTests {
         #expect(first.node.state.digest == second.node.state.digest)
         let third = NodeHarness(try second.disk.restored(), second.disk, at: second.now.wall.milliseconds)
         #expect(third.node.state.digest == second.node.state.digest)
+    }
+
+    /// The files of its operator are read before a tracker starts, and its bus may be there.
+    @Test(arguments: [ClusterConfiguration.alone, ClusterConfiguration(mode: .quorum, members: [1, 2, 3])])
+    func `what is heard before the start writes nothing of what was read back`(cluster: ClusterConfiguration) throws {
+        var traffic = RandomTraffic(seed: 6)
+        traffic.run(steps: 1_000)
+        let disk = traffic.harness.disk
+        #expect(disk.entries.count > 3)
+        var configuration = NodeConfiguration.test
+        configuration.cluster = cluster
+        var node = try disk.restored(configuration)
+        var effects = Effects()
+        for event in [Event.commandReceived(.setAccess(AccessRules())), .busConnected, .deadlineReached] {
+            node.step(event, now: traffic.harness.now, into: &effects)
+        }
+        #expect(effects.persists.isEmpty)
+        node.step(.started, now: traffic.harness.now, into: &effects)
+        for persist in effects.persists {
+            guard case .promise = persist.change else {
+                Issue.record("\(persist.change) is written at the start")
+                continue
+            }
+        }
     }
 
     @Test func `cluster time does not run backwards over a restart, though the clock was set back`() throws {

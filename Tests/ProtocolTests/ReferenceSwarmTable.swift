@@ -1,4 +1,4 @@
-/// What a swarm table must do, in the dumbest way: dictionaries of dictionaries.
+// What a swarm table must do, in the dumbest way: dictionaries of dictionaries.
 
 import Primitives
 import TrackerLogic

@@ -1,4 +1,4 @@
-/// STOMP frames: vectors both ways, every cut, drip by drip, what is refused and where its bounds are.
+// STOMP frames: vectors both ways, every cut, drip by drip, what is refused and where its bounds are.
 
 import Primitives
 import Testing

@@ -1,4 +1,4 @@
-/// The life of a peer: events, completed downloads, intervals, expiry.
+// The life of a peer: events, completed downloads, intervals, expiry.
 
 import Primitives
 import Testing

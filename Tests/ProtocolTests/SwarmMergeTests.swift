@@ -1,4 +1,4 @@
-/// Two repositories become one after a partition (rule 12): in whatever order, and however often.
+// Two repositories become one after a partition (rule 12): in whatever order, and however often.
 
 import Primitives
 import Testing

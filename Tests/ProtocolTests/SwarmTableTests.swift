@@ -1,4 +1,4 @@
-/// The swarm table against a dumb model, over hundreds of thousands of random updates and requests.
+// The swarm table against a dumb model, over hundreds of thousands of random updates and requests.
 
 import Primitives
 import Testing

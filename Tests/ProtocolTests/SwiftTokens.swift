@@ -1,6 +1,6 @@
-/// Swift source in words: enough of a tokenizer to tell code from comments and strings.
-///
-/// Interpolations are code. Regex literals are not known; the repository has none.
+// Swift source in words: enough of a tokenizer to tell code from comments and strings.
+//
+// Interpolations are code. Regex literals are not known; the repository has none.
 
 struct SwiftToken: Equatable {
     enum Kind: Equatable {

@@ -1,4 +1,4 @@
-/// The flat index and the flat table against dictionaries.
+// The flat index and the flat table against dictionaries.
 
 import Primitives
 import Testing

@@ -1,4 +1,4 @@
-/// The step contract: what a node may say, and when, between its clock and its disk.
+// The step contract: what a node may say, and when, between its clock and its disk.
 
 import Primitives
 import Testing

@@ -1,4 +1,4 @@
-/// Design 4 through the front door: datagrams in, datagrams out. What is accepted, what is refused, what gets silence.
+// Design 4 through the front door: datagrams in, datagrams out. What is accepted, what is refused, what gets silence.
 
 import Primitives
 import Testing

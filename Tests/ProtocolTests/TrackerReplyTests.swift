@@ -1,4 +1,4 @@
-/// BEP 15 replies and compact peers (BEP 23, BEP 7): bytes written out by hand from the specifications.
+// BEP 15 replies and compact peers (BEP 23, BEP 7): bytes written out by hand from the specifications.
 
 import Primitives
 import Testing

@@ -1,4 +1,4 @@
-/// BEP 15 requests and BEP 41 options: bytes written out by hand from the specifications.
+// BEP 15 requests and BEP 41 options: bytes written out by hand from the specifications.
 
 import Primitives
 import Testing

@@ -1,4 +1,4 @@
-/// What passes from the bus to the logic: only what is authentic, of now, for us, and once.
+// What passes from the bus to the logic: only what is authentic, of now, for us, and once.
 
 import Bus
 import Primitives

@@ -1,4 +1,4 @@
-/// What `--bus`, `--cluster-name` and `--cluster-key-file` say, and what is said of them when they are wrong.
+// What `--bus`, `--cluster-name` and `--cluster-key-file` say, and what is said of them when they are wrong.
 
 import Bus
 import Foundation

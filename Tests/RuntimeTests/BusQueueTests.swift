@@ -1,4 +1,4 @@
-/// What waits for the bus, how it is cut into frames, and how it becomes whole again.
+// What waits for the bus, how it is cut into frames, and how it becomes whole again.
 
 import Bus
 import Primitives

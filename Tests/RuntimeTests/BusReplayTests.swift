@@ -1,4 +1,4 @@
-/// What a member, or somebody who has recorded one, can draw from a tracker over the bus.
+// What a member, or somebody who has recorded one, can draw from a tracker over the bus.
 
 import Bus
 import Foundation

@@ -1,4 +1,4 @@
-/// Whole buses between trackers of one process: over the embedded broker, and over multicast on the loopback interface.
+// Whole buses between trackers of one process: over the embedded broker, and over multicast on the loopback interface.
 
 import Bus
 import Foundation

@@ -1,4 +1,4 @@
-/// Which frames have come, which are missing, and how fast to send: the small machines of the buses.
+// Which frames have come, which are missing, and how fast to send: the small machines of the buses.
 
 import Bus
 import Primitives

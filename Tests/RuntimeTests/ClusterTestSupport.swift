@@ -1,4 +1,4 @@
-/// Whole trackers in the test's process, with sockets on loopback, a record each, and a bus between them.
+// Whole trackers in the test's process, with sockets on loopback, a record each, and a bus between them.
 
 import Client
 import Foundation

@@ -1,4 +1,4 @@
-/// The files that operators begin with: each is taken as it stands, and the files of one cluster agree.
+// The files that operators begin with: each is taken as it stands, and the files of one cluster agree.
 
 import Bus
 import Foundation

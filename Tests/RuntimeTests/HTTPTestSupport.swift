@@ -1,4 +1,4 @@
-/// A raw HTTP client over loopback, and stand-ins for the tracker's logic.
+// A raw HTTP client over loopback, and stand-ins for the tracker's logic.
 
 import Foundation
 import Logging

@@ -1,4 +1,4 @@
-/// Whom the load generator speaks for: how many addresses its peers have, and what it says where they are too few.
+// Whom the load generator speaks for: how many addresses its peers have, and what it says where they are too few.
 
 import LoadGenerator
 import Primitives

@@ -1,4 +1,4 @@
-/// The load generator: its requests, its judgement, its books. Whole runs: `LoadRunTests`.
+// The load generator: its requests, its judgement, its books. Whole runs: `LoadRunTests`.
 
 import Foundation
 import LoadGenerator

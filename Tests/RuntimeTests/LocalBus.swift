@@ -1,4 +1,4 @@
-/// A bus inside the test's process: what one sends, the others get, each on a thread of its own.
+// A bus inside the test's process: what one sends, the others get, each on a thread of its own.
 
 import Bus
 import Dispatch

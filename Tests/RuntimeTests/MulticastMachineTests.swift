@@ -1,4 +1,4 @@
-/// Trackers on a group that loses, repeats and reorders datagrams: all of it with a clock of its own.
+// Trackers on a group that loses, repeats and reorders datagrams: all of it with a clock of its own.
 
 import Bus
 import Primitives

@@ -1,4 +1,4 @@
-/// What an operator reads in the log about his tracker's place in the cluster.
+// What an operator reads in the log about his tracker's place in the cluster.
 
 import Logging
 import Server

@@ -1,4 +1,4 @@
-/// Which changes are refused after one that failed, and until when.
+// Which changes are refused after one that failed, and until when.
 
 import Primitives
 import Storage

@@ -1,4 +1,4 @@
-/// What a service manager is told: over real sockets, of the kinds that `NOTIFY_SOCKET` may name.
+// What a service manager is told: over real sockets, of the kinds that `NOTIFY_SOCKET` may name.
 
 import Bus
 import Client

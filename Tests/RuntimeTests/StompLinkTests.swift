@@ -1,4 +1,4 @@
-/// The conversation with a broker: what is said when, what ends it, and which broker comes next.
+// The conversation with a broker: what is said when, what ends it, and which broker comes next.
 
 import Bus
 import Primitives

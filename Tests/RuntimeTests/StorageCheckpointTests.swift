@@ -1,4 +1,4 @@
-/// The write-ahead log stays bounded whoever is slow, and is left alone where that would not help.
+// The write-ahead log stays bounded whoever is slow, and is left alone where that would not help.
 
 import Foundation
 import GRDB

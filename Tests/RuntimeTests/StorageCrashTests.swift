@@ -1,4 +1,4 @@
-/// The process dies at some moment: what was reported as persisted is there, and the log has no hole.
+// The process dies at some moment: what was reported as persisted is there, and the log has no hole.
 
 import Foundation
 import Primitives

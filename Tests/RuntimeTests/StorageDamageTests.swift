@@ -1,5 +1,5 @@
-/// Damage to what was told to be durable is noticed when the record is opened, wherever it strikes, and nothing is
-/// changed then; what a crash leaves is no damage.
+// Damage to what was told to be durable is noticed when the record is opened, wherever it strikes, and nothing is
+// changed then; what a crash leaves is no damage.
 
 import Foundation
 import GRDB

@@ -1,4 +1,4 @@
-/// Writes that fail: each is told why, what can be made is made, and the log never gets a hole.
+// Writes that fail: each is told why, what can be made is made, and the log never gets a hole.
 
 import Foundation
 import GRDB

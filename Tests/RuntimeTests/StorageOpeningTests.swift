@@ -1,4 +1,4 @@
-/// What stands in the way of a record is said, with a way out; and nothing of what is there is harmed.
+// What stands in the way of a record is said, with a way out; and nothing of what is there is harmed.
 
 import Foundation
 import GRDB

@@ -1,4 +1,4 @@
-/// The record as a node meets it: what was reported as persisted is there again, in order, and nothing else.
+// The record as a node meets it: what was reported as persisted is there again, in order, and nothing else.
 
 import Foundation
 import GRDB

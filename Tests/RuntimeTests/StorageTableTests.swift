@@ -1,4 +1,4 @@
-/// The tables and views for people: they say what the snapshot says, soon after it does.
+// The tables and views for people: they say what the snapshot says, soon after it does.
 
 import Foundation
 import GRDB

@@ -1,5 +1,5 @@
-/// What the tests of the storage share: directories that go away, a store whose writes are waited for, and chunks
-/// that say what a test wants them to.
+// What the tests of the storage share: directories that go away, a store whose writes are waited for, and chunks
+// that say what a test wants them to.
 
 import Foundation
 import GRDB

@@ -1,4 +1,4 @@
-/// Files, names and texts that are not what they seem: nobody waits for them, follows them or obeys them.
+// Files, names and texts that are not what they seem: nobody waits for them, follows them or obeys them.
 
 import Bus
 import Datagrams

@@ -1,4 +1,4 @@
-/// What pages of other sites can have a visitor's browser ask of the console.
+// What pages of other sites can have a visitor's browser ask of the console.
 
 import Primitives
 import Testing

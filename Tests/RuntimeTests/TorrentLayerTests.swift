@@ -1,4 +1,4 @@
-/// The Merkle trees of v2 torrents, against a dumb model of BEP 52: all leaves, all levels.
+// The Merkle trees of v2 torrents, against a dumb model of BEP 52: all leaves, all levels.
 
 import Primitives
 import Testing

@@ -1,7 +1,7 @@
-/// How tests wait: for what is to happen, and never for a time in which it should have.
-///
-/// No test waits longer than it has to, so a generous bound costs nothing but where a test fails. What must happen
-/// within so many seconds is asserted where time is simulated, or on a clock that the test moves (`HandClock`).
+// How tests wait: for what is to happen, and never for a time in which it should have.
+//
+// No test waits longer than it has to, so a generous bound costs nothing but where a test fails. What must happen
+// within so many seconds is asserted where time is simulated, or on a clock that the test moves (`HandClock`).
 
 import Datagrams
 import Primitives

@@ -1,5 +1,5 @@
-/// A member that lies: nobody who listens to it traps, whatever it says, nor when it reads back what that has left on
-/// its disk. A trap ends the test process, so these tests fail by their not ending.
+// A member that lies: nobody who listens to it traps, whatever it says, nor when it reads back what that has left on
+// its disk. A trap ends the test process, so these tests fail by their not ending.
 
 import Primitives
 import Simulator

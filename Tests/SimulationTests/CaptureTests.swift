@@ -1,4 +1,4 @@
-/// Runs as capture files: pcapng, with clients, bus and steps on interfaces of their own.
+// Runs as capture files: pcapng, with clients, bus and steps on interfaces of their own.
 
 import Primitives
 import Simulator

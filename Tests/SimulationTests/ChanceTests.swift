@@ -1,4 +1,4 @@
-/// Whoever is left out of a world, or comes in later, moves nobody else's draws.
+// Whoever is left out of a world, or comes in later, moves nobody else's draws.
 
 import Primitives
 import Simulator

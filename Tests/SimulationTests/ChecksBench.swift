@@ -1,4 +1,4 @@
-/// A cluster that does what a test says, right or wrong, before the eyes of the checkers: nothing in it is the logic.
+// A cluster that does what a test says, right or wrong, before the eyes of the checkers: nothing in it is the logic.
 
 import Primitives
 import Simulator
@@ -135,8 +135,8 @@ struct ChecksBench {
     }
 
     /// An entry is stored by a majority and applied by the master, then by all others.
-    mutating func commit(_ entry: Entry, _ effects: Effects = Effects()) {
-        store([0, 1], entry)
+    mutating func commit(_ entry: Entry, _ effects: Effects = Effects(), storing nodes: [Int] = [0, 1]) {
+        store(nodes, entry)
         apply(0, entry, effects)
         for node in views.indices.dropFirst() { apply(node, entry) }
         decided.append(entry)

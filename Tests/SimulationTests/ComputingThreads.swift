@@ -1,8 +1,8 @@
-/// Threads for tests that compute for seconds.
-///
-/// Swift has as many threads for all of a process as the machine has cores. A test that computes for a while keeps one
-/// of them, and tests of servers, which wait for a moment and look at the clock, wait for minutes then. So suites that
-/// compute have threads of their own, which moreover let others go first.
+// Threads for tests that compute for seconds.
+//
+// Swift has as many threads for all of a process as the machine has cores. A test that computes for a while keeps one
+// of them, and tests of servers, which wait for a moment and look at the clock, wait for minutes then. So suites that
+// compute have threads of their own, which moreover let others go first.
 
 import Foundation
 import Testing

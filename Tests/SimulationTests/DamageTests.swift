@@ -1,4 +1,4 @@
-/// Disks of simulated clusters that are damaged.
+// Disks of simulated clusters that are damaged.
 
 import Primitives
 import Simulator

@@ -1,4 +1,4 @@
-/// Who becomes master when the master dies and nothing else happens, and how many elections that takes.
+// Who becomes master when the master dies and nothing else happens, and how many elections that takes.
 
 import Primitives
 import Simulator

@@ -1,4 +1,4 @@
-/// The explorer: small clusters, every schedule of them. (`tracker explore` walks over larger ones.)
+// The explorer: small clusters, every schedule of them. (`tracker explore` walks over larger ones.)
 
 import Simulator
 import Testing

@@ -1,7 +1,7 @@
-/// How long nobody is answered when the master dies: exact, because time is simulated.
-///
-/// The tests with the real program assert that no client has to ask again, however busy the machine is; the time itself
-/// is asserted here.
+// How long nobody is answered when the master dies: exact, because time is simulated.
+//
+// The tests with the real program assert that no client has to ask again, however busy the machine is; the time itself
+// is asserted here.
 
 import Primitives
 import Simulator

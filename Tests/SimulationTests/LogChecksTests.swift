@@ -1,5 +1,5 @@
-/// Each checker of clusters can fail: histories are made up in which one thing is wrong, beside one in which nothing
-/// is.
+// Each checker of clusters can fail: histories are made up in which one thing is wrong, beside one in which nothing
+// is.
 
 import Primitives
 import Simulator
@@ -18,7 +18,7 @@ struct LogCheckTests {
         bench.send(0, .prepare(entry: first, at: .start))
         bench.store([1], first)
         bench.send(1, .ok(Ballot(epoch: ChecksBench.epoch, attempt: 0, index: 1)))
-        bench.commit(first, ChecksBench.effects(ChecksBench.reply(leechers: 1, seeders: 0), to: 0))
+        bench.commit(first, ChecksBench.effects(ChecksBench.reply(leechers: 1, seeders: 0), to: 0), storing: [0])
         bench.keepInTouch()
         let next = bench.ask(1, bench.announce(1, .started, left: 0))
         let reply = ChecksBench.reply(leechers: 1, seeders: 1, peers: [0])
@@ -29,6 +29,28 @@ struct LogCheckTests {
         bench.step(0, doing: ChecksBench.effects(scraped, to: 2))
         bench.checks.finish(bench.views, at: bench.now)
         #expect(bench.checks.violations.isEmpty, "\(bench.checks.violations)")
+    }
+
+    // MARK: - Records
+
+    @Test
+    func `what is on a disk is not written again`() {
+        var bench = ChecksBench()
+        let entry = bench.ask(0, bench.announce(0))
+        bench.commit(entry)
+        bench.store([2], entry)
+        #expect(bench.checks.violations.isEmpty)
+        bench.store([2], entry)
+        #expect(bench.invariants == [.recordIsNotRewritten])
+    }
+
+    @Test(arguments: [(0, true), (1, false)])
+    func `a state is not written over a later one`(index: UInt64, isBroken: Bool) {
+        var bench = ChecksBench()
+        bench.commit(bench.ask(0, bench.announce(0)))
+        let chunks = (0..<2).map { SnapshotChunk(number: $0, index: index, bytes: []) }
+        bench.checks.wrote(node: 1, change: .replaceAll(chunks: chunks), at: bench.now)
+        #expect(bench.invariants == (isBroken ? [.recordIsNotRewritten] : []))
     }
 
     // MARK: - Epochs and promises

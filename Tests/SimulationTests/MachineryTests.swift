@@ -1,4 +1,4 @@
-/// The parts of the simulated world: a checker is worth no more than the world that it looks at.
+// The parts of the simulated world: a checker is worth no more than the world that it looks at.
 
 import Primitives
 import Simulator

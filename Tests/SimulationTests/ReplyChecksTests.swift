@@ -1,4 +1,4 @@
-/// The checkers of what trackers say to clients can fail, each of them.
+// The checkers of what trackers say to clients can fail, each of them.
 
 import Primitives
 import Simulator

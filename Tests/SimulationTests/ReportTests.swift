@@ -1,4 +1,4 @@
-/// What is made of simulated runs: pictures, smaller failures, and sums over many runs.
+// What is made of simulated runs: pictures, smaller failures, and sums over many runs.
 
 import Foundation
 import Primitives

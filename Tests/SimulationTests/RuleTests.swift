@@ -1,4 +1,4 @@
-/// The list of rules, the page that explains them and the sources that name them say the same.
+// The list of rules, the page that explains them and the sources that name them say the same.
 
 import Foundation
 import Simulator

@@ -1,4 +1,4 @@
-/// Runs of clusters as command lines name them, made smaller, and drawn.
+// Runs of clusters as command lines name them, made smaller, and drawn.
 
 import Primitives
 import Simulator

@@ -1,5 +1,5 @@
-/// Faults planted around the logic: each is found, by a checker that is there for it, within its budget of seeds, in
-/// all profiles that promise what it breaks.
+// Faults planted around the logic: each is found, by a checker that is there for it, within its budget of seeds, in
+// all profiles that promise what it breaks.
 
 import Simulator
 import Testing
@@ -37,14 +37,15 @@ struct SabotageTests {
         Plant(.losesChunks, [.statesAgree, .recordIsReadable], within: 20),
         Plant(.stalesChunks, [.recordIsReadable, .statesAgree], within: 20),
         Plant(
-            .saysFailedButWrites, [.voteIsKept, .abortedStaysAborted, .logHasNoGap, .decidedIsForEver], in: exact,
+            .saysFailedButWrites,
+            [.voteIsKept, .abortedStaysAborted, .logHasNoGap, .decidedIsForEver, .recordIsNotRewritten], in: exact,
             within: 400),
         Plant(
             .saysWrittenButFails,
             [.quorumDecides, .promiseIsKept, .logHasNoGap, .voteIsKept, .appliedIsDurable], within: 60),
         Plant(
             .keepsSwarmsOnStop, [.recordIsReadable, .logHasNoGap, .statesAgree, .stopEmptiesSwarms], within: 60),
-        Plant(.forgetsLastEntry, [.voteIsKept, .statesAgree], in: exact, within: 20),
+        Plant(.forgetsLastEntry, [.voteIsKept, .statesAgree, .recordIsNotRewritten], in: exact, within: 20),
         Plant(.forgetsChunk, [.statesAgree, .recordIsReadable, .decidedIsForEver], within: 40),
         Plant(.forgetsPromise, [.promiseIsKept], within: 20),
         Plant(.repliesTwice, [.answeredOnce], within: 2),

@@ -1,4 +1,4 @@
-/// What people read of a simulated cluster: lines, faults with their ends, the state at a moment, and reasons.
+// What people read of a simulated cluster: lines, faults with their ends, the state at a moment, and reasons.
 
 import Primitives
 import Simulator

@@ -1,4 +1,4 @@
-/// What the simulation tests share.
+// What the simulation tests share.
 
 import Foundation
 

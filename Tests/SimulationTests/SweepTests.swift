@@ -1,5 +1,5 @@
-/// Random worlds under random faults, in all profiles: none may break a promise, and each comes back from its
-/// seed.
+// Random worlds under random faults, in all profiles: none may break a promise, and each comes back from its
+// seed.
 
 import Foundation
 import Primitives

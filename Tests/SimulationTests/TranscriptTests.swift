@@ -1,7 +1,7 @@
-/// The classic stories of a cluster, told by the simulator and read by people: `Transcripts/*.txt`.
-///
-/// Each is the trace of a scenario whose faults are placed by hand, without the lines in which nothing changes. A
-/// change of the logic changes them: read the difference, then run with REWRITE=1.
+// The classic stories of a cluster, told by the simulator and read by people: `Transcripts/*.txt`.
+//
+// Each is the trace of a scenario whose faults are placed by hand, without the lines in which nothing changes. A
+// change of the logic changes them: read the difference, then run with REWRITE=1.
 
 import Foundation
 import Primitives

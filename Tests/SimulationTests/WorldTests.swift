@@ -1,4 +1,4 @@
-/// The simulated world: one seed is one run, what may be told to it does what it should, and so does the bus.
+// The simulated world: one seed is one run, what may be told to it does what it should, and so does the bus.
 
 import Primitives
 import Simulator

@@ -143,6 +143,10 @@ struct Merges: Sendable {
             let header = entry.header
             var cursor = UpdateCursor(header)
             while let update = try? cursor.next(entry.bytes) {
+                // The stop of a whole cluster leaves nothing of its swarms, and so no word on who had left them.
+                if case .emptyShard(let shard) = update, let table = step.table {
+                    stops[step.node].removeAll { table.shard(of: $0.infoHash) == shard }
+                }
                 guard let announced = Announced(update), announced.event == .stopped else { continue }
                 let stop = PeerWords(
                     infoHash: announced.infoHash, address: announced.address, stoppedAt: header.time.seconds,

@@ -73,7 +73,8 @@ extension Rule {
         case .roleIsHandedOver: [.preferredIsElected, .electionsAreFew]
         case .quorumKeepsMaster: [.electionsAreNeeded]
         case .fencedWithoutBus: [.silentUnlessServing]
-        case .durableBeforeSaid: [.promiseIsKept, .voteIsKept, .votersHoldFullState, .appliedIsDurable]
+        case .durableBeforeSaid:
+            [.promiseIsKept, .voteIsKept, .votersHoldFullState, .appliedIsDurable, .recordIsNotRewritten]
         case .oneLifePerID: [.oneMasterPerEpoch, .healedIsOne]
         case .requestsCountOnce: [.updateIsAsked, .completedCountsOnce]
         case .mergeIsByAge: [.mergeTakesTheLatest, .answeredSurvives]
@@ -117,6 +118,7 @@ extension Rule {
             [
                 .epochFromMemory, .promiseForgotten, .amnesiacVotes, .answerBeforeDurable, .electionBeforeDurable,
                 .ownVoteBeforeDurable, .okBeforeDurable, .okBeforePromise, .wholeTooEarly, .durableTooEarly,
+                .writtenBeforeStart,
             ]
         case .oneLifePerID: [.idGivenTwice]
         case .requestsCountOnce:

@@ -34,6 +34,8 @@ public enum Invariant: String, Sendable, Hashable, CaseIterable {
     case statesAgree
     /// A record can be read back.
     case recordIsReadable
+    /// What a record holds is not written again, or in the place of what it holds.
+    case recordIsNotRewritten
     /// A record that is not what was written is noticed.
     case damageIsSaid
     /// No peer is taken out within the interval that it was told, and a fifth.

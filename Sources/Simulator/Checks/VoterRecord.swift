@@ -46,6 +46,24 @@ struct VoterRecord: Sendable {
         return hasFullState && index < firstIndex
     }
 
+    /// Up to which entry the disk holds what a write puts there once more, in a cluster of one history; nil where the
+    /// write adds to it.
+    ///
+    /// The last entry of a voter may have to be fetched with all that is before it, though it is on the disk: whether
+    /// it is the decided one can only be told by who knows that. An orderly stop leaves the first chunk and nothing else.
+    func rewritten(by change: Persist.Change, isAlone: Bool) -> UInt64? {
+        switch change {
+        case .append(let entry):
+            let index = entry.header.index
+            return written(index)?.ballot == entry.header.ballot ? index : nil
+        case .replaceAll(let chunks):
+            let index = chunks.reduce(0) { max($0, $1.index) }
+            let isHeld = fullStateThrough > index || isAlone && fullStateThrough == index
+            return hasFullState && isHeld && chunks.count > 1 ? fullStateThrough : nil
+        case .promise, .saveChunk, .trim: return nil
+        }
+    }
+
     /// A write has become durable.
     ///
     /// `givesUpHistories` is whether the tracker may take over another history than it has voted in (survivor mode);

@@ -15,8 +15,13 @@ struct Votes: Sendable {
 
     /// A write is about to count as durable.
     mutating func checkWrite(_ node: Int, _ change: Persist.Change, at time: Instant, _ scene: inout Scene) {
-        guard case .promise(let promise) = change else { return }
         let disk = scene.nodes[node].disk
+        if scene.promises.hasOneHistory, let index = disk.rewritten(by: change, isAlone: scene.promises.diskDecides) {
+            scene.violate(
+                .recordIsNotRewritten, at: time,
+                "\(scene.name(node)) writes again what its disk holds whole up to entry \(index)")
+        }
+        guard case .promise(let promise) = change else { return }
         if promise.epoch < disk.promised {
             scene.violate(
                 .promiseIsKept, at: time,

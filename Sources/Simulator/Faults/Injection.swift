@@ -1,4 +1,4 @@
-/// Faults by name: names do not depend on what else happens, so that the rest can be left out.
+// Faults by name: names do not depend on what else happens, so that the rest can be left out.
 
 /// A fault that is injected at a bad moment.
 public struct Injection: Sendable, Hashable, CustomStringConvertible {

@@ -30,12 +30,17 @@ extension World {
         endTroubles([.down], of: node)
         mark(node, .started, "starts")
         let life = nodes[node].life
+        // What came first is heard first: the operator's files always, and the bus where reading the record took long.
+        if options.commandsAtStart { commandFiles(node) }
+        guard nodes[node].life == life else { return }
+        var random = RandomStream(seed, .connecting, node, life)
+        let isBusFirst = hasBus && nodes[node].disk.record.promise != nil && random.oneIn(4)
+        if isBusFirst { connectBus(node, connectivity[node].cut) }
+        guard nodes[node].life == life else { return }
         step(node, .started)
         guard nodes[node].life == life else { return }
-        if options.commandsAtStart { commandFiles(node) }
-        if hasBus {
+        if hasBus, !isBusFirst {
             connectivity[node].cut += 1
-            var random = RandomStream(seed, .connecting, node, life)
             let delay = random.between(.microseconds(100), isHealed ? .milliseconds(50) : bus.options.maxConnectDelay)
             queue.put(.busReturns(node, life: life, cut: connectivity[node].cut), at: now + delay)
         }

@@ -59,8 +59,8 @@ extension TrackerNode {
             if let place = neighbours.place(of: owner.id), neighbours[place].life == owner {
                 switch answer.content {
                 // If this is lost, the read comes again.
-                case .counts: neighbours[place].seen.remove(answer.number)
-                case .refusal: neighbours[place].remember(answer)
+                case .counts: neighbours[place].follower.seen.remove(answer.number)
+                case .refusal: neighbours[place].follower.remember(answer)
                 }
             }
             router.send(answer, to: owner)
@@ -240,7 +240,8 @@ extension TrackerNode {
     mutating func confirmedReceived(
         _ round: UInt64, _ place: Int, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects
     ) {
-        guard phase == .master, epoch == candidate.epoch, neighbours[place].welcomedIn == candidate.epoch else {
+        guard phase == .master, epoch == candidate.epoch, neighbours[place].follower.welcomedIn == candidate.epoch
+        else {
             return
         }
         reads.confirmed(by: neighbours[place].life.id, round: round)

@@ -162,14 +162,14 @@ extension TrackerNode {
         neighbours[place].role = keepalive.role
         neighbours[place].note(keepalive.position, whileAt: state.index)
         neighbours[place].hasFullState = keepalive.hasFullState
-        if keepalive.hasFullState { neighbours[place].isForgetful = false }
+        if keepalive.hasFullState { neighbours[place].memory.isForgetful = false }
         let sender = neighbours[place].life
         if keepalive.role == .master {
             masterHeard(sender, epoch, keepalive.position, now, &effects)
             compareDigest(keepalive, sender, epoch, now, &effects)
         } else {
             noteStep(of: place, epoch, now)
-            if phase == .master, epoch == candidate.epoch, neighbours[place].welcomedIn != epoch {
+            if phase == .master, epoch == candidate.epoch, neighbours[place].follower.welcomedIn != epoch {
                 // It was dropped for its silence, or its welcome was forgotten: it follows, and is heard again.
                 admit(sender, keepalive.position, hasFullState: keepalive.hasFullState, now, &effects)
             }
@@ -185,10 +185,9 @@ extension TrackerNode {
     /// What is due, and what the step has made possible.
     mutating func driveCluster(_ now: ClockReading, _ effects: inout Effects) {
         guard office.takesPart, office.isBusUp else {
-            // Who has left writes nothing behind its last word.
-            if phase == .restoring || office.takesPart {
-                writeLog(now, &effects)
-            }
+            // Who has left writes nothing behind its last word, and who has not begun does not know yet what its disk
+            // holds.
+            if office.takesPart || phase == .restoring && has(.writtenBeforeStart) { writeLog(now, &effects) }
             leaveWhenDone(now, &effects)
             return
         }

@@ -209,7 +209,7 @@ extension TrackerNode {
         if position.chain == Position.anyChain, start < log.tailStart { start = log.tailStart }
         guard isKnown, start >= log.tailStart, position.index <= state.index else {
             // Who has not been welcomed has to say hello first: what it knows may have to be merged.
-            if phase == .master, neighbours[place].welcomedIn == candidate.epoch {
+            if phase == .master, neighbours[place].follower.welcomedIn == candidate.epoch {
                 welcome(sender, answering: position, needsTransfer: true, &effects)
             } else if position.index < state.index || !isQuorumMode {
                 // A candidate need not wait for what does not follow its own history, or was cut from this log.

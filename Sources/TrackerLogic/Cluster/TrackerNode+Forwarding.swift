@@ -95,19 +95,19 @@ extension TrackerNode {
         _ now: ClockReading, _ effects: inout Effects
     ) {
         guard phase == .master, isServing, epoch == candidate.epoch,
-            neighbours[place].welcomedIn == candidate.epoch
+            neighbours[place].follower.welcomedIn == candidate.epoch
         else { return }
         let sender = neighbours[place].life
-        neighbours[place].seen.raise(to: floor)
+        neighbours[place].follower.seen.raise(to: floor)
         for request in requests {
             if isGroup, case .datagram(let bytes) = request.content {
                 takeForGroup(request, bytes, from: sender, knowing: index, now, &effects)
                 continue
             }
             guard router.hasRoom(configuration.limits.waitingRequests) else { return }
-            guard neighbours[place].seen.insert(request.number) || has(.redeliveredTwice) else {
+            guard neighbours[place].follower.seen.insert(request.number) || has(.redeliveredTwice) else {
                 // It is under way, or an old copy; or it was refused, and the answer was lost.
-                if let refusal = neighbours[place].refused.first(where: { $0.number == request.number }) {
+                if let refusal = neighbours[place].follower.refused.first(where: { $0.number == request.number }) {
                     router.send(refusal, to: sender)
                 }
                 continue
@@ -227,7 +227,7 @@ extension TrackerNode {
         let hasRoom = gathering.append(announce, of: peer, life: life, number: request.number)
         if !hasRoom, let place = neighbours.place(of: life.id) {
             // It comes again.
-            neighbours[place].seen.remove(request.number)
+            neighbours[place].follower.seen.remove(request.number)
         }
     }
 }

@@ -25,7 +25,7 @@ extension TrackerNode {
         let isBlank = self.isBlank
         var heard: [Life] = []
         if isBlank {
-            for neighbour in neighbours.all where neighbour.isUp && neighbour.isBlank {
+            for neighbour in neighbours.all where neighbour.isUp && neighbour.memory.isBlank {
                 heard.append(neighbour.life)
             }
         }
@@ -69,11 +69,11 @@ extension TrackerNode {
         _ hello: Hello, _ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects
     ) {
         if let place = neighbours.place(of: sender.id), neighbours[place].life == sender {
-            neighbours[place].isBlank = hello.isBlank && hello.settings.members == self.settings.members
-            neighbours[place].heardBlank = hello.heard
+            neighbours[place].memory.isBlank = hello.isBlank && hello.settings.members == self.settings.members
+            neighbours[place].memory.heardBlank = hello.heard
             neighbours[place].note(hello.position, whileAt: state.index)
             neighbours[place].hasFullState = hello.hasFullState
-            neighbours[place].isForgetful = !hello.hasFullState
+            neighbours[place].memory.isForgetful = !hello.hasFullState
             if !hello.hasFullState { candidate.forgetAnswer(of: sender.id) }
         }
         if hasOtherMembers(hello) {
@@ -106,7 +106,7 @@ extension TrackerNode {
         guard let place = neighbours.place(of: newcomer.id), neighbours[place].life == newcomer else {
             return
         }
-        neighbours[place].confirmedIn = candidate.epoch
+        neighbours[place].memory.confirmedIn = candidate.epoch
         let neighbour = neighbours[place]
         admit(newcomer, neighbour.position, hasFullState: neighbour.hasFullState, now, &effects)
     }
@@ -124,7 +124,7 @@ extension TrackerNode {
         guard let place = neighbours.place(of: sender.id), neighbours[place].life == sender else {
             return
         }
-        if isQuorumMode, !hasFullState, neighbours[place].confirmedIn != candidate.epoch {
+        if isQuorumMode, !hasFullState, neighbours[place].memory.confirmedIn != candidate.epoch {
             let age = now.monotonic - neighbours[place].appearedAt
             guard age >= policy.answerLifetime else { return }
             return reads.add(newcomer: sender)
@@ -134,7 +134,7 @@ extension TrackerNode {
             !merging.hasMerged(position)
         {
             // It has no vote in this history.
-            neighbours[place].welcomedIn = .zero
+            neighbours[place].follower.welcomedIn = .zero
             // What a cluster that has stopped in good order knew of swarms went with it, whoever knew most of it.
             let hasSwarms = !(leftInOrder && departure.hasBegunEmpty)
             return beginMerge(sender, position, hasSwarms: hasSwarms, now, &effects)
@@ -142,8 +142,8 @@ extension TrackerNode {
         let needsTransfer =
             !hasFullState && position.index > 0 || isOfOurHistory != true
             || position.index + 1 < log.tailStart
-        neighbours[place].welcomedIn = candidate.epoch
-        neighbours[place].isDropped = false
+        neighbours[place].follower.welcomedIn = candidate.epoch
+        neighbours[place].follower.isDropped = false
         neighbours[place].hasFullState = hasFullState && !needsTransfer
         welcome(sender, answering: position, needsTransfer: needsTransfer, &effects)
     }
@@ -282,8 +282,8 @@ extension TrackerNode {
             policy.members.contains(admission.id)
         else { return }
         for member in policy.members where member != admission.id {
-            guard let neighbour = neighbours[id: member], neighbour.isUp, neighbour.isBlank,
-                neighbour.heardBlank.contains(life)
+            guard let neighbour = neighbours[id: member], neighbour.isUp, neighbour.memory.isBlank,
+                neighbour.memory.heardBlank.contains(life)
             else { return }
         }
         confirmFullState(now, &effects)

@@ -14,7 +14,7 @@ extension TrackerNode {
             electorate.needed = electorate.voters.filter { id in
                 id == admission.id
                     || neighbours[id: id].map {
-                        $0.isUp && $0.welcomedIn == candidate.epoch && !$0.isDropped
+                        $0.isUp && $0.follower.welcomedIn == candidate.epoch && !$0.follower.isDropped
                     } == true
             }
         }
@@ -89,8 +89,8 @@ extension TrackerNode {
             broadcast(.prepare(entry: entry, at: decided), epoch: candidate.epoch, &effects)
         }
         for place in neighbours.all.indices {
-            neighbours[place].voteAwaitedSince = now.monotonic
-            neighbours[place].voteAskedAt = now.monotonic
+            neighbours[place].follower.voteAwaitedSince = now.monotonic
+            neighbours[place].follower.voteAskedAt = now.monotonic
         }
         timers.postponeKeepalive(now: now.monotonic, interval: policy.keepalive)
         writeLog(now, &effects)
@@ -107,11 +107,11 @@ extension TrackerNode {
             if has(.abortOnTimeout) { tellRefused(pending, now, &effects) }
             for place in neighbours.all.indices {
                 let neighbour = neighbours[place]
-                guard neighbour.isUp, neighbour.welcomedIn == candidate.epoch,
+                guard neighbour.isUp, neighbour.follower.welcomedIn == candidate.epoch,
                     !proposer.hasVoted(neighbour.life.id), !has(.proposalSentOnce)
                 else { continue }
                 if handleStraggler(place, now) { continue }
-                neighbours[place].voteAskedAt = now.monotonic
+                neighbours[place].follower.voteAskedAt = now.monotonic
                 send(
                     .prepare(entry: pending, at: state.position), to: neighbour.life, epoch: candidate.epoch, &effects)
             }
@@ -125,21 +125,21 @@ extension TrackerNode {
     ///
     /// - Returns: whether it is not to be asked now.
     private mutating func handleStraggler(_ place: Int, _ now: ClockReading) -> Bool {
-        guard let since = neighbours[place].voteAwaitedSince else { return false }
+        guard let since = neighbours[place].follower.voteAwaitedSince else { return false }
         let waited = now.monotonic - since
         switch policy.vote {
         case .majority: return false
         case .allDropped(let after):
             if waited >= after {
-                neighbours[place].isDropped = true
-                neighbours[place].welcomedIn = .zero
+                neighbours[place].follower.isDropped = true
+                neighbours[place].follower.welcomedIn = .zero
                 return true
             }
             return false
         case .allAskedAgain(let every):
             // The first seconds are for messages that were lost; then at the policy's pace.
             guard waited >= policy.detectionTime else { return false }
-            return now.monotonic - neighbours[place].voteAskedAt < every
+            return now.monotonic - neighbours[place].follower.voteAskedAt < every
         }
     }
 
@@ -148,9 +148,9 @@ extension TrackerNode {
     mutating func okReceived(_ ballot: Ballot, _ place: Int, _ now: ClockReading, _ effects: inout Effects) {
         let isAnyTaken = has(.oksOfAnotherEpoch) && proposer.proposed?.index == ballot.index
         guard phase == .master, ballot.epoch == candidate.epoch || isAnyTaken,
-            neighbours[place].welcomedIn == candidate.epoch
+            neighbours[place].follower.welcomedIn == candidate.epoch
         else { return }
-        neighbours[place].voteAwaitedSince = nil
+        neighbours[place].follower.voteAwaitedSince = nil
         if let pending = log.pending, pending.header.ballot == ballot {
             // Whoever accepts an entry has applied all before it.
             notePosition(Position(index: ballot.index - 1, chain: pending.header.previous), of: place)
@@ -170,10 +170,10 @@ extension TrackerNode {
                 standAgain(above: epoch, now, &effects)
             }
         case .cannotStore:
-            guard ballot.epoch == candidate.epoch, neighbours[place].welcomedIn == candidate.epoch else {
+            guard ballot.epoch == candidate.epoch, neighbours[place].follower.welcomedIn == candidate.epoch else {
                 return
             }
-            neighbours[place].voteAwaitedSince = nil
+            neighbours[place].follower.voteAwaitedSince = nil
             proposer.errorReceived(from: neighbours[place].life.id, ballot)
         }
     }
@@ -256,13 +256,13 @@ extension TrackerNode {
         if let successor = handover.takeRefusal(now: now.monotonic) {
             // It has not taken the role: this node keeps it, and does not offer it again for a while.
             if let place = neighbours.place(of: successor.id) {
-                neighbours[place].inStepSince = now.monotonic
+                neighbours[place].follower.inStepSince = now.monotonic
             }
             return
         }
         if let successor = handover.successor { return announceHandover(to: successor, now, &effects) }
         guard !neighbours.all.isEmpty, isServing, !merging.isUnderWay, !departure.isLeaving, !hasCommands,
-            let successor = preferredInStep, let since = successor.inStepSince,
+            let successor = preferredInStep, let since = successor.follower.inStepSince,
             now.monotonic - since >= policy.keepalive * 4
         else { return }
         beginHandover(to: successor.life, now)
@@ -287,7 +287,7 @@ extension TrackerNode {
     /// Where several come back together, the role is not handed from one to the next: it waits for that one.
     private var preferredInStep: Neighbour? {
         var best: Int?
-        for place in neighbours.all.indices where neighbours[place].inStepSince != nil {
+        for place in neighbours.all.indices where neighbours[place].follower.inStepSince != nil {
             let rival = best.map { neighbours[$0].life.id } ?? admission.id
             guard policy.election.prefers(neighbours[place].life.id, to: rival),
                 mayTakeOver(neighbours[place])
@@ -298,7 +298,8 @@ extension TrackerNode {
     }
 
     func mayTakeOver(_ neighbour: Neighbour) -> Bool {
-        neighbour.isUp && neighbour.hasFullState && neighbour.welcomedIn == candidate.epoch && !neighbour.isDropped
+        neighbour.isUp && neighbour.hasFullState && neighbour.follower.welcomedIn == candidate.epoch
+            && !neighbour.follower.isDropped
             && electorate.includes(neighbour.life.id)
     }
 
@@ -321,12 +322,12 @@ extension TrackerNode {
         guard phase == .master else { return }
         let neighbour = neighbours[place]
         let isInStep =
-            neighbour.welcomedIn == candidate.epoch && epoch == candidate.epoch && neighbour.hasFullState
+            neighbour.follower.welcomedIn == candidate.epoch && epoch == candidate.epoch && neighbour.hasFullState
             && neighbour.position.index + Succession.inStepCount >= state.index
         if !isInStep {
-            neighbours[place].inStepSince = nil
-        } else if neighbour.inStepSince == nil {
-            neighbours[place].inStepSince = now.monotonic
+            neighbours[place].follower.inStepSince = nil
+        } else if neighbour.follower.inStepSince == nil {
+            neighbours[place].follower.inStepSince = now.monotonic
         }
     }
 }

@@ -17,7 +17,7 @@ extension TrackerNode {
         var updates: [Update] = []
         if let added = change.added, !members.contains(added) {
             guard let neighbour = neighbours[id: added], neighbour.isUp, neighbour.hasFullState,
-                neighbour.welcomedIn == candidate.epoch
+                neighbour.follower.welcomedIn == candidate.epoch
             else { return .failure(Impossible("tracker \(added) does not follow, or is not in sync yet")) }
             guard members.count < Neighbours.maxCount else {
                 return .failure(Impossible("there are \(members.count) members already"))
@@ -41,7 +41,7 @@ extension TrackerNode {
     private var inStep: [UInt32] {
         var ids = [admission.id]
         for neighbour in neighbours.all
-        where neighbour.isUp && neighbour.hasFullState && neighbour.welcomedIn == candidate.epoch {
+        where neighbour.isUp && neighbour.hasFullState && neighbour.follower.welcomedIn == candidate.epoch {
             ids.append(neighbour.life.id)
         }
         return ids

@@ -123,7 +123,7 @@ extension TrackerNode {
         case .done(let outcome):
             effects.observations.append(
                 .merged(from: source.id, updates: outcome.updates, leftOut: outcome.leftOut))
-            neighbours[place].welcomedIn = candidate.epoch
+            neighbours[place].follower.welcomedIn = candidate.epoch
             neighbours[place].hasFullState = false
             welcome(source, answering: outcome.position, needsTransfer: true, &effects)
         }

@@ -180,8 +180,8 @@ extension TrackerNode {
     mutating func suspectReceived(
         _ position: Position, _ place: Int, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects
     ) {
-        neighbours[place].suspectedAt = now.monotonic
-        neighbours[place].suspectedEpoch = epoch
+        neighbours[place].suspicion.at = now.monotonic
+        neighbours[place].suspicion.epoch = epoch
         neighbours[place].note(position, whileAt: state.index)
         neighbours[place].hasFullState = true
         // Who knows of a higher epoch says so.
@@ -229,6 +229,6 @@ extension TrackerNode {
     }
 
     func hasSuspected(_ neighbour: Neighbour, _ now: ClockReading) -> Bool {
-        neighbour.suspectedAt.map { now.monotonic - $0 < policy.detectionTime } ?? false
+        neighbour.suspicion.at.map { now.monotonic - $0 < policy.detectionTime } ?? false
     }
 }

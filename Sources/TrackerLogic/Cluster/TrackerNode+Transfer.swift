@@ -190,8 +190,8 @@ extension TrackerNode {
         }
         neighbours[place].note(position, whileAt: state.index)
         neighbours[place].hasFullState = true
-        neighbours[place].isForgetful = false
-        neighbours[place].welcomedIn = candidate.epoch
+        neighbours[place].memory.isForgetful = false
+        neighbours[place].follower.welcomedIn = candidate.epoch
     }
 
     /// Two who have applied the same hold the same, or one of them is wrong: the slave fetches all anew.

@@ -3,6 +3,7 @@
 import Primitives
 import Wire
 
+/// Another tracker, as far as this one has heard of it.
 struct Neighbour: Sendable, Hashable {
     var life: Life
     /// When this life was first heard, and last.
@@ -12,42 +13,72 @@ struct Neighbour: Sendable, Hashable {
     /// The epoch of its last message.
     var epoch = Epoch.zero
     var role = ClusterRole.newcomer
-    /// What it had applied when it last said so.
-    private(set) var position = Position.start
-    /// What this node had applied then: only so a position that is an interval old tells how far behind it is.
-    private(set) var comparedAt: UInt64 = 0
     var hasFullState = false
-    /// The epoch in which this master has welcomed it, and since when it has been in step.
-    var welcomedIn = Epoch.zero
-    var inStepSince: Instant?
-    /// The epoch in which a quorum without this life has followed this master after its hello.
-    var confirmedIn = Epoch.zero
-    /// Whether it has said hello without a memory, and nothing since that tells of one.
-    var isForgetful = false
-    /// The last time that it missed the master, and of which epoch.
-    var suspectedAt: Instant?
-    var suspectedEpoch = Epoch.zero
-    /// Whether it is blank, and which blank lives it has heard.
-    var isBlank = false
-    var heardBlank: [Life] = []
-    /// Requests of it that this master has seen, in its epoch.
-    var seen = SeenWindow()
-    /// The last of them that were refused, for when the answer was lost.
-    var refused: [AnsweredRequest] = []
+    private(set) var progress = Progress()
+    var suspicion = Suspicion()
+    var memory = Memory()
+    /// What this node keeps of it as its master.
+    var follower = Follower()
     /// When it was last spoken to as another master.
     var addressedAt: Instant?
-    /// Since when a vote has been awaited from it.
-    var voteAwaitedSince: Instant?
-    /// When it was last asked for that vote.
-    var voteAskedAt = Instant(nanoseconds: 0)
-    /// Whether it was dropped from the active list for not voting; until it says hello anew.
-    var isDropped = false
 }
 
 extension Neighbour {
+    /// How far it has come.
+    struct Progress: Sendable, Hashable {
+        /// What it had applied when it last said so.
+        var position = Position.start
+        /// What this node had applied then: only so a position that is an interval old tells how far behind it is.
+        var comparedAt: UInt64 = 0
+    }
+
+    /// The last time that it missed the master, and of which epoch.
+    struct Suspicion: Sendable, Hashable {
+        var at: Instant?
+        var epoch = Epoch.zero
+    }
+
+    /// What it has forgotten, as it says.
+    struct Memory: Sendable, Hashable {
+        /// Whether it has said hello without a memory, and nothing since that tells of one.
+        var isForgetful = false
+        /// Whether it is blank, and which blank lives it has heard.
+        var isBlank = false
+        var heardBlank: [Life] = []
+        /// The epoch in which a quorum without this life has followed this master after its hello.
+        var confirmedIn = Epoch.zero
+    }
+
+    /// What a master keeps of whom it has welcomed, or may welcome.
+    struct Follower: Sendable, Hashable {
+        /// Refusals that are remembered.
+        private static let maxRefused = 256
+
+        /// The epoch in which this master has welcomed it, and since when it has been in step.
+        var welcomedIn = Epoch.zero
+        var inStepSince: Instant?
+        /// Requests of it that this master has seen, in its epoch.
+        var seen = SeenWindow()
+        /// The last of them that were refused, for when the answer was lost.
+        var refused: [AnsweredRequest] = []
+        /// Since when a vote has been awaited from it.
+        var voteAwaitedSince: Instant?
+        /// When it was last asked for that vote.
+        var voteAskedAt = Instant(nanoseconds: 0)
+        /// Whether it was dropped from the active list for not voting; until it says hello anew.
+        var isDropped = false
+
+        mutating func remember(_ refusal: AnsweredRequest) {
+            if refused.count >= Follower.maxRefused { refused.removeFirst(Follower.maxRefused / 2) }
+            refused.append(refusal)
+        }
+    }
+
     init(_ life: Life, appearedAt: Instant) {
         self.init(life: life, appearedAt: appearedAt, heardAt: appearedAt)
     }
+
+    var position: Position { progress.position }
 
     /// Notes where another tracker is.
     ///
@@ -55,19 +86,12 @@ extension Neighbour {
     ///   - position: the last entry that it has applied, as it says.
     ///   - own: the index that this node has applied itself.
     mutating func note(_ position: Position, whileAt own: UInt64) {
-        self.position = position
-        comparedAt = own
+        progress = Progress(position: position, comparedAt: own)
     }
 
     /// Entries that it was behind this node when it last said where it is.
-    var lag: UInt64 { comparedAt > position.index ? comparedAt - position.index : 0 }
-
-    /// Refusals that are remembered.
-    private static let maxRefused = 256
-
-    mutating func remember(_ refusal: AnsweredRequest) {
-        if refused.count >= Neighbour.maxRefused { refused.removeFirst(Neighbour.maxRefused / 2) }
-        refused.append(refusal)
+    var lag: UInt64 {
+        progress.comparedAt > progress.position.index ? progress.comparedAt - progress.position.index : 0
     }
 }
 
@@ -145,10 +169,10 @@ struct Neighbours: Sendable, Hashable {
         all[place] = newcomer
         if let known = displaced.firstIndex(where: { $0.life == newcomer.life }) {
             let returning = displaced.remove(at: known)
-            all[place].seen = returning.seen
-            all[place].refused = returning.refused
+            all[place].follower.seen = returning.follower.seen
+            all[place].follower.refused = returning.follower.refused
         }
-        guard last.seen != SeenWindow() else { return }
+        guard last.follower.seen != SeenWindow() else { return }
         if displaced.count == Neighbours.maxDisplacedCount { displaced.removeFirst() }
         displaced.append(last)
     }
@@ -156,14 +180,7 @@ struct Neighbours: Sendable, Hashable {
     /// A master begins its epoch: it has welcomed nobody yet, and seen no request of anybody.
     mutating func beginEpoch() {
         displaced = []
-        for place in all.indices {
-            all[place].welcomedIn = .zero
-            all[place].inStepSince = nil
-            all[place].seen = SeenWindow()
-            all[place].refused = []
-            all[place].isDropped = false
-            all[place].voteAwaitedSince = nil
-        }
+        for place in all.indices { all[place].follower = Neighbour.Follower() }
     }
 
     /// Takes those for down that were not heard for the detection time.
@@ -213,8 +230,8 @@ struct Neighbours: Sendable, Hashable {
     private func eachVoter(with own: UInt32, welcomedIn epoch: Epoch?, _ body: (UInt32) -> Void) {
         var isOwnDone = false
         // By their places: a neighbour holds lists, and a copy of it would hold them, too.
-        for place in all.indices where all[place].isUp && all[place].hasFullState && !all[place].isDropped {
-            if let epoch, all[place].welcomedIn != epoch { continue }
+        for place in all.indices where all[place].isUp && all[place].hasFullState && !all[place].follower.isDropped {
+            if let epoch, all[place].follower.welcomedIn != epoch { continue }
             let id = all[place].life.id
             if !isOwnDone, id > own {
                 isOwnDone = true
@@ -229,9 +246,10 @@ struct Neighbours: Sendable, Hashable {
     ///
     /// Who has lost its memory has no vote to follow with, unless it is on its way to get one.
     func follows(_ id: UInt32, _ epoch: Epoch) -> Bool {
-        guard let place = place(of: id), all[place].isUp, !all[place].isForgetful || all[place].confirmedIn == epoch
+        guard let place = place(of: id), all[place].isUp,
+            !all[place].memory.isForgetful || all[place].memory.confirmedIn == epoch
         else { return false }
-        return all[place].epoch == epoch || all[place].welcomedIn == epoch
+        return all[place].epoch == epoch || all[place].follower.welcomedIn == epoch
     }
 
     mutating func markDown(_ place: Int) { all[place].isUp = false }

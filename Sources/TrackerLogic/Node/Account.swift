@@ -127,10 +127,10 @@ extension TrackerNode {
             var text = "\(other.isUp ? "\(other.role)" : "down"), epoch \(other.epoch), entry \(other.position.index)"
             text += ", heard last at \(when(other.heardAt))"
             if !other.hasFullState { text += ", not whole" }
-            if other.isDropped { text += ", dropped for not voting" }
-            if let at = other.suspectedAt { text += ", missed the master of \(other.suspectedEpoch) at \(when(at))" }
+            if other.follower.isDropped { text += ", dropped for not voting" }
+            if let at = other.suspicion.at { text += ", missed the master of \(other.suspicion.epoch) at \(when(at))" }
             if phase == .master {
-                text += other.welcomedIn == candidate.epoch ? ", welcomed" : ", not welcomed in this epoch"
+                text += other.follower.welcomedIn == candidate.epoch ? ", welcomed" : ", not welcomed in this epoch"
             }
             account.add("tracker \(other.life.id)", text)
         }
@@ -225,7 +225,7 @@ extension TrackerNode {
         let suspecters =
             [admission.id]
             + neighbours.all.filter { other in
-                other.isUp && other.suspectedAt.map { now - $0 < policy.detectionTime } ?? false
+                other.isUp && other.suspicion.at.map { now - $0 < policy.detectionTime } ?? false
             }.map { $0.life.id }
         let missing = voters.filter { suspecters.contains($0) }
         let what = "follows nobody: suspects since \(when(since))"

@@ -212,25 +212,25 @@ extension TrackerNode {
         for neighbour in neighbours.all {
             print.absorb(neighbour.life)
             print.absorb(neighbour.isUp)
-            print.absorb(neighbour.suspectedAt.map { now - $0 < policy.detectionTime } ?? false)
+            print.absorb(neighbour.suspicion.at.map { now - $0 < policy.detectionTime } ?? false)
             if !promise.hasFullState {
-                print.absorb(neighbour.isBlank)
-                print.absorb(unordered: neighbour.heardBlank) { $0.absorb($1) }
+                print.absorb(neighbour.memory.isBlank)
+                print.absorb(unordered: neighbour.memory.heardBlank) { $0.absorb($1) }
             }
             if !isQuorumMode { print.absorb(neighbour.hasFullState) }
             // The rest is a master's, and begins anew with each.
             guard phase == .master else { continue }
-            print.absorb(neighbour.welcomedIn == candidate.epoch)
-            print.absorb(neighbour.confirmedIn == candidate.epoch)
-            print.absorb(neighbour.isForgetful)
-            print.absorb(neighbour.isDropped)
-            if neighbour.seen != SeenWindow() { absorb(neighbour.seen, &print) }
+            print.absorb(neighbour.follower.welcomedIn == candidate.epoch)
+            print.absorb(neighbour.memory.confirmedIn == candidate.epoch)
+            print.absorb(neighbour.memory.isForgetful)
+            print.absorb(neighbour.follower.isDropped)
+            if neighbour.follower.seen != SeenWindow() { absorb(neighbour.follower.seen, &print) }
         }
         guard phase == .master else { return }
         print.absorb(UInt64(neighbours.displaced.count))
         for life in neighbours.displaced {
             print.absorb(life.life)
-            absorb(life.seen, &print)
+            absorb(life.follower.seen, &print)
         }
     }
 

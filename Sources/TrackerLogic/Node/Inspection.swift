@@ -21,7 +21,7 @@ public struct Inspection: Sendable, Hashable {
     public var digest: UInt64
     /// The entry that it has accepted and does not know decided.
     public var pending: Ballot?
-    /// Whether its record holds the whole state, so that it has a vote.
+    /// Whether it holds the whole state, on its disk and in memory, so that it has a vote.
     public var hasFullState: Bool
     /// Whether it is cut off from the bus, or has not been welcomed since.
     public var isFenced: Bool
@@ -81,9 +81,10 @@ extension TrackerNode {
         return Inspection(
             life: life, role: clusterRole, leads: phase == .master ? candidate.epoch : nil, isServing: isInService,
             promised: promise.epoch, position: state.position, digest: state.digest,
-            pending: log.pending?.header.ballot ?? restoredEntry?.header.ballot, hasFullState: promise.hasFullState,
-            isFenced: isFenced, isHandingOver: handover.isUnderWay, waitingRequests: router.count,
-            tailCount: log.tailCount, tailByteCount: log.tailByteCount, voters: self.voters(knowing: voters))
+            pending: log.pending?.header.ballot ?? restoredEntry?.header.ballot,
+            hasFullState: promise.hasFullState && restoredEntry == nil, isFenced: isFenced,
+            isHandingOver: handover.isUnderWay, waitingRequests: router.count, tailCount: log.tailCount,
+            tailByteCount: log.tailByteCount, voters: self.voters(knowing: voters))
     }
 
     /// For checkers: a decided entry that is still in memory.

@@ -15,7 +15,8 @@ import Wire
 /// tombstone, for as long as a silent peer would have been; a stop that is not is forgotten.
 ///
 /// What a merge cannot know:
-/// - a stop whose tombstone has made way for others: the peer comes back until it expires;
+/// - a stop whose tombstone has made way for others, or has gone with the swarms of a cluster that was stopped whole:
+///   the peer comes back until it expires;
 /// - that both sides were told of the same completed download: it is counted twice;
 /// - that a torrent was unregistered on one side only: it is registered again;
 /// - the count of a master that has lost its memory and counts from 0: the greater of its two counts stands.

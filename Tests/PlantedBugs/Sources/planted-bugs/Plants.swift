@@ -290,6 +290,7 @@ struct Plant: Sendable {
         Plant(.membersSwapped, .votersAreChosen, on: memberChanges),
         Plant(.membersBySight, .votersAreChosen),
 
+        Plant(.writtenBeforeStart, .recordIsNotRewritten, on: any),
         Plant(.wholeTooEarly, .votersHoldFullState, on: amnesia),
         Plant(.transferWithoutTail, .statesAgree, on: amnesia),
         Plant(.transferMixed, .statesAgree, on: amnesia),
