@@ -258,6 +258,18 @@ class Databases(Refusals):
                 self.assertRefuses(SYSTEM, place.database, place=place)
                 self.assertEqual(self.files(place), before)
 
+    def test_a_restart_adds_to_the_record_and_writes_nothing_of_it_again(self):
+        place, digest = self.record()
+        before = self.entries(place)
+        self.assertServes(place, digest)
+        after = self.entries(place)
+        self.assertEqual(after[:len(before)], before)
+        self.assertGreater(len(before), 200)
+
+    def entries(self, place):
+        with contextlib.closing(sqlite3.connect(place.database)) as database:
+            return database.execute("SELECT * FROM log ORDER BY idx").fetchall()
+
     def test_damaged_pages(self):
         """Each page scribbled on in turn: the tracker either says so, or has lost nothing."""
         place, digest = self.record()

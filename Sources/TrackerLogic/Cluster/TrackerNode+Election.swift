@@ -154,10 +154,9 @@ extension TrackerNode {
     /// Whether the tracker that an epoch belongs to is there, and stands or leads.
     ///
     /// It is not to be outbid, for it would do the same, and so on: it gets the votes or gives up, and of two masters
-    /// one makes way for the other.
+    /// one makes way for the other. Whoever is being handed the role stands, though its voters may be heard first.
     private func isClaimed(_ epoch: Epoch) -> Bool {
         guard let other = neighbours[id: epoch.id], other.isUp else { return false }
-        return other.role == .candidate || other.role == .master
+        return other.role == .candidate || other.role == .master || handover.successor == other.life
     }
-
 }

@@ -132,6 +132,31 @@ struct DeviationTests {
         #expect(trio.said(by: 3, where: isElection).isEmpty)
     }
 
+    @Test func `E6: a master does not stand against whom it hands its role to, though a voter is heard first`() {
+        var trio = Trio.serving()
+        trio.crash(3)
+        trio.run(.seconds(8))
+        trio.start(3)
+        trio.forget()
+        // Nothing that 3 says as a candidate comes to 2, and no promise of 1 to 3: 1 is the first to tell 2 of the epoch.
+        trio.holdMessages { letter in
+            if case .answer = letter.body { return letter.to == 3 }
+            guard letter.from == 3, letter.to == 2 else { return false }
+            if case .keepalive(let keepalive) = letter.body { return keepalive.role == .candidate }
+            return isElection(letter.body)
+        }
+        for _ in 0..<200 where elections(trio) == 0 { trio.run(.milliseconds(50)) }
+        let epoch = trio.epoch(3)
+        func isTold() -> Bool { trio.said(by: 1, where: isKeepalive).contains { $0.message.epoch == epoch } }
+        for _ in 0..<30 where !isTold() { trio.run(.milliseconds(50)) }
+        #expect(isTold())
+        #expect(trio.said(by: 2, where: isElection).isEmpty)
+        trio.releaseMessages()
+        trio.run(.seconds(2))
+        #expect(trio.masters == [3])
+        #expect(elections(trio) == 1)
+    }
+
     @Test func `E7: all voters that live count when it is asked whose turn it is`() {
         var trio = Trio.serving(count: 5)
         // The last KEEPALIVE comes to the preferred one a moment later than to the others: they miss the master first.
