@@ -179,6 +179,44 @@ struct ClusterStopTests {
         }
     }
 
+    @Test(arguments: [(true, true), (false, false)])
+    func `to vote for emptying the swarms is not to go on`(isAllItDoes: Bool, isInOrder: Bool) throws {
+        var voter = try Candidate(leftInOrder: true)
+        let epoch = Epoch(round: 2, id: 2)
+        var welcome = Welcome(
+            id: 3, position: voter.position, answered: .start, servesFrom: voter.position.index + 1, attempt: 0,
+            needsTransfer: false, secret: ClusterStopTests.secret, shardCount: 4)
+        welcome.beginsEmpty = true
+        voter.hear(.welcome(welcome), from: 2, epoch)
+        // What the last lives have left, and then what this master does first.
+        let inherited = entry([], epoch, after: voter.position)
+        voter.hear(.prepare(entry: inherited, at: voter.position), from: 2, epoch)
+        voter.hear(.commit(at: inherited.position), from: 2, epoch)
+        #expect(voter.position == inherited.position)
+        let updates = [Update.emptyShard(0)] + (isAllItDoes ? [] : [.setInterval(60)])
+        let emptying = entry(updates, epoch, after: voter.position)
+        voter.hear(.prepare(entry: emptying, at: voter.position), from: 2, epoch)
+        #expect(voter.effects.messages.contains { $0.body == .ok(emptying.header.ballot) })
+        voter.hear(.election, from: 1, Epoch(round: 3, id: 1))
+        let answers = voter.effects.messages.compactMap { message -> VoterAnswer? in
+            if case .answer(let answer) = message.body { answer } else { nil }
+        }
+        #expect(answers.map(\.leftInOrder) == [isInOrder])
+    }
+
+    private func entry(_ updates: [Update], _ epoch: Epoch, after position: Position) -> Entry {
+        var bytes: [UInt8] = []
+        EntryHeader.reserve(in: &bytes)
+        for update in updates { update.encode(into: &bytes) }
+        let offset = bytes.count
+        Tickets().encode(into: &bytes)
+        let header = EntryHeader(
+            index: position.index + 1, epoch: epoch, time: WallTime(milliseconds: 2_000),
+            updateCount: UInt32(updates.count), ticketsOffset: UInt32(offset), previous: position.chain)
+        let chain = header.seal(&bytes)
+        return Entry(sealed: bytes, header, chain: chain)
+    }
+
     @Test(arguments: [false, true])
     func `the last that a tracker writes is how it has left`(keepsSwarms: Bool) throws {
         var tracker = try Candidate(leftInOrder: false, keepsSwarms: keepsSwarms)

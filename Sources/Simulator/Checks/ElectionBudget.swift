@@ -22,8 +22,8 @@ package struct ElectionBudget: Sendable {
     private let perFault: Int
     private let isNoisy: Bool
     private let detectionTime: Duration
-    /// When the last fault ends that is known of.
-    private var lasts = Instant(nanoseconds: 0)
+    /// When the faults that are known of end.
+    private var ends: [Instant] = []
     /// When the fault that masters are counted for began, or ended.
     private var since = Instant(nanoseconds: 0)
     private var count = 0
@@ -40,7 +40,7 @@ package struct ElectionBudget: Sendable {
 
     /// Something goes wrong, or the operator wishes something, until a time.
     package mutating func fault(at time: Instant, until end: Instant) {
-        lasts = max(lasts, end)
+        if end > time { ends.append(end) }
         begin(at: time)
     }
 
@@ -53,7 +53,10 @@ package struct ElectionBudget: Sendable {
     ///
     /// - Returns: what is wrong with that.
     package mutating func serves(_ id: UInt32, at time: Instant) -> String? {
-        if since < lasts, lasts <= time { begin(at: lasts) }
+        if let end = ends.filter({ $0 <= time }).max() {
+            if end > since { begin(at: end) }
+            ends.removeAll { $0 <= time }
+        }
         if isNoisy, time - since >= detectionTime { begin(at: time) }
         count += 1
         guard count > perFault else { return nil }

@@ -82,11 +82,14 @@ struct End: Sendable {
     }
 
     /// A tracker that becomes master holds all that was decided, and nothing else.
+    ///
+    /// But for one that is elected late, by answers of before, and has been succeeded already: it decides nothing.
     func checkMaster(
         _ state: ReplicatedState, _ node: Int, at time: Instant, _ scene: inout Scene, _ requests: inout Requests,
         _ stops: inout Stops
     ) {
-        if scene.promises.hasOneHistory { checkState(state, node, at: time, &scene, &requests) }
+        let isLast = scene.nodes.allSatisfy { ($0.led ?? .zero) <= (scene.nodes[node].led ?? .zero) }
+        if scene.promises.hasOneHistory, isLast { checkState(state, node, at: time, &scene, &requests) }
         if stops.isEmptyDue[node] {
             stops.isEmptyDue[node] = false
             let count = state.table.counts.torrents

@@ -152,9 +152,10 @@ struct Log: Sendable {
             }
             return
         }
-        // Whoever is given another entry in its place takes what he has voted for as decided (survivor mode).
+        // Whoever is given another entry in its place takes what he has voted for as decided, and so does a master that
+        // gives up its role to one that asks for its state (survivor mode).
         let isKept = step.applied.contains { $0.header.index == position.index && $0.header.isAlone }
-        if before.leads == nil, isKept {
+        if before.leads == nil || step.view.leads == nil, isKept {
             return checkOwnDisk(position, step, &scene)
         }
         // Who counts may have changed in this very step, also before its end, where the tracker gives up its role.

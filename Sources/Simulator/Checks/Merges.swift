@@ -30,19 +30,28 @@ struct Merges: Sendable {
     /// Seconds by which two masters' clocks may differ, and two for what is told by whole seconds.
     private static let stopSlack: UInt32 = 6
 
+    /// How far a tracker has another's state: the least of what came with its chunks.
+    private struct Merged: Sendable {
+        var index = UInt64.max
+        /// In which the other was when it sent them.
+        var epoch = Epoch(round: .max, id: .max)
+    }
+
     /// What has been said of peers, in any history (survivor mode).
     private var words: [PeerWords] = []
     /// For each tracker, the stops that it has applied since it last took a state over (survivor mode).
     private var stops: [[PeerWords]]
-    /// For each tracker, the entry of another's history up to which it has the state that it is taking over (survivor
-    /// mode).
-    private var mergedThrough: [UInt64]
+    /// For each tracker, how far it has the state of another that it is taking in (survivor mode).
+    private var merged: [Merged]
+    /// For each tracker, the epoch of the master whose history it took over last (survivor mode).
+    private var tookOverIn: [Epoch]
     /// Completed downloads in the entries of each master, in any history (survivor mode).
     private var completed: [CompletedInLog] = []
 
     init(nodeCount: Int) {
         stops = Array(repeating: [], count: nodeCount)
-        mergedThrough = Array(repeating: .max, count: nodeCount)
+        merged = Array(repeating: Merged(), count: nodeCount)
+        tookOverIn = Array(repeating: .zero, count: nodeCount)
     }
 
     /// What a step has to do with merges.
@@ -50,7 +59,10 @@ struct Merges: Sendable {
         if case .started = event { stops[step.node] = [] }
         if !scene.promises.hasOneHistory { noteMerge(event, effects, step) }
         for observation in effects.observations {
-            if case .transferBegan = observation { stops[step.node] = [] }
+            if case .transferBegan = observation {
+                stops[step.node] = []
+                if case .messageReceived(let message) = event { tookOverIn[step.node] = message.epoch }
+            }
             if case .merged = observation, let source = mergedSource(effects, scene) {
                 checkMerged(source, step, &scene)
             }
@@ -122,9 +134,10 @@ struct Merges: Sendable {
     private mutating func noteMerge(_ event: Event, _ effects: Effects, _ step: Step) {
         guard case .messageReceived(let message) = event else { return }
         if case .chunk(_, let index, _) = message.body {
-            mergedThrough[step.node] = min(mergedThrough[step.node], index)
+            merged[step.node].index = min(merged[step.node].index, index)
+            merged[step.node].epoch = min(merged[step.node].epoch, message.epoch)
         }
-        if effects.messages.contains(where: { $0.body == .fetchChunk(0) }) { mergedThrough[step.node] = .max }
+        if effects.messages.contains(where: { $0.body == .fetchChunk(0) }) { merged[step.node] = Merged() }
     }
 
     /// Whose state was taken over: whoever is welcomed anew then. (By the life: two may have one id.)
@@ -163,13 +176,15 @@ struct Merges: Sendable {
 
     /// Who has stopped on the other side, and has not been heard since, is not brought back by a merge.
     ///
-    /// What the other side has applied since it sent its state is not in what was taken over.
+    /// What the other side has applied since it sent its state is not in what was taken in, nor is anything of a
+    /// history that it has taken over since.
     private mutating func checkMerged(_ source: Int, _ step: Step, _ scene: inout Scene) {
         guard scene.hasGoodClocks, let table = step.table else { return }
         let interval = scene.nodes[step.node].configuration.interval
-        let through = mergedThrough[step.node]
+        let merged = merged[step.node]
+        guard merged.epoch >= tookOverIn[source] else { return }
         for stop in stops[source]
-        where stop.stoppedAt + interval > step.view.time.seconds && stop.stoppedIn <= through {
+        where stop.stoppedAt + interval > step.view.time.seconds && stop.stoppedIn <= merged.index {
             let announcedAt = words[place(stop.infoHash, stop.address)].announcedAt
             guard stop.stoppedAt > announcedAt + Merges.stopSlack, table.contains(stop.infoHash, stop.address)
             else { continue }

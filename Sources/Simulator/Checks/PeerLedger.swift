@@ -65,7 +65,8 @@ struct PeerLedger: Sendable {
             if request.event == .completed, request.left == 0 {
                 if !account.isComplete { account.downloads += 1 }
                 account.isComplete = true
-            } else if request.left > 0, request.event != .stopped {
+            } else if request.event == .started || request.left > 0 && request.event != .stopped {
+                // Who starts anew may have had all of it by the time that he was first heard.
                 account.isComplete = false
             }
         }

@@ -307,7 +307,8 @@ struct Replies: Sendable {
         case .busy, .notServing: return true
         case .scrapeNeedsPasskey:
             guard case .scrape? = ask.request else { return false }
-            return !scene.promises.repliesAreLinear || scene.access.wasPrivate(since: ask.decidedBefore)
+            return !scene.promises.repliesAreLinear
+                || scene.access.wasPrivate(since: scene.entryKnown(toAll: ask.decidedBefore))
         case .portZero, .infoHashNotAllowed, .infoHashDenied, .passkeyMissing, .passkeyUnknown, .trackerFull,
             .addressFull, .swarmFull:
             guard let request = ask.announce else { return false }

@@ -74,6 +74,17 @@ struct Scene: Sendable {
 
     // MARK: - What is true
 
+    /// The entry since which a reason for a refusal may have been one, of a request that was sent after so many.
+    ///
+    /// A refusal changes nothing and is not confirmed: a master that has been succeeded and does not know it yet, cut
+    /// off for no longer than the detection time, refuses for what it knows.
+    func entryKnown(toAll index: UInt64) -> UInt64 {
+        nodes.reduce(index) { least, node in
+            guard let view = node.view, view.leads != nil else { return least }
+            return min(least, view.position.index)
+        }
+    }
+
     /// Whether the state of things is a reason to refuse an announce, or was one since it was sent.
     ///
     /// In survivor mode nobody knows from outside what its tracker took for the state.
@@ -82,6 +93,7 @@ struct Scene: Sendable {
         since index: UInt64, _ step: Step
     ) -> Bool {
         let limits = nodes[step.node].configuration.limits
+        let index = entryKnown(toAll: index)
         switch refusal {
         case .portZero: return port == 0
         case .infoHashNotAllowed, .infoHashDenied, .passkeyMissing, .passkeyUnknown:

@@ -97,7 +97,8 @@ struct Visits: Sendable {
                     refusal, announce.infoHash, port: announce.port, visit.request.source,
                     passkey: visit.request.passkey, since: visit.decidedBefore, step)
             } else {
-                !scene.promises.repliesAreLinear || scene.access.wasPrivate(since: visit.decidedBefore)
+                !scene.promises.repliesAreLinear
+                    || scene.access.wasPrivate(since: scene.entryKnown(toAll: visit.decidedBefore))
             }
         }
     }

@@ -50,7 +50,7 @@ struct VoterRecord: Sendable {
     /// write adds to it.
     ///
     /// The last entry of a voter may have to be fetched with all that is before it, though it is on the disk: whether
-    /// it is the decided one can only be told by who knows that. An orderly stop leaves the first chunk and nothing else.
+    /// it is the decided one can only be told by who knows that. An orderly stop leaves the first chunk, and no other.
     func rewritten(by change: Persist.Change, isAlone: Bool) -> UInt64? {
         switch change {
         case .append(let entry):

@@ -62,7 +62,10 @@ struct Votes: Sendable {
             propose(entry, step, &scene, &stops, &aborts)
         case .ok(let ballot):
             votes(ballot, step, &scene)
-            stops.goesOn(step.node, votingFor: ballot, asMaster: false)
+            // To empty what was there before the stop is not to go on.
+            if proposed(ballot, scene)?.emptiesSwarms != true {
+                stops.goesOn(step.node, votingFor: ballot, asMaster: false)
+            }
         case .commit(let position):
             leads(message.epoch, step, &scene)
             checkDecided(position, step, &scene)

@@ -29,7 +29,7 @@ extension TrackerNode {
             if log.durableThrough >= index, log.chain(at: index, applied: state.position) == entry.chain,
                 mayAcknowledge(epoch)
             {
-                sendOK(ballot, to: sender, &effects)
+                sendOK(entry, to: sender, &effects)
             }
             return
         }
@@ -37,7 +37,7 @@ extension TrackerNode {
             return historyDiverged(now, &effects)
         }
         guard index == state.index + 1, entry.header.previous == state.chain else {
-            if has(.gapAccepted), mayAcknowledge(epoch) { sendOK(ballot, to: sender, &effects) }
+            if has(.gapAccepted), mayAcknowledge(epoch) { sendOK(entry, to: sender, &effects) }
             return fetch(now, &effects)
         }
         guard entry.header.attempt >= following.attempt || has(.attemptIgnored) else {
@@ -50,14 +50,14 @@ extension TrackerNode {
         office.raiseAttempt(to: entry.header.attempt)
         if log.pending?.header.ballot == ballot {
             if log.durablePending?.header.ballot == ballot, mayAcknowledge(epoch), !has(.voteSaidOnce) {
-                sendOK(ballot, to: sender, &effects)
+                sendOK(entry, to: sender, &effects)
             }
             return
         }
         if adoptOwnVoteAsDecided(against: entry) { return historyDiverged(now, &effects) }
         // Its master is not alone any more.
         log.accept(entry.header.isAlone ? entry.proposed(ballot, isAlone: false) : entry)
-        if has(.okBeforeDurable), mayAcknowledge(epoch) { sendOK(ballot, to: sender, &effects) }
+        if has(.okBeforeDurable), mayAcknowledge(epoch) { sendOK(entry, to: sender, &effects) }
         if has(.appliedOnPrepare) { applyDecided(entry, now, &effects) }
         writeLog(now, &effects)
     }
@@ -97,13 +97,14 @@ extension TrackerNode {
         } else if let following = office.following, following.isWelcomed, following.epoch == ballot.epoch,
             mayAcknowledge(ballot.epoch), office.isBusUp, ballot.index > state.index
         {
-            sendOK(ballot, to: following.life, &effects)
+            sendOK(entry, to: following.life, &effects)
         }
     }
 
-    private mutating func sendOK(_ ballot: Ballot, to master: Life, _ effects: inout Effects) {
-        departure.votes(for: ballot.index)
-        send(.ok(ballot), to: master, &effects)
+    private mutating func sendOK(_ entry: Entry, to master: Life, _ effects: inout Effects) {
+        // To empty what was there before the stop is not to go on: should this master fail, the next one still has to.
+        if departure.wasInOrder, !entry.emptiesSwarms { departure.votes(for: entry.header.index) }
+        send(.ok(entry.header.ballot), to: master, &effects)
     }
 
     mutating func entryNotWritten(_ now: ClockReading, _ effects: inout Effects) {

@@ -59,6 +59,17 @@ public struct Entry: Sendable, Hashable {
         return void != (try? Tickets(bytes, header))
     }
 
+    /// Whether it takes swarms out, whole shards of them, and does nothing else.
+    public var emptiesSwarms: Bool {
+        var count: UInt32 = 0
+        var cursor = UpdateCursor(header)
+        while let update = try? cursor.next(bytes) {
+            guard case .emptyShard = update else { return false }
+            count += 1
+        }
+        return count > 0 && count == header.updateCount
+    }
+
     /// The interval that it sets last, in seconds; nil where it sets none.
     public var interval: UInt32? {
         var last: UInt32?

@@ -138,7 +138,7 @@ struct DeviationTests {
         trio.run(.seconds(8))
         trio.start(3)
         trio.forget()
-        // Nothing that 3 says as a candidate comes to 2, and no promise of 1 to 3: 1 is the first to tell 2 of the epoch.
+        // Nothing that 3 says as a candidate comes to 2, and no promise of 1 to 3: 2 hears of the epoch from 1 first.
         trio.holdMessages { letter in
             if case .answer = letter.body { return letter.to == 3 }
             guard letter.from == 3, letter.to == 2 else { return false }
