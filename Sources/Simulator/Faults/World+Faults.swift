@@ -199,7 +199,8 @@ extension World {
         // Who is left must be a majority without it, or nobody could take it in again; also when another one goes that
         // the operator wants to go.
         let remaining = own.voters.count - (isRemovalAsked ? 1 : 0)
-        if profile == .paxos, own.voters.contains(own.life.id), remaining < 3 { return false }
+        let isVoter = own.voters.contains(own.life.id) || own.life.id == heir
+        if profile == .paxos, isVoter, remaining < 3 { return false }
         // That the members have changed is certain, also for who begins anew, once an entry is decided behind it.
         if profile == .paxos, own.position.index <= membersChangedAt { return false }
         for node in nodes.indices where connectivity[node].isThere {
@@ -262,6 +263,8 @@ extension World {
         case 0 where members.count > 2: remove(member)
         case 1:
             guard !hasLostDisk(outsider) else { return }
+            isRemovalAsked = true
+            heir = outsider
             command(.replaceMember(member, by: outsider))
         default: command(.addMember(outsider))
         }

@@ -189,7 +189,7 @@ extension World {
         case .membersChanged(let ids):
             tally.memberChanges += 1
             goesWrong()
-            if ids.count < members.count { isRemovalAsked = false }
+            if ids.count < members.count { (isRemovalAsked, heir) = (false, nil) }
             members = ids
             membersChangedAt = max(membersChangedAt, nodes[node].appliedIndex ?? 0)
         case .commandRefused, .commandDropped: tally.refusedCommands += 1

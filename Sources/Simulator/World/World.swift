@@ -107,6 +107,8 @@ struct World: Sendable {
     var membersChangedAt: UInt64 = 0
     /// Whether the operator has asked for one member less, and none has gone yet.
     var isRemovalAsked = false
+    /// Whom the operator has given another's vote, until the members have changed.
+    var heir: UInt32?
     var checks: Checks
     var trace: Trace
     var tally = Tally()
