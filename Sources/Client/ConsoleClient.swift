@@ -4,7 +4,7 @@ import Datagrams
 import Foundation
 import Primitives
 
-/// A tracker's status, as `GET /api/status` tells it (docs/openapi.yaml).
+/// A tracker's status, as `GET /api/v1/status` tells it (docs/openapi.yaml).
 public struct StatusReport: Sendable, Hashable, Decodable {
     /// An address at which the tracker listens.
     public struct Listener: Sendable, Hashable, Decodable {
@@ -100,8 +100,10 @@ public struct StatusReport: Sendable, Hashable, Decodable {
     public var cluster: ClusterView?
 }
 
-/// The cluster as one tracker sees it, as `GET /api/cluster` tells it (docs/openapi.yaml).
+/// The cluster as one tracker sees it, as `GET /api/v1/cluster` tells it (docs/openapi.yaml).
 public struct ClusterView: Sendable, Hashable, Decodable {
+    /// The cluster's.
+    public var name: String
     /// How the bus to the other trackers fares (`BusStatus`); totals since the process started.
     public struct Bus: Sendable, Hashable, Decodable {
         /// Whether the bus works now.
@@ -281,7 +283,7 @@ public struct ConsoleClient: Sendable {
     /// - Returns: the status, and the JSON that it came as.
     /// - Throws: `TrackerClientError`: `.refused` with the console's words, for example where the token is wrong.
     public func status() async throws(TrackerClientError) -> (report: StatusReport, json: [UInt8]) {
-        let body = try await ask("GET", "/api/status", within: timeout)
+        let body = try await ask("GET", "/api/v1/status", within: timeout)
         return (try decode(body, "the status of a tracker"), body)
     }
 
@@ -290,7 +292,7 @@ public struct ConsoleClient: Sendable {
     /// - Returns: its view; what it says of others may be an interval old.
     /// - Throws: `TrackerClientError`: `.refused` with the console's words, for example where the token is wrong.
     public func cluster() async throws(TrackerClientError) -> ClusterView {
-        try decode(try await ask("GET", "/api/cluster", within: timeout), "a tracker's view of its cluster")
+        try decode(try await ask("GET", "/api/v1/cluster", within: timeout), "a tracker's view of its cluster")
     }
 
     /// Changes who votes.
@@ -304,9 +306,11 @@ public struct ConsoleClient: Sendable {
         -> [UInt32]
     {
         struct Members: Decodable { var members: [UInt32] }
-        let query = [added.map { "add=\($0)" }, removed.map { "remove=\($0)" }].compactMap { $0 }
-        let body = try await ask(
-            "POST", "/api/members?\(query.joined(separator: "&"))", within: ConsoleClient.orderTimeout)
+        struct Order: Encodable {
+            var add: UInt32?
+            var remove: UInt32?
+        }
+        let body = try await order("members", Order(add: added, remove: removed))
         let answer: Members = try decode(body, "the members of a cluster")
         return answer.members
     }
@@ -319,7 +323,8 @@ public struct ConsoleClient: Sendable {
     @discardableResult
     public func handOver(to id: UInt32) async throws(TrackerClientError) -> Bool {
         struct Outcome: Decodable { var wasMaster: Bool? }
-        let body = try await ask("POST", "/api/handover?to=\(id)", within: ConsoleClient.orderTimeout)
+        struct Order: Encodable { var to: UInt32 }
+        let body = try await order("handover", Order(to: id))
         let outcome: Outcome = try decode(body, "what came of a handover")
         return outcome.wasMaster == true
     }
@@ -328,7 +333,28 @@ public struct ConsoleClient: Sendable {
     ///
     /// - Throws: `.refused` with the reason of the master, to which any tracker hands the order.
     public func stopCluster() async throws(TrackerClientError) {
-        _ = try await ask("POST", "/api/stop", within: ConsoleClient.orderTimeout)
+        struct Order: Encodable { var name: String }
+        // The API wants the name, so that nobody stops a cluster by a slip of the hand; this is no slip.
+        _ = try await order("stop", Order(name: try await cluster().name))
+    }
+
+    /// Has a cluster elect a master anew.
+    ///
+    /// - Returns: the tracker that was master, and may be elected again.
+    /// - Throws: `.refused` with the reason of the master, to which any tracker hands the order.
+    public func elect() async throws(TrackerClientError) -> UInt32 {
+        struct Outcome: Decodable { var formerMaster: UInt32 }
+        struct Order: Encodable {}
+        let outcome: Outcome = try decode(try await order("election", Order()), "what came of an election")
+        return outcome.formerMaster
+    }
+
+    private func order(_ name: String, _ order: some Encodable) async throws(TrackerClientError) -> [UInt8] {
+        guard let body = try? JSONEncoder().encode(order) else {
+            preconditionFailure("an order is numbers and text, which JSON can say")
+        }
+        return try await ask(
+            "POST", "/api/v1/cluster/\(name)", body: Array(body), within: ConsoleClient.orderTimeout)
     }
 
     private func decode<Value: Decodable>(_ body: [UInt8], _ what: String) throws(TrackerClientError) -> Value {
@@ -340,7 +366,7 @@ public struct ConsoleClient: Sendable {
     }
 
     private func ask(
-        _ method: String, _ target: String, within span: Duration
+        _ method: String, _ target: String, body: [UInt8] = [], within span: Duration
     ) async throws(TrackerClientError) -> [UInt8] {
         let answer = try await onOwnThread { [self] () throws(TrackerClientError) in
             var headers = [("Accept", "application/json")]
@@ -348,7 +374,7 @@ public struct ConsoleClient: Sendable {
             // Never redirected: the token is for this host.
             return try HTTPGet(
                 host: host, port: port, target: target, headers: headers, deadline: Clock.monotonic() + span,
-                method: method
+                method: method, body: body
             ).run()
         }
         guard answer.status == 200 else {

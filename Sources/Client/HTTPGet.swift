@@ -1,9 +1,9 @@
-// One GET over HTTP/1.1, or a POST without a body.
+// One GET over HTTP/1.1, or a POST with a short body.
 
 import Datagrams
 import Primitives
 
-/// One GET over HTTP/1.1, or a POST without a body: what asking a tracker or its console takes, within bounds of time
+/// One GET over HTTP/1.1, or a POST with a short body: what asking a tracker or its console takes, within bounds of time
 /// and size.
 ///
 /// Why not URLSession: it works here, but draws libcurl and twenty more libraries into every `tracker serve`, bounds
@@ -22,6 +22,8 @@ struct HTTPGet {
     /// Redirections that are followed, to other paths and hosts.
     var redirections = 0
     var method = "GET"
+    /// JSON; none is sent with GET.
+    var body: [UInt8] = []
 
     struct Answer: Sendable {
         var status: Int
@@ -99,9 +101,10 @@ struct HTTPGet {
     ) throws(TrackerClientError) -> (HTTPHead, [UInt8]) {
         var text = "\(method) \(target) HTTP/1.1\r\nHost: \(place)\r\nConnection: close\r\n"
         text += "Accept-Encoding: identity\r\n"
-        if method != "GET" { text += "Content-Length: 0\r\n" }
+        if method != "GET" { text += "Content-Length: \(body.count)\r\n" }
+        if !body.isEmpty { text += "Content-Type: application/json\r\n" }
         for (name, value) in headers { text += "\(name): \(value)\r\n" }
-        var rest = Array("\(text)\r\n".utf8)[...]
+        var rest = (Array("\(text)\r\n".utf8) + body)[...]
         while !rest.isEmpty {
             do {
                 rest = rest.dropFirst(try socket.send(rest))

@@ -18,6 +18,8 @@ struct NodeOutlets {
     var send: (([BusMessage]) -> Void)?
     /// Messages of the bus that were dropped, because too many waited.
     var droppedMessages: (UInt64) -> Void = { _ in }
+    /// Whether clients are not heard and not answered, on purpose.
+    var isCutFromPeers: () -> Bool = { false }
     /// Takes what was measured, whenever somebody may ask for it.
     var publish: (NodeFigures) -> Void = { _ in }
     /// Looks at the node about once a keepalive.
@@ -87,7 +89,9 @@ final class NodeLoop {
             let hasRoom = node.hasRoom
             let ready = poller.wait(timeout: timeout(), ignoringSockets: !hasRoom)
             if ready.isWoken { readInput() }
-            if hasRoom, sockets.receive(into: &batch, limit: NodeLoop.batchCount, from: ready) > 0 {
+            if hasRoom, sockets.receive(into: &batch, limit: NodeLoop.batchCount, from: ready) > 0,
+                !outlets.isCutFromPeers()
+            {
                 tally.heard(batch, at: Clock.monotonic())
                 step(.datagramsReceived(batch))
                 carryOut()
@@ -173,7 +177,7 @@ final class NodeLoop {
             outlets.submit(effects.persists)
         }
         if !answersFirst { sendMessages() }
-        if !effects.replies.isEmpty {
+        if !effects.replies.isEmpty, !outlets.isCutFromPeers() {
             sockets.send(effects.replies)
             tally.replied(effects.replies, at: Clock.monotonic())
         }

@@ -31,6 +31,10 @@ struct ClusterParts: Sendable {
     /// Nil for a tracker that is alone.
     var bus: (any Bus)?
     var hooks = Hooks()
+    /// The cluster's.
+    var name = ""
+    /// From what this tracker is cut off on purpose.
+    var cuts = Cuts(hasBus: false)
 }
 
 /// A node with its thread, its sockets and its record, as a service that starts, drains and stops.
@@ -48,6 +52,15 @@ final class NodeService: Service, Sendable {
     let orders: PendingOrders
     /// What it has measured and found out.
     let latest: LatestFigures
+    /// The swarms as lists.
+    let swarms: SwarmView
+    /// What has happened, for the timeline.
+    let log: TransitionLog
+    /// The figures of the last minutes.
+    let history = History()
+    let cuts: Cuts
+    private let clusterName: String
+    private let recorder: Mutex<TransitionRecorder>
     private let orderHandler: OrderHandler
     private let silence = Mutex(SilenceLog())
     private let receiver: BusReceiver
@@ -80,10 +93,15 @@ final class NodeService: Service, Sendable {
         let inbox = NodeInbox { waker.wake() }
         self.inbox = inbox
         self.latest = latest
-        requests = PendingRequests(inbox: inbox, latest: latest)
+        cuts = cluster.cuts
+        requests = PendingRequests(inbox: inbox, latest: latest, cuts: cluster.cuts)
+        swarms = SwarmView(inbox: inbox)
+        clusterName = cluster.name
         orders = PendingOrders(inbox: inbox)
         bus = cluster.bus
         let life = node.inspection.life
+        log = TransitionLog(incarnation: life.incarnation)
+        recorder = Mutex(TransitionRecorder(log: log, id: life.id))
         let orderHandler = OrderHandler(
             inbox: inbox, orders: orders, relay: cluster.bus.map { OrderRelay(bus: $0, logger: logger) })
         self.orderHandler = orderHandler
@@ -97,6 +115,7 @@ final class NodeService: Service, Sendable {
         self.store = store
         self.directory = directory
         self.logger = logger
+        cuts.onChange { [weak self] in self?.cutChanged($0, begins: $1) }
     }
 
     /// Takes requests from HTTP.
@@ -135,6 +154,7 @@ final class NodeService: Service, Sendable {
                     if observations.contains(where: \.isRecordLost) { end = .recordLost }
                     observe(observations)
                 })
+            outlets.isCutFromPeers = { [cuts] in cuts.isCutFromPeers }
             outlets.publish = { [latest] in latest.publish($0) }
             outlets.examine = { [self] in examine($0, $1, $2, announceRate: $3) }
             if let bus {
@@ -183,7 +203,16 @@ final class NodeService: Service, Sendable {
         }
         let report = latest.update(
             findings, figures, announceRate: announceRate, disk: status.storageFailure)
+        let now = Clock.read().wall
+        recorder.withLock { $0.reached(status.commitIndex, at: now) }
+        if history.isDue(at: now) { history.append(HistorySample(status, view, own: report, at: now)) }
         return bus == nil ? nil : report
+    }
+
+    private func cutChanged(_ target: FaultTarget, begins: Bool) {
+        recorder.withLock { $0.cutChanged(target, begins: begins, at: Clock.read().wall) }
+        logger.notice("\(begins ? "cut off on purpose from" : "no longer cut off from") \(target.words)")
+        if target == .bus, let bus = bus as? CutBus { bus.cutChanged(begins: begins) }
     }
 
     /// On the node's thread.
@@ -191,6 +220,7 @@ final class NodeService: Service, Sendable {
         for observation in observations {
             let isOrdered = orders.isBusy
             orders.observed(observation)
+            recorder.withLock { $0.observed(observation, at: Clock.read().wall) }
             if let state = observer.observed(observation) { hooks.changed(state) }
             if case .membersChanged(let members) = observation, !observer.isNews(members) { continue }
             if !isOrdered, observer.isSlave, case .commandDropped = observation {
@@ -228,26 +258,11 @@ extension NodeService: ClusterProvider {
         var report = ClusterReport(status: status, bus: bus, tally: tally, elections: observer.tally)
         report.figures = latest.figures
         report.own = latest.report
+        report.name = clusterName
         report.findings = Diagnosis.findings(
             node, status, bus: bus, tally: tally, lostDatagrams: report.figures.lostLately)
         return report
     }
 
     func carryOut(_ order: ClusterOrder) async -> OrderOutcome { await orderHandler.carryOut(order) }
-}
-
-extension NodeService: TorrentProvider {
-    func torrents(matching text: String?, offset: Int, count: Int) async throws -> TorrentsPage {
-        // Searching and sorting are done here, not on the node's thread.
-        var all = await inbox.ask { $0.state.registry.all } ?? []
-        if let text = text?.lowercased() {
-            all.removeAll { !$0.name.lowercased().contains(text) && !"\($0.infoHash)".hasPrefix(text) }
-        }
-        all.sort { ($0.name, "\($0.infoHash)") < ($1.name, "\($1.infoHash)") }
-        let page = Array(all.dropFirst(offset).prefix(count))
-        let counts = await inbox.ask { node in page.map { node.state.table.counts(of: $0.infoHash) } }
-        guard let counts else { return TorrentsPage(torrents: [], total: 0) }
-        return TorrentsPage(
-            torrents: zip(page, counts).map { TorrentsPage.Torrent(registered: $0, counts: $1) }, total: all.count)
-    }
 }

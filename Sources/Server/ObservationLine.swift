@@ -24,6 +24,9 @@ public struct ObservationLine: Sendable {
         message = observation.message
         metadata = observation.metadata(directory: directory)
     }
+
+    /// Why a master is none any more, in words.
+    static func words(of reason: StepDownReason) -> String { reason.words }
 }
 
 extension Observation {
@@ -129,6 +132,7 @@ extension StepDownReason {
         case .removed: "it has no vote any more"
         case .diskBroken: "its disk failed"
         case .stopping: "it stops"
+        case .asked: "the operator wants an election"
         case .otherSettings(let id): "tracker \(id) leads, and was started with other settings"
         }
     }

@@ -133,6 +133,7 @@ extension ClusterOrder {
         case .removeMember(let id): "take the vote of tracker \(id)"
         case .replaceMember(let id, let other): "give the vote of tracker \(id) to tracker \(other)"
         case .handOver(let id): "make tracker \(id) master"
+        case .elect: "elect a master anew"
         case .stop: "stop the whole cluster"
         }
     }

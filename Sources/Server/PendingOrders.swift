@@ -11,6 +11,7 @@ extension ClusterOrder {
         case .removeMember(let id): .removeMember(id)
         case .replaceMember(let id, let other): .replaceMember(id, by: other)
         case .handOver(let id): .handOver(to: id)
+        case .elect: .elect
         case .stop: .stopCluster
         }
     }
@@ -23,7 +24,7 @@ extension ClusterOrder {
         case .addMember(let id): members.contains(id)
         case .removeMember(let id): !members.contains(id)
         case .replaceMember(let id, let other): !members.contains(id) && members.contains(other)
-        case .handOver, .stop: false
+        case .handOver, .elect, .stop: false
         }
     }
 }
@@ -101,6 +102,7 @@ final class PendingOrders: Sendable {
             end(.handedOver, of: number)
         case (.steppedDown, .handOver):
             end(.refused("this tracker is no longer master, for another reason"), of: number)
+        case (.steppedDown(let epoch, .asked), .elect): end(.steppedDown(epoch.id), of: number)
         case (.stopsWithCluster, .stop), (.drained, .stop): end(.stopping, of: number)
         case (.commandRefused(let reason), _), (.commandDropped(let reason), _): end(.refused(reason), of: number)
         default: break

@@ -16,10 +16,12 @@ final class PendingRequests: RequestHandler {
     private let state = Mutex(State())
     private let inbox: NodeInbox
     private let latest: LatestFigures
+    private let cuts: Cuts
 
-    init(inbox: NodeInbox, latest: LatestFigures) {
+    init(inbox: NodeInbox, latest: LatestFigures, cuts: Cuts) {
         self.inbox = inbox
         self.latest = latest
+        self.cuts = cuts
     }
 
     var problem: String? { latest.problem }
@@ -27,7 +29,9 @@ final class PendingRequests: RequestHandler {
     func handle(
         _ content: ClientRequest.Content, source: SocketAddress, passkey: [UInt8]
     ) async throws -> Answer.Content {
-        await withCheckedContinuation { continuation in
+        // As when no packet came: no answer, until the client or the listener has waited long enough.
+        while cuts.isCutFromPeers { try await Task.sleep(for: .milliseconds(100)) }
+        return await withCheckedContinuation { continuation in
             let id = state.withLock { state -> UInt64? in
                 guard !state.isClosed else { return nil }
                 state.lastID += 1

@@ -73,13 +73,17 @@ public struct TrackerServer: Service {
             let groups = configuration.cluster.groups.map {
                 MulticastGroup($0, interface: configuration.cluster.interface)
             }
-            let bus = try givenBus ?? configuration.makeBus(key, incarnation: node.inspection.life.incarnation)
+            let real = try givenBus ?? configuration.makeBus(key, incarnation: node.inspection.life.incarnation)
+            let cuts = Cuts(hasBus: real != nil)
+            let bus = real.map { CutBus($0, cuts: cuts) }
             let sockets = try DatagramSockets(bind: configuration.udp, groups: groups)
             let udp = sockets.sockets.map(\.address)
             let latest = LatestFigures(version: version, durability: configuration.durability)
             service = try NodeService(
                 node: node, sockets: sockets, store: store, directory: configuration.dataDirectory,
-                cluster: ClusterParts(bus: bus, hooks: configuration.cluster.hooks), latest: latest, logger: logger)
+                cluster: ClusterParts(
+                    bus: bus, hooks: configuration.cluster.hooks, name: configuration.cluster.name, cuts: cuts),
+                latest: latest, logger: logger)
             pages = try await listen(service, udp: udp, token: token)
             for address in udp where !address.isGroup { logger.info("listening", metadata: ["udp": "\(address)"]) }
             for group in groups { logger.info("listening", metadata: ["group": "\(group.address)"]) }
@@ -131,9 +135,11 @@ public struct TrackerServer: Service {
             }
             if let console = configuration.console {
                 let known = Mutex(facts)
-                let api = APIServer(status: service, cluster: service, torrents: service, tally: tally) {
-                    known.withLock { $0 }
-                }
+                var api = APIServer(status: service, cluster: service, tally: tally) { known.withLock { $0 } }
+                api.parts.events = (service.log, service.history)
+                api.parts.swarms = service.swarms
+                api.parts.faults = service.cuts
+                api.parts.settings = SettingsInForce(configuration)
                 var options = APIServer.Options()
                 options.token = token
                 options.logger = logger

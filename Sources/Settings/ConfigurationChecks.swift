@@ -20,6 +20,14 @@ extension ConfigurationLoader {
             }
             throw ConfigurationError(problems: problems)
         }
+        for (key, place) in places {
+            switch place {
+            case .file: configuration.origins[key] = .file
+            case .environment: configuration.origins[key] = .environment
+            case .flag: configuration.origins[key] = .flag
+            case .nowhere: break
+            }
+        }
         return configuration
     }
 

@@ -45,8 +45,18 @@ public struct ServerConfiguration: Sendable, Equatable {
     /// How a line of the log looks.
     public var logFormat = LogFormat.text
 
+    /// Where each setting that is not a default was given last.
+    public var origins: [SettingKey: SettingOrigin] = [:]
+
     /// The defaults.
     public init() {}
+}
+
+/// Where a setting was given.
+public enum SettingOrigin: Sendable, Hashable {
+    case file
+    case environment
+    case flag
 }
 
 /// How a line of the log looks.

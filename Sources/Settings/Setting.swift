@@ -59,6 +59,12 @@ public struct Setting: Sendable {
             : text.filter { $0 != "\"" }
     }
 
+    /// The value as people may see it: TOML, or in words where it follows from others; never a login.
+    public func shownValue(in configuration: ServerConfiguration) -> String {
+        if configuration.origins[key] == nil, let defaultNote { return defaultNote }
+        return field.write(configuration)
+    }
+
     /// The default as TOML.
     public var defaultTOML: String { field.write(ServerConfiguration()) }
 }

@@ -19,6 +19,8 @@ enum StreamKind: UInt64 {
     case faultGap = 11
     /// By number of the fault, then by tracker.
     case faultAtTracker = 12
+    /// By number of the fault: whether the operator names who is to be master.
+    case electionAsked = 18
     /// By kind of moment and tracker: when a fault is injected there.
     case watch = 13
     /// By kind of moment and tracker, then by how many were injected there: what it is.

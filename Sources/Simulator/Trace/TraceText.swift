@@ -76,6 +76,7 @@ enum TraceText {
         case .removeMember(let id): "take the vote of \(id)"
         case .replaceMember(let id, let other): "give the vote of \(id) to \(other)"
         case .handOver(let id): "hand over to \(id)"
+        case .elect: "elect a master anew"
         case .drain: "stop"
         case .stopCluster: "stop the whole cluster"
         case .emptySwarms: "empty the swarms"
@@ -217,6 +218,7 @@ extension StepDownReason {
         case .removed: "it has no vote any more"
         case .diskBroken: "its disk is broken"
         case .stopping: "it stops"
+        case .asked: "the operator wants an election"
         case .otherSettings(let tracker): "tracker \(tracker), which was told other settings, leads a higher epoch"
         }
     }

@@ -293,6 +293,8 @@ public enum StepDownReason: Sendable, Hashable {
     case diskBroken
     /// It stops, in good order.
     case stopping
+    /// The operator wants an election.
+    case asked
     /// A tracker that was told something else leads, in a higher epoch.
     case otherSettings(UInt32)
 }

@@ -75,6 +75,8 @@ public enum OperatorCommand: Sendable, Equatable {
     case replaceMember(UInt32, by: UInt32)
     /// Hands the master's role to another tracker, if this one has it.
     case handOver(to: UInt32)
+    /// Ends this master's term, so that a new master is elected.
+    case elect
     /// Take no more requests, answer those that wait, and stop.
     case drain
     /// The same, and all other trackers of the cluster, if this one is master.

@@ -21,6 +21,7 @@ extension TrackerNode {
             return drop("this tracker follows tracker \(following.life.id): that one has to be asked", &effects)
         }
         if case .handOver(let id) = command { return handOver(to: id, now, &effects) }
+        if command == .elect { return resign(now, &effects) }
         if command == .stopCluster {
             // Whoever has no bus is all of it.
             guard policy.hasBus else { return drain(now, &effects) }
@@ -92,6 +93,18 @@ extension TrackerNode {
         beginHandover(to: neighbour.life, now)
     }
 
+    /// The operator wants an election: this master is one among all others from now on, and may be elected again.
+    private mutating func resign(_ now: ClockReading, _ effects: inout Effects) {
+        guard policy.hasBus else { return decline("this tracker is alone: there is nobody to elect", &effects) }
+        guard phase == .master else {
+            return decline("there is no master now: an election is under way already", &effects)
+        }
+        guard !handover.isUnderWay else {
+            return decline("the master is handing its role over: wait until that is done", &effects)
+        }
+        stepDown(.asked, now, &effects)
+    }
+
     /// An entry was not stored: what it held of a command is lost, and worked out again in a while.
     mutating func postponeCommand(_ now: ClockReading) {
         guard let command = commandUnderWay else { return }
@@ -137,7 +150,7 @@ extension TrackerNode {
         case .removeMember(let id): return memberUpdates(MemberChange(removed: id))
         case .replaceMember(let id, let other): return memberUpdates(MemberChange(added: other, removed: id))
         case .emptySwarms: return .success(emptyingUpdates)
-        case .drain, .handOver, .stopCluster: return .success([])
+        case .drain, .handOver, .elect, .stopCluster: return .success([])
         }
     }
 
@@ -148,7 +161,7 @@ extension TrackerNode {
                 state.access.mode, infoHashes: state.access.infoHashCount, users: state.access.userCount)
         case .addMember, .removeMember, .replaceMember: .membersChanged(state.members)
         case .emptySwarms: .swarmsEmptied
-        case .registerTorrents, .unregisterTorrents, .handOver, .drain, .stopCluster:
+        case .registerTorrents, .unregisterTorrents, .handOver, .elect, .drain, .stopCluster:
             .registryChanged(torrents: state.registry.count)
         }
     }

@@ -94,6 +94,17 @@ extension ClusterMessage {
         body = try Body(kind, &reader)
         try reader.end()
     }
+
+    /// Who has sent an encoded message, without reading the rest of it.
+    ///
+    /// - Throws: `ClusterMessageError`; never traps, whatever the bytes are.
+    public static func sender(of bytes: [UInt8]) throws(ClusterMessageError) -> Life {
+        guard bytes.starts(with: ClusterMessage.magic) else { throw .notAMessage }
+        var reader = MessageReader(bytes, from: ClusterMessage.magic.count)
+        let version = try reader.u8()
+        guard version == ClusterMessage.version else { throw .otherVersion(version, of: try? reader.life()) }
+        return try reader.life()
+    }
 }
 
 extension ClusterMessage {

@@ -35,6 +35,7 @@ extension ClusterOrder: CustomStringConvertible {
         case .replaceMember(let id, let other): "replaceMember(\(id), by: \(other))"
         case .handOver(let id): "handOver(to: \(id))"
         case .stop: "stop"
+        case .elect: "elect"
         }
     }
 }
@@ -46,6 +47,7 @@ extension OrderOutcome: CustomStringConvertible {
         case .members(let ids): "members(\(ids.inBrackets))"
         case .handedOver: "handedOver"
         case .isMaster: "isMaster"
+        case .steppedDown(let id): "steppedDown(\(id))"
         case .stopping: "stopping"
         case .refused(let reason): "refused(\"\(reason)\")"
         case .busy: "busy"

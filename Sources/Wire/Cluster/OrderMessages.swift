@@ -14,6 +14,8 @@ public enum ClusterOrder: Sendable, Hashable {
     case handOver(to: UInt32)
     /// All trackers of the cluster are to stop, in good order.
     case stop
+    /// The master is to step down, so that a new one is elected.
+    case elect
 }
 
 /// What came of an order.
@@ -24,6 +26,8 @@ public enum OrderOutcome: Sendable, Hashable {
     case handedOver
     /// The tracker that is to be master is it already.
     case isMaster
+    /// The tracker with this id was master, and has stepped down.
+    case steppedDown(UInt32)
     /// The trackers are being told to stop.
     case stopping
     /// In a sentence.
@@ -45,6 +49,7 @@ extension ClusterOrder {
             case .replaceMember(let id, let other): (3, id, other)
             case .handOver(let id): (4, id, 0)
             case .stop: (5, 0, 0)
+            case .elect: (6, 0, 0)
             }
         bytes.append(kind)
         bytes.append(bigEndian: first)
@@ -58,6 +63,7 @@ extension ClusterOrder {
         case (3, let id, let other): self = .replaceMember(id, by: other)
         case (4, let id, 0): self = .handOver(to: id)
         case (5, 0, 0): self = .stop
+        case (6, 0, 0): self = .elect
         default: throw .damaged
         }
     }
@@ -82,6 +88,9 @@ extension OrderOutcome {
         case .late: bytes.append(6)
         case .stopped: bytes.append(7)
         case .stopping: bytes.append(8)
+        case .steppedDown(let id):
+            bytes.append(9)
+            bytes.append(bigEndian: id)
         }
     }
 
@@ -98,6 +107,7 @@ extension OrderOutcome {
         case 6: self = .late
         case 7: self = .stopped
         case 8: self = .stopping
+        case 9: self = .steppedDown(try reader.u32())
         default: throw .damaged
         }
     }

@@ -10,15 +10,11 @@ import TrackerLogic
 /// The console's server: the state of this tracker and its cluster as JSON and as metrics, and the orders that a
 /// cluster takes.
 ///
+/// Everything is under `/api/v1`, which `openapi.yaml` describes; beside it:
+///
 /// | path | answer |
 /// |---|---|
-/// | `/api/status` | `StatusDocument` |
-/// | `/api/cluster` | `ClusterDocument` |
-/// | POST `/api/members?add=&remove=` | `MembersDocument` |
-/// | POST `/api/handover?to=` | `HandoverDocument` |
-/// | POST `/api/stop` | `StopDocument` |
-/// | `/api/torrents?search=&offset=&count=` | `TorrentsDocument` |
-/// | `/api/openapi.yaml` | what all this means |
+/// | `/` and `/console/` | the pages (`ConsolePages`), which use nothing but the API |
 /// | `/metrics` | Prometheus |
 /// | `/healthz` | 200 while this tracker can answer announces, else 503; never needs a token |
 public struct APIServer: Sendable {
@@ -37,32 +33,32 @@ public struct APIServer: Sendable {
             limits.connections = 256
             limits.connectionsPerAddress = 128
             limits.answer = .seconds(5)
+            limits.bodyByteCount = APIRoute.jsonByteCount
         }
     }
 
     private let status: any StatusProvider
     let cluster: any ClusterProvider
-    private let torrents: (any TorrentProvider)?
     private let tally: HTTPTally
     private let facts: @Sendable () -> ProcessFacts
     let patience: BoundedWait
+    /// What the pages are fed with beyond status and orders; to be set before `responder` is asked for.
+    public var parts = ConsoleParts()
 
     /// A responder for the console's listener.
     ///
     /// - Parameters:
     ///   - status: tells how the node fares.
     ///   - cluster: tells of the cluster, and takes orders to it.
-    ///   - torrents: nil where there is no registry to be read; `/api/torrents` is not there then.
     ///   - tally: what the HTTP listeners count.
     ///   - limits: how long, and how many, requests may wait for the node.
     ///   - facts: asked for at each request, for the listeners are known only when all of them are open.
     public init(
-        status: any StatusProvider, cluster: any ClusterProvider, torrents: (any TorrentProvider)?,
-        tally: HTTPTally, limits: HTTPLimits = Options().limits, facts: @escaping @Sendable () -> ProcessFacts
+        status: any StatusProvider, cluster: any ClusterProvider, tally: HTTPTally, limits: HTTPLimits = Options().limits,
+        facts: @escaping @Sendable () -> ProcessFacts
     ) {
         self.status = status
         self.cluster = cluster
-        self.torrents = torrents
         self.tally = tally
         self.facts = facts
         patience = BoundedWait(limits)
@@ -83,7 +79,7 @@ public struct APIServer: Sendable {
         return try await HTTPService.listen(on: address, service, responder: responder(token: options.token))
     }
 
-    /// The description of the API: `openapi.yaml` beside this file, which the build puts into the program.
+    /// The description of the API: `openapi.yaml` beside this folder, which the build puts into the program.
     private static let description = String(decoding: PackageResources.openapi_yaml, as: UTF8.self)
 
     /// What answers, without a listener.
@@ -91,22 +87,41 @@ public struct APIServer: Sendable {
         var routes: [APIRoute] = [
             .get("/healthz") { _ in await health() },
             .get("/metrics") { _ in await metricsPage() },
-            .get("/api/status") { _ in try await statusPage() },
-            .get("/api/cluster") { _ in try await clusterPage() },
-            .post("/api/members") { request in try await changeMembers(request) },
-            .post("/api/stop") { _ in try await stopCluster() },
-            .post("/api/handover") { request in try await handOver(request) },
-            .get("/api/openapi.yaml") { _ in
+            .get("/api/v1/status") { _ in try await statusPage() },
+            .get("/api/v1/cluster") { _ in try await clusterPage() },
+            .get("/api/v1/trackers") { _ in try await trackersPage() },
+            .post("/api/v1/cluster/members") { request in try await changeMembers(request) },
+            .post("/api/v1/cluster/stop") { request in try await stopCluster(request) },
+            .post("/api/v1/cluster/handover") { request in try await handOver(request) },
+            .post("/api/v1/cluster/election") { _ in try await forceElection() },
+            .get("/api/v1/openapi.yaml") { _ in
                 .text(Self.description, type: "application/yaml; charset=utf-8")
             },
         ]
-        if let torrents {
-            routes.append(.get("/api/torrents") { request in try await torrentsPage(torrents, request) })
+        var resources = ["status", "cluster", "trackers"]
+        if let swarms = parts.swarms {
+            routes += swarmRoutes(swarms)
+            resources += ["swarms", "torrents"]
         }
+        if let faults = parts.faults {
+            routes += faultRoutes(faults)
+            resources.append("faults")
+        }
+        if let settings = parts.settings {
+            routes.append(.get("/api/v1/settings") { _ in try .json(SettingsDocument(settings)) })
+            resources.append("settings")
+        }
+        if let (log, history) = parts.events {
+            routes += eventRoutes(log, history)
+            resources += ["state", "history", "events"]
+        }
+        let offered = resources
+        routes.append(.get("/api/v1") { _ in try .json(ResourcesDocument(resources: offered)) })
+        routes += ConsolePages.routes
         return APIResponder(routes: routes, door: APIGuard(token: token))
     }
 
-    private func nodeStatus() async -> NodeStatus? {
+    func nodeStatus() async -> NodeStatus? {
         let outcome = await patience.wait { [status] in await status.status() }
         guard case .finished(let status) = outcome else { return nil }
         return status
@@ -148,46 +163,33 @@ public struct APIServer: Sendable {
         return .text(text.text, type: PrometheusText.contentType)
     }
 
-    private func statusPage() async throws -> Response {
+    func statusDocument(now: WallTime = wallTimeNow()) async throws -> StatusDocument {
         guard let status = await nodeStatus(), let cluster = await clusterReport() else {
             throw APIError(.serviceUnavailable, "the tracker's logic does not answer")
         }
-        let now = WallTime(milliseconds: Int64(Date().timeIntervalSince1970 * 1000))
-        return try .json(StatusDocument(status, cluster, facts(), now: now))
+        return StatusDocument(status, cluster, facts(), now: now)
     }
 
-    private func torrentsPage(_ torrents: any TorrentProvider, _ request: Request) async throws -> Response {
-        func number(_ name: String, in range: ClosedRange<Int>, default standard: Int) throws -> Int {
-            guard let text = request.parameter(name) else { return standard }
-            guard let value = Int(text), range.contains(value) else {
-                let words = "\(name) has to be a number from \(range.lowerBound) to \(range.upperBound)"
-                throw APIError(.badRequest, words)
-            }
-            return value
+    private func statusPage() async throws -> Response { try .json(try await statusDocument()) }
+
+    /// What is searched for; nil for all.
+    func searchText(_ request: Request) throws(APIError) -> String? {
+        let search = request.parameter("q").flatMap { $0.isEmpty ? nil : $0 }
+        guard (search?.utf8.count ?? 0) <= SwarmQuery.maxTextByteCount else {
+            throw APIError(.badRequest, "q may have \(SwarmQuery.maxTextByteCount) bytes")
         }
-        let offset = try number("offset", in: 0...1_000_000_000, default: 0)
-        let count = try number("count", in: 1...TorrentsPage.maxCount, default: TorrentsPage.defaultCount)
-        let search = request.parameter("search").flatMap { $0.isEmpty ? nil : $0 }
-        guard (search?.utf8.count ?? 0) <= TorrentsPage.maxTextByteCount else {
-            throw APIError(.badRequest, "search may have \(TorrentsPage.maxTextByteCount) bytes")
-        }
-        let outcome = await patience.wait {
-            try await torrents.torrents(matching: search, offset: offset, count: count)
-        }
-        switch outcome {
-        case .finished(let page): return try .json(TorrentsDocument(page, offset: offset))
-        case .failed(let error): throw error
-        case .late, .busy, .stopping:
-            throw APIError(.serviceUnavailable, "the registry does not answer, try again later")
-        }
+        return search
     }
 }
 
 extension Response {
-    static func json(_ document: some Encodable, status: HTTPResponse.Status = .ok) throws -> Response {
+    /// - Parameter isLine: without an end of line, as the data of an event has to be.
+    static func json(
+        _ document: some Encodable, status: HTTPResponse.Status = .ok, isLine: Bool = false
+    ) throws -> Response {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         let text = String(decoding: try encoder.encode(document), as: UTF8.self)
-        return .text(text + "\n", status: status, type: "application/json; charset=utf-8")
+        return .text(isLine ? text : text + "\n", status: status, type: "application/json; charset=utf-8")
     }
 }

@@ -1,7 +1,6 @@
 // The JSON that the API answers with.
 
 import Bus
-import Foundation
 import Primitives
 import TrackerLogic
 import Wire
@@ -28,16 +27,12 @@ struct StatusDocument: Encodable {
     init(_ status: NodeStatus, _ cluster: ClusterReport, _ facts: ProcessFacts, now: WallTime) {
         version = facts.version
         processID = facts.processID
-        startedAt = Self.iso8601(facts.startedAt)
+        startedAt = instantText(facts.startedAt)
         uptimeSeconds = Double(max(now.milliseconds - facts.startedAt.milliseconds, 0)) / 1000
         listeners = facts.listeners.map { Listener(service: $0.service.rawValue, address: "\($0.address)") }
         advertised = facts.advertised
         node = NodeDocument(status)
         self.cluster = ClusterDocument(cluster)
-    }
-
-    private static func iso8601(_ time: WallTime) -> String {
-        Date(timeIntervalSince1970: Double(time.seconds)).formatted(Date.ISO8601FormatStyle())
     }
 }
 
@@ -46,13 +41,6 @@ struct EpochDocument: Encodable {
     var id: UInt32
 
     init(_ epoch: Epoch) { (round, id) = (epoch.round, epoch.id) }
-}
-
-/// 16 hexadecimal digits: JavaScript has no integers beyond 2^53.
-private func digits(_ number: UInt64) -> String {
-    var bytes: [UInt8] = []
-    bytes.append(bigEndian: number)
-    return hexadecimal(bytes)
 }
 
 struct NodeDocument: Encodable {
@@ -94,7 +82,7 @@ struct NodeDocument: Encodable {
         epoch = EpochDocument(status.epoch)
         commitIndex = status.commitIndex
         lastIndex = status.lastIndex
-        digest = digits(status.digest)
+        digest = hexadecimal(status.digest)
         accessMode = Self.name(status.accessMode)
         torrents = status.table.torrents
         peers = status.table.peers
@@ -168,7 +156,7 @@ struct ClusterDocument: Encodable {
 
         init(_ view: TrackerView, of status: ClusterStatus, own: TrackerReport?) {
             id = view.life.id
-            incarnation = digits(view.life.incarnation)
+            incarnation = hexadecimal(view.life.incarnation)
             isThis = view.life == status.life
             role = view.role.map { "\($0)" } ?? "down"
             epoch = EpochDocument(view.epoch)
@@ -186,6 +174,7 @@ struct ClusterDocument: Encodable {
         }
     }
 
+    var name: String
     var id: UInt32
     var mode: String
     var epoch: EpochDocument
@@ -207,6 +196,7 @@ struct ClusterDocument: Encodable {
 
     init(_ report: ClusterReport) {
         let status = report.status
+        name = report.name
         id = status.life.id
         mode = status.mode?.rawValue ?? "alone"
         epoch = EpochDocument(status.epoch)
@@ -215,7 +205,7 @@ struct ClusterDocument: Encodable {
         isFenced = status.isFenced
         voters = status.voters
         commitIndex = status.position.index
-        digest = digits(status.digest)
+        digest = hexadecimal(status.digest)
         bus = report.bus
         let tally = report.tally
         messages = Messages(
@@ -245,32 +235,6 @@ struct HandoverDocument: Encodable {
     var master: UInt32
     /// Whether it was master already.
     var wasMaster: Bool
-}
-
-struct TorrentsDocument: Encodable {
-    struct Torrent: Encodable {
-        var infoHash: String
-        var name: String
-        var byteCount: UInt64
-        var seeders: UInt32
-        var leechers: UInt32
-        var completed: UInt32
-    }
-
-    var total: Int
-    var offset: Int
-    var torrents: [Torrent]
-
-    init(_ page: TorrentsPage, offset: Int) {
-        total = page.total
-        self.offset = offset
-        torrents = page.torrents.map { torrent in
-            Torrent(
-                infoHash: "\(torrent.registered.infoHash)", name: torrent.registered.name,
-                byteCount: torrent.registered.byteCount, seeders: torrent.counts.seeders,
-                leechers: torrent.counts.leechers, completed: torrent.counts.completed)
-        }
-    }
 }
 
 struct ErrorDocument: Encodable {

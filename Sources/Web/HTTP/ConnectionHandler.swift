@@ -14,7 +14,8 @@ import Primitives
 /// - the target is passed on byte for byte, not through Foundation's `URLComponents`;
 /// - HTTP/1.0 clients get `Connection: close` and a closed connection, which they wait for;
 /// - a client that sends requests but reads no answers is closed too, and at a shutdown so is one that is merely slow;
-/// - bodies are not read.
+/// - a body is read by a listener that takes any (`HTTPLimits.bodyByteCount`), and is the last thing that a connection
+///   brings; elsewhere it is not.
 final class ConnectionHandler: ChannelDuplexHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = HTTPRequestPart
@@ -26,6 +27,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
     /// Whether the connection is one too many for its address.
     private let isRefused: Bool
     private var state: ConnectionState
+    /// Whether what comes belongs to the body of the last request.
+    private var isInBody = false
     private var timer: Scheduled<Void>?
 
     init(limits: HTTPLimits, escaper: RequestLineEscaper, isRefused: Bool) {
@@ -33,7 +36,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
         self.escaper = escaper
         self.isRefused = isRefused
         state = ConnectionState(
-            idle: TimeAmount(limits.idle), writeStall: TimeAmount(limits.writeStall), now: .now())
+            idle: TimeAmount(limits.idle), writeStall: TimeAmount(limits.writeStall),
+            wholeBody: TimeAmount(limits.wholeBody), now: .now())
     }
 
     func channelActive(context: ChannelHandlerContext) {
@@ -54,13 +58,18 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         // After the last request, parts may still come out of bytes that were read together with it.
-        guard state.lastRequest == nil else { return }
+        guard state.lastRequest == nil || isInBody else { return }
         switch unwrapInboundIn(data) {
         case .head(let head):
             headReceived(head, context: context)
         case .body(let bytes):
+            state.bodyReceived(now: .now())
             context.fireChannelRead(wrapInboundOut(.body(bytes)))
         case .end:
+            if isInBody {
+                isInBody = false
+                escaper.isShut = true
+            }
             state.requestRead(now: .now())
             context.fireChannelRead(wrapInboundOut(.end(nil)))
         }
@@ -92,6 +101,11 @@ final class ConnectionHandler: ChannelDuplexHandler {
         }
         // `HTTPConnectionChannel` looks for this very value to know that it has done.
         request.headerFields[.connection] = "close"
+        if hasBody, limits.bodyByteCount > 0, !headers.contains(name: "upgrade") {
+            isInBody = true
+            context.fireChannelRead(wrapInboundOut(.head(request)))
+            return
+        }
         escaper.isShut = true
         state.requestRead(now: .now())
         context.fireChannelRead(wrapInboundOut(.head(request)))
@@ -118,7 +132,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
         switch unwrapOutboundIn(data) {
         case .head(let response):
             var head = HTTPResponseHead(response)
-            if state.isLastResponse { head.headers.replaceOrAdd(name: "connection", value: "close") }
+            // "100 Continue" is not the response yet.
+            if state.isLastResponse, response.status.kind != .informational { head.headers.replaceOrAdd(name: "connection", value: "close") }
             context.write(wrapOutboundOut(.head(head)), promise: promise)
         case .body(let bytes):
             context.write(wrapOutboundOut(.body(.byteBuffer(bytes))), promise: watched(promise, context))

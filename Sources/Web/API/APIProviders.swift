@@ -36,6 +36,8 @@ public struct ClusterReport: Sendable, Equatable {
     public var own: TrackerReport?
     /// What is wrong, the cause of silence first.
     public var findings: [Finding] = []
+    /// The cluster's name, which its operators have given it.
+    public var name = ""
 
     /// Takes the fields as they are; what is seldom there is set afterwards.
     public init(status: ClusterStatus, bus: BusStatus?, tally: BusTally, elections: ElectionTally) {
@@ -43,54 +45,6 @@ public struct ClusterReport: Sendable, Equatable {
         self.bus = bus
         self.tally = tally
         self.elections = elections
-    }
-}
-
-/// Reads the registry of torrents, page by page.
-public protocol TorrentProvider: Sendable {
-    /// Reads a part of the registry.
-    ///
-    /// - Parameters:
-    ///   - text: part of a name or of an info hash in hexadecimal, in either case; nil for all.
-    ///   - offset: from 0; beyond the end there is nothing.
-    ///   - count: 1…`TorrentsPage.maxCount`.
-    /// - Returns: torrents in an order that stays the same from page to page.
-    /// - Throws: where the record cannot be read.
-    func torrents(matching text: String?, offset: Int, count: Int) async throws -> TorrentsPage
-}
-
-/// A part of the registry.
-public struct TorrentsPage: Sendable, Equatable {
-    /// Torrents on a page where nobody says how many.
-    public static let defaultCount = 50
-    /// Torrents on a page at most.
-    public static let maxCount = 500
-    /// Bytes of a text that is searched for.
-    public static let maxTextByteCount = 256
-
-    /// Those of this page.
-    public var torrents: [Torrent]
-    /// Torrents that match, on all pages.
-    public var total: Int
-
-    /// A registered torrent with the counts of its swarm.
-    public struct Torrent: Sendable, Equatable {
-        /// Info hash, name and size.
-        public var registered: RegisteredTorrent
-        /// Zeros where it has no swarm.
-        public var counts: SwarmCounts
-
-        /// Takes the fields as they are.
-        public init(registered: RegisteredTorrent, counts: SwarmCounts) {
-            self.registered = registered
-            self.counts = counts
-        }
-    }
-
-    /// Takes the fields as they are.
-    public init(torrents: [Torrent], total: Int) {
-        self.torrents = torrents
-        self.total = total
     }
 }
 

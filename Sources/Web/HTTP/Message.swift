@@ -4,9 +4,10 @@ import Foundation
 import HTTPTypes
 import Logging
 import NIOCore
+import NIOHTTPTypes
 import Primitives
 
-/// A request without its body, which is never read.
+/// A request, with as much of a body as whoever answers it wants to see.
 public struct Request: Sendable {
     /// The method, the target and the header fields, as they came.
     public let head: HTTPRequest
@@ -14,6 +15,14 @@ public struct Request: Sendable {
     public let remoteAddress: Primitives.SocketAddress
     /// For what only the operator is to hear of it.
     public let logger: Logger
+    /// Whole; empty where there is none, or where nobody wants it (`Responder.bodyLimit`).
+    public var body = ByteBuffer()
+
+    init(head: HTTPRequest, remoteAddress: Primitives.SocketAddress, logger: Logger) {
+        self.head = head
+        self.remoteAddress = remoteAddress
+        self.logger = logger
+    }
 
     /// What is to be done with the target.
     public var method: HTTPRequest.Method { head.method }
@@ -34,7 +43,7 @@ public struct Request: Sendable {
     }
 }
 
-/// A response that is whole: its length is known before its head is sent.
+/// A response: whole, so that its length is known before its head is sent, or a stream.
 public struct Response: Sendable {
     /// The status line's code and phrase.
     public var status: HTTPResponse.Status
@@ -42,6 +51,8 @@ public struct Response: Sendable {
     public var headers: HTTPFields
     /// All of the body; for HEAD it is not sent.
     public var body: ByteBuffer
+    /// Writes the body bit by bit, for as long as it likes; nil for a body that is whole.
+    var stream: (@Sendable (BodyWriter) async throws -> Void)?
 
     init(status: HTTPResponse.Status, headers: HTTPFields = [:], body: ByteBuffer = ByteBuffer()) {
         self.status = status
@@ -50,11 +61,45 @@ public struct Response: Sendable {
         self.body = body
     }
 
+    /// A body without a length: it ends when `write` returns, or when the client is gone and a write throws.
+    init(headers: HTTPFields, stream: @escaping @Sendable (BodyWriter) async throws -> Void) {
+        status = .ok
+        self.headers = headers
+        body = ByteBuffer()
+        self.stream = stream
+    }
+
+    /// Gives it another body, with its length.
+    mutating func setBody(_ body: ByteBuffer) {
+        self.body = body
+        headers[.contentLength] = "\(body.readableBytes)"
+    }
+
     var head: HTTPResponse { HTTPResponse(status: status, headerFields: headers) }
+}
+
+/// Takes the parts of a body that is streamed.
+struct BodyWriter: Sendable {
+    let outbound: NIOAsyncChannelOutboundWriter<HTTPResponsePart>
+
+    /// Writes a part; returns when there is room for more.
+    ///
+    /// - Throws: where the client is gone, or reads nothing any more.
+    func write(_ bytes: ByteBuffer) async throws { try await outbound.write(.body(bytes)) }
 }
 
 /// What answers requests.
 public protocol Responder: Sendable {
+    /// How many bytes of a request's body it wants to see; nil where it wants none, and answers without.
+    ///
+    /// Asked before any of it is read, so that nobody can fill our memory who may not.
+    func bodyLimit(of request: Request) async -> Int?
+
     /// - Throws: what is no answer but our own fault: 500, and a line in the log.
     func respond(to request: Request) async throws -> Response
+}
+
+extension Responder {
+    /// None, unless a responder says otherwise.
+    public func bodyLimit(of request: Request) async -> Int? { nil }
 }

@@ -12,8 +12,8 @@ import Primitives
 /// | `connectionsPerAddress` | `ConnectionTable`: one more is closed at once |
 /// | `fieldByteCount`, `headByteCount`, `fieldCount` | `NIOHTTPDecoderLimitConfiguration`: 400 and close |
 /// | socket buffers | SO_RCVBUF and SO_SNDBUF |
-/// | bodies | `ConnectionHandler`: what follows the head is not read, and the connection closes after the answer |
-/// | `idle`, `writeStall`, `linger` | `ConnectionHandler` |
+/// | `bodyByteCount` | `HTTPConnectionChannel`: of whoever may send one; else what follows the head is not read, and the connection closes after the answer |
+/// | `idle`, `wholeBody`, `writeStall`, `linger` | `ConnectionHandler` |
 /// | `answer`, `waitingRequests` | `BoundedWait` |
 ///
 /// A connection holds at most about 100 KB in the process (a read of 16 KiB, the head being parsed, some parsed parts)
@@ -34,6 +34,12 @@ public struct HTTPLimits: Sendable, Equatable {
     public var headByteCount = 16_384
     /// Fields of one request's header.
     public var fieldCount = 64
+    /// Bytes of a request's body, at most; 0 where none is read.
+    public var bodyByteCount = 0
+    /// Bodies of more than `smallBodyByteCount` that are read at once.
+    public var largeBodies = 4
+    /// How long a connection may take to bring a request with its body, however steadily it comes.
+    public var wholeBody = Duration.seconds(120)
     /// How long a connection may take to bring a whole request, be it the first or a further one.
     public var idle = Duration.seconds(20)
     /// How long a client may take nothing of what is sent to it.
@@ -50,6 +56,8 @@ public struct HTTPLimits: Sendable, Equatable {
     package var shutdownAnswer = Duration.milliseconds(250)
     /// How long after the beginning of a shutdown the last connection is closed: a stop may take a second.
     package var shutdownClose = Duration.milliseconds(450)
+    /// Up to here a body counts as small: no more than a head.
+    static let smallBodyByteCount = 16_384
     /// The largest read, and so what one stranger's bytes can take before they are looked at.
     static let readByteCount = 16_384
     /// What the system keeps of a connection's bytes, each way; left alone it would keep up to 6 MB.

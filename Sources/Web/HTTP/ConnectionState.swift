@@ -11,6 +11,8 @@ import NIOCore
 struct ConnectionState {
     let idle: TimeAmount
     let writeStall: TimeAmount
+    /// How long a request with a body may take to come, however steadily it does.
+    let wholeBody: TimeAmount
     private(set) var requestsBegun = 0
     private(set) var requestsRead = 0
     private(set) var responsesEnded = 0
@@ -19,11 +21,14 @@ struct ConnectionState {
     private(set) var isStopping = false
     private var writesPending = 0
     private var lastProgress: NIODeadline
+    private var lastBegan: NIODeadline
 
-    init(idle: TimeAmount, writeStall: TimeAmount, now: NIODeadline) {
+    init(idle: TimeAmount, writeStall: TimeAmount, wholeBody: TimeAmount, now: NIODeadline) {
         self.idle = idle
         self.writeStall = writeStall
+        self.wholeBody = wholeBody
         lastProgress = now
+        lastBegan = now
     }
 
     /// Whether there is nothing to wait for but a request.
@@ -33,7 +38,11 @@ struct ConnectionState {
         requestsBegun += 1
         if isLast { lastRequest = requestsBegun }
         lastProgress = now
+        lastBegan = now
     }
+
+    /// A part of a request's body has come.
+    mutating func bodyReceived(now: NIODeadline) { lastProgress = now }
 
     mutating func requestRead(now: NIODeadline) {
         requestsRead += 1
@@ -70,6 +79,6 @@ struct ConnectionState {
     var deadline: NIODeadline? {
         if writesPending > 0 { return lastProgress + writeStall }
         if responsesEnded < requestsRead { return nil }
-        return lastProgress + idle
+        return requestsRead < requestsBegun ? min(lastProgress + idle, lastBegan + wholeBody) : lastProgress + idle
     }
 }

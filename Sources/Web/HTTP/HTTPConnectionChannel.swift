@@ -6,6 +6,7 @@ import NIOCore
 import NIOHTTP1
 import NIOHTTPTypes
 import Primitives
+import Synchronization
 
 /// How a connection is set up, and how its requests are answered: one after the other, in order.
 struct HTTPConnectionChannel: Sendable {
@@ -14,6 +15,7 @@ struct HTTPConnectionChannel: Sendable {
     private let responder: any Responder
     private let limits: HTTPLimits
     private let table: ConnectionTable
+    private let largeBodies = BodyCount()
     private let logger: Logger
 
     init(options: HTTPService.Options, responder: any Responder) {
@@ -78,30 +80,98 @@ struct HTTPConnectionChannel: Sendable {
         _ outbound: NIOAsyncChannelOutboundWriter<HTTPResponsePart>, remoteAddress: Primitives.SocketAddress
     ) async throws {
         while let part = try await parts.next() {
-            // There are no bodies: `ConnectionHandler` shuts a connection after the head of a request that has one.
+            // Ends, and bodies that nobody wanted.
             guard case .head(let head) = part else { continue }
-            let request = Request(head: head, remoteAddress: remoteAddress, logger: logger)
-            let response = await respond(to: request)
-            var written: [HTTPResponsePart] = [.head(response.head)]
-            // The answer to HEAD has the length of the answer to GET, and no body.
-            if head.method != .head, response.body.readableBytes > 0 { written.append(.body(response.body)) }
-            written.append(.end(nil))
-            try await outbound.write(contentsOf: written)
-            if head.headerFields[.connection] == "close" { return }
+            var request = Request(head: head, remoteAddress: remoteAddress, logger: logger)
+            var response: Response
+            var isReadToEnd = true
+            switch try await readBody(of: request, &parts, outbound) {
+            case .body(let body):
+                request.body = body
+                response = await respond(to: request)
+            case .none:
+                isReadToEnd = false
+                response = await respond(to: request)
+            case .tooLarge(let limit):
+                isReadToEnd = false
+                response = .text("This may have \(limit) bytes, and no more.\n", status: .contentTooLarge)
+            case .tooMany:
+                isReadToEnd = false
+                response = .text("Others are sending as much already; try again in a moment.\n",
+                    status: .serviceUnavailable)
+            }
+            response.headers[.date] = HTTPDate.now()
+            response.headers[.server] = "Swarmkeeper"
+            try await write(response, isHead: head.method == .head, outbound)
+            guard head.headerFields[.connection] == "close" else { continue }
+            // A client that is still sending would be cut off before it has read its answer.
+            if !isReadToEnd { while try await parts.next() != nil {} }
+            return
         }
     }
 
+    private func write(
+        _ response: Response, isHead: Bool, _ outbound: NIOAsyncChannelOutboundWriter<HTTPResponsePart>
+    ) async throws {
+        if let stream = response.stream, !isHead {
+            try await outbound.write(.head(response.head))
+            try await stream(BodyWriter(outbound: outbound))
+            return try await outbound.write(.end(nil))
+        }
+        var written: [HTTPResponsePart] = [.head(response.head)]
+        // The answer to HEAD has the length of the answer to GET, and no body.
+        if !isHead, response.body.readableBytes > 0 { written.append(.body(response.body)) }
+        written.append(.end(nil))
+        try await outbound.write(contentsOf: written)
+    }
+
+    // MARK: Bodies
+
+    private enum Body {
+        /// There is none, or nobody wants it.
+        case none
+        case body(ByteBuffer)
+        case tooLarge(limit: Int)
+        case tooMany
+    }
+
+    private func readBody(
+        of request: Request, _ parts: inout NIOAsyncChannelInboundStream<HTTPRequestPart>.AsyncIterator,
+        _ outbound: NIOAsyncChannelOutboundWriter<HTTPResponsePart>
+    ) async throws -> Body {
+        let length = request.headers[.contentLength].map { Int($0) ?? .max }
+        let isChunked = request.headers[.transferEncoding] != nil
+        guard limits.bodyByteCount > 0, isChunked || (length ?? 0) > 0,
+            let wanted = await responder.bodyLimit(of: request)
+        else { return .none }
+        let limit = min(wanted, limits.bodyByteCount)
+        if let length, length > limit { return .tooLarge(limit: limit) }
+        let isLarge = (length ?? limit) > HTTPLimits.smallBodyByteCount
+        guard !isLarge || largeBodies.begin(atMost: limits.largeBodies) else { return .tooMany }
+        defer { if isLarge { largeBodies.end() } }
+        if request.headers[.expect]?.lowercased() == "100-continue" {
+            try await outbound.write(.head(HTTPResponse(status: .continue)))
+        }
+        var body = ByteBuffer()
+        while let part = try await parts.next() {
+            switch part {
+            case .head: return .none
+            case .body(let bytes):
+                guard body.readableBytes + bytes.readableBytes <= limit else { return .tooLarge(limit: limit) }
+                body.writeImmutableBuffer(bytes)
+            case .end: return .body(body)
+            }
+        }
+        throw ChannelError.inputClosed
+    }
+
     private func respond(to request: Request) async -> Response {
-        var response: Response
         do {
-            response = try await responder.respond(to: request)
+            return try await responder.respond(to: request)
         } catch {
             logger.error("a request failed", metadata: ["error": "\(error)", "path": "\(request.path)"])
-            response = Response(status: .internalServerError)
+            return Response(status: .internalServerError)
         }
-        response.headers[.date] = HTTPDate.now()
-        response.headers[.server] = "Swarmkeeper"
-        return response
     }
 }
 
@@ -110,4 +180,19 @@ extension Primitives.SocketAddress {
     fileprivate init(of channel: any Channel) {
         self = channel.remoteAddress.flatMap { Primitives.SocketAddress($0) } ?? .unspecified
     }
+}
+
+/// How many large bodies are being read.
+private final class BodyCount: Sendable {
+    private let count = Mutex(0)
+
+    func begin(atMost limit: Int) -> Bool {
+        count.withLock { count in
+            guard count < limit else { return false }
+            count += 1
+            return true
+        }
+    }
+
+    func end() { count.withLock { $0 -= 1 } }
 }

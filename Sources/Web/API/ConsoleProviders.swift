@@ -1,0 +1,179 @@
+// What the console asks of the process beyond status and orders: faults on purpose, settings, swarms.
+
+import Primitives
+import TrackerLogic
+import Wire
+
+/// From what a tracker is cut off on purpose.
+public enum FaultTarget: Sendable, Hashable {
+    /// From the peers: UDP and HTTP.
+    case peers
+    /// From all other trackers.
+    case bus
+    /// From one other tracker, both ways.
+    case tracker(UInt32)
+
+    /// As the API names it.
+    public var id: String {
+        switch self {
+        case .peers: "peers"
+        case .bus: "bus"
+        case .tracker(let id): "tracker-\(id)"
+        }
+    }
+
+    /// The target of a name; nil where there is none.
+    init?(id: String) {
+        switch id {
+        case "peers": self = .peers
+        case "bus": self = .bus
+        default:
+            guard id.hasPrefix("tracker-"), let number = UInt32(id.dropFirst(8)), number > 0 else { return nil }
+            self = .tracker(number)
+        }
+    }
+
+    /// What is to be expected of it, for the page.
+    public var expectation: String {
+        switch self {
+        case .peers:
+            "Clients hear nothing from this tracker, and it hears nothing from them; they go to the other trackers. "
+                + "Its part in the cluster stays as it is: as a slave it votes, as master it decides what the others "
+                + "hand on to it."
+        case .bus:
+            "This tracker hears no other and none hears it. It answers nobody: as master it steps down, and the others "
+                + "elect another within the detection time. What it shows is what it knew. When the cut ends, it "
+                + "catches up and follows."
+        case .tracker(let id):
+            "Tracker \(id) and this one do not hear each other; both still hear the rest. A master and a slave that "
+                + "are cut apart go on as long as enough voters are heard: the slave is behind until the cut ends, and "
+                + "may ask for an election, which the others refuse while they hear the master."
+        }
+    }
+}
+
+/// A cut that is in force.
+public struct InjectedFault: Sendable, Equatable {
+    /// From what.
+    public var target: FaultTarget
+    /// When it began.
+    public var since: WallTime
+    /// When it ends by itself.
+    public var until: WallTime
+    /// Until then, by a clock that nobody sets.
+    public var remaining: Duration
+
+    /// Takes the fields as they are.
+    public init(target: FaultTarget, since: WallTime, until: WallTime, remaining: Duration) {
+        self.target = target
+        self.since = since
+        self.until = until
+        self.remaining = remaining
+    }
+}
+
+/// Cuts this tracker off on purpose, for a while.
+public protocol FaultProvider: Sendable {
+    /// Those in force, in the order in which they began.
+    var faults: [InjectedFault] { get }
+    /// Begins a cut, or gives one that is in force another end.
+    ///
+    /// - Returns: false where too many are in force, or a tracker without a bus has nothing to be cut off from.
+    func cut(_ target: FaultTarget, for span: Duration) -> Bool
+    /// Ends a cut; nil: all of them.
+    ///
+    /// - Returns: whether there was one.
+    func mend(_ target: FaultTarget?) -> Bool
+}
+
+/// The settings as they are in force, for people.
+public struct SettingsInForce: Sendable, Equatable {
+    /// Where a value comes from.
+    public enum Source: String, Sendable, Hashable {
+        case flag
+        case environment
+        case file
+        case `default`
+    }
+
+    /// One setting.
+    public struct Setting: Sendable, Equatable {
+        /// Its path in the file.
+        public var key: String
+        /// As in the file; nil where it is secret.
+        public var value: String?
+        /// Where it was given last.
+        public var source: Source
+        /// Without dashes.
+        public var flag: String
+        /// In one sentence.
+        public var about: String
+
+        /// Takes the fields as they are.
+        public init(key: String, value: String?, source: Source, flag: String, about: String) {
+            self.key = key
+            self.value = value
+            self.source = source
+            self.flag = flag
+            self.about = about
+        }
+    }
+
+    /// What a profile promises, and what it loses.
+    public struct Profile: Sendable, Equatable {
+        /// As on the command line; `alone` for a tracker without a bus.
+        public var name: String
+        /// In a sentence.
+        public var promises: String
+        /// In a sentence.
+        public var givesUp: String
+
+        /// Takes the fields as they are.
+        public init(name: String, promises: String, givesUp: String) {
+            self.name = name
+            self.promises = promises
+            self.givesUp = givesUp
+        }
+    }
+
+    /// The cluster's name.
+    public var name: String
+    /// In the order of the documentation.
+    public var settings: [Setting]
+    /// The one in force.
+    public var profile: Profile
+
+    /// Takes the fields as they are.
+    public init(name: String, settings: [Setting], profile: Profile) {
+        self.name = name
+        self.settings = settings
+        self.profile = profile
+    }
+}
+
+/// Reads the swarms, page by page.
+public protocol SwarmProvider: Sendable {
+    /// A page of the list of all swarms.
+    ///
+    /// - Returns: nil where the node does not answer.
+    func swarms(_ query: SwarmQuery) async -> SwarmsPage?
+    /// One swarm; nil where the node does not answer, or it is not there.
+    func swarm(_ infoHash: InfoHash) async -> (row: SwarmRow, asOf: WallTime)?
+    /// A page of a swarm's peers; nil where the node does not answer, or the swarm is not there.
+    func peers(of infoHash: InfoHash, _ query: PeerQuery) async -> PeersPage?
+}
+
+/// The parts from which the console's pages are fed; what is nil is not offered.
+public struct ConsoleParts: Sendable {
+    /// What has happened, and the figures of the last minutes.
+    public var events: (log: TransitionLog, history: History)?
+    /// The swarms.
+    public var swarms: (any SwarmProvider)?
+    /// Cuts on purpose.
+    public var faults: (any FaultProvider)?
+    /// The settings in force.
+    public var settings: SettingsInForce?
+
+    /// None.
+    public init() {}
+}
