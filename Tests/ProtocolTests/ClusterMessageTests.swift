@@ -147,6 +147,8 @@ struct ClusterMessageTests {
         Vector(.order(number: 2, .replaceMember(3, by: 4)), [25], eight(2), [3], four(3), four(4)),
         Vector(.order(number: 2, .handOver(to: 3)), [25], eight(2), [4], four(3), four(0)),
         Vector(.order(number: 2, .stop), [25], eight(2), [5], four(0), four(0)),
+        Vector(.order(number: 2, .elect), [25], eight(2), [6], four(0), four(0)),
+        Vector(.ordered(number: 2, .steppedDown(7)), [26], eight(2), [9], four(7)),
         Vector(.ordered(number: 2, .members([3, 4])), [26], eight(2), [1, 2], four(3), four(4)),
         Vector(.ordered(number: 2, .handedOver), [26], eight(2), [2]),
         Vector(.ordered(number: 2, .isMaster), [26], eight(2), [3]),

@@ -286,15 +286,20 @@ struct ClusterServeTests {
         let console = tracker.console
         let address = try #require(SocketAddress(host: console.host, port: console.port))
         let place = "Host: 127.0.0.1:\(console.port)"
-        let foreign = try await fetch(
-            "/api/handover?to=2", from: address, headers: [place, "Origin: http://evil.example"], method: "POST")
-        #expect(foreign.status == 403)
-        let own = try await fetch(
-            "/api/handover?to=2", from: address, headers: [place, "Origin: http://127.0.0.1:\(console.port)"],
-            method: "POST")
-        #expect(own.status == 409)
-        #expect(try await fetch("/api/handover?to=0", from: address, method: "POST").status == 400)
-        #expect(try await fetch("/api/members", from: address, method: "POST").status == 400)
+        func order(_ name: String, _ body: String, _ headers: [String] = []) async throws -> Int {
+            try await fetch(
+                "/api/v1/cluster/\(name)", from: address, headers: [place] + headers, method: "POST", body: body
+            ).status
+        }
+        let wish = "{\"to\":2}"
+        #expect(try await order("handover", wish, ["Origin: http://evil.example"]) == 403)
+        #expect(try await order("handover", wish, ["Origin: http://127.0.0.1:\(console.port)"]) == 409)
+        #expect(try await order("handover", "{\"to\":0}") == 400)
+        #expect(try await order("handover", "{}") == 400)
+        #expect(try await order("members", "{}") == 400)
+        // Alone, there is nobody to elect.
+        #expect(try await order("election", "{}") == 409)
+        #expect(try await order("stop", "{\"name\":\"another\"}") == 400)
         try await tracker.stop()
     }
 }

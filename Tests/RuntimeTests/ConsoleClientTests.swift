@@ -29,7 +29,7 @@ struct ConsoleClientTests {
         #expect(report.listeners.map(\.address) == ["0.0.0.0:6969"])
         #expect(json == Array(Self.statusJSON.utf8))
         let lines = try #require(seen.all.first).split(separator: "\r\n")
-        #expect(lines.first == "GET /api/status HTTP/1.1")
+        #expect(lines.first == "GET /api/v1/status HTTP/1.1")
         #expect(lines.contains("Authorization: Bearer 0123456789abcdef"))
     }
 

@@ -97,7 +97,7 @@ struct DiagnosisAlikeTests {
             status: made.cluster, bus: made.bus, tally: made.tally, elections: ElectionTally())
         report.findings = made.found
         let server = APIServer(
-            status: Status(value: made.node), cluster: Cluster(report: report), torrents: nil, tally: HTTPTally()
+            status: Status(value: made.node), cluster: Cluster(report: report), tally: HTTPTally()
         ) {
             ProcessFacts(version: "1", processID: 1, startedAt: WallTime(milliseconds: 0), listeners: [])
         }

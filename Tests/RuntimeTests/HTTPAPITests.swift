@@ -20,27 +20,6 @@ struct HTTPAPITests {
         }
     }
 
-    private final class Registry: TorrentProvider {
-        struct Call: Equatable {
-            var text: String?
-            var offset: Int
-            var count: Int
-        }
-
-        let calls = Mutex<[Call]>([])
-
-        func torrents(matching text: String?, offset: Int, count: Int) async throws -> TorrentsPage {
-            calls.withLock { $0.append(Call(text: text, offset: offset, count: count)) }
-            struct DatabaseGone: Error {}
-            if text == "broken" { throw DatabaseGone() }
-            let torrent = RegisteredTorrent(
-                infoHash: InfoHash(Bytes20(exampleHash)!), name: "A \"name\" / ü", byteCount: 1 << 53)
-            return TorrentsPage(
-                torrents: [.init(registered: torrent, counts: SwarmCounts(seeders: 1, leechers: 2, completed: 3))],
-                total: 8)
-        }
-    }
-
     private static func facts() -> ProcessFacts {
         ProcessFacts(
             version: "1.2.3", processID: 4711, startedAt: WallTime(milliseconds: 1_700_000_000_123),
@@ -51,13 +30,13 @@ struct HTTPAPITests {
     }
 
     private func server(
-        _ status: any StatusProvider = Status(), torrents: (any TorrentProvider)? = Registry(), token: String? = nil,
+        _ status: any StatusProvider = Status(), parts: ConsoleParts = ConsoleParts(), token: String? = nil,
         on address: SocketAddress = loopback, tally: HTTPTally = HTTPTally(),
         limits: HTTPLimits = APIServer.Options().limits
     ) async throws -> HTTPService {
-        let server = APIServer(
-            status: status, cluster: StillCluster(), torrents: torrents, tally: tally, limits: limits,
-            facts: Self.facts)
+        var server = APIServer(
+            status: status, cluster: StillCluster(), tally: tally, limits: limits, facts: Self.facts)
+        server.parts = parts
         var options = APIServer.Options()
         options.token = token
         options.logger = quiet
@@ -69,7 +48,7 @@ struct HTTPAPITests {
     @Test
     func `the status says all, exactly so`() async throws {
         let service = try await server()
-        let (response, _) = try await running([service]) { try await fetch("/api/status", from: service.address) }
+        let (response, _) = try await running([service]) { try await fetch("/api/v1/status", from: service.address) }
         #expect(response.status == 200)
         #expect(response["content-type"] == "application/json; charset=utf-8")
         #expect(response["cache-control"] == "no-store")
@@ -99,7 +78,7 @@ struct HTTPAPITests {
                 "epoch":{"id":2,"round":3},"findings":[{"code":"otherKey","isSilence":false,\
                 "text":"another key (9 messages from 10.0.0.7)"}],"id":1,"isFenced":false,"isServing":true,"master":2,\
                 "messages":{"dropped":214,"malformed":213,"otherVersion":215,"received":211,"sent":212},\
-                "mode":"quorum","trackers":[{"agreement":"same","commitIndex":20,"epoch":{"id":2,"round":3},\
+                "mode":"quorum","name":"still","trackers":[{"agreement":"same","commitIndex":20,"epoch":{"id":2,"round":3},\
                 "hasVote":true,"id":1,"incarnation":"1000000000000000","isThis":true,"isWhole":true,"lag":0,\
                 "role":"slave","silentSeconds":0},{"agreement":"ahead","commitIndex":21,\
                 "epoch":{"id":2,"round":3},"hasVote":true,"id":2,\
@@ -115,7 +94,7 @@ struct HTTPAPITests {
                 "digest":"0000000000000abc","epoch":{"id":7,"round":3},"id":7,"intervalSeconds":1800,\
                 "lastIndex":21,"peers":25,"peersIPv4":12,"peersIPv6":13,"registeredTorrents":15,"role":"master",\
                 "seeders":14,"torrents":11,"waitingRequests":16},"processID":4711,\
-                "startedAt":"2023-11-14T22:13:20Z","uptimeSeconds":0,"version":"1.2.3"}
+                "startedAt":"2023-11-14T22:13:20.123Z","uptimeSeconds":0,"version":"1.2.3"}
 
                 """)
     }
@@ -126,7 +105,7 @@ struct HTTPAPITests {
         limits.answer = .milliseconds(200)
         let service = try await server(Hanging(), limits: limits)
         try await running([service]) {
-            let status = try await fetch("/api/status", from: service.address)
+            let status = try await fetch("/api/v1/status", from: service.address)
             #expect(status.status == 503)
             #expect(status.text == "{\"error\":\"the tracker's logic does not answer\"}\n")
             let health = try await fetch("/healthz", from: service.address)
@@ -148,65 +127,6 @@ struct HTTPAPITests {
             let response = try await fetch("/healthz", from: service.address, headers: ["Host: balancer.example"])
             #expect(response.status == code)
             #expect(response.text == "\(role.rawValue)\n")
-        }
-    }
-
-    // MARK: Torrents
-
-    @Test
-    func `torrents come page by page, and the search reaches the registry decoded`() async throws {
-        let registry = Registry()
-        let service = try await server(torrents: registry)
-        try await running([service]) {
-            let first = try await fetch("/api/torrents", from: service.address)
-            #expect(
-                first.text == """
-                    {"offset":0,"torrents":[{"byteCount":9007199254740992,"completed":3,\
-                    "infoHash":"6162636465666768696a30313233343536373839","leechers":2,\
-                    "name":"A \\"name\\" / ü","seeders":1}],"total":8}
-
-                    """)
-            let later = try await fetch(
-                "/api/torrents?search=%C3%BC%26&offset=7&count=500", from: service.address)
-            #expect(later.text.hasPrefix("{\"offset\":7,"))
-        }
-        #expect(
-            registry.calls.withLock { $0 } == [
-                Registry.Call(text: nil, offset: 0, count: 50), Registry.Call(text: "ü&", offset: 7, count: 500),
-            ])
-    }
-
-    @Test
-    func `a parameter that makes no sense is named, with what would`() async throws {
-        let registry = Registry()
-        let service = try await server(torrents: registry)
-        try await running([service]) {
-            for (query, words) in [
-                ("offset=-1", "offset has to be a number from 0 to 1000000000"),
-                ("offset=99999999999999999999", "offset has to be a number from 0 to 1000000000"),
-                ("count=0", "count has to be a number from 1 to 500"),
-                ("count=501", "count has to be a number from 1 to 500"), ("count=x", "count has to be a number"),
-                ("search=\(String(repeating: "a", count: 257))", "search may have 256 bytes"),
-            ] {
-                let response = try await fetch("/api/torrents?\(query)", from: service.address)
-                #expect(response.status == 400)
-                #expect(response.text.contains(words), "\(query)")
-            }
-        }
-        #expect(registry.calls.withLock { $0 }.isEmpty)
-    }
-
-    @Test
-    func `a registry that fails keeps its reasons to itself, and one that is not there is not offered`() async throws {
-        let broken = try await server()
-        let none = try await server(torrents: nil)
-        try await running([broken, none]) {
-            let failed = try await fetch("/api/torrents?search=broken", from: broken.address)
-            #expect(failed.status == 500)
-            #expect(failed.text == "{\"error\":\"internal error, see the log\"}\n")
-            let missing = try await fetch("/api/torrents", from: none.address)
-            #expect(missing.status == 404)
-            #expect(missing.text == "{\"error\":\"there is nothing at this path; see /api/openapi.yaml\"}\n")
         }
     }
 
@@ -248,7 +168,7 @@ struct HTTPAPITests {
                 ("Bearer s3cret-Toke", 401), ("Bearer s3cret-Token1", 401), ("Bearer s3cret-Tokens3cret-Token", 401),
                 ("Bearer ", 401), ("Basic s3cret-Token", 401), ("s3cret-Token", 401),
             ] {
-                for path in ["/api/status", "/api/torrents", "/api/openapi.yaml", "/metrics"] {
+                for path in ["/api/v1/status", "/api/v1", "/api/v1/openapi.yaml", "/metrics"] {
                     let headers = authorization.map { ["Authorization: \($0)"] } ?? []
                     let response = try await fetch(
                         path, from: service.address, headers: headers + ["Host: tracker.example"])
@@ -270,7 +190,7 @@ struct HTTPAPITests {
     {
         let service = try await server()
         try await running([service]) {
-            for path in ["/api/status", "/metrics"] {
+            for path in ["/api/v1/status", "/metrics"] {
                 let response = try await fetch(path, from: service.address, headers: ["Host: \(host)"])
                 #expect(response.status == code)
             }
@@ -292,7 +212,7 @@ struct HTTPAPITests {
         }
         let ipv6 = try await server(on: SocketAddress(host: "::1", port: 0)!)
         try await running([ipv6]) {
-            let response = try await fetch("/api/status", from: ipv6.address, headers: ["Host: [::1]"])
+            let response = try await fetch("/api/v1/status", from: ipv6.address, headers: ["Host: [::1]"])
             #expect(response.status == 200)
         }
     }
@@ -301,16 +221,16 @@ struct HTTPAPITests {
     func `HEAD has the head of GET and no body, and slashes too many do not matter`() async throws {
         let service = try await server()
         try await running([service]) {
-            let page = try await fetch("/api/openapi.yaml", from: service.address)
+            let page = try await fetch("/api/v1/openapi.yaml", from: service.address)
             let connection = try await RawConnection(to: service.address)
-            try await connection.send("HEAD /api/openapi.yaml HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            try await connection.send("HEAD /api/v1/openapi.yaml HTTP/1.1\r\nHost: localhost\r\n\r\n")
             let head = try await connection.response(withBody: false)
             #expect(head.status == 200)
             #expect(head["content-length"] == "\(page.body.count)")
             // A body would stand before the next answer.
-            try await connection.send("GET /api/status HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            try await connection.send("GET /api/v1/status HTTP/1.1\r\nHost: localhost\r\n\r\n")
             #expect(try await connection.response().status == 200)
-            #expect(try await fetch("//api/openapi.yaml/", from: service.address).body == page.body)
+            #expect(try await fetch("//api/v1/openapi.yaml/", from: service.address).body == page.body)
         }
     }
 
@@ -319,8 +239,8 @@ struct HTTPAPITests {
         let service = try await server()
         try await running([service]) {
             for (method, path, code, allowed) in [
-                ("GET", "/", 404, nil), ("GET", "/api", 404, nil), ("POST", "/api/status", 405, "GET, HEAD"),
-                ("GET", "/api/stop", 405, "POST"), ("DELETE", "/api/members?add=4", 405, "POST"),
+                ("GET", "/console/x", 404, nil), ("GET", "/api", 404, nil), ("POST", "/api/v1/status", 405, "GET, HEAD"),
+                ("GET", "/api/v1/cluster/stop", 405, "POST"), ("DELETE", "/api/v1/cluster/members", 405, "POST"),
             ] {
                 let response = try await fetch(path, from: service.address, method: method)
                 #expect(response.status == code)

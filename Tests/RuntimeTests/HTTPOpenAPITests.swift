@@ -8,25 +8,64 @@ import Wire
 /// The description of the API against what it really answers.
 @Suite("HTTP: the API's description")
 struct HTTPOpenAPITests {
-    private struct Providers: StatusProvider, TorrentProvider {
+    private struct Providers: StatusProvider, SwarmProvider, FaultProvider {
+        private let row = SwarmRow(
+            infoHash: InfoHash(.zero), counts: SwarmCounts(),
+            registered: RegisteredTorrent(infoHash: InfoHash(.zero), name: "x", byteCount: 1))
+
         func status() async -> NodeStatus? { MetricsNodeTests.status() }
 
-        func torrents(matching text: String?, offset: Int, count: Int) async throws -> TorrentsPage {
-            let torrent = RegisteredTorrent(infoHash: InfoHash(.zero), name: "x", byteCount: 1)
-            return TorrentsPage(torrents: [.init(registered: torrent, counts: SwarmCounts())], total: 1)
+        func swarms(_ query: SwarmQuery) async -> SwarmsPage? {
+            SwarmsPage(rows: [row], next: .init(infoHash: row.infoHash), total: 2, asOf: WallTime(milliseconds: 0))
         }
+
+        func swarm(_ infoHash: InfoHash) async -> (row: SwarmRow, asOf: WallTime)? {
+            (row, WallTime(milliseconds: 0))
+        }
+
+        func peers(of infoHash: InfoHash, _ query: PeerQuery) async -> PeersPage? {
+            let id = PeerID(Bytes20(Array("-qB4520-abcdefghijkl".utf8))!)
+            let peer = PeerImage(
+                address: loopback, peerID: id, downloaded: 1, left: 2, lastSeen: 3, isCounted: false)
+            return PeersPage(
+                peers: [peer], next: .init(number: 0, address: loopback), total: 2, asOf: WallTime(milliseconds: 0))
+        }
+
+        let faults = [
+            InjectedFault(
+                target: .tracker(2), since: WallTime(milliseconds: 0), until: WallTime(milliseconds: 1),
+                remaining: .milliseconds(1))
+        ]
+        func cut(_ target: FaultTarget, for span: Duration) -> Bool { true }
+        func mend(_ target: FaultTarget?) -> Bool { true }
     }
+
+    private static let parts: ConsoleParts = {
+        let log = TransitionLog(incarnation: 1)
+        let history = History()
+        history.append(
+            HistorySample(
+                MetricsNodeTests.status(), StillCluster.report.status, own: StillCluster.own,
+                at: WallTime(milliseconds: 0)))
+        var parts = ConsoleParts()
+        parts.events = (log, history)
+        parts.swarms = Providers()
+        parts.faults = Providers()
+        parts.settings = SettingsInForce(
+            name: "still", settings: [.init(key: "id", value: "1", source: .flag, flag: "id", about: "Its number.")],
+            profile: .init(name: "paxos", promises: "Much.", givesUp: "Little."))
+        return parts
+    }()
 
     func withServer<Value: Sendable>(
         _ body: @Sendable (SocketAddress) async throws -> Value
     ) async throws -> Value {
-        let server = APIServer(
-            status: Providers(), cluster: StillCluster(), torrents: Providers(), tally: HTTPTally()
-        ) {
+        var server = APIServer(status: Providers(), cluster: StillCluster(), tally: HTTPTally()) {
             ProcessFacts(
                 version: "1", processID: 1, startedAt: WallTime(milliseconds: 0), listeners: [.init(.udp, loopback)],
                 advertised: "udp://tracker.example:6969/announce")
         }
+        server.parts = Self.parts
         var options = APIServer.Options()
         options.logger = quiet
         let service = try await server.listen(on: loopback, options)
@@ -35,7 +74,7 @@ struct HTTPOpenAPITests {
 
     @Test
     func `the description that is served is openapi.yaml, to the byte`() async throws {
-        let response = try await withServer { try await fetch("/api/openapi.yaml", from: $0) }
+        let response = try await withServer { try await fetch("/api/v1/openapi.yaml", from: $0) }
         #expect(response["content-type"] == "application/yaml; charset=utf-8")
         for path in ["Sources/Web/openapi.yaml", "docs/openapi.yaml"] {
             let file = URL(filePath: #filePath).appending(path: "../../../\(path)").standardizedFileURL
@@ -45,7 +84,7 @@ struct HTTPOpenAPITests {
 
     @Test
     func `every key of an answer is described, and every key described is there`() async throws {
-        let yaml = try await withServer { try await fetch("/api/openapi.yaml", from: $0).text }
+        let yaml = try await withServer { try await fetch("/api/v1/openapi.yaml", from: $0).text }
         let schemas = Outline(yaml)["components", "schemas"]
         func check(_ value: Any, _ schema: String) throws {
             guard let object = value as? [String: Any] else {
@@ -60,13 +99,24 @@ struct HTTPOpenAPITests {
                 try check(inner, String(try #require(reference)))
             }
         }
+        let hash = String(repeating: "0", count: 40)
         let answers = [
-            ("GET", "/api/status", "Status"), ("GET", "/api/cluster", "Cluster"), ("GET", "/api/torrents", "Torrents"),
-            ("POST", "/api/members?add=4", "Members"), ("POST", "/api/handover?to=2", "Handover"),
-            ("POST", "/api/handover?to=9", "Error"), ("POST", "/api/stop", "Stop"),
+            ("GET", "/api/v1", "", "Resources"), ("GET", "/api/v1/status", "", "Status"),
+            ("GET", "/api/v1/cluster", "", "Cluster"), ("GET", "/api/v1/trackers", "", "Trackers"),
+            ("GET", "/api/v1/state", "", "State"), ("GET", "/api/v1/history", "", "History"),
+            ("GET", "/api/v1/swarms", "", "Swarms"), ("GET", "/api/v1/swarms/\(hash)/peers", "", "Peers"),
+            ("GET", "/api/v1/torrents", "", "Torrents"), ("GET", "/api/v1/settings", "", "Settings"),
+            ("GET", "/api/v1/faults", "", "Faults"), ("DELETE", "/api/v1/faults/tracker-2", "", "Faults"),
+            ("POST", "/api/v1/cluster/members", "{\"add\":4}", "Members"),
+            ("POST", "/api/v1/cluster/handover", "{\"to\":2}", "Handover"),
+            ("POST", "/api/v1/cluster/handover", "{\"to\":9}", "Error"),
+            ("POST", "/api/v1/cluster/election", "{}", "Election"),
+            ("POST", "/api/v1/cluster/stop", "{\"name\":\"still\"}", "Stop"),
         ]
-        for (method, target, schema) in answers {
-            let body = try await withServer { try await fetch(target, from: $0, method: method).body }
+        for (method, target, order, schema) in answers {
+            let body = try await withServer {
+                try await fetch(target, from: $0, method: method, body: order.isEmpty ? nil : order).body
+            }
             try check(try JSONSerialization.jsonObject(with: Data(body)), schema)
         }
     }
@@ -74,18 +124,28 @@ struct HTTPOpenAPITests {
     @Test
     func `every path described is there, and needs what it is said to need`() async throws {
         try await withServer { address in
-            let yaml = try await fetch("/api/openapi.yaml", from: address).text
+            let yaml = try await fetch("/api/v1/openapi.yaml", from: address).text
             let paths = Outline(yaml)["paths"]
-            #expect(Set(paths.keys).count == 9)
-            for path in paths.keys {
-                let method = paths[path].keys == ["post"] ? "POST" : "GET"
-                let example = ["/api/members": "?remove=3", "/api/handover": "?to=2"][path] ?? ""
-                let response = try await fetch(path + example, from: address, method: method)
-                #expect(response.status == 200, "\(path)")
-                #expect(paths[path, method.lowercased(), "responses", "\"200\""].text != "", "\(path)")
-                let stranger = try await fetch(path, from: address, headers: ["Host: evil.example"], method: method)
-                let isOpen = paths[path, "get"].keys.contains("security")
-                #expect(stranger.status == (isOpen ? 200 : 403), "\(path)")
+            let orders = [
+                "/api/v1/cluster/members": "{\"remove\":3}", "/api/v1/cluster/handover": "{\"to\":2}",
+                "/api/v1/cluster/election": "{}", "/api/v1/cluster/stop": "{\"name\":\"still\"}",
+                "/api/v1/faults": "{\"from\":\"both\",\"seconds\":1}",
+            ]
+            let names = ["{hash}": String(repeating: "0", count: 40), "{id}": "bus", "{file}": "style.css"]
+            // A stream has no end; `EventStreamTests` reads it.
+            for path in paths.keys where path != "/api/v1/events" {
+                let target = names.reduce(path) { $0.replacing($1.key, with: $1.value) }
+                for method in paths[path].keys.map({ $0.uppercased() }) {
+                    let body = method == "POST" ? orders[path] : nil
+                    let response = try await fetch(target, from: address, method: method, body: body)
+                    #expect(response.status == (path == "/api/v1/faults" && method == "POST" ? 201 : 200), "\(path)")
+                    let described = paths[path, method.lowercased(), "responses", "\"\(response.status)\""]
+                    #expect(described.text != "", "\(path)")
+                    let stranger = try await fetch(
+                        target, from: address, headers: ["Host: evil.example"], method: method)
+                    let isOpen = paths[path, method.lowercased()].keys.contains("security")
+                    #expect(stranger.status == (isOpen ? 200 : 403), "\(path)")
+                }
             }
         }
     }

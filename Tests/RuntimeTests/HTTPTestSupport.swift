@@ -166,11 +166,19 @@ struct RawResponse {
 
 /// One request over a connection of its own.
 func fetch(
-    _ target: String, from address: Primitives.SocketAddress, headers: [String] = [], method: String = "GET"
+    _ target: String, from address: Primitives.SocketAddress, headers: [String] = [], method: String = "GET",
+    body: String? = nil
 ) async throws -> RawResponse {
     let connection = try await RawConnection(to: address)
+    var headers = headers
+    if let body {
+        headers += ["Content-Length: \(body.utf8.count)"]
+        if !headers.contains(where: { $0.lowercased().hasPrefix("content-type:") }) {
+            headers += ["Content-Type: application/json"]
+        }
+    }
     let fields = (headers.contains { $0.lowercased().hasPrefix("host:") } ? [] : ["Host: localhost"]) + headers
-    try await connection.send("\(method) \(target) HTTP/1.1\r\n\(fields.joined(separator: "\r\n"))\r\n\r\n")
+    try await connection.send("\(method) \(target) HTTP/1.1\r\n\(fields.joined(separator: "\r\n"))\r\n\r\n\(body ?? "")")
     return try await connection.response(withBody: method != "HEAD")
 }
 

@@ -40,6 +40,7 @@ struct StillCluster: ClusterProvider {
         bus.refusals = [BusRefusal(sender: "10.0.0.7", reason: .otherKey, count: 9, silentSeconds: 0.5)]
         var report = ClusterReport(status: status, bus: bus, tally: tally, elections: elections)
         report.own = own
+        report.name = "still"
         report.findings = [Finding(.otherKey, isSilence: false, "another key", detail: "9 messages from 10.0.0.7")]
         report.figures.lostByKernel = 236
         report.figures.commits.record(.microseconds(860))
@@ -68,6 +69,7 @@ struct StillCluster: ClusterProvider {
         case .replaceMember(let id, let other): .members([1, 2, 3].filter { $0 != id } + [other])
         case .handOver(to: 9): .refused("tracker 9 cannot take over: it is no voter, or not in sync")
         case .handOver: .handedOver
+        case .elect: .steppedDown(2)
         case .stop: .stopping
         }
     }

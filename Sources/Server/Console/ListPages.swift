@@ -36,7 +36,7 @@ struct LeastElements<Element> {
 }
 
 /// Makes a page of swarms.
-struct SwarmPageMaker {
+package struct SwarmPageMaker {
     /// What a line is sorted by: text or a number, then its info hash.
     private struct Key {
         var number: UInt64 = 0
@@ -56,7 +56,7 @@ struct SwarmPageMaker {
     /// Digits of an info hash that are searched for; nil where the text is none.
     private let prefix: [UInt8]?
 
-    init(_ query: SwarmQuery, _ torrents: [InfoHash: RegisteredTorrent]) {
+    package init(_ query: SwarmQuery, _ torrents: [InfoHash: RegisteredTorrent]) {
         self.query = query
         self.torrents = torrents
         text = query.text.lowercased()
@@ -64,7 +64,7 @@ struct SwarmPageMaker {
         prefix = isHexadecimal && !text.isEmpty && text.utf8.count <= 40 ? Array(text.utf8) : nil
     }
 
-    func page(of swarms: [SwarmSummary], asOf: WallTime) -> SwarmsPage {
+    package func page(of swarms: [SwarmSummary], asOf: WallTime) -> SwarmsPage {
         let isDescending = query.isDescending
         func precedes(_ left: Key, _ right: Key) -> Bool {
             if left.number != right.number { return (left.number < right.number) != isDescending }
@@ -149,12 +149,12 @@ struct SwarmPageMaker {
 }
 
 /// Makes a page of a swarm's peers.
-struct PeerPageMaker {
+package struct PeerPageMaker {
     private let query: PeerQuery
 
-    init(_ query: PeerQuery) { self.query = query }
+    package init(_ query: PeerQuery) { self.query = query }
 
-    func page(of peers: [PeerImage], total: Int, asOf: WallTime) -> PeersPage {
+    package func page(of peers: [PeerImage], total: Int, asOf: WallTime) -> PeersPage {
         let isDescending = query.isDescending
         func precedes(_ left: PeerQuery.Cursor, _ right: PeerQuery.Cursor) -> Bool {
             if left.number != right.number { return (left.number < right.number) != isDescending }

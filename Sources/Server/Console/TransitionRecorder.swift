@@ -24,6 +24,8 @@ package struct TransitionRecorder: Sendable {
     private let log: TransitionLog
     private var id: UInt32
     private var master: UInt32 = 0
+    /// Whether the node has said anything yet: a tracker of a cluster begins without a bus.
+    private var hasStarted = false
     private var members: [UInt32] = []
     private var suspicion: Last?
     private var candidacy: Last?
@@ -42,6 +44,7 @@ package struct TransitionRecorder: Sendable {
     // MARK: - What the node observes
 
     package mutating func observed(_ observation: Observation, at now: WallTime) {
+        defer { hasStarted = true }
         switch observation {
         case .idAssigned(let id):
             self.id = id
@@ -72,6 +75,8 @@ package struct TransitionRecorder: Sendable {
             self.master = master
             note(
                 .follow, "tracker \(id) follows tracker \(master)", epoch: epoch, causes: [mastery], at: now)
+        case .fenced where !hasStarted:
+            note(.change, "tracker \(id) has started, and waits for the bus", at: now)
         case .fenced:
             master = 0
             fault = note(

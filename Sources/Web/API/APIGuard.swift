@@ -27,7 +27,7 @@ struct APIGuard: Sendable {
 
     /// - Throws: `APIError`, for who may not ask this.
     func check(_ request: Request) throws(APIError) {
-        guard request.path != "/healthz" else { return }
+        guard request.path != "/healthz", !ConsolePages.contains(request.path) else { return }
         if let token {
             guard Self.matches(request.headers[.authorization], token) else {
                 throw APIError(.unauthorized, "this needs the token: send the header «Authorization: Bearer TOKEN»")

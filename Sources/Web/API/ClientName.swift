@@ -4,7 +4,7 @@ import Primitives
 import Wire
 
 /// Which program a peer is, as its id says (BEP 20): nobody checks it, so it is for people to read.
-enum ClientName {
+package enum ClientName {
     /// Programs by the two letters between which and a dash four characters of version stand: `-qB4520-`.
     private static let programs: [String: String] = [
         "AG": "Ares", "AZ": "Vuze", "BC": "BitComet", "BE": "BitTorrent SDK", "BG": "BTGetit", "BI": "BiglyBT",
@@ -19,7 +19,7 @@ enum ClientName {
     ]
 
     /// The program and its version; nil where the id does not say.
-    static func of(_ id: PeerID) -> String? {
+    package static func of(_ id: PeerID) -> String? {
         var bytes = Array(id.bytes.bytes)
         guard bytes.count == 20 else { return nil }
         bytes = bytes.map { (33...126).contains($0) ? $0 : 0 }

@@ -22,6 +22,9 @@ enum ConsolePages {
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
         + "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
+    /// Whether a path is that of a page, which anybody may have.
+    static func contains(_ path: Substring) -> Bool { path == "/" || path.hasPrefix("/console/") }
+
     /// `/` is the page, `/console/NAME` whatever it needs.
     static let routes: [APIRoute] = {
         var routes = [page("/")]

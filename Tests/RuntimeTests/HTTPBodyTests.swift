@@ -1,0 +1,91 @@
+// Bodies of requests: read of those who may send them, within bounds.
+
+import Foundation
+import Primitives
+import Testing
+import TrackerLogic
+import Web
+
+@Suite("HTTP: bodies")
+struct HTTPBodyTests {
+    private let order = "{\"to\":2}"
+    private let head = "POST /api/v1/cluster/handover HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+
+    private func ask(_ text: String) async throws -> RawResponse {
+        try await HTTPOpenAPITests().withServer { address in
+            let connection = try await RawConnection(to: address)
+            try await connection.send(text)
+            return try await connection.response()
+        }
+    }
+
+    @Test func `a body comes at once, in pieces of any size, or chunked`() async throws {
+        #expect(try await ask("\(head)Content-Length: 8\r\n\r\n\(order)").status == 200)
+        let chunked = "Transfer-Encoding: chunked\r\n\r\n3\r\n{\"t\r\n5\r\no\":2}\r\n0\r\n\r\n"
+        #expect(try await ask("\(head)\(chunked)").status == 200)
+        let status = try await HTTPOpenAPITests().withServer { address in
+            let connection = try await RawConnection(to: address)
+            for byte in "\(head)Content-Length: 8\r\n\r\n\(order)".utf8 { try await connection.send([byte]) }
+            return try await connection.response().status
+        }
+        #expect(status == 200)
+    }
+
+    @Test func `who waits to be told to go on is told so`() async throws {
+        let statuses = try await HTTPOpenAPITests().withServer { address in
+            let connection = try await RawConnection(to: address)
+            try await connection.send("\(head)Content-Length: 8\r\nExpect: 100-continue\r\n\r\n")
+            let first = try await connection.response(withBody: false).status
+            try await connection.send(order)
+            return [first, try await connection.response().status]
+        }
+        #expect(statuses == [100, 200])
+    }
+
+    @Test func `what is too long is refused in words, and what comes of it is not read`() async throws {
+        let long = String(repeating: " ", count: 20_000) + order
+        let response = try await ask("\(head)Content-Length: \(long.utf8.count)\r\n\r\n\(long)")
+        #expect(response.status == 413)
+        #expect(response.text.contains("16384 bytes"))
+        // Who says nothing of the length is stopped at the limit.
+        let chunk = "1000\r\n\(String(repeating: " ", count: 4096))\r\n"
+        let chunked = "Transfer-Encoding: chunked\r\n\r\n" + String(repeating: chunk, count: 5)
+        #expect(try await ask("\(head)\(chunked)").status == 413)
+        #expect(try await ask("\(head)Content-Length: 99999999999999999999\r\n\r\n").status >= 400)
+    }
+
+    @Test func `a body that is no JSON, or lacks something, or is of another kind, is named`() async throws {
+        for (body, kind, status, words) in [
+            ("{", "application/json", 400, "is not JSON"), ("{}", "application/json", 400, "lacks \\\"to\\\""),
+            ("{\"to\":\"x\"}", "application/json", 400, "\\\"to\\\" in the body is not what it has to be"),
+            ("{\"to\":-1}", "application/json", 400, "\\\"to\\\""), ("[]", "application/json", 400, "in the body"),
+            ("{\"to\":2}", "application/xml", 415, "application/json"), ("\u{0}", "application/json", 400, "not JSON"),
+        ] {
+            let response = try await HTTPOpenAPITests().withServer { address in
+                try await fetch(
+                    "/api/v1/cluster/handover", from: address, headers: ["Content-Type: \(kind)"], method: "POST",
+                    body: body)
+            }
+            #expect(response.status == status, "\(body)")
+            #expect(response.text.contains(words), "\(response.text)")
+        }
+    }
+
+    @Test func `of those who may not ask, nothing is read`() async throws {
+        struct Status: StatusProvider {
+            func status() async -> NodeStatus? { MetricsNodeTests.status() }
+        }
+        let server = APIServer(status: Status(), cluster: StillCluster(), tally: HTTPTally()) {
+            ProcessFacts(version: "1", processID: 1, startedAt: WallTime(milliseconds: 0), listeners: [])
+        }
+        var options = APIServer.Options()
+        (options.token, options.logger) = ("0123456789abcdef", quiet)
+        let service = try await server.listen(on: loopback, options)
+        try await running([service]) {
+            let connection = try await RawConnection(to: service.address)
+            // Most of the body never comes: the answer does not wait for it.
+            try await connection.send("\(head)Content-Length: 9000\r\nExpect: 100-continue\r\n\r\n")
+            #expect(try await connection.response().status == 401)
+        }
+    }
+}
