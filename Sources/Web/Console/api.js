@@ -1,0 +1,100 @@
+// The API: questions and orders to the tracker whose console this is, answers as values, refusals as sentences.
+
+import { signal } from "./signals.js";
+
+/** What the tracker refused, or why there is no answer: `status` is 0 where nobody answered. */
+export class Refusal extends Error {
+    constructor(status, words, tag = null) {
+        super(words);
+        this.status = status;
+        this.tag = tag;
+    }
+}
+
+/** The parts of the API that this tracker has. */
+export const resources = signal(new Set());
+
+/** Whether there is somebody to log in as; told by the first 401. */
+export const mustLogIn = signal(false);
+
+const patience = 10_000;
+
+/** Asks `/api/v1/PATH`. Parameters that are null or empty are left out. */
+export async function get(path, parameters = {}, { within = patience, cancel } = {}) {
+    return (await call("GET", address(path, parameters), { within, cancel })).body;
+}
+
+/** As `get`, with the tag by which a change says what it was made from. */
+export const getTagged = (path) => call("GET", address(path, {}), {});
+
+/** Gives an order with a JSON body. */
+export async function order(method, path, body, headers = {}) {
+    const content = body === undefined ? {} : { body: JSON.stringify(body), type: "application/json" };
+    return (await call(method, address(path, {}), { ...content, headers, within: 60_000 })).body;
+}
+
+/** Sends a file, with `progress(share)` as it goes. fetch cannot tell how far it is. */
+export function upload(path, file, progress) {
+    return new Promise((done, failed) => {
+        const request = new XMLHttpRequest();
+        request.open("POST", address(path, {}));
+        request.setRequestHeader("Content-Type", "application/x-bittorrent");
+        request.upload.onprogress = (event) => event.lengthComputable && progress(event.loaded / event.total);
+        request.onerror = () => failed(new Refusal(0, "the connection broke off"));
+        request.onload = () => {
+            const body = parsed(request.responseText);
+            if (request.status < 300) done(body);
+            else failed(refusal(request.status, body));
+        };
+        request.send(file);
+    });
+}
+
+/** Learns which parts of the API there are. */
+export async function learnResources() {
+    resources.value = new Set((await get("", {}, { within: 3000 })).resources ?? []);
+}
+
+export const has = (name) => resources.value.has(name);
+
+function address(path, parameters) {
+    const query = new URLSearchParams(
+        Object.entries(parameters).filter(([, value]) => value !== null && value !== undefined && value !== ""));
+    const text = query.toString();
+    return `/api/v1/${path}${text ? `?${text}` : ""}`;
+}
+
+/** A part of a path: names may hold anything. */
+export const part = (text) => encodeURIComponent(text);
+
+async function call(method, url, { body, type, headers = {}, within = patience, cancel }) {
+    const limit = AbortSignal.timeout(within);
+    let answer, text;
+    try {
+        answer = await fetch(url, {
+            method, body, cache: "no-store", credentials: "same-origin",
+            headers: type ? { "Content-Type": type, ...headers } : headers,
+            signal: cancel ? AbortSignal.any([cancel, limit]) : limit,
+        });
+        text = await answer.text();
+    } catch (problem) {
+        if (cancel?.aborted) throw problem;
+        throw new Refusal(0, limit.aborted ? "the tracker does not answer in time" : "the tracker cannot be reached");
+    }
+    const content = parsed(text);
+    if (!answer.ok) throw refusal(answer.status, content, answer.headers.get("ETag"));
+    return { body: content, tag: answer.headers.get("ETag") };
+}
+
+function refusal(status, body, tag) {
+    if (status === 401) mustLogIn.value = true;
+    return new Refusal(status, body?.error ?? `the tracker answered with status ${status}`, tag);
+}
+
+function parsed(text) {
+    try {
+        return text ? JSON.parse(text) : null;
+    } catch {
+        return null;
+    }
+}
