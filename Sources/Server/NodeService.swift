@@ -33,8 +33,8 @@ struct ClusterParts: Sendable {
     var hooks = Hooks()
     /// The cluster's.
     var name = ""
-    /// From what this tracker is cut off on purpose.
-    var cuts = Cuts(hasBus: false)
+    /// What the console shows.
+    var feed: ConsoleFeed
 }
 
 /// A node with its thread, its sockets and its record, as a service that starts, drains and stops.
@@ -54,14 +54,12 @@ final class NodeService: Service, Sendable {
     let latest: LatestFigures
     /// The swarms as lists.
     let swarms: SwarmView
-    /// What has happened, for the timeline.
-    let log: TransitionLog
-    /// The figures of the last minutes.
-    let history = History()
-    let cuts: Cuts
+    private let feed: ConsoleFeed
     private let clusterName: String
-    private let recorder: Mutex<TransitionRecorder>
+    /// How the node was when it was last looked at.
+    private let last: Mutex<(node: NodeStatus, view: ClusterStatus)>
     private let orderHandler: OrderHandler
+    private let addresses = Mutex<[ProcessFacts.Listener]>([])
     private let silence = Mutex(SilenceLog())
     private let receiver: BusReceiver
     private let hooks: HookRunner
@@ -93,15 +91,14 @@ final class NodeService: Service, Sendable {
         let inbox = NodeInbox { waker.wake() }
         self.inbox = inbox
         self.latest = latest
-        cuts = cluster.cuts
-        requests = PendingRequests(inbox: inbox, latest: latest, cuts: cluster.cuts)
+        feed = cluster.feed
+        requests = PendingRequests(inbox: inbox, latest: latest, cuts: cluster.feed.cuts)
         swarms = SwarmView(inbox: inbox)
         clusterName = cluster.name
         orders = PendingOrders(inbox: inbox)
         bus = cluster.bus
         let life = node.inspection.life
-        log = TransitionLog(incarnation: life.incarnation)
-        recorder = Mutex(TransitionRecorder(log: log, id: life.id))
+        last = Mutex((node.status, node.clusterStatus(now: Clock.monotonic())))
         let orderHandler = OrderHandler(
             inbox: inbox, orders: orders, relay: cluster.bus.map { OrderRelay(bus: $0, logger: logger) })
         self.orderHandler = orderHandler
@@ -115,11 +112,19 @@ final class NodeService: Service, Sendable {
         self.store = store
         self.directory = directory
         self.logger = logger
-        cuts.onChange { [weak self] in self?.cutChanged($0, begins: $1) }
+        feed.cuts.onChange { [weak self] in self?.cutChanged($0, begins: $1) }
     }
 
     /// Takes requests from HTTP.
     var requestHandler: some RequestHandler { requests }
+
+    /// Where it listens for clients, once that is known.
+    var listeners: [ProcessFacts.Listener] { addresses.withLock { $0 } }
+
+    func note(_ listeners: [ProcessFacts.Listener]) { addresses.withLock { $0 = listeners } }
+
+    /// Gives back the record of a service that is not going to run.
+    func abandon() { store.close() }
 
     /// What went over the bus.
     var busTally: BusTally { receiver.tally }
@@ -154,7 +159,7 @@ final class NodeService: Service, Sendable {
                     if observations.contains(where: \.isRecordLost) { end = .recordLost }
                     observe(observations)
                 })
-            outlets.isCutFromPeers = { [cuts] in cuts.isCutFromPeers }
+            outlets.isCutFromPeers = { [cuts = feed.cuts] in cuts.isCutFromPeers }
             outlets.publish = { [latest] in latest.publish($0) }
             outlets.examine = { [self] in examine($0, $1, $2, announceRate: $3) }
             if let bus {
@@ -203,14 +208,15 @@ final class NodeService: Service, Sendable {
         }
         let report = latest.update(
             findings, figures, announceRate: announceRate, disk: status.storageFailure)
+        last.withLock { $0 = (status, view) }
         let now = Clock.read().wall
-        recorder.withLock { $0.reached(status.commitIndex, at: now) }
-        if history.isDue(at: now) { history.append(HistorySample(status, view, own: report, at: now)) }
+        feed.record { $0.reached(status.commitIndex, at: now) }
+        if feed.history.isDue(at: now) { feed.history.append(HistorySample(status, view, own: report, at: now)) }
         return bus == nil ? nil : report
     }
 
     private func cutChanged(_ target: FaultTarget, begins: Bool) {
-        recorder.withLock { $0.cutChanged(target, begins: begins, at: Clock.read().wall) }
+        feed.record { $0.cutChanged(target, begins: begins, at: Clock.read().wall) }
         logger.notice("\(begins ? "cut off on purpose from" : "no longer cut off from") \(target.words)")
         if target == .bus, let bus = bus as? CutBus { bus.cutChanged(begins: begins) }
     }
@@ -220,7 +226,7 @@ final class NodeService: Service, Sendable {
         for observation in observations {
             let isOrdered = orders.isBusy
             orders.observed(observation)
-            recorder.withLock { $0.observed(observation, at: Clock.read().wall) }
+            feed.record { $0.observed(observation, at: Clock.read().wall) }
             if let state = observer.observed(observation) { hooks.changed(state) }
             if case .membersChanged(let members) = observation, !observer.isNews(members) { continue }
             if !isOrdered, observer.isSlave, case .commandDropped = observation {
@@ -262,6 +268,25 @@ extension NodeService: ClusterProvider {
         report.findings = Diagnosis.findings(
             node, status, bus: bus, tally: tally, lostDatagrams: report.figures.lostLately)
         return report
+    }
+
+    /// How it was when it was last looked at, as one that has stopped tells it.
+    var lastWords: (node: NodeStatus, report: ClusterReport) {
+        var (node, view) = last.withLock { $0 }
+        node.role = .stopped
+        view.isServing = false
+        if view.master == view.life.id { view.master = nil }
+        for place in view.trackers.indices where view.trackers[place].life == view.life {
+            view.trackers[place].role = nil
+        }
+        var bus = bus?.status
+        bus?.isConnected = false
+        bus?.lastProblem = nil
+        var report = ClusterReport(status: view, bus: bus, tally: busTally, elections: observer.tally)
+        report.own = latest.report
+        report.name = clusterName
+        report.findings = [Finding(.stopping, isSilence: true, "this tracker is stopped, by its console")]
+        return (node, report)
     }
 
     func carryOut(_ order: ClusterOrder) async -> OrderOutcome { await orderHandler.carryOut(order) }

@@ -10,7 +10,7 @@ import UnixSignals
 /// Keeps the access rules and the registered torrents as the operator's files say: at the start, and again on SIGHUP.
 struct RulesReloader: Service {
     let configuration: ServerConfiguration
-    let inbox: NodeInbox
+    let host: NodeHost
     let manager: ServiceManager?
     let logger: Logger
     let reload: @Sendable () throws -> ServerConfiguration
@@ -22,26 +22,29 @@ struct RulesReloader: Service {
             manager?.beginsToReload(now: Clock.monotonic())
             do {
                 let configuration = try reload()
-                apply(try configuration.accessRules(), of: configuration)
+                Self.apply(try configuration.accessRules(), of: configuration, logger, host.command)
                 warnOfOtherChanges(configuration)
             } catch {
                 logger.error("the rules in force are kept: \(error)")
             }
             guard let manager else { continue }
             // The node has had its commands when it answers.
-            _ = await inbox.ask { $0.status.id }
+            _ = await host.status()
             manager.hasReloaded()
         }
     }
 
-    /// Hands rules and torrents to the node.
-    func apply(_ rules: AccessRules, of configuration: ServerConfiguration) {
-        inbox.put { $0.commands.append(.setAccess(rules)) }
+    /// Hands rules and torrents to a node.
+    static func apply(
+        _ rules: AccessRules, of configuration: ServerConfiguration, _ logger: Logger,
+        _ command: (OperatorCommand) -> Void
+    ) {
+        command(.setAccess(rules))
         guard let directory = configuration.torrentsDirectory else { return }
         do {
             let torrents = try TorrentDirectory.read(
                 directory, atMost: configuration.node.limits.registeredTorrents, logger: logger)
-            inbox.put { $0.commands.append(.registerTorrents(torrents)) }
+            command(.registerTorrents(torrents))
         } catch {
             logger.error(
                 "no torrents are registered: the directory cannot be read: \(error)",
@@ -56,6 +59,7 @@ struct RulesReloader: Service {
         comparable.accessListFile = configuration.accessListFile
         comparable.usersFile = configuration.usersFile
         comparable.torrentsDirectory = configuration.torrentsDirectory
+        comparable.origins = configuration.origins
         if comparable != configuration {
             logger.warning("other settings have changed too; they are in force after a restart")
         }

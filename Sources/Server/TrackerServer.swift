@@ -2,17 +2,14 @@
 
 import Bus
 import Datagrams
-import Foundation
 import Logging
 import Primitives
 import ServiceLifecycle
 import Settings
-import Storage
 import Synchronization
 import TrackerLogic
 import UnixSignals
 import Web
-import Wire
 
 /// `tracker serve`: puts a node, its record, its sockets and its pages together, and takes them down in order.
 ///
@@ -62,41 +59,39 @@ public struct TrackerServer: Service {
     ///   is served; `RecordLost` when the disk fails meanwhile. Each says what to do.
     public func run() async throws {
         Memory.prepare()
-        let rules = try configuration.accessRules()
         let token = try configuration.consoleToken()
-        let key = try configuration.clusterKey()
         manager?.opensRecord()
-        let (store, node) = try RecordReader(configuration: configuration, logger: logger).open()
-        let service: NodeService
-        let pages: [HTTPService]
+        let tally = HTTPTally()
+        let console = Mutex<SocketAddress?>(nil)
+        let maker = NodeMaker(
+            configuration: configuration, version: version, logger: logger, key: try configuration.clusterKey(),
+            givenBus: givenBus, tally: tally, startedAt: Clock.read().wall)
+        let (first, feed, listeners) = try await maker.make(rules: try configuration.accessRules())
+        let host = NodeHost(first, clusterName: configuration.cluster.name, logger: logger) {
+            try await maker.makeAgain(feed, console: console.withLock { $0 })
+        }
+        var facts = maker.facts(listeners, console: nil)
+        var pages: [HTTPService] = []
         do {
-            let groups = configuration.cluster.groups.map {
-                MulticastGroup($0, interface: configuration.cluster.interface)
+            if let address = configuration.console {
+                let page = try await listen(on: address, host, feed, tally, token: token) { [maker] in
+                    maker.facts(host.current?.listeners ?? [], console: console.withLock { $0 })
+                }
+                console.withLock { $0 = page.address }
+                facts = maker.facts(listeners, console: page.address)
+                pages.append(page)
             }
-            let real = try givenBus ?? configuration.makeBus(key, incarnation: node.inspection.life.incarnation)
-            let cuts = Cuts(hasBus: real != nil)
-            let bus = real.map { CutBus($0, cuts: cuts) }
-            let sockets = try DatagramSockets(bind: configuration.udp, groups: groups)
-            let udp = sockets.sockets.map(\.address)
-            let latest = LatestFigures(version: version, durability: configuration.durability)
-            service = try NodeService(
-                node: node, sockets: sockets, store: store, directory: configuration.dataDirectory,
-                cluster: ClusterParts(
-                    bus: bus, hooks: configuration.cluster.hooks, name: configuration.cluster.name, cuts: cuts),
-                latest: latest, logger: logger)
-            pages = try await listen(service, udp: udp, token: token)
-            for address in udp where !address.isGroup { logger.info("listening", metadata: ["udp": "\(address)"]) }
-            for group in groups { logger.info("listening", metadata: ["group": "\(group.address)"]) }
         } catch {
-            store.close()
+            await first.abandon()
             throw error
         }
+        first.service.latest.note(facts)
+        onReady(facts)
         let rulesReloader = RulesReloader(
-            configuration: configuration, inbox: service.inbox, manager: manager, logger: logger, reload: reload)
-        rulesReloader.apply(rules, of: configuration)
-        var services: [any Service] = [service] + pages + [rulesReloader]
+            configuration: configuration, host: host, manager: manager, logger: logger, reload: reload)
+        var services: [any Service] = [host] + pages + [rulesReloader]
         // The last is stopped first, and says so.
-        if let manager { services.append(ServiceReporter(manager, service)) }
+        if let manager { services.append(ServiceReporter(manager, host)) }
         try await serve(services)
     }
 
@@ -117,61 +112,21 @@ public struct TrackerServer: Service {
     }
 
     private func listen(
-        _ service: NodeService, udp: [SocketAddress], token: String?
-    ) async throws -> [HTTPService] {
-        let tally = HTTPTally()
-        var facts = ProcessFacts(
-            version: version, processID: ProcessInfo.processInfo.processIdentifier, startedAt: Clock.read().wall,
-            listeners: udp.map { .init(.udp, $0) }, advertised: configuration.cluster.hooks.advertised)
-        var pages: [HTTPService] = []
-        do {
-            for address in configuration.http {
-                let page = try await HTTPTracker.listen(
-                    on: address, handler: service.requestHandler, trusted: configuration.node.trusted, logger: logger,
-                    tally: tally)
-                logger.info("listening", metadata: ["http": "\(page.address)"])
-                facts.listeners.append(.init(.http, page.address))
-                pages.append(page)
-            }
-            if let console = configuration.console {
-                let known = Mutex(facts)
-                var api = APIServer(status: service, cluster: service, tally: tally) { known.withLock { $0 } }
-                api.parts.events = (service.log, service.history)
-                api.parts.swarms = service.swarms
-                api.parts.faults = service.cuts
-                api.parts.settings = SettingsInForce(configuration)
-                var options = APIServer.Options()
-                options.token = token
-                options.logger = logger
-                let page = try await api.listen(on: console, options)
-                logger.info("listening", metadata: ["console": "\(page.address)"])
-                facts.listeners.append(.init(.api, page.address))
-                let complete = facts
-                known.withLock { $0 = complete }
-                pages.append(page)
-            }
-        } catch {
-            for page in pages { await page.close() }
-            throw error
-        }
-        service.latest.note(facts)
-        onReady(facts)
-        return pages
-    }
-}
-
-extension ServerConfiguration {
-    /// The bus that the settings name; nil for a tracker that is alone.
-    ///
-    /// - Parameters:
-    ///   - key: the cluster's.
-    ///   - incarnation: of this life of the tracker.
-    /// - Returns: a bus that was not started.
-    /// - Throws: what is wrong with a file that the settings name, and what to do.
-    fileprivate func makeBus(_ key: ClusterKey?, incarnation: UInt64) throws(BusConfigurationError) -> (any Bus)? {
-        guard let options = cluster.bus, let key else { return nil }
-        return try BusFactory.make(
-            options: options, key: key, clusterName: ClusterName(cluster.name), incarnation: incarnation)
+        on address: SocketAddress, _ host: NodeHost, _ feed: ConsoleFeed, _ tally: HTTPTally, token: String?,
+        facts: @escaping @Sendable () -> ProcessFacts
+    ) async throws -> HTTPService {
+        var api = APIServer(status: host, cluster: host, tally: tally, facts: facts)
+        api.parts.events = (feed.log, feed.history)
+        api.parts.swarms = host
+        api.parts.faults = feed.cuts
+        api.parts.settings = SettingsInForce(configuration)
+        api.parts.node = host
+        var options = APIServer.Options()
+        options.token = token
+        options.logger = logger
+        let page = try await api.listen(on: address, options)
+        logger.info("listening", metadata: ["console": "\(page.address)"])
+        return page
     }
 }
 

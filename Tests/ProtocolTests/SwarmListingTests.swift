@@ -38,8 +38,8 @@ struct SwarmListingTests {
         return modelled.table
     }
 
-    @Test func `all shards together list each swarm once, with its counts`() {
-        let table = table()
+    @Test func `all shards together list each swarm once, with its counts`() throws {
+        let table = try table()
         var list: [SwarmSummary] = []
         for shard in 0..<table.shardCount { table.list(shard: shard, into: &list) }
         #expect(list.count == table.counts.torrents)

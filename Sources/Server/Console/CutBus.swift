@@ -38,6 +38,8 @@ package final class CutBus: Bus {
     package init(_ bus: any Bus, cuts: Cuts) {
         self.bus = bus
         self.cuts = cuts
+        // One that is started while it is cut off is so from the first.
+        state.withLock { $0.isCut = cuts.isCutFromBus }
     }
 
     package func start(inbox: any BusInbox) {

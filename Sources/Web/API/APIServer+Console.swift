@@ -126,6 +126,28 @@ extension APIServer {
         return value
     }
 
+    // MARK: - The node
+
+    private struct NodeOrder: Decodable {
+        var name: String?
+    }
+
+    func nodeRoutes(_ node: any NodeSwitch) -> [APIRoute] {
+        @Sendable func answer(_ outcome: NodeSwitchOutcome, isRunning: Bool) throws -> Response {
+            switch outcome {
+            case .done: return try .json(NodeSwitchDocument(isRunning: isRunning))
+            case .refused(let reason): throw APIError(.conflict, reason)
+            }
+        }
+        return [
+            .post("/api/v1/node/stop") { request in
+                let name = try request.json(NodeOrder.self).name
+                return try answer(await node.stopNode(name: name), isRunning: false)
+            },
+            .post("/api/v1/node/start") { _ in try answer(await node.startNode(), isRunning: true) },
+        ]
+    }
+
     // MARK: - Faults
 
     private struct CutOrder: Decodable {

@@ -115,6 +115,10 @@ public struct APIServer: Sendable {
             routes += eventRoutes(log, history)
             resources += ["state", "history", "events"]
         }
+        if let node = parts.node {
+            routes += nodeRoutes(node)
+            resources.append("node")
+        }
         let offered = resources
         routes.append(.get("/api/v1") { _ in try .json(ResourcesDocument(resources: offered)) })
         routes += ConsolePages.routes

@@ -160,3 +160,7 @@ struct ElectionDocument: Encodable {
     /// The tracker that was master, and is none for now.
     var formerMaster: UInt32
 }
+
+struct NodeSwitchDocument: Encodable {
+    var isRunning: Bool
+}

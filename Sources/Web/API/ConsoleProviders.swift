@@ -86,6 +86,24 @@ public protocol FaultProvider: Sendable {
     func mend(_ target: FaultTarget?) -> Bool
 }
 
+/// What came of the wish to stop or to start the node.
+public enum NodeSwitchOutcome: Sendable, Equatable {
+    /// It has stopped, or runs.
+    case done
+    /// In a sentence, with what to do.
+    case refused(String)
+}
+
+/// Stops the node and starts it again, while the process and its console stay.
+public protocol NodeSwitch: Sendable {
+    /// Hands the role over, answers who waits, leaves in good order, and answers nobody.
+    ///
+    /// - Parameter name: the cluster's, where the stop is wanted though nobody would be left to answer.
+    func stopNode(name: String?) async -> NodeSwitchOutcome
+    /// Joins again, as after a restart.
+    func startNode() async -> NodeSwitchOutcome
+}
+
 /// The settings as they are in force, for people.
 public struct SettingsInForce: Sendable, Equatable {
     /// Where a value comes from.
@@ -173,6 +191,8 @@ public struct ConsoleParts: Sendable {
     public var faults: (any FaultProvider)?
     /// The settings in force.
     public var settings: SettingsInForce?
+    /// Stops and starts the node.
+    public var node: (any NodeSwitch)?
 
     /// None.
     public init() {}
