@@ -57,7 +57,8 @@ struct ConsoleListTests {
         func value(_ row: SwarmRow) -> (UInt64, String) {
             switch order {
             case .hash: (0, "\(row.infoHash)")
-            case .name: (row.registered == nil ? (isDescending ? 0 : 1) : (isDescending ? 1 : 0), row.registered?.name ?? "")
+            // Those without a name come last, both ways.
+            case .name: ((row.registered == nil) != isDescending ? 1 : 0, row.registered?.name ?? "")
             case .size: (row.registered.map { $0.byteCount + 1 } ?? 0, "")
             case .seeders: (UInt64(row.counts.seeders), "")
             case .leechers: (UInt64(row.counts.leechers), "")
@@ -102,11 +103,13 @@ struct ConsoleListTests {
 
     @Test(arguments: PeerQuery.Order.allCases, [false, true])
     func `peers come page by page, each once`(_ order: PeerQuery.Order, _ isDescending: Bool) throws {
-        let peers = (0..<100).map { number in
-            PeerImage(
-                address: SocketAddress(ipv4: UInt32(number / 2), port: UInt16(number % 2 + 1)), peerID: .zero,
-                downloaded: UInt64(number % 7), left: UInt64(number % 5), lastSeen: UInt32(number % 3),
-                isCounted: false)
+        var peers: [PeerImage] = []
+        for number in 0..<100 {
+            let address = SocketAddress(ipv4: UInt32(number / 2), port: UInt16(number % 2 + 1))
+            peers.append(
+                PeerImage(
+                    address: address, peerID: .zero, downloaded: UInt64(number % 7), left: UInt64(number % 5),
+                    lastSeen: UInt32(number % 3), isCounted: false))
         }
         var query = PeerQuery()
         (query.order, query.isDescending, query.count) = (order, isDescending, 9)
@@ -138,14 +141,16 @@ struct ConsoleListTests {
         #expect(PeerQuery.Cursor(text) == nil)
     }
 
-    @Test(arguments: [
+    private static let programs: [(id: String, name: String?)] = [
         ("-qB4520-abcdefghijkl", "qBittorrent 4.5.2"), ("-TR300Z-abcdefghijkl", "Transmission 3.00"),
         ("-lt0D60-abcdefghijkl", "libTorrent (rTorrent) 0.13.6"), ("M7-9-2--abcdefghijkl", "BitTorrent 7.9.2"),
         ("A2-1-36-0-abcdefghij", "aria2 1.36.0"), ("-XX0000-abcdefghijkl", nil), ("-qB\u{1}\u{2}\u{3}\u{4}-abcdefghijkl", "qBittorrent"),
         ("<script>alert(1)</sc", nil), ("M<-9-2--abcdefghijkl", nil),
-    ])
-    func `a peer id tells the program, where it does`(_ id: String, _ name: String?) {
-        #expect(ClientName.of(PeerID(Bytes20(Array(id.utf8))!)) == name)
+    ]
+
+    @Test(arguments: programs)
+    func `a peer id tells the program, where it does`(_ program: (id: String, name: String?)) {
+        #expect(ClientName.of(PeerID(Bytes20(Array(program.id.utf8))!)) == program.name)
     }
 }
 
