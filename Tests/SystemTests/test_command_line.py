@@ -375,7 +375,7 @@ class Torrents(CommandLineTest):
         tracker = self.serve(None, "--torrents", torrents)
         self.assertEqual(tracker.node()["registeredTorrents"], 1)
         self.assertIn("broken.torrent", tracker.words)
-        listed = json.loads(tracker.get("/api/torrents"))["torrents"]
+        listed = json.loads(tracker.get("/api/v1/torrents"))["torrents"]
         self.assertEqual([(one["infoHash"], one["name"], one["byteCount"]) for one in listed],
                          [(made["infoHash"], "data set", made["totalBytes"])])
 
