@@ -59,7 +59,7 @@ def target(path, names=None, **query):
 
 
 class ClusterAPI(unittest.TestCase):
-    """Three trackers over multicast, two registered torrents, one without a peer, and a swarm that nobody registered."""
+    """Three trackers over multicast, two registered torrents, one without a peer, and a swarm of no known name."""
 
     @classmethod
     def setUpClass(cls):
