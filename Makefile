@@ -10,6 +10,8 @@ CONFIGURATION ?= release
 TRACKER := .build/$(CONFIGURATION)/tracker
 # Debian's own Python: python3-libtorrent comes for no other.
 PYTHON := /usr/bin/python3
+# What Debian does not have, apart from the system's Python.
+TEST_PYTHON := .build/test-python
 DATA ?= data
 
 .PHONY: run serve build test unit explore explore-all planted-bugs wasm wasm-test system failovers benchmark format lint clean help packages test-packages
@@ -66,8 +68,15 @@ benchmark: build ## Compare with opentracker and a bare echo (Benchmarks/README.
 packages: ## Debian packages that the build needs
 	@scripts/install-packages scripts/build-packages.txt
 
-test-packages: packages ## Debian packages that the tests need
+test-packages: packages ## Packages that the tests need: Debian's, and a few of Python's in .build
 	@scripts/install-packages Tests/SystemTests/packages.txt
+	@$(MAKE) --silent --no-print-directory $(TEST_PYTHON)/installed
+
+$(TEST_PYTHON)/installed: Tests/SystemTests/requirements.txt
+	@echo "Installing Python packages into $(TEST_PYTHON)"
+	@$(PYTHON) -m venv --clear $(TEST_PYTHON)
+	@$(TEST_PYTHON)/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	@touch $@
 
 format: ## Rewrite the sources in the project's format
 	swift format --in-place --recursive --parallel Package.swift Sources Tests Wasm Benchmarks/Sources Benchmarks/Package.swift

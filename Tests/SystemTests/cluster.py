@@ -88,10 +88,10 @@ class Member:
     def cluster_view(self):
         """The cluster as this tracker sees it; None where it does not answer."""
         with contextlib.suppress(OSError, urllib.error.URLError, ValueError):
-            return json.loads(self.get("/api/cluster"))
+            return json.loads(self.get("/api/v1/cluster"))
 
     def node(self):
-        return json.loads(self.get("/api/status"))["node"]
+        return json.loads(self.get("/api/v1/status"))["node"]
 
     def metric(self, name):
         """The sum of a metric over its labels."""

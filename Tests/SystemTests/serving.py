@@ -166,7 +166,7 @@ class Tracker(Program):
 
     def node(self):
         """What the console says of the node."""
-        return json.loads(self.get("/api/status"))["node"]
+        return json.loads(self.get("/api/v1/status"))["node"]
 
     def stop(self, number=signal.SIGTERM, within=STOP):
         """An orderly stop."""

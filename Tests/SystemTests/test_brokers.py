@@ -281,7 +281,7 @@ class Logins(BrokerTest):
     def check_secrecy(self, member):
         """The password is nowhere, neither as it is nor as the URL writes it."""
         shown = [path.read_text(errors="replace") for path in member.directory.glob("*.log")]
-        shown += [member.get(path).decode() for path in ["/api/cluster", "/api/status", "/metrics"]]
+        shown += [member.get(path).decode() for path in ["/api/v1/cluster", "/api/v1/status", "/metrics"]]
         for text in shown:
             self.assertNotIn(self.PASSWORD, text)
             self.assertNotIn(urllib.parse.quote(self.PASSWORD, safe=""), text)

@@ -15,8 +15,9 @@ from serving import TrackerTest, free_port, require_tracker, wait_until
 setUpModule = require_tracker
 
 FAILED, USAGE, UNAVAILABLE, SYSTEM = 1, 2, 69, 74
-COMMANDS = ["serve", "demo", "status", "doctor", "members list", "members add", "members remove", "members replace", "handover", "stop",
-            "announce", "scrape", "load", "torrent create", "torrent show", "simulate", "replay", "explore"]
+COMMANDS = ["serve", "demo", "status", "doctor", "members list", "members add", "members remove", "members replace",
+            "handover", "elect", "stop", "announce", "scrape", "load", "torrent create", "torrent show", "simulate",
+            "replay", "explore"]
 HASH = "0123456789abcdef0123456789abcdef01234567"
 OTHER = "89abcdef0123456789abcdef0123456789abcdef"
 
@@ -375,7 +376,7 @@ class Torrents(CommandLineTest):
         tracker = self.serve(None, "--torrents", torrents)
         self.assertEqual(tracker.node()["registeredTorrents"], 1)
         self.assertIn("broken.torrent", tracker.words)
-        listed = json.loads(tracker.get("/api/torrents"))["torrents"]
+        listed = json.loads(tracker.get("/api/v1/torrents"))["torrents"]
         self.assertEqual([(one["infoHash"], one["name"], one["byteCount"]) for one in listed],
                          [(made["infoHash"], "data set", made["totalBytes"])])
 

@@ -45,7 +45,7 @@ class Demo(TrackerTest):
     def view(self, tracker):
         """The cluster as a tracker sees it; nothing where it does not answer."""
         try:
-            place = f"http://127.0.0.1:{self.base + 10 + tracker}/api/cluster"
+            place = f"http://127.0.0.1:{self.base + 10 + tracker}/api/v1/cluster"
             with urllib.request.urlopen(place, timeout=5) as reply:
                 return json.load(reply)
         except OSError:

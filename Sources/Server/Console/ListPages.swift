@@ -66,10 +66,12 @@ package struct SwarmPageMaker {
 
     package func page(of swarms: [SwarmSummary], asOf: WallTime) -> SwarmsPage {
         let isDescending = query.isDescending
-        func precedes(_ left: Key, _ right: Key) -> Bool {
-            if left.number != right.number { return (left.number < right.number) != isDescending }
-            if left.name != right.name { return (left.name < right.name) != isDescending }
-            return (left.hash < right.hash) != isDescending
+        // Strictly, either way: the line of a cursor does not come after itself.
+        func precedes(_ one: Key, _ other: Key) -> Bool {
+            let (left, right) = isDescending ? (other, one) : (one, other)
+            if left.number != right.number { return left.number < right.number }
+            if left.name != right.name { return left.name < right.name }
+            return left.hash < right.hash
         }
         let after = query.after.map { Key(number: $0.number, name: $0.name, hash: Self.order($0.infoHash)) }
         // One more than the page has tells whether there is another.
@@ -156,10 +158,11 @@ package struct PeerPageMaker {
 
     package func page(of peers: [PeerImage], total: Int, asOf: WallTime) -> PeersPage {
         let isDescending = query.isDescending
-        func precedes(_ left: PeerQuery.Cursor, _ right: PeerQuery.Cursor) -> Bool {
-            if left.number != right.number { return (left.number < right.number) != isDescending }
-            let (one, other) = (left.address, right.address)
-            return ((one.high, one.low, one.port) < (other.high, other.low, other.port)) != isDescending
+        func precedes(_ one: PeerQuery.Cursor, _ other: PeerQuery.Cursor) -> Bool {
+            let (left, right) = isDescending ? (other, one) : (one, other)
+            if left.number != right.number { return left.number < right.number }
+            let (here, there) = (left.address, right.address)
+            return (here.high, here.low, here.port) < (there.high, there.low, there.port)
         }
         var least = LeastElements<PeerImage>(atMost: query.count + 1) { precedes(cursor($0), cursor($1)) }
         // Slices of a swarm that changes meanwhile may show a peer twice.

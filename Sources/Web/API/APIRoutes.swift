@@ -87,6 +87,16 @@ struct APIResponder: Responder {
                 "an API request failed", metadata: ["error": "\(error)", "path": "\(request.path)"])
             response = try .json(ErrorDocument(error: "internal error, see the log"), status: .internalServerError)
         }
+        return finished(response)
+    }
+
+    func refusal(_ words: String, status: HTTPResponse.Status) -> Response {
+        finished((try? .json(ErrorDocument(error: words), status: status)) ?? .text("\(words)\n", status: status))
+    }
+
+    /// With what all answers have in common.
+    private func finished(_ response: Response) -> Response {
+        var response = response
         if response.headers[.cacheControl] == nil { response.headers[.cacheControl] = "no-store" }
         // What is sent as JSON is not to be taken for a page.
         response.headers[.xContentTypeOptions] = "nosniff"

@@ -68,7 +68,8 @@ extension APIServer {
         return try await carryOut(.stop)
     }
 
-    private func id(_ name: String, _ number: UInt32?) throws(APIError) -> UInt32? {
+    /// - Throws: `APIError` (400) where it is 0, which is no tracker's number.
+    func id(_ name: String, _ number: UInt32?) throws(APIError) -> UInt32? {
         guard number != 0 else {
             throw APIError(.badRequest, "\(name) has to be the number of a tracker, from 1 to \(UInt32.max)")
         }

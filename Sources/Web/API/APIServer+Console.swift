@@ -200,16 +200,18 @@ extension APIServer {
                 .badRequest,
                 "seconds has to be a number from \(Self.cutSeconds.lowerBound) to \(Self.cutSeconds.upperBound)")
         }
+        let tracker = try id("tracker", order.tracker)
         let span = Duration.seconds(Int64(order.seconds))
         switch order.from {
         case .peers: return [(.peers, span)]
         case .bus: return [(.bus, span)]
-        case .both: return [(.peers, span), (.bus, span)]
+        // The bus first: a tracker without one refuses, and is to be cut off from nothing then.
+        case .both: return [(.bus, span), (.peers, span)]
         case .tracker:
-            guard let id = order.tracker, id > 0 else {
+            guard let tracker else {
                 throw APIError(.badRequest, "name the tracker from which this one is to be cut off by \"tracker\"")
             }
-            return [(.tracker(id), span)]
+            return [(.tracker(tracker), span)]
         }
     }
 }

@@ -94,11 +94,11 @@ struct HTTPConnectionChannel: Sendable {
                 response = await respond(to: request)
             case .tooLarge(let limit):
                 isReadToEnd = false
-                response = .text("This may have \(limit) bytes, and no more.\n", status: .contentTooLarge)
+                response = responder.refusal("the body may have \(limit) bytes, and no more", status: .contentTooLarge)
             case .tooMany:
                 isReadToEnd = false
-                response = .text("Others are sending as much already; try again in a moment.\n",
-                    status: .serviceUnavailable)
+                response = responder.refusal(
+                    "others are sending as much already; try again in a moment", status: .serviceUnavailable)
             }
             response.headers[.date] = HTTPDate.now()
             response.headers[.server] = "Swarmkeeper"

@@ -97,9 +97,19 @@ public protocol Responder: Sendable {
 
     /// - Throws: what is no answer but our own fault: 500, and a line in the log.
     func respond(to request: Request) async throws -> Response
+
+    /// Says why a body is not read, to whoever sent it.
+    ///
+    /// - Parameter words: a sentence.
+    func refusal(_ words: String, status: HTTPResponse.Status) -> Response
 }
 
 extension Responder {
     /// None, unless a responder says otherwise.
     public func bodyLimit(of request: Request) async -> Int? { nil }
+
+    /// Plain text, unless a responder says otherwise.
+    public func refusal(_ words: String, status: HTTPResponse.Status) -> Response {
+        .text("\(words)\n", status: status)
+    }
 }
