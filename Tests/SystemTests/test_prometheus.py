@@ -16,7 +16,10 @@ import urllib.parse
 import urllib.request
 
 import cluster
+from crowd import Crowd
 from namespaces import wait_until
+from serving import TrackerTest, mounted
+from test_bad_input import fill_up
 from world import ROOT
 
 DEPLOY = ROOT / "deploy"
@@ -99,7 +102,7 @@ class Prometheus:
         words = EXAMPLE.read_text()
         for old, new in [*((f"tracker{member.number}.example", member.host.ipv4) for member in trackers.members),
                          ("/etc/prometheus/swarmkeeper.token", str(token)), ("_interval: 15s", "_interval: 1s"),
-                         ("scrape_timeout: 10s", "scrape_timeout: 1s")]:
+                         ("scrape_timeout: 14s", "scrape_timeout: 1s")]:
             assert old in words, f"the example has no {old}"
             words = words.replace(old, new)
         self.configuration.write_text(words)
@@ -313,6 +316,32 @@ class Scraped(unittest.TestCase):
             "SwarmkeeperTrackerSilent", "SwarmkeeperBusLost", "SwarmkeeperDiskFails")], [])
         victim.start()
         wait_until(lambda: not {dead, narrow} & set(watch.alerts()), 60, lambda: f"all is well; {watch.alerts()}")
+
+
+class Disk(TrackerTest):
+
+    def test_a_disk_that_fills_up_is_told(self):
+        with mounted(self.directory / "disk", "size=12m") as disk:
+            tracker = self.serve(self.place(disk / "data"))
+            client = self.client(tracker)
+            self.assertEqual(self.told(tracker), ("works", 0, []))
+            crowd = self.stack.enter_context(Crowd(tracker.place.udp, swarms=30, peers_each=150, seed=9))
+            crowd.announce(client, 60, until=lambda: crowd.answers > 100)
+            fill_up(disk / "ballast")
+            self.assertTrue(crowd.announce(client, 120, until=lambda: crowd.refusals > 20), "announces are refused")
+            wait_until(lambda: self.told(tracker) == ("full", 1, ["diskFails"]), 10, lambda: self.told(tracker))
+            answers = crowd.answers
+            (disk / "ballast").unlink()
+            self.assertTrue(crowd.announce(client, 120, until=lambda: crowd.answers > answers), "and taken again")
+            wait_until(lambda: self.told(tracker) == ("works", 0, []), 10, lambda: self.told(tracker))
+
+    def told(self, tracker):
+        """How the disk is, whether clients get no answer for it, and the codes of what is wrong with the tracker."""
+        page = tracker.get("/metrics").decode()
+        [disk] = re.findall(r'^swarmkeeper_disk\{state="(\w+)"\} 1$', page, re.MULTILINE)
+        [silent] = re.findall(r"^swarmkeeper_silent ([01])$", page, re.MULTILINE)
+        findings = re.findall(r'^swarmkeeper_finding\{code="(\w+)"\} 1$', page, re.MULTILINE)
+        return disk, int(silent), [code for code in findings if code != "kernelDrops"]
 
 
 if __name__ == "__main__":
