@@ -57,7 +57,18 @@ struct MetricsNodeTests {
             .map { $0.dropFirst("swarmkeeper_".count) }
         #expect(
             samples == [
+                "silent 0", "finding{code=\"starting\"} 0", "finding{code=\"stopping\"} 0",
+                "finding{code=\"diskBroken\"} 0", "finding{code=\"diskFails\"} 0", "finding{code=\"busLost\"} 0",
+                "finding{code=\"otherKey\"} 1", "finding{code=\"otherCluster\"} 0",
+                "finding{code=\"otherVersion\"} 0", "finding{code=\"refused\"} 0",
+                "finding{code=\"otherMembers\"} 0", "finding{code=\"otherSettings\"} 0",
+                "finding{code=\"waitsForMembers\"} 0", "finding{code=\"noMajority\"} 0",
+                "finding{code=\"fetchesState\"} 0", "finding{code=\"election\"} 0",
+                "finding{code=\"kernelDrops\"} 0", "disk{state=\"works\"} 0", "disk{state=\"full\"} 1",
+                "disk{state=\"locked\"} 0", "disk{state=\"readOnly\"} 0", "disk{state=\"broken\"} 0",
                 "cluster_fenced 0", "cluster_serving 1", "cluster_master 2", "cluster_voters 3",
+                "cluster_majority 2", "cluster_tracker_voter{tracker=\"1\"} 1",
+                "cluster_tracker_voter{tracker=\"2\"} 1", "cluster_tracker_voter{tracker=\"3\"} 1",
                 "cluster_tracker_up{tracker=\"1\"} 1", "cluster_tracker_up{tracker=\"2\"} 1",
                 "cluster_tracker_up{tracker=\"3\"} 0",
                 "cluster_tracker_silent_seconds{tracker=\"1\"} 0",

@@ -82,7 +82,10 @@ class Member:
     def get(self, path):
         with self.host.entered():
             connection = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-            with connection.open(f"http://127.0.0.1:{CONSOLE}{path}", timeout=60) as reply:
+            token = self.cluster.console_token
+            headers = {"Authorization": f"Bearer {token}"} if token else {}
+            request = urllib.request.Request(f"http://127.0.0.1:{CONSOLE}{path}", headers=headers)
+            with connection.open(request, timeout=60) as reply:
                 return reply.read()
 
     def cluster_view(self):
@@ -133,6 +136,9 @@ class Cluster:
     `with` waits for a master, unless the trackers are `is_mute`: their bus lets nobody in. If the `with` ends in a
     failure, what all processes said is printed.
     """
+
+    console_token = None
+    """What the consoles ask for; a class that sets it gives the trackers the file, too."""
 
     def __init__(self, bus, entry="any", count=3, mode="quorum", flags=(), broker_count=1, bus_url=None,
                  is_mute=False):

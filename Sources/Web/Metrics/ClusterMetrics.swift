@@ -9,9 +9,26 @@ import Wire
 public enum ClusterMetrics {
     /// Appends what a tracker sees of its cluster, as metrics.
     public static func write(_ report: ClusterReport, into text: inout PrometheusText) {
+        health(report, into: &text)
         place(report.status, into: &text)
         messages(report, into: &text)
         elections(report.elections, into: &text)
+    }
+
+    private static func health(_ report: ClusterReport, into text: inout PrometheusText) {
+        text.single(
+            "swarmkeeper_silent", .gauge, help: "Whether clients get no answer, or their announces are refused.",
+            Finding.problem(report.findings) == nil ? 0 : 1)
+        text.family("swarmkeeper_finding", .gauge, help: "1 for what is wrong, 0 for what is not.")
+        for code in Finding.Code.allCases {
+            let labels = PrometheusLabels([("code", code.rawValue)])
+            text.sample("swarmkeeper_finding", labels, report.findings.contains { $0.code == code } ? 1 : 0)
+        }
+        guard let own = report.own else { return }
+        text.family("swarmkeeper_disk", .gauge, help: "1 for how the last write to the record went, 0 for the others.")
+        for state in TrackerReport.Disk.allCases {
+            text.sample("swarmkeeper_disk", PrometheusLabels([("state", "\(state)")]), state == own.disk ? 1 : 0)
+        }
     }
 
     private static func place(_ status: ClusterStatus, into text: inout PrometheusText) {
@@ -24,6 +41,13 @@ public enum ClusterMetrics {
         text.single(
             "swarmkeeper_cluster_master", .gauge, help: "The master's id; 0 while there is none.", status.master ?? 0)
         text.single("swarmkeeper_cluster_voters", .gauge, help: "Trackers that vote.", status.voters.count)
+        text.single(
+            "swarmkeeper_cluster_majority", .gauge, help: "Votes that a decision takes; 0 where it takes no majority.",
+            status.mode == .quorum ? status.voters.count / 2 + 1 : 0)
+        text.family("swarmkeeper_cluster_tracker_voter", .gauge, help: "Whether a tracker's vote counts.")
+        for tracker in status.trackers {
+            text.sample("swarmkeeper_cluster_tracker_voter", label(tracker), tracker.hasVote ? 1 : 0)
+        }
         text.family("swarmkeeper_cluster_tracker_up", .gauge, help: "Whether a tracker is heard.")
         for tracker in status.trackers {
             text.sample("swarmkeeper_cluster_tracker_up", label(tracker), tracker.role == nil ? 0 : 1)
