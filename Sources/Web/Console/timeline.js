@@ -59,18 +59,18 @@ export function timelinePage() {
         const { from, to } = view();
         if (one.time < from || one.time > to) moved({ from: one.time - 5000, to: one.time + 5000 });
     });
-    const isList = () => query().view === "list";
+    const isList = computed(() => query().view === "list");
     return h("div.filled", null,
         heading("Timeline",
-            choice("How it is shown", [["lanes", "Lanes"], ["list", "List"]], () => (isList() ? "list" : "lanes"),
+            choice("How it is shown", [["lanes", "Lanes"], ["list", "List"]], () => (isList.value ? "list" : "lanes"),
                 (value) => look({ view: value === "list" ? "list" : null })),
-            h("span.row", { hidden: isList },
+            h("span.row", { hidden: () => isList.value },
                 choice("Time shown", spans, () => (query().from ? null : String(query().span ?? 60_000)),
                     (value) => look({ span: value, from: null, to: null })),
                 h("button.quiet", { type: "button", hidden: () => query().from === undefined,
                     onclick: () => look({ from: null, to: null }) }, "Back to now"))),
         filters(hidden),
-        h("div.grow", null, () => (isList() ? eventList(events, hidden, select)
+        h("div.grow", null, () => (isList.value ? eventList(events, hidden, select)
             : h("div", null, picture, chosenPanel(events, chosen, select)))));
 }
 
