@@ -26,7 +26,8 @@ const pages = [
     { name: "trackers", title: "Trackers", make: trackersPage },
     { name: "swarms", title: "Swarms", make: (hash) => (hash ? peersPage(hash) : swarmsPage()), needs: "swarms" },
     { name: "timeline", title: "Timeline", make: timelinePage, needs: "events" },
-    { name: "torrents", title: "Torrents", make: (hash) => (hash ? torrentPage(hash) : torrentsPage()), needs: "torrents" },
+    { name: "torrents", title: "Torrents", make: (hash) => (hash ? torrentPage(hash) : torrentsPage()),
+        needs: "torrents" },
     { name: "users", title: "Users", make: usersPage, needs: "users" },
     { name: "settings", title: "Settings", make: settingsPage, needs: "settings" },
 ];
@@ -54,13 +55,19 @@ function stored(key, value) {
 
 function frame() {
     byId("nav").append(list(h("ul", null), () => shown.value, (page) => page.name, (page, name) =>
-        h("li", null, h("a", { href: href([name]), "aria-current": () => (current.value?.name === name ? "page" : null) },
-            icon(name), page.peek().title, h("kbd", { "aria-hidden": "true" }, () => shown.value.indexOf(page.value) + 1)))));
+        h("li", null, h("a", { href: href([name]),
+            "aria-current": () => (current.value?.name === name ? "page" : null) },
+            icon(name), page.peek().title, h("kbd", { "aria-hidden": "true" },
+                () => shown.value.indexOf(page.value) + 1)))));
     byId("place").append(h("span", null, () => state.value?.name ?? ""));
+    byId("short-link").append(h("span.link.narrow", { "data-phase": () => link.value.phase },
+        h("span.dot", { "aria-hidden": "true" }),
+            h("span", null, () => (link.value.phase === "live" ? "" : connectionWords()))));
     byId("foot").append(
         h("div.link", { "data-phase": () => link.value.phase },
             h("span.dot", { "aria-hidden": "true" }), h("span", { id: "connection" }, connectionWords)),
-        h("div.consoles", null, h("span.muted", null, "Console of"), list(h("span.row", null), () => consoles.value, (one) => one.id,
+        h("div.consoles", null, h("span.muted", null, "Console of"),
+            list(h("span.row", null), () => consoles.value, (one) => one.id,
             (one, id) => consoleLink(one, id))),
         h("div.row", null,
             h("button.quiet", { type: "button", onclick: turnTheme, id: "theme" }, () => `Theme: ${theme.value}`),
@@ -95,7 +102,8 @@ function frame() {
 function consoleLink(one, id) {
     return h("span", null, () => {
         if (one.value.isThis) return h("b", { "aria-current": "true" }, `tracker ${id}`);
-        if (!one.value.origin) return h("span.muted", { title: "Its console cannot be reached from here." }, String(id));
+        if (!one.value.origin) return h("span.muted", { title: "Its console cannot be reached from here." },
+            String(id));
         return h("a", { href: () => `${one.value.origin}/${where.value ? location.hash : ""}`,
             title: `The same page at tracker ${id}’s console` }, String(id));
     });
@@ -108,7 +116,8 @@ function connectionWords() {
 
 /** What a screen reader says by itself: the connection and the sentence, when they become others. */
 function voice() {
-    const connection = { live: "", starting: "", paused: "", login: "", lost: "The connection to the tracker is lost. " };
+    const connection = { live: "", starting: "", paused: "", login: "",
+        lost: "The connection to the tracker is lost. " };
     return connection[link.value.phase] + (said.value?.text ?? "");
 }
 
@@ -164,7 +173,8 @@ function open(make) {
 }
 
 const waitingPage = () => h("div.waiting", null, h("h1", { tabindex: "-1" }, "Swarmkeeper"),
-    h("p.muted", null, () => (link.value.phase === "lost" ? "The tracker does not answer; it is asked again." : "Connecting …")));
+    h("p.muted", null, () => (link.value.phase === "lost" ? "The tracker does not answer; it is asked again."
+        : "Connecting …")));
 
 const missingPage = () => h("div", null, h("h1", { tabindex: "-1" }, "No such page"),
     h("p", null, "This tracker has no page of that name. ", h("a", { href: "#/" }, "Overview")));
@@ -183,7 +193,8 @@ const keyHelp = [
 function help() {
     show("Keys", [
         h("table.keys", null, h("tbody", null, keyHelp.map(([keys, what]) =>
-            h("tr", null, h("th", { scope: "row" }, keys.split(" ").map((one) => (one === "…" ? " … " : [h("kbd", null, one), " "]))),
+            h("tr", null, h("th", { scope: "row" },
+                keys.split(" ").map((one) => (one === "…" ? " … " : [h("kbd", null, one), " "]))),
                 h("td", null, what))))),
         h("label.check", null, h("input", {
             type: "checkbox", checked: areKeysOn.peek(),

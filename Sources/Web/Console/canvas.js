@@ -48,7 +48,8 @@ export function step(range, wanted) {
     return power * ([1, 2, 5].find((one) => one * power >= rough) ?? 10);
 }
 
-const timeSteps = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800,
+const timeSteps = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900,
+    1800,
     3600, 7200, 21_600, 43_200, 86_400];
 
 /** A round step of time, in milliseconds. */

@@ -1,7 +1,8 @@
 // Time series on a canvas: lines over the last minutes, with what happened marked on the axis.
 //
-// A chart is a figure: its caption says what it shows, its legend what the values are, now or under the pointer. All charts
-// share the pointer's time, so that one sees what went together. With the keyboard: arrows move it, Esc lets it go.
+// A chart is a figure: its caption says what it shows, its legend what the values are, now or under the pointer. All
+// charts share the pointer's time, so that one sees what went together. With the keyboard: arrows move it, Esc lets it
+// go.
 
 import { appearance, property, ready, step, timeStep, whenSized } from "./canvas.js";
 import { h, list } from "./dom.js";
@@ -11,7 +12,7 @@ import { time } from "./format.js";
 /** The time under the pointer, in milliseconds; null where there is none. */
 const pointed = signal(null);
 
-const margin = { left: 52, right: 12, top: 8, bottom: 26 };
+const margin = { left: 62, right: 12, top: 8, bottom: 26 };
 /** Milliseconds between samples beyond which there is a gap rather than a line. */
 const gap = 2500;
 
@@ -20,7 +21,8 @@ const gap = 2500;
  *
  * @param options { id, title, note, format, axis, tools, lines, marks, now, span }:
  *     lines() gives [{ name, color (a custom property), points: [[time, value or null]], isDashed, pane }];
- *     marks() gives [{ time, end, kind, text }]; now() and span() in milliseconds; format and axis make text of a value.
+ *     marks() gives [{ time, end, kind, text }]; now() and span() in milliseconds; format and axis make text of a
+ *     value.
  */
 export function chart(options) {
     const lines = computed(options.lines);
@@ -110,7 +112,8 @@ function drawChart(canvas, options, lines, at) {
     panes.forEach((pane, number) => {
         const top = margin.top + number * each;
         const of = lines.filter((line) => (line.pane ?? 0) === pane);
-        drawPane(pen, of, x, begin, { top: top + (number ? 6 : 0), bottom: top + each, width }, options, panes.length > 1);
+        drawPane(pen, of, x, begin, { top: top + (number ? 6 : 0), bottom: top + each, width }, options,
+            panes.length > 1);
     });
     if (at !== null && at >= begin && at <= end) {
         pen.fillStyle = property("ink-2");
@@ -119,7 +122,8 @@ function drawChart(canvas, options, lines, at) {
 }
 
 function drawPane(pen, lines, x, begin, box, options, isOneOfSeveral) {
-    const values = lines.flatMap((line) => line.points.filter(([t]) => t >= begin).map(([, v]) => v)).filter(Number.isFinite);
+    const values = lines.flatMap((line) => line.points.filter(([t]) => t >= begin).map(([,
+        v]) => v)).filter(Number.isFinite);
     let least = 0;
     let most = Math.max(...values, 0) || 1;
     if (isOneOfSeveral && values.length) {
@@ -128,7 +132,7 @@ function drawPane(pen, lines, x, begin, box, options, isOneOfSeveral) {
         const room = Math.max((most - least) * 0.15, most * 0.002);
         [least, most] = [Math.max(least - room, 0), most + room];
     }
-    const by = step(most - least, (box.bottom - box.top) / 42);
+    const by = step(most - least, Math.max((box.bottom - box.top) / 42, 2.5));
     if (!isOneOfSeveral) most = Math.ceil((most * 1.02) / by) * by;
     const y = (value) => box.bottom - ((value - least) / (most - least)) * (box.bottom - box.top);
     pen.textAlign = "right";
@@ -137,13 +141,15 @@ function drawPane(pen, lines, x, begin, box, options, isOneOfSeveral) {
         pen.fillStyle = property("line");
         pen.fillRect(margin.left, Math.round(y(value)), box.width - margin.left - margin.right, 1);
         pen.fillStyle = property("ink-2");
-        pen.fillText((options.axis ?? options.format)(value), margin.left - 7, y(value));
+        pen.fillText((isOneOfSeveral ? options.format : options.axis ?? options.format)(value), margin.left - 7,
+            y(value));
     }
     pen.save();
     pen.beginPath();
     pen.rect(margin.left, box.top - 2, box.width - margin.left - margin.right + 5, box.bottom - box.top + 4);
     pen.clip();
-    for (const line of lines) drawLine(pen, line, x, y, begin, lines.length === 1 && !isOneOfSeveral ? box.bottom : null);
+    for (const line of lines) drawLine(pen, line, x, y, begin, lines.length === 1 && !isOneOfSeveral ? box.bottom
+        : null);
     pen.restore();
 }
 
@@ -211,7 +217,8 @@ function drawMarks(pen, marks, x, begin, bottom, width) {
             const left = Math.max(x(mark.time), margin.left);
             pen.fillStyle = property("bad");
             pen.globalAlpha = 0.13;
-            pen.fillRect(left, margin.top, Math.max(Math.min(x(mark.end), width - margin.right) - left, 1), bottom - margin.top);
+            pen.fillRect(left, margin.top, Math.max(Math.min(x(mark.end), width - margin.right) - left, 1),
+                bottom - margin.top);
             pen.globalAlpha = 1;
             pen.fillRect(left, bottom - 1, Math.max(Math.min(x(mark.end), width - margin.right) - left, 1), 2);
         } else {

@@ -29,13 +29,15 @@ export async function attempt(work, done, button) {
 /**
  * Asks before something is done.
  *
- * @param question { title, text, action, isGrave, typed, fields }: `typed` is a text that has to be typed first, `fields`
+ * @param question { title, text, action, isGrave, typed, fields }: `typed` is a text that has to be typed first,
+ * `fields`
  *     are further elements of the form.
  * @returns the form's values where the action was chosen, else null.
  */
 export function ask({ title, text, action, isGrave = false, typed = null, fields = [] }) {
     return new Promise((answered) => {
-        const button = h(isGrave ? "button.grave" : "button.primary", { value: "yes", disabled: typed !== null }, action);
+        const button = h(isGrave ? "button.grave" : "button.primary", { value: "yes", disabled: typed !== null },
+            action);
         const field = typed === null ? null : h("input", {
             type: "text", name: "typed", autocomplete: "off", spellcheck: "false",
             oninput: () => (button.disabled = field.value !== typed),

@@ -1,8 +1,8 @@
 // Elements by hand, and safe by construction: text only ever becomes a text node, with what could deceive made visible.
 //
-// Nothing here, or anywhere in the console, parses markup. What names, addresses and sentences hold is shown, not obeyed:
-// control characters and those that turn the writing direction appear as escapes, and a `bdi` keeps right-to-left
-// names from turning what stands beside them.
+// Nothing here, or anywhere in the console, parses markup. What names, addresses and sentences hold is shown, not
+// obeyed: control characters and those that turn the writing direction appear as escapes, and a `bdi` keeps right-to-
+// left names from turning what stands beside them.
 
 import { effect, signal, scope, onEnd } from "./signals.js";
 
@@ -96,15 +96,16 @@ export function named(text, most = 400) {
 }
 
 /**
- * Keeps the children of `parent` as `items` says: one child for each key, in order, made once by `make(item, key)`,
- * where `item` is a signal that changes with it. So what has the focus keeps it.
+ * Keeps the children of `parent`, after those that it has already, as `items` says: one child for each key, in order,
+ * made once by `make(item, key)`, where `item` is a signal that changes with it. So what has the focus keeps it.
  */
 export function list(parent, items, key, make) {
     const made = new Map();
+    const before = parent.lastChild;
     effect(() => {
         const all = items();
         const kept = new Set();
-        let at = parent.firstChild;
+        let at = before ? before.nextSibling : parent.firstChild;
         for (const item of all) {
             const id = key(item);
             kept.add(id);

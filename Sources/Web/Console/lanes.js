@@ -10,12 +10,13 @@ import { h, named } from "./dom.js";
 import { effect } from "./signals.js";
 import { cone, look, masterships, outages } from "./story.js";
 
-const gutter = 84;
+/** Room at the left for the lanes' names. */
+const gutterOf = (canvas) => (canvas.clientWidth < 520 ? 30 : 84);
 const axis = 26;
 const shortest = 20;
 const longest = 40 * 86_400_000;
 /** Where in its lane a kind is drawn, from the top. */
-const level = { election: 0.22, vote: 0.22, fault: 0.22, mended: 0.22, master: 0.45, stepDown: 0.45, transfer: 0.45 };
+const level = { fault: 0.13, mended: 0.13, election: 0.27, vote: 0.41, change: 0.41 };
 const isQuiet = (kind) => kind === "commit";
 
 /**
@@ -44,14 +45,14 @@ export function lanes(options) {
     return h("div.lanes-box", null, canvas, tip);
 }
 
-const laneHeight = (n) => (n <= 3 ? 108 : n <= 6 ? 78 : 48);
+const laneHeight = (n) => (n <= 3 ? 132 : n <= 6 ? 88 : 56);
 
 function xOf({ canvas, view }, moment) {
-    return gutter + ((moment - view.from) / (view.to - view.from)) * (canvas.clientWidth - gutter - 10);
+    return gutterOf(canvas) + ((moment - view.from) / (view.to - view.from)) * (canvas.clientWidth - gutterOf(canvas) - 10);
 }
 
 function momentOf({ canvas, view }, x) {
-    return view.from + ((x - gutter) / (canvas.clientWidth - gutter - 10)) * (view.to - view.from);
+    return view.from + ((x - gutterOf(canvas)) / (canvas.clientWidth - gutterOf(canvas) - 10)) * (view.to - view.from);
 }
 
 // MARK: Steering
@@ -61,7 +62,7 @@ function steer(canvas, options, tip, picture) {
     let travelled = 0;
     const zoom = (factor, x) => {
         const p = picture();
-        const fixed = momentOf(p, Math.max(x, gutter));
+        const fixed = momentOf(p, Math.max(x, gutterOf(canvas)));
         const span = Math.min(Math.max((p.view.to - p.view.from) * factor, shortest), longest);
         const share = (fixed - p.view.from) / (p.view.to - p.view.from);
         options.moved({ from: fixed - span * share, to: fixed + span * (1 - share) });
@@ -91,7 +92,7 @@ function steer(canvas, options, tip, picture) {
             const apart = (x) => Math.max(Math.abs(x - others[0][1]), 8);
             zoom(apart(before) / apart(event.offsetX), (others[0][1] + event.offsetX) / 2);
         } else {
-            pan((before - event.offsetX) / (canvas.clientWidth - gutter - 10));
+            pan((before - event.offsetX) / (canvas.clientWidth - gutterOf(canvas) - 10));
         }
         travelled += Math.abs(event.offsetX - before);
         pointers.set(event.pointerId, event.offsetX);
@@ -104,10 +105,12 @@ function steer(canvas, options, tip, picture) {
     on("pointercancel", release);
     on("pointerleave", () => (tip.hidden = true));
     on("keydown", (event) => {
-        const middle = (gutter + canvas.clientWidth) / 2;
+        const middle = (gutterOf(canvas) + canvas.clientWidth) / 2;
         const acts = {
-            ArrowLeft: () => pan(-0.1), ArrowRight: () => pan(0.1), "+": () => zoom(0.7, middle), "=": () => zoom(0.7, middle),
-            "-": () => zoom(1 / 0.7, middle), Home: () => goTo(options, options.events()[0]?.time), End: () => goTo(options, options.now()),
+            ArrowLeft: () => pan(-0.1), ArrowRight: () => pan(0.1), "+": () => zoom(0.7, middle),
+                "=": () => zoom(0.7, middle),
+            "-": () => zoom(1 / 0.7, middle), Home: () => goTo(options, options.events()[0]?.time),
+                End: () => goTo(options, options.now()),
             n: () => selectNext(options, 1), p: () => selectNext(options, -1), Escape: () => options.select(null),
         };
         const act = acts[event.key.length === 1 ? event.key.toLowerCase() : event.key];
@@ -171,7 +174,7 @@ function placeOf(p, one) {
     const lane = ids.get(one.tracker);
     if (lane === undefined) return null;
     const tall = laneHeight(ids.size);
-    const y = lane * tall + tall * (isQuiet(one.kind) ? 0.92 : level[one.kind] ?? 0.58);
+    const y = lane * tall + tall * (isQuiet(one.kind) ? 0.97 : level[one.kind] ?? 0.56);
     return { x: xOf(p, one.time), y, top: y - tall * 0.28, tall };
 }
 
@@ -187,7 +190,7 @@ function drawAll(p) {
     drawGround(pen, p, width, height);
     pen.save();
     pen.beginPath();
-    pen.rect(gutter, 0, width - gutter, height);
+    pen.rect(gutterOf(p.canvas), 0, width - gutterOf(p.canvas), height);
     pen.clip();
     drawSpans(pen, p);
     const seen = shown.filter((one) => one.time >= view.from - 1000 && one.time <= view.to + 1000);
@@ -208,10 +211,12 @@ function drawGround(pen, p, width, height) {
         pen.fillStyle = property("ink");
         pen.textAlign = "left";
         pen.font = `600 12px ${property("font")}`;
-        pen.fillText(lane.name, 4, at * tall + tall / 2, gutter - 10);
+        const isShort = gutterOf(p.canvas) < 60;
+        pen.fillText(isShort ? String(lane.id) : lane.name, isShort ? 10 : 6, at * tall + tall / 2,
+            gutterOf(p.canvas) - 10);
     });
     const { from, to } = p.view;
-    const by = timeStep(to - from, (width - gutter) / 110);
+    const by = timeStep(to - from, (width - gutterOf(p.canvas)) / 110);
     const offset = new Date(to).getTimezoneOffset() * 60_000;
     pen.font = `11px ${property("font")}`;
     pen.textAlign = "center";
@@ -222,10 +227,10 @@ function drawGround(pen, p, width, height) {
         const text = by < 1000 ? exact(moment) : by < 60_000 ? time(moment) : time(moment).slice(0, 5);
         const half = pen.measureText(text).width / 2;
         pen.fillStyle = property("ink-2");
-        pen.fillText(text, Math.min(Math.max(x, gutter + half), width - half - 2), height - axis / 2 + 2);
+        pen.fillText(text, Math.min(Math.max(x, gutterOf(p.canvas) + half), width - half - 2), height - axis / 2 + 2);
     }
     const now = xOf(p, p.options.now());
-    if (now < gutter || now > width) return;
+    if (now < gutterOf(p.canvas) || now > width) return;
     pen.fillStyle = property("accent");
     pen.fillRect(now, 0, 1, height - axis);
 }
@@ -238,7 +243,7 @@ function drawSpans(pen, p) {
     const band = (one, color, alpha, top, size) => {
         const lane = ids.indexOf(one.tracker);
         if (lane < 0) return;
-        const left = Math.max(xOf(p, Math.max(one.time, p.view.from)), gutter);
+        const left = Math.max(xOf(p, Math.max(one.time, p.view.from)), gutterOf(p.canvas));
         const right = xOf(p, Math.min(one.end ?? end, p.view.to));
         if (right <= left) return;
         pen.fillStyle = property(color);
@@ -253,7 +258,7 @@ function drawSpans(pen, p) {
 function drawCommits(pen, p, seen, bright) {
     const commits = seen.filter((one) => isQuiet(one.kind));
     const most = Math.max(...commits.map((one) => one.count ?? 1), 1);
-    const wide = Math.max(xOf(p, p.view.from + 1000) - gutter - 1, 1);
+    const wide = Math.max(xOf(p, p.view.from + 1000) - gutterOf(p.canvas) - 1, 1);
     pen.fillStyle = property(look("commit").color);
     for (const one of commits) {
         const place = placeOf(p, one);
@@ -267,7 +272,8 @@ function drawCommits(pen, p, seen, bright) {
 
 function edgesOf(seen) {
     const numbers = new Set(seen.map((one) => one.number));
-    return seen.flatMap((one) => (one.causes ?? []).filter((cause) => numbers.has(cause)).map((cause) => [cause, one.number]));
+    return seen.flatMap((one) => (one.causes ?? []).filter((cause) => numbers.has(cause)).map((cause) => [cause,
+        one.number]));
 }
 
 function drawEdges(pen, p, edges, causes, alpha) {
@@ -290,7 +296,7 @@ function drawEdges(pen, p, edges, causes, alpha) {
 function drawGlyphs(pen, p, seen, bright, chosen) {
     pen.textAlign = "center";
     pen.textBaseline = "middle";
-    pen.font = `13px ${property("font")}`;
+    pen.font = `14px ${property("font")}`;
     const last = new Map();
     for (const one of seen) {
         if (isQuiet(one.kind)) continue;

@@ -9,8 +9,10 @@ import { connect } from "./stream.js";
 export function loginPage() {
     const problem = signal("");
     const button = h("button.primary", null, "Log in");
-    const name = h("input", { name: "name", autocomplete: "username", autocapitalize: "none", spellcheck: "false", required: true });
-    const password = h("input", { name: "password", type: "password", autocomplete: "current-password", required: true });
+    const name = h("input", { name: "name", autocomplete: "username", autocapitalize: "none", spellcheck: "false",
+        required: true });
+    const password = h("input", { name: "password", type: "password", autocomplete: "current-password",
+        required: true });
     const form = h("form.card.login", {
         onsubmit: async (event) => {
             event.preventDefault();

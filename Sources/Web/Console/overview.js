@@ -1,4 +1,5 @@
-// Overview: how the cluster is in one sentence, its figures, what is wrong, the last minutes as charts, what happened last.
+// Overview: how the cluster is in one sentence, its figures, what is wrong, the last minutes as charts, what happened
+// last.
 
 import { hues } from "./canvas.js";
 import { chart } from "./charts.js";
@@ -22,12 +23,15 @@ export function overviewPage() {
     const cluster = () => state.value.status.cluster;
     return h("div", null,
         h("h1.unseen", { tabindex: "-1" }, "Overview"),
-        h("div.sentence", { class: () => ({ good: told.value.tone === "good", warn: told.value.tone === "warn", bad: told.value.tone === "bad" }) },
+        h("div.sentence", { class: () => ({ good: told.value.tone === "good", warn: told.value.tone === "warn",
+            bad: told.value.tone === "bad" }) },
             h("span.dot", { "aria-hidden": "true" }), h("p", { id: "sentence" }, () => told.value.text)),
+        h("p.muted", { id: "as-of", hidden: () => asOf() === "" }, asOf),
         findings(cluster),
         figures(cluster),
-        h("div.toolbar", null, choice("Time shown", spans, () => route.value.query.span ?? "300", (value) => look({ span: value })),
-            h("span.muted", null, asOf), h("span.muted.key", null, "▲ an election or a hand-over", " · ", "shaded: a fault")),
+        h("div.toolbar", null, choice("Time shown", spans, () => route.value.query.span ?? "300",
+            (value) => look({ span: value })),
+            h("span.muted.key", null, "▲ an election or a hand-over", " · ", "shaded: a fault")),
         h("div.charts", null, charts(past)),
         latest(past));
 }
@@ -44,14 +48,17 @@ function figures(cluster) {
     const up = () => (sample().trackers ?? []).filter((one) => one.isUp);
     const master = () => up().find((one) => one.isMaster);
     return h("dl.figures", null,
-        figure("Announces/s", () => count(up().reduce((sum, one) => sum + one.announcesPerSecond, 0)), "Of all trackers together"),
-        figure("Commit, median", () => seconds(master()?.commitSeconds.median), "As the master measures it: from the proposal of an entry until it is decided"),
+        figure("Announces/s", () => count(up().reduce((sum, one) => sum + one.announcesPerSecond, 0)),
+            "Of all trackers together"),
+        figure("Commit, median", () => seconds(master()?.commitSeconds.median),
+            "As the master measures it: from the proposal of an entry until it is decided"),
         figure("Commit, 99 %", () => seconds(master()?.commitSeconds.p99), "99 of 100 entries are decided within"),
         figure("Swarms", () => count(sample().swarms)),
         figure("Seeders", () => count(sample().seeders)),
         figure("Leechers", () => count(sample().leechers)),
         figure("Commit index", () => count(cluster().commitIndex), "The last entry that is decided"),
-        figure("Epoch", () => `${cluster().epoch.round}.${cluster().epoch.id}`, "The round and the id of a master’s term"));
+        figure("Epoch", () => `${cluster().epoch.round}.${cluster().epoch.id}`,
+            "The round and the id of a master’s term"));
 }
 
 // MARK: Charts
@@ -60,7 +67,8 @@ function figures(cluster) {
 const apart = () => new Set((route.value.query.each ?? "").split(",").filter(Boolean));
 
 function both(name, together, each) {
-    return choice("How it is shown", [["all", together], ["each", each]], () => (apart().has(name) ? "each" : "all"), (value) => {
+    return choice("How it is shown", [["all", together], ["each", each]], () => (apart().has(name) ? "each" : "all"),
+        (value) => {
         const all = apart();
         if (value === "each") all.add(name);
         else all.delete(name);
@@ -78,7 +86,8 @@ function charts(past) {
             return lastTime();
         },
     };
-    const ids = computed(() => [...new Set(samples.value.flatMap((one) => one.trackers.map((t) => t.id)))].sort((a, b) => a - b));
+    const ids = computed(() => [...new Set(samples.value.flatMap((one) => one.trackers.map((t) => t.id)))].sort((a,
+        b) => a - b));
     const of = (sample, id) => sample.trackers.find((one) => one.id === id);
     const points = (value) => samples.value.map((sample) => [Date.parse(sample.at), value(sample) ?? null]);
     const perTracker = (value) => ids.value.map((id, at) => ({
@@ -91,23 +100,29 @@ function charts(past) {
     const master = (sample) => sample.trackers.find((one) => one.isMaster);
     return [
         chart({
-            ...shared, id: "chart-announces", title: "Announces a second", format: count, axis: short, tools: both("announces", "All", "Each"),
+            ...shared, id: "chart-announces", title: "Announces a second", format: count, axis: short,
+                tools: both("announces", "All", "Each"),
             lines: () => (apart().has("announces") ? perTracker((one) => one.announcesPerSecond) : [{
                 name: "All trackers", color: "hue-1",
-                points: points((sample) => sample.trackers.reduce((sum, one) => sum + (one.isUp ? one.announcesPerSecond : 0), 0)),
+                points: points((sample) => sample.trackers.reduce((sum, one) => sum + (one.isUp
+                    ? one.announcesPerSecond : 0), 0)),
             }]),
         }),
         chart({
-            ...shared, id: "chart-commit", title: "Until an entry is decided", format: seconds, tools: both("commit", "Master", "Each, 99 %"),
+            ...shared, id: "chart-commit", title: "Commit time", format: seconds,
+                tools: both("commit", "Master", "Each"),
             lines: () => (apart().has("commit") ? perTracker((one) => one.commitSeconds.p99) : [
                 { name: "Median", color: "hue-1", points: points((sample) => master(sample)?.commitSeconds.median) },
                 { name: "99 %", color: "hue-2", points: points((sample) => master(sample)?.commitSeconds.p99) },
             ]),
         }),
         chart({
-            ...shared, id: "chart-swarms", title: "Swarms and peers", format: count, axis: short, tools: both("swarms", "Together", "Each"),
-            lines: () => [["Swarms", "swarms", 1], ["Seeders", "seeders", 3], ["Leechers", "leechers", 2]].map(([name, key, color], at) => ({
-                name, color: `hue-${color}`, pane: apart().has("swarms") ? at : 0, points: points((sample) => sample[key]),
+            ...shared, id: "chart-swarms", title: "Swarms and peers", format: count, axis: short,
+                tools: both("swarms", "Together", "Each"),
+            lines: () => [["Swarms", "swarms", 1], ["Seeders", "seeders", 3],
+                ["Leechers", "leechers", 2]].map(([name, key, color], at) => ({
+                name, color: `hue-${color}`, pane: apart().has("swarms") ? at : 0,
+                    points: points((sample) => sample[key]),
             })),
         }),
     ];
@@ -129,7 +144,8 @@ function marksOf(events) {
 // MARK: What happened last
 
 function latest(past) {
-    const some = computed(() => past.value.filter((one) => one.kind !== "commit").slice(-8).reverse());
+    const some = computed(() => past.value.filter((one) => one.kind !== "commit"
+        && one.kind !== "vote").slice(-8).reverse());
     return h("section", { "aria-label": "What happened last" },
         h("div.heading", null, h("h2", null, "Latest"), h("a", { href: href(["timeline"]) }, "All on the timeline")),
         list(h("ol.latest", null), () => some.value, (one) => one.number, (one) => {

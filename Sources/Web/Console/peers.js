@@ -15,8 +15,8 @@ const columns = [
     { name: "Address", sort: "address", class: "address" },
     { name: "Left", sort: "left" },
     { name: "Downloaded", sort: "downloaded", first: "desc", class: "number.wide" },
-    { name: "Last seen", sort: "seen", first: "desc", class: "number.wide" },
-    { name: "Peer id", class: "hash.wide" },
+    { name: "Last seen", sort: "seen", first: "desc", class: "seen.wide" },
+    { name: "Peer id", class: "id.wide" },
 ];
 
 export function peersPage(hash) {
@@ -44,12 +44,14 @@ export function peersPage(hash) {
             return { rows: answer.peers, next: answer.next, total: answer.total };
         },
         row: (one) => [
-            h("td.client", null, () => (one.value.client ? named(one.value.client) : h("span.muted", null, "not known"))),
-            h("td.address", null, () => named(one.value.address)),
+            h("td.client", null, () => (one.value.client ? named(one.value.client)
+                : h("span.muted", null, "not known"))),
+            h("td.address", null, () => named(one.value.address),
+                h("span.sub.narrow", null, () => named(`${one.value.client ?? "not known"} · ${seen(one.value.lastSeen)}`))),
             h("td", null, () => left(one.value, swarm.value)),
             h("td.number.wide", null, () => bytes(one.value.downloaded)),
-            h("td.number.wide", null, () => seen(one.value.lastSeen)),
-            h("td.hash.wide", { title: () => one.value.peerID }, () => readable(one.value.peerID)),
+            h("td.seen.wide", null, () => seen(one.value.lastSeen)),
+            h("td.id.wide", { title: () => one.value.peerID }, h("code", null, () => readable(one.value.peerID))),
         ],
     });
     learn();
@@ -59,13 +61,16 @@ export function peersPage(hash) {
     });
     return h("div.filled", null,
         h("p.crumbs", null, h("a", { href: "#/swarms" }, "Swarms"), " / ", h("span.hash", null, hash)),
-        h("div.heading", null, h("h1.title", { tabindex: "-1" }, () => (swarm.value ? nameOf(swarm.value.name) : problem.value || "…")),
+        h("div.heading", null, h("h1.title", { tabindex: "-1" },
+            () => (swarm.value ? nameOf(swarm.value.name) : problem.value || "…")),
             fromStart(table), copyButton(() => hash, "Info hash"),
-            h("a.button.quiet", { hidden: () => !has("torrents") || !swarm.value || swarm.value.name === null, href: href(["torrents", hash]) }, "Torrent")),
+            h("a.button.quiet", { hidden: () => !has("torrents") || !swarm.value || swarm.value.name === null,
+                href: href(["torrents", hash]) }, "Torrent")),
         h("dl.figures.small", { hidden: () => !swarm.value },
             figure("Size", () => bytes(swarm.value?.byteCount)), figure("Seeders", () => count(swarm.value?.seeders)),
-            figure("Leechers", () => count(swarm.value?.leechers)), figure("Completed", () => count(swarm.value?.completed))),
-        h("p.muted", null, () => stateAge(swarm.value?.asOf)),
+            figure("Leechers", () => count(swarm.value?.leechers)),
+                figure("Completed", () => count(swarm.value?.completed))),
+        h("p.muted", { hidden: () => stateAge(swarm.value?.asOf) === "" }, () => stateAge(swarm.value?.asOf)),
         table.element);
 }
 

@@ -1,4 +1,5 @@
-// The address after #: which page, of what, and how it is looked at. All of a page's state that is worth sharing is there.
+// The address after #: which page, of what, and how it is looked at. All of a page's state that is worth sharing is
+// there.
 //
 //     #/swarms/HASH?sort=left&after=CURSOR
 

@@ -1,5 +1,5 @@
-// Settings: cut this tracker off for a while, stop and start it, stop the whole cluster; the profile's promises; each value
-// with where it comes from.
+// Settings: cut this tracker off for a while, stop and start it, stop the whole cluster; the profile's promises; each
+// value with where it comes from.
 
 import { get, has, order, part } from "./api.js";
 import { ask, attempt } from "./dialog.js";
@@ -37,7 +37,8 @@ const cuts = [
 function cutCard() {
     const from = signal("bus");
     const other = signal(null);
-    const seconds = h("input", { type: "number", name: "seconds", min: "1", max: String(longest), value: "30", required: true, inputmode: "numeric" });
+    const seconds = h("input", { type: "number", name: "seconds", min: "1", max: String(longest), value: "30",
+        required: true, inputmode: "numeric" });
     const others = computed(() => state.value.status.cluster.trackers.filter((one) => !one.isThis));
     const faults = () => state.value.faults?.faults ?? [];
     const picker = h("select", { name: "tracker", onchange: (event) => (other.value = Number(event.target.value)) });
@@ -55,14 +56,17 @@ function cutCard() {
         list(h("ul.faults", { "aria-label": "Cuts" }), faults, (one) => one.id, faultRow),
         h("form", { onsubmit: cut, hidden: () => !may("operator") },
             h("fieldset", null, h("legend", null, "From"),
-                choice("From", cuts.filter(([id]) => id === "bus" || id === "peers" || id === "both" || others.peek().length > 0)
+                choice("From", cuts.filter(([id]) => id === "bus" || id === "peers" || id === "both"
+                    || others.peek().length > 0)
                     .map(([id, name]) => [id, name]), () => from.value, (value) => (from.value = value)),
                 h("label", { hidden: () => from.value !== "tracker" }, h("span", null, "Which"), picker)),
-            h("p.expect", { "aria-live": "polite" }, h("b", null, "What to expect: "), () => cuts.find(([id]) => id === from.value)[2]),
+            h("p.expect", { "aria-live": "polite" }, h("b", null, "What to expect: "),
+                () => cuts.find(([id]) => id === from.value)[2]),
             h("div.row", null, h("label.inline", null, h("span", null, "for"), seconds, h("span", null, "seconds")),
                 h("button.primary", { id: "do-cut" }, "Cut off"),
                 h("button.quiet", { type: "button", hidden: () => faults().length === 0,
-                    onclick: (event) => attempt(() => order("DELETE", "faults"), "All cuts are mended.", event.target) }, "Mend all"))));
+                    onclick: (event) => attempt(() => order("DELETE", "faults"), "All cuts are mended.",
+                        event.target) }, "Mend all"))));
 }
 
 /** A cut with its count-down, by the tracker's clock. */
@@ -76,9 +80,12 @@ function faultRow(fault) {
     return h("li", { role: "group" },
         h("div.row", null, h("b.grow", null, () => `Cut off from ${from()}`),
             h("span.countdown", { role: "timer" }, () => `${Math.ceil(left())} s left`),
-            h("button.quiet", { type: "button", hidden: () => !may("operator"), "aria-label": () => `Mend the cut from ${from()}`,
-                onclick: (event) => attempt(() => order("DELETE", `faults/${part(fault.peek().id)}`), "Mended.", event.target) }, "Mend")),
-        h("span.bar.bad", { "aria-hidden": "true" }, h("span", { style: () => ({ width: `${Math.min(left() / whole(), 1) * 100}%` }) })),
+            h("button.quiet", { type: "button", hidden: () => !may("operator"),
+                "aria-label": () => `Mend the cut from ${from()}`,
+                onclick: (event) => attempt(() => order("DELETE", `faults/${part(fault.peek().id)}`), "Mended.",
+                    event.target) }, "Mend")),
+        h("span.bar.bad", { "aria-hidden": "true" },
+            h("span", { style: () => ({ width: `${Math.min(left() / whole(), 1) * 100}%` }) })),
         h("p", null, () => named(fault.value.text)),
         h("p.muted", null, () => `since ${exact(fault.value.since).slice(0, 8)}, until ${exact(fault.value.until).slice(0, 8)}`));
 }
@@ -92,7 +99,8 @@ function runCard(node) {
     const stop = async (event) => {
         const text = ["It hands its role over, leaves the group in good order and answers nobody. Process, console and swarms stay; Start joins again."];
         if (isLastVoter()) text.push("It is the last one that votes: with it nobody is answered, and swarms that are not kept over a stop are emptied.");
-        const isSure = await ask({ title: `Stop tracker ${node().id}?`, text, action: "Stop", isGrave: true, typed: isLastVoter() ? state.peek().name : null });
+        const isSure = await ask({ title: `Stop tracker ${node().id}?`, text, action: "Stop", isGrave: true,
+            typed: isLastVoter() ? state.peek().name : null });
         if (isSure) await attempt(() => order("POST", "node/stop", {}), "It has stopped.", event.target);
     };
     const stopAll = async (event) => {
@@ -109,10 +117,13 @@ function runCard(node) {
         h("p", { hidden: () => !has("node") }, () => (isStopped() ? "This tracker is stopped: it answers nobody."
             : `This tracker has run for ${span(state.value.status.uptimeSeconds)}.`)),
         h("div.row", null,
-            h("button.grave", { type: "button", id: "stop", hidden: () => !has("node") || isStopped(), onclick: stop }, "Stop this tracker …"),
+            h("button.grave", { type: "button", id: "stop", hidden: () => !has("node") || isStopped(), onclick: stop },
+                "Stop this tracker …"),
             h("button.primary", { type: "button", id: "start", hidden: () => !has("node") || !isStopped(),
-                onclick: (event) => attempt(() => order("POST", "node/start", {}), "It joins again.", event.target) }, "Start this tracker"),
-            h("button.grave", { type: "button", id: "stop-all", hidden: () => !may("admin"), onclick: stopAll }, "Stop the whole cluster …")));
+                onclick: (event) => attempt(() => order("POST", "node/start", {}), "It joins again.", event.target) },
+                    "Start this tracker"),
+            h("button.grave", { type: "button", id: "stop-all", hidden: () => !may("admin"), onclick: stopAll },
+                "Stop the whole cluster …")));
 }
 
 // MARK: Profile and values
@@ -137,15 +148,22 @@ function values(told) {
     return h("section", { "aria-label": "Values" },
         h("div.heading", null, h("h2", null, "Values"),
             searchField("Part of a key, a value or a meaning", query().q ?? "", (q) => look({ q })),
-            choice("Source", [["", "All"], ["set", "Set"], ["flag", "Flag"], ["environment", "Environment"], ["file", "File"], ["default", "Default"]],
+            choice("Source", [["", "All"], ["set", "Set"], ["flag", "Flag"], ["environment", "Environment"],
+                ["file", "File"], ["default", "Default"]],
                 () => query().source ?? "", (value) => look({ source: value }))),
         h("div.table-box", null, h("table.cards.values", { role: "table", "aria-label": "Settings" },
-            h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, ["Key", "Value", "Source", "Meaning"].map((name) =>
+            h("thead", { role: "rowgroup" },
+                h("tr", { role: "row" }, ["Key", "Value", "Source", "Meaning"].map((name) =>
                 h("th", { role: "columnheader", scope: "col" }, name)))),
             list(h("tbody", { role: "rowgroup" }), () => some.value, (one) => one.key, (one) => h("tr", { role: "row" },
                 h("th", { role: "rowheader", scope: "row", "data-label": "Key" }, h("code", null, () => one.value.key)),
-                h("td", { role: "cell", "data-label": "Value" }, () => (one.value.isSecret ? h("span.muted", null, "secret, not shown") : h("code", null, named(one.value.value)))),
-                h("td", { role: "cell", "data-label": "Source" }, () => badge(sources[one.value.source] ?? "plain", one.value.source)),
-                h("td", { role: "cell", "data-label": "Meaning" }, () => one.value.about, " ", h("code.muted", null, () => one.value.flag ?? "")))))),
-        h("p.muted", null, () => (told.value ? `${counted(some.value.length, "setting")} of ${all().length}` : "Loading …")));
+                h("td", { role: "cell", "data-label": "Value" },
+                    () => (one.value.isSecret ? h("span.muted", null, "secret, not shown")
+                    : h("code", null, named(one.value.value)))),
+                h("td", { role: "cell", "data-label": "Source" },
+                    () => badge(sources[one.value.source] ?? "plain", one.value.source)),
+                h("td", { role: "cell", "data-label": "Meaning" }, () => one.value.about, " ",
+                    h("code.muted", null, () => one.value.flag ?? "")))))),
+        h("p.muted", null, () => (told.value ? `${counted(some.value.length, "setting")} of ${all().length}`
+            : "Loading …")));
 }

@@ -1,8 +1,8 @@
 // Values that tell who reads them when they change: signals, what is computed from them, and effects that run again.
 //
 // Effects run together, once, in a microtask after the change, so that several changes are drawn once.
-// A scope owns the effects that are made within it and ends them together: each page is a scope, and so is each run of an
-// effect.
+// A scope owns the effects that are made within it and ends them together: each page is a scope, and so is each run of
+// an effect.
 
 let reader = null;
 let owner = null;

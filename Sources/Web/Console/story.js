@@ -1,7 +1,7 @@
 // What follows from a list of transitions: who was master when, what was broken how long, what led to what.
 //
-// Pure: a list goes in, whether a tracker told it or a simulated run. A transition is { number, time, tracker, kind, text,
-// causes, count, epoch }, `causes` being numbers of earlier ones.
+// Pure: a list goes in, whether a tracker told it or a simulated run. A transition is { number, time, tracker, kind,
+// text, causes, count, epoch }, `causes` being numbers of earlier ones.
 
 /** How each kind is drawn, and what it is called; the more important a kind, the later. */
 export const kinds = {
@@ -95,7 +95,8 @@ export function cone(events, number) {
         return queue.slice(1);
     };
     return {
-        causes: walk((n) => (byNumber.get(n)?.causes ?? []).filter((one) => byNumber.has(one)), (from, to) => [to, from]),
+        causes: walk((n) => (byNumber.get(n)?.causes ?? []).filter((one) => byNumber.has(one)),
+            (from, to) => [to, from]),
         effects: walk((n) => effects.get(n) ?? [], (from, to) => [from, to]),
         edges,
     };

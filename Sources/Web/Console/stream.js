@@ -3,8 +3,8 @@
 //     starting ──▶ live ◀──▶ lost        live ◀──▶ paused (nobody has looked at the page for a while)
 //         └──────────┴──────────┴──▶ login (it asks who is there)
 //
-// A lost connection is noticed at once where it breaks, else after SILENCE without a word (the state comes once a second).
-// It is tried again, at first after half a second, then ever more slowly.
+// A lost connection is noticed at once where it breaks, else after SILENCE without a word (the state comes once a
+// second). It is tried again, at first after half a second, then ever more slowly.
 
 import { Refusal, get, learnResources, mustLogIn } from "./api.js";
 import { computed, signal } from "./signals.js";

@@ -1,8 +1,9 @@
-// A table of very many rows: it asks for a page at a time, by cursor, and keeps only those rows in the document that are seen.
+// A table of very many rows: it asks for a page at a time, by cursor, and keeps only those rows in the document that
+// are seen.
 //
-// Pages follow each other by the cursors that the tracker gives; those far from what is seen are forgotten, and asked for
-// again when they come near. What is seen is asked for anew as time goes by. It is a table to screen readers: rows have
-// their number, and the whole its size.
+// Pages follow each other by the cursors that the tracker gives; those far from what is seen are forgotten, and asked
+// for again when they come near. What is seen is asked for anew as time goes by. It is a table to screen readers: rows
+// have their number, and the whole its size.
 
 import { h, list, listen } from "./dom.js";
 import { count } from "./format.js";
@@ -18,15 +19,15 @@ const slack = 8;
  * @param options { label, columns, load, key, row, empty, noun, sort, sorted, what, after, moved }:
  *     columns: [{ name, class, sort (the API's word), first (the order it is first sorted in) }];
  *     load(after, limit, cancel) gives { rows, next, total };
- *     row(item) gives the cells of a row, `item` being a signal; sort() gives { by, order }, and sorted(by, order) is told;
- *     what() names what is listed, a change of it begins anew; after() is the cursor to begin at, and moved(cursor) is told
- *     what page is at the top.
+ *     row(item) gives the cells of a row, `item` being a signal; sort() gives { by, order }, and sorted(by, order) is
+ *     told; what() names what is listed, a change of it begins anew; after() is the cursor to begin at, and
+ *     moved(cursor) is told what page is at the top.
  */
 export function bigTable(options) {
     const view = signal({ rows: [], total: null, state: "loading", words: "", isFromStart: true });
     const body = h("tbody", null);
-    const above = h("tr.spacer", { "aria-hidden": "true" }, h("td", { colspan: options.columns.length }));
-    const below = h("tr.spacer", { "aria-hidden": "true" }, h("td", { colspan: options.columns.length }));
+    const above = h("tr.spacer", { "aria-hidden": "true" }, h("td", null));
+    const below = h("tr.spacer", { "aria-hidden": "true" }, h("td", null));
     const table = h("table.big", { "aria-label": options.label, "aria-rowcount": () => rowCount(view.value) },
         h("thead", null, h("tr", { "aria-rowindex": "1" }, options.columns.map((column) => header(column, options)))),
         h("tbody", null, above), body, h("tbody", null, below));
@@ -47,7 +48,8 @@ export function bigTable(options) {
         const rows = distinct(pages.between(top, bottom), options.key);
         above.firstChild.style.height = `${(rows[0]?.place ?? 0) * height}px`;
         below.firstChild.style.height = `${Math.max(all - ((rows.at(-1)?.place ?? -1) + 1), 0) * height}px`;
-        view.value = { rows, total: pages.total, state: pages.state, words: pages.words, isFromStart: pages.isFromStart };
+        view.value = { rows, total: pages.total, state: pages.state, words: pages.words,
+            isFromStart: pages.isFromStart };
         pages.want(top, bottom);
         if (!pages.isBegun || !options.moved) return;
         place = { ...place, after: pages.cursorAt(Math.floor(box.scrollTop / height)) };

@@ -2,7 +2,7 @@
 
 import { choice, heading } from "./widgets.js";
 import { every, h, named } from "./dom.js";
-import { exact, span } from "./format.js";
+import { exact, seconds } from "./format.js";
 import { lanes } from "./lanes.js";
 import { href, look, route } from "./route.js";
 import { computed, effect, signal } from "./signals.js";
@@ -31,7 +31,8 @@ export function timelinePage() {
     /** What is seen: fixed by `from` and `to`, or the last `span` up to now. */
     const view = () => {
         const { from, to } = query();
-        if (from !== undefined && to !== undefined && Number(to) > Number(from)) return { from: Number(from), to: Number(to) };
+        if (from !== undefined && to !== undefined && Number(to) > Number(from)) return { from: Number(from),
+            to: Number(to) };
         const end = now();
         const whole = Math.max(end - (events.value[0]?.time ?? end - 60_000), 1000);
         return { from: end - (query().span === "all" ? whole : Number(query().span ?? 60_000)), to: end };
@@ -39,12 +40,14 @@ export function timelinePage() {
     const moved = ({ from, to }) => {
         // Whoever comes to the present stays with it.
         const isNow = to >= trackerNow() - (to - from) * 0.002;
-        look(isNow ? { from: null, to: null, span: Math.round(to - from) } : { from: Math.round(from), to: Math.round(to) });
+        look(isNow ? { from: null, to: null, span: Math.round(to - from) }
+            : { from: Math.round(from), to: Math.round(to) });
     };
     const select = (number) => look({ event: number });
     const picture = lanes({
         label: "Transitions of each tracker over time. The list view has the same events. Keys: arrows, plus, minus, Home, End, N, P.",
-        events: () => events.value, lanes: () => lanesOf(events.value), masterNow: () => state.value.status.cluster.master,
+        events: () => events.value, lanes: () => lanesOf(events.value),
+            masterNow: () => state.value.status.cluster.master,
         now, view, moved, selected: chosen, select, isHidden: (kind) => hidden.value.has(kind),
     });
     // A link to a transition shows it where it is.
@@ -56,15 +59,19 @@ export function timelinePage() {
         const { from, to } = view();
         if (one.time < from || one.time > to) moved({ from: one.time - 5000, to: one.time + 5000 });
     });
-    const isList = () => query().view === "list";
+    const isList = computed(() => query().view === "list");
     return h("div.filled", null,
         heading("Timeline",
-            choice("How it is shown", [["lanes", "Lanes"], ["list", "List"]], () => (isList() ? "list" : "lanes"), (value) => look({ view: value === "list" ? "list" : null })),
-            h("span.row", { hidden: isList },
-                choice("Time shown", spans, () => (query().from ? null : String(query().span ?? 60_000)), (value) => look({ span: value, from: null, to: null })),
-                h("button.quiet", { type: "button", hidden: () => query().from === undefined, onclick: () => look({ from: null, to: null }) }, "Back to now"))),
+            choice("How it is shown", [["lanes", "Lanes"], ["list", "List"]], () => (isList.value ? "list" : "lanes"),
+                (value) => look({ view: value === "list" ? "list" : null })),
+            h("span.row", { hidden: () => isList.value },
+                choice("Time shown", spans, () => (query().from ? null : String(query().span ?? 60_000)),
+                    (value) => look({ span: value, from: null, to: null })),
+                h("button.quiet", { type: "button", hidden: () => query().from === undefined,
+                    onclick: () => look({ from: null, to: null }) }, "Back to now"))),
         filters(hidden),
-        h("div.grow", null, () => (isList() ? eventList(events, hidden, select) : h("div", null, picture, chosenPanel(events, chosen, select)))));
+        h("div.grow", null, () => (isList.value ? eventList(events, hidden, select)
+            : h("div", null, picture, chosenPanel(events, chosen, select)))));
 }
 
 function lanesOf(events) {
@@ -74,7 +81,8 @@ function lanesOf(events) {
 }
 
 function filters(hidden) {
-    return h("div.filters", { role: "group", "aria-label": "What is shown" }, Object.entries(kinds).reverse().map(([kind, { glyph, color, name }]) =>
+    return h("div.filters", { role: "group", "aria-label": "What is shown" },
+        Object.entries(kinds).reverse().map(([kind, { glyph, color, name }]) =>
         h("button.filter", {
             type: "button", "aria-pressed": () => String(!hidden.value.has(kind)),
             onclick: () => {
@@ -99,7 +107,8 @@ function chosenPanel(events, chosen, select) {
             h("div.heading", null, h("h2", null, glyph(one), named(one.text)),
                 h("button.quiet", { type: "button", onclick: () => select(null) }, "Let go")),
             h("p.muted", null, `${exact(one.at)} · tracker ${one.tracker} · ${one.kind}`
-                + (one.epoch ? ` · epoch ${one.epoch.round}.${one.epoch.id}` : "") + (one.count ? ` · ${one.count} entries` : "")),
+                + (one.epoch ? ` · epoch ${one.epoch.round}.${one.epoch.id}` : "") + (one.count
+                    ? ` · ${one.count} entries` : "")),
             h("div.columns", null,
                 related("What led to it", causes, one, select, "It has no cause that is remembered."),
                 related("What came of it", effects, one, select, "Nothing has come of it so far.")));
@@ -113,7 +122,8 @@ function related(title, numbers, origin, select, none) {
             const one = transition(number);
             const by = (one.time - origin.time) / 1000;
             return h("li", null, h("button.link", { type: "button", onclick: () => select(number) },
-                h("span.when", null, `${by < 0 ? "−" : "+"}${Math.abs(by).toFixed(3)} s`), glyph(one), h("span", null, named(one.text))));
+                h("span.when", null, `${by < 0 ? "−" : "+"}${Math.abs(by).toFixed(3)} s`), glyph(one),
+                    h("span", null, named(one.text))));
         })),
         numbers.length > most ? h("p.muted", null, `… and ${numbers.length - most} more.`) : null);
 }
@@ -128,8 +138,9 @@ const glyph = (one) => {
 /** The same events as a table, newest first. */
 function eventList(events, hidden, select) {
     const columns = [
-        { name: "Time", class: "time" }, { name: "Tracker", class: "number" }, { name: "Kind", class: "wide" }, { name: "What happened" },
-        { name: "Because of", class: "wide" },
+        { name: "Time", class: "time" }, { name: "Tracker", class: "tracker" }, { name: "Kind", class: "kind.wide" },
+            { name: "What happened" },
+        { name: "Because of", class: "cause.wide" },
     ];
     const table = bigTable({
         label: "Transitions, newest first", columns, noun: "transition", empty: "Nothing of that kind is remembered.",
@@ -141,11 +152,13 @@ function eventList(events, hidden, select) {
             return { rows: some, next: at + limit < rows.length ? some.at(-1).number : null, total: rows.length };
         },
         row: (one) => [
-            h("td.time", null, () => exact(one.value.time)),
-            h("td.number", null, () => one.value.tracker),
-            h("td.wide", null, () => [glyph(one.value), h("span", null, one.value.kind)]),
-            h("td.name", null, h("a", { href: () => href(["timeline"], { event: one.value.number }) }, () => named(one.value.text))),
-            h("td.wide", null, () => causes(one.value)),
+            h("td.time", { title: () => one.value.at }, () => exact(one.value.time).slice(0, 8),
+                h("span.wide", null, () => exact(one.value.time).slice(8))),
+            h("td.tracker", null, () => one.value.tracker),
+            h("td.kind.wide", null, () => [glyph(one.value), h("span", null, one.value.kind)]),
+            h("td.name.two-lines", null, h("a", { href: () => href(["timeline"], { event: one.value.number }) },
+                () => named(one.value.text))),
+            h("td.cause.wide", null, () => causes(one.value)),
         ],
     });
     // Whoever reads further down is left in peace.
@@ -160,5 +173,5 @@ function causes(one) {
     const known = (one.causes ?? []).map(transition).filter(Boolean);
     if (!known.length) return "";
     return h("span", { title: known.map((cause) => cause.text).join("; ") },
-        `${known[0].text.slice(0, 60)}${known.length > 1 ? ` and ${known.length - 1} more` : ""}, ${span((one.time - known[0].time) / 1000)} before`);
+        `${known[0].text.slice(0, 60)}${known.length > 1 ? ` and ${known.length - 1} more` : ""}, ${seconds((one.time - known[0].time) / 1000)} before`);
 }

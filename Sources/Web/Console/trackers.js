@@ -13,7 +13,8 @@ import { asOf, badge, heading } from "./widgets.js";
 
 const beats = 60;
 const matrixMost = 16;
-const roles = { master: ["★", "accent"], slave: ["■", "plain"], candidate: ["▲", "warn"], newcomer: ["…", "warn"], down: ["✕", "bad"] };
+const roles = { master: ["★", "accent"], slave: ["■", "plain"], candidate: ["▲", "warn"], newcomer: ["…", "warn"],
+    down: ["✕", "bad"] };
 
 export function trackersPage() {
     const cluster = () => state.value.status.cluster;
@@ -22,9 +23,11 @@ export function trackersPage() {
         heading("Trackers", h("span.muted", null, asOf)),
         h("div.table-box", null, h("table.cards", { role: "table", "aria-label": "Trackers" },
             h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, columns.map((one) =>
-                h(one.class ? `th.${one.class}` : "th", { role: "columnheader", scope: "col", title: one.about ?? null }, one.name)))),
+                h(one.class ? `th.${one.class}` : "th",
+                    { role: "columnheader", scope: "col", title: one.about ?? null }, one.name)))),
             list(h("tbody", { role: "rowgroup" }), all, (one) => one.id, trackerRow))),
-        h("p.muted", null, "Each column tells what tracker ", () => cluster().id, " knows: of the others, what they last said over the bus."),
+        h("p.muted", null, "Each column tells what tracker ", () => cluster().id,
+            " knows: of the others, what they last said over the bus."),
         orders(cluster),
         h("div.columns", null, hearing(all), members(cluster), bus(cluster)));
 }
@@ -33,22 +36,31 @@ export function trackersPage() {
 
 const columns = [
     { name: "Tracker", cell: who },
-    { name: "Last 60 s", cell: strip, about: "A bar for each second: whether a keepalive came in time. The newest is at the right." },
-    { name: "Silent", class: "number", cell: (one) => (one.value.isThis ? "this one" : seconds(one.value.silentSeconds)), about: "Since its last message" },
+    { name: "Last 60 s", cell: strip,
+        about: "A bar for each second: whether a keepalive came in time. The newest is at the right." },
+    { name: "Silent", class: "number",
+        cell: (one) => (one.value.isThis ? "this one" : seconds(one.value.silentSeconds)),
+        about: "Since its last message" },
     { name: "Epoch", class: "number", cell: (one) => `${one.value.epoch.round}.${one.value.epoch.id}` },
     { name: "Commit index", class: "number", cell: (one) => count(one.value.commitIndex) },
-    { name: "Lag", class: "number", cell: lag, about: "Entries that it was behind this tracker when it last said where it is" },
+    { name: "Lag", class: "number", cell: lag,
+        about: "Entries that it was behind this tracker when it last said where it is" },
     { name: "State", cell: agreement, about: "Whether it holds the same state, by the digest of its history" },
-    { name: "Round trip", class: "number", cell: (one) => seconds(one.value.report?.roundTripSeconds?.median), about: "From it to another tracker and back, median" },
+    { name: "Round trip", class: "number", cell: (one) => seconds(one.value.report?.roundTripSeconds?.median),
+        about: "From it to another tracker and back, median" },
     { name: "Commit, 99 %", class: "number", cell: (one) => seconds(one.value.report?.commitSeconds?.p99) },
-    { name: "Announces/s", class: "number", cell: (one) => count(one.value.role === "down" ? NaN : one.value.report?.announcesPerSecond) },
+    { name: "Announces/s", class: "number",
+        cell: (one) => count(one.value.role === "down" ? NaN : one.value.report?.announcesPerSecond) },
     { name: "Clock", class: "number", cell: clock, about: "By how much its clock is ahead of this tracker’s" },
     { name: "", cell: actions },
 ];
 
 function trackerRow(one) {
-    return h("tr", { role: "row", "data-tracker": one.peek().id, class: () => ({ gone: one.value.role === "down", mine: one.value.isThis }) },
-        columns.map((column) => h(column.class ? `td.${column.class}` : "td", { role: "cell", "data-label": column.name }, column.cell === who || column.cell === strip || column.cell === actions
+    return h("tr", { role: "row", "data-tracker": one.peek().id,
+        class: () => ({ gone: one.value.role === "down", mine: one.value.isThis }) },
+        columns.map((column) => h(column.class ? `td.${column.class}` : "td",
+            { role: "cell", "data-label": column.name }, column.cell === who || column.cell === strip
+            || column.cell === actions
             ? column.cell(one) : () => column.cell(one))));
 }
 
@@ -60,10 +72,12 @@ function who(one) {
             const [glyph, tone] = roles[role] ?? ["?", "plain"];
             return badge(tone, `${glyph} ${role}`, role === "down" ? "It has not been heard for too long." : null);
         }),
-        h("span", null, () => (one.value.hasVote ? null : badge("plain", "no vote", "Its vote is not needed, and not counted."))),
+        h("span", null, () => (one.value.hasVote ? null
+            : badge("plain", "no vote", "Its vote is not needed, and not counted."))),
         h("span.sub", null, () => [
             one.value.report ? named(one.value.report.host) : h("span.muted", null, "has told nothing yet"),
-            one.value.report?.clients ? h("span.muted", null, " ", named(one.value.report.clients)) : null,
+            one.value.report?.clients ? h("span.muted", { title: one.value.report.clients },
+                named(one.value.report.clients)) : null,
         ]),
         h("span.problem", null, () => (one.value.report?.problem ? named(one.value.report.problem) : null)));
 }
@@ -76,7 +90,9 @@ function lag(one) {
 }
 
 function agreement(one) {
-    if (one.value.isThis) return h("span.digest", { title: "The digest of this tracker’s history" }, state.value.status.cluster.digest);
+    if (one.value.isThis) return h("span.digest",
+        { title: `The digest of this tracker’s history: ${state.value.status.cluster.digest}` },
+        `${state.value.status.cluster.digest.slice(0, 8)}…`);
     return {
         same: badge("good", "✓ in sync", "The same history, or the beginning of it"),
         ahead: badge("plain", "ahead", "Its history is longer: only time can tell"),
@@ -151,7 +167,8 @@ function orders(cluster) {
                 text: "The trackers elect a master anew. Until it is there, a few round trips, announces wait. "
                     + "It is of use where a master is up but does its work badly.",
             });
-            if (isSure) await attempt(() => order("POST", "cluster/election", {}), "An election has been asked for.", event.target);
+            if (isSure) await attempt(() => order("POST", "cluster/election", {}), "An election has been asked for.",
+                event.target);
         } }, "Force an election …"));
 }
 
@@ -160,10 +177,12 @@ function members(cluster) {
         h("h2", null, "Who votes"),
         h("p", null, () => `${cluster().voters.length} have a vote; ${Math.floor(cluster().voters.length / 2) + 1} of them decide.`),
         list(h("ul.plain", null), () => cluster().trackers, (one) => one.id, (one, id) =>
-            h("li.row", null, h("span.grow", null, `Tracker ${id}`, " ", h("span.muted", null, () => (one.value.hasVote ? "votes" : "has no vote"))),
+            h("li.row", null, h("span.grow", null, `Tracker ${id}`, " ",
+                h("span.muted", null, () => (one.value.hasVote ? "votes" : "has no vote"))),
                 h("button.quiet", {
                     type: "button", hidden: () => !may("operator"),
-                    "aria-label": () => (one.value.hasVote ? `Take the vote of tracker ${id}` : `Give tracker ${id} a vote`),
+                    "aria-label": () => (one.value.hasVote ? `Take the vote of tracker ${id}`
+                        : `Give tracker ${id} a vote`),
                     onclick: (event) => vote(id, one.peek().hasVote, event.target),
                 }, () => (one.value.hasVote ? "Take its vote …" : "Give it a vote …")))));
 }
@@ -188,27 +207,37 @@ function hearing(all) {
     const others = computed(() => all().filter((one) => !one.isThis));
     const faults = () => state.value.faults?.faults ?? [];
     const isCut = (id) => faults().some((one) => one.from === "bus" || (one.from === "tracker" && one.tracker === id));
-    const cell = (one) => h("td", { role: "cell", class: () => ({ silent: one.value.role === "down", late: one.value.silentSeconds > 1.5, cut: isCut(one.value.id) }) },
+    const cell = (one) => h("td", { role: "cell",
+        class: () => ({ silent: one.value.role === "down", late: one.value.silentSeconds > 1.5,
+        cut: isCut(one.value.id) }) },
         h("b", null, () => (isCut(one.value.id) ? "cut" : seconds(one.value.silentSeconds))),
         h("span.sub", null, () => (one.value.role === "down" ? "not heard" : "since it spoke")));
     return h("section.card", { hidden: () => all().length < 2 || all().length > matrixMost },
         h("h2", null, "Who hears whom"),
         h("div.table-box", null, h("table.matrix", null,
-            h("thead", null, list(h("tr", null, h("td", null, "")), () => others.value, (one) => one.id, (one, id) => h("th", { scope: "col" }, `from ${id}`))),
-            h("tbody", null, list(h("tr", null, h("th", { scope: "row" }, () => `tracker ${state.value.status.node.id}`)), () => others.value, (one) => one.id, cell)))),
+            h("thead", null, list(h("tr", null, h("td", null, "")), () => others.value, (one) => one.id,
+                (one, id) => h("th", { scope: "col" }, `from ${id}`))),
+            h("tbody", null, list(h("tr", null,
+                h("th", { scope: "row" }, () => `tracker ${state.value.status.node.id}`)), () => others.value,
+                (one) => one.id, cell)))),
         h("p.muted", null, "What the others hear, their consoles tell: ",
-            list(h("span.links", null), () => consoles.value.filter((one) => !one.isThis && one.origin), (one) => one.id,
+            list(h("span.links", null), () => consoles.value.filter((one) => !one.isThis && one.origin),
+                (one) => one.id,
                 (one, id) => h("a", { href: () => `${one.value.origin}/#/trackers` }, `tracker ${id}`))));
 }
 
 function bus(cluster) {
     const of = () => cluster().bus;
     const rows = [
-        ["Endpoint", () => named(of()?.endpoint ?? "–")], ["State", () => (of()?.isConnected ? badge("good", "✓ connected") : badge("bad", "✕ lost"))],
-        ["Broker", () => (of()?.broker ? named(of().broker) : null)], ["Last problem", () => (of()?.lastProblem ? named(of().lastProblem) : null)],
-        ["Sent, received", () => `${count(of()?.sent)}, ${count(of()?.received)}`], ["Refused", () => count(of()?.rejected)],
+        ["Endpoint", () => named(of()?.endpoint ?? "–")],
+            ["State", () => (of()?.isConnected ? badge("good", "✓ connected") : badge("bad", "✕ lost"))],
+        ["Broker", () => (of()?.broker ? named(of().broker) : null)],
+            ["Last problem", () => (of()?.lastProblem ? named(of().lastProblem) : null)],
+        ["Sent, received", () => `${count(of()?.sent)}, ${count(of()?.received)}`],
+            ["Refused", () => count(of()?.rejected)],
         ["Asked for again", () => count(of()?.repaired)], ["Given up for want of room", () => count(of()?.dropped)],
     ];
     return h("section.card", { hidden: () => !of() }, h("h2", null, "The bus"),
-        h("dl.pairs", null, rows.map(([name, value]) => h("div", { hidden: () => value() === null }, h("dt", null, name), h("dd", null, value)))));
+        h("dl.pairs", null, rows.map(([name, value]) => h("div", { hidden: () => value() === null },
+            h("dt", null, name), h("dd", null, value)))));
 }

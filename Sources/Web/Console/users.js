@@ -33,39 +33,54 @@ export function usersPage() {
     };
     const tagged = () => (tag.peek() ? { "If-Match": tag.peek() } : {});
     return h("div", null,
-        heading("Users", h("button.primary", { type: "button", id: "add-user", hidden: () => !may("admin"), onclick: () => add(change) }, "Add a user …")),
+        heading("Users", h("button.primary",
+            { type: "button", id: "add-user", hidden: () => !may("admin"), onclick: () => add(change) },
+            "Add a user …")),
         h("p.problem", { role: "alert" }, () => problem.value),
         h("div.table-box", null, h("table.cards", { role: "table", "aria-label": "Users" },
-            h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, ["Name", "Role", "From", ""].map((name) => h("th", { role: "columnheader", scope: "col" }, name)))),
-            list(h("tbody", { role: "rowgroup" }), () => users.value, (one) => one.name, (one) => userRow(one, change, tagged)))),
+            h("thead", { role: "rowgroup" },
+                h("tr", { role: "row" }, ["Name", "Role", "From",
+                ""].map((name) => h("th", { role: "columnheader", scope: "col" }, name)))),
+            list(h("tbody", { role: "rowgroup" }), () => users.value, (one) => one.name,
+                (one) => userRow(one, change, tagged)))),
         h("p.muted", { hidden: () => !isTold.value }, () => `${counted(users.value.length, "user")}. `
             + "Those from a file are changed in that file; those of the console are replicated, and survive a failover."),
-        h("section.card", null, h("h2", null, "Roles"), h("dl.stacked", null, roles.map(([name, text]) => [h("dt", null, name), h("dd", null, text)]))));
+        h("section.card.roles", null, h("h2", null, "Roles"),
+            h("dl.stacked", null, roles.map(([name, text]) => [h("dt", null, name), h("dd", null, text)]))));
 }
 
 function userRow(one, change, tagged) {
     const { name } = one.peek();
     const path = `users/${part(name)}`;
     const isFixed = () => one.value.origin === "file" || !may("admin");
-    const setRole = (event) => change(() => order("PUT", path, { role: event.target.value }, tagged()), "The role is changed.");
+    const setRole = (event) => change(() => order("PUT", path, { role: event.target.value }, tagged()),
+        "The role is changed.");
     const setPassword = async (event) => {
-        const answer = await ask({ title: "Change the password", action: "Change it", text: h("span", null, "Of ", named(name), ". All its sessions end."), fields: [passwordField()] });
-        if (answer) await change(() => order("PUT", path, { role: one.peek().role, password: answer.password }, tagged()), "The password is changed.", event.target);
+        const answer = await ask({ title: "Change the password", action: "Change it",
+            text: h("span", null, "Of ", named(name), ". All its sessions end."), fields: [passwordField()] });
+        if (answer) await change(() => order("PUT", path, { role: one.peek().role, password: answer.password },
+            tagged()), "The password is changed.", event.target);
     };
     const remove = async (event) => {
-        const isSure = await ask({ title: "Remove this user?", action: "Remove", isGrave: true, text: h("span", null, named(name), " cannot log in any more; its sessions end.") });
-        if (isSure) await change(() => order("DELETE", path, undefined, tagged()), "The user is removed.", event.target);
+        const isSure = await ask({ title: "Remove this user?", action: "Remove", isGrave: true,
+            text: h("span", null, named(name), " cannot log in any more; its sessions end.") });
+        if (isSure) await change(() => order("DELETE", path, undefined, tagged()), "The user is removed.",
+            event.target);
     };
     return h("tr", { role: "row" },
-        h("th", { role: "rowheader", scope: "row", "data-label": "Name" }, named(name), " ", () => (state.value?.login?.user?.name === name ? badge("accent", "you") : null)),
-        h("td", { role: "cell", "data-label": "Role" }, () => (isFixed() ? one.value.role : roleField(one.value.role, setRole, name))),
+        h("th", { role: "rowheader", scope: "row", "data-label": "Name" }, named(name), " ",
+            () => (state.value?.login?.user?.name === name ? badge("accent", "you") : null)),
+        h("td", { role: "cell", "data-label": "Role" },
+            () => (isFixed() ? one.value.role : roleField(one.value.role, setRole, name))),
         h("td", { role: "cell", "data-label": "From" }, () => badge("plain", one.value.origin)),
         h("td", { role: "cell" }, h("div.row", { hidden: isFixed },
-            h("button.quiet", { type: "button", onclick: setPassword }, "Password …"), h("button.quiet.bad-text", { type: "button", onclick: remove }, "Remove …"))));
+            h("button.quiet", { type: "button", onclick: setPassword }, "Password …"),
+                h("button.quiet.bad-text", { type: "button", onclick: remove }, "Remove …"))));
 }
 
 function roleField(role, onchange, name) {
-    const field = h("select", { name: "role", "aria-label": name ? `Role of ${name}` : "Role", onchange: onchange ?? (() => {}) },
+    const field = h("select", { name: "role", "aria-label": name ? `Role of ${name}` : "Role",
+        onchange: onchange ?? (() => {}) },
         roles.map(([one]) => h("option", { value: one }, one)));
     field.value = role;
     return field;
@@ -76,9 +91,12 @@ const passwordField = () => h("label", null, h("span", null, "Password"),
 
 async function add(change) {
     const answer = await ask({ title: "Add a user", action: "Add", text: [], fields: [
-        h("label", null, h("span", null, "Name"), h("input", { type: "text", name: "name", autocomplete: "off", spellcheck: "false", required: true, maxlength: "64" })),
+        h("label", null, h("span", null, "Name"),
+            h("input", { type: "text", name: "name", autocomplete: "off", spellcheck: "false", required: true,
+            maxlength: "64" })),
         h("label", null, h("span", null, "Role"), roleField("viewer")), passwordField(),
     ] });
     if (!answer) return;
-    await change(() => order("PUT", `users/${part(answer.name)}`, { role: answer.role, password: answer.password }, { "If-None-Match": "*" }), "The user is added.");
+    await change(() => order("PUT", `users/${part(answer.name)}`, { role: answer.role, password: answer.password },
+        { "If-None-Match": "*" }), "The user is added.");
 }

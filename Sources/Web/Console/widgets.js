@@ -1,8 +1,9 @@
-// Small parts that several pages have: choices beside each other, a search field, figures with their names, a copied text.
+// Small parts that several pages have: choices beside each other, a search field, figures with their names, a copied
+// text.
 
 import { h, named } from "./dom.js";
 import { tell } from "./dialog.js";
-import { age } from "./stream.js";
+import { age, state } from "./stream.js";
 import { nothing, span } from "./format.js";
 
 /** Icons of 24 by 24, drawn with strokes. */
@@ -22,7 +23,8 @@ export const icon = (name) => h("svg.icon", { viewBox: "0 0 24 24", width: "18",
 /** One of several, as buttons: options are [value, text]. */
 export function choice(label, options, value, choose) {
     return h("div.choice", { role: "group", "aria-label": label }, options.map(([one, text]) =>
-        h("button", { type: "button", "aria-pressed": () => String(value() === one), onclick: () => choose(one) }, text)));
+        h("button", { type: "button", "aria-pressed": () => String(value() === one), onclick: () => choose(one) },
+            text)));
 }
 
 /** A search field that waits until the typing pauses. It is what `/` goes to. */
@@ -40,7 +42,8 @@ export function searchField(label, value, search) {
 }
 
 /** A figure under its name. */
-export const figure = (name, value, title) => h("div", { title: title ?? null }, h("dt", null, name), h("dd", null, value));
+export const figure = (name, value, title) => h("div", { title: title ?? null }, h("dt", null, name),
+    h("dd", null, value));
 
 /** A name that may be unknown. */
 export const nameOf = (name) => (name === null || name === undefined
@@ -63,8 +66,14 @@ export function copyButton(text, what) {
     }, `Copy ${what.toLowerCase()}`);
 }
 
-/** Says how old what is shown is, where it is not live. */
-export const asOf = () => (age.value > 0 ? `as of ${span(age.value)} ago` : "");
+/** Says how old what is shown is: where the tracker is not heard here, or hears no other. */
+export function asOf() {
+    if (age.value > 0) return `as of ${span(age.value)} ago`;
+    const { isFenced, trackers } = state.value?.status.cluster ?? {};
+    if (!isFenced) return "";
+    const heard = Math.min(...trackers.filter((one) => !one.isThis).map((one) => one.silentSeconds));
+    return Number.isFinite(heard) ? `The others as of ${span(heard)} ago.` : "";
+}
 
 /** The share that is there of a whole, as a bar with words. */
 export function bar(share, text) {
