@@ -8,7 +8,7 @@ import Wire
 /// The description of the API against what it really answers.
 @Suite("HTTP: the API's description")
 struct HTTPOpenAPITests {
-    private struct Providers: StatusProvider, SwarmProvider, FaultProvider {
+    private struct Providers: StatusProvider, SwarmProvider, FaultProvider, NodeSwitch {
         private let row = SwarmRow(
             infoHash: InfoHash(.zero), counts: SwarmCounts(),
             registered: RegisteredTorrent(infoHash: InfoHash(.zero), name: "x", byteCount: 1))
@@ -38,6 +38,8 @@ struct HTTPOpenAPITests {
         ]
         func cut(_ target: FaultTarget, for span: Duration) -> Bool { true }
         func mend(_ target: FaultTarget?) -> Bool { true }
+        func stopNode(name: String?) async -> NodeSwitchOutcome { .done }
+        func startNode() async -> NodeSwitchOutcome { .done }
     }
 
     private static let parts: ConsoleParts = {
@@ -51,6 +53,7 @@ struct HTTPOpenAPITests {
         parts.events = (log, history)
         parts.swarms = Providers()
         parts.faults = Providers()
+        parts.node = Providers()
         parts.settings = SettingsInForce(
             name: "still", settings: [.init(key: "id", value: "1", source: .flag, flag: "id", about: "Its number.")],
             profile: .init(name: "paxos", promises: "Much.", givesUp: "Little."))
@@ -107,6 +110,7 @@ struct HTTPOpenAPITests {
             ("GET", "/api/v1/swarms", "", "Swarms"), ("GET", "/api/v1/swarms/\(hash)/peers", "", "Peers"),
             ("GET", "/api/v1/torrents", "", "Torrents"), ("GET", "/api/v1/settings", "", "Settings"),
             ("GET", "/api/v1/faults", "", "Faults"), ("DELETE", "/api/v1/faults/tracker-2", "", "Faults"),
+            ("POST", "/api/v1/node/stop", "{}", "NodeSwitch"), ("POST", "/api/v1/node/start", "{}", "NodeSwitch"),
             ("POST", "/api/v1/cluster/members", "{\"add\":4}", "Members"),
             ("POST", "/api/v1/cluster/handover", "{\"to\":2}", "Handover"),
             ("POST", "/api/v1/cluster/handover", "{\"to\":9}", "Error"),
@@ -129,6 +133,7 @@ struct HTTPOpenAPITests {
             let orders = [
                 "/api/v1/cluster/members": "{\"remove\":3}", "/api/v1/cluster/handover": "{\"to\":2}",
                 "/api/v1/cluster/election": "{}", "/api/v1/cluster/stop": "{\"name\":\"still\"}",
+                "/api/v1/node/stop": "{}", "/api/v1/node/start": "{}",
                 "/api/v1/faults": "{\"from\":\"both\",\"seconds\":1}",
             ]
             let names = ["{hash}": String(repeating: "0", count: 40), "{id}": "bus", "{file}": "style.css"]
