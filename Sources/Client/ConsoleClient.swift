@@ -102,8 +102,8 @@ public struct StatusReport: Sendable, Hashable, Decodable {
 
 /// The cluster as one tracker sees it, as `GET /api/v1/cluster` tells it (docs/openapi.yaml).
 public struct ClusterView: Sendable, Hashable, Decodable {
-    /// The cluster's.
-    public var name: String
+    /// The cluster's; nil for a tracker of an earlier version.
+    public var name: String?
     /// How the bus to the other trackers fares (`BusStatus`); totals since the process started.
     public struct Bus: Sendable, Hashable, Decodable {
         /// Whether the bus works now.
@@ -335,7 +335,7 @@ public struct ConsoleClient: Sendable {
     public func stopCluster() async throws(TrackerClientError) {
         struct Order: Encodable { var name: String }
         // The API wants the name, so that nobody stops a cluster by a slip of the hand; this is no slip.
-        _ = try await order("stop", Order(name: try await cluster().name))
+        _ = try await order("stop", Order(name: try await cluster().name ?? ""))
     }
 
     /// Has a cluster elect a master anew.

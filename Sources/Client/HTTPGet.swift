@@ -3,8 +3,8 @@
 import Datagrams
 import Primitives
 
-/// One GET over HTTP/1.1, or a POST with a short body: what asking a tracker or its console takes, within bounds of time
-/// and size.
+/// One GET over HTTP/1.1, or a POST with a short body: what asking a tracker or its console takes, within bounds of
+/// time and size.
 ///
 /// Why not URLSession: it works here, but draws libcurl and twenty more libraries into every `tracker serve`, bounds
 /// neither the size of an answer nor, together, the time of looking up, connecting and reading, and goes through

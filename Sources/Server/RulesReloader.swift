@@ -59,7 +59,6 @@ struct RulesReloader: Service {
         comparable.accessListFile = configuration.accessListFile
         comparable.usersFile = configuration.usersFile
         comparable.torrentsDirectory = configuration.torrentsDirectory
-        comparable.origins = configuration.origins
         if comparable != configuration {
             logger.warning("other settings have changed too; they are in force after a restart")
         }

@@ -46,10 +46,27 @@ public struct ServerConfiguration: Sendable, Equatable {
     public var logFormat = LogFormat.text
 
     /// Where each setting that is not a default was given last.
-    public var origins: [SettingKey: SettingOrigin] = [:]
+    public var origins = SettingOrigins()
 
     /// The defaults.
     public init() {}
+}
+
+/// Where settings were given; no part of what a configuration is, so that all are alike.
+public struct SettingOrigins: Sendable, Equatable {
+    private var origins: [SettingKey: SettingOrigin] = [:]
+
+    /// All are defaults.
+    public init() {}
+
+    /// Where a setting was given last; nil for a default.
+    public subscript(key: SettingKey) -> SettingOrigin? {
+        get { origins[key] }
+        set { origins[key] = newValue }
+    }
+
+    /// Always: the same values are the same configuration, wherever they were given.
+    public static func == (left: Self, right: Self) -> Bool { true }
 }
 
 /// Where a setting was given.

@@ -78,7 +78,8 @@ struct HTTPAPITests {
                 "epoch":{"id":2,"round":3},"findings":[{"code":"otherKey","isSilence":false,\
                 "text":"another key (9 messages from 10.0.0.7)"}],"id":1,"isFenced":false,"isServing":true,"master":2,\
                 "messages":{"dropped":214,"malformed":213,"otherVersion":215,"received":211,"sent":212},\
-                "mode":"quorum","name":"still","trackers":[{"agreement":"same","commitIndex":20,"epoch":{"id":2,"round":3},\
+                "mode":"quorum","name":"still",\
+                "trackers":[{"agreement":"same","commitIndex":20,"epoch":{"id":2,"round":3},\
                 "hasVote":true,"id":1,"incarnation":"1000000000000000","isThis":true,"isWhole":true,"lag":0,\
                 "role":"slave","silentSeconds":0},{"agreement":"ahead","commitIndex":21,\
                 "epoch":{"id":2,"round":3},"hasVote":true,"id":2,\
@@ -239,7 +240,8 @@ struct HTTPAPITests {
         let service = try await server()
         try await running([service]) {
             for (method, path, code, allowed) in [
-                ("GET", "/console/x", 404, nil), ("GET", "/api", 404, nil), ("POST", "/api/v1/status", 405, "GET, HEAD"),
+                ("GET", "/console/x", 404, nil), ("GET", "/api", 404, nil),
+                ("POST", "/api/v1/status", 405, "GET, HEAD"),
                 ("GET", "/api/v1/cluster/stop", 405, "POST"), ("DELETE", "/api/v1/cluster/members", 405, "POST"),
             ] {
                 let response = try await fetch(path, from: service.address, method: method)

@@ -178,7 +178,8 @@ func fetch(
         }
     }
     let fields = (headers.contains { $0.lowercased().hasPrefix("host:") } ? [] : ["Host: localhost"]) + headers
-    try await connection.send("\(method) \(target) HTTP/1.1\r\n\(fields.joined(separator: "\r\n"))\r\n\r\n\(body ?? "")")
+    try await connection.send(
+        "\(method) \(target) HTTP/1.1\r\n\(fields.joined(separator: "\r\n"))\r\n\r\n\(body ?? "")")
     return try await connection.response(withBody: method != "HEAD")
 }
 

@@ -72,7 +72,8 @@ struct TransitionTests {
         try await withStream(log) { address in
             let first = try await read(from: address, until: "event: state")
             #expect(first.contains("Content-Type: text/event-stream"))
-            let event = "event: transition\nid: 00000000000000ab-1\ndata: {\"at\":\"1970-01-01T00:00:00.001Z\",\"causes\":[],"
+            let event =
+                "event: transition\nid: 00000000000000ab-1\ndata: {\"at\":\"1970-01-01T00:00:00.001Z\",\"causes\":[],"
             #expect(first.contains(event))
             // One line, whatever the text is.
             #expect(first.contains("\"text\":\"tracker 1 is \\\"master\\\"\\n<b>\""))
@@ -142,7 +143,8 @@ struct TransitionTests {
         let all = recorded { recorder in
             recorder.observed(.becameMaster(Epoch(round: 1, id: 2)), at: now)
             for second in 0...25 {
-                recorder.reached(UInt64(100 + second), at: WallTime(milliseconds: now.milliseconds + Int64(second) * 1000))
+                recorder.reached(
+                    UInt64(100 + second), at: WallTime(milliseconds: now.milliseconds + Int64(second) * 1000))
             }
         }
         #expect(all.dropFirst().map(\.kind) == [.commit, .commit])

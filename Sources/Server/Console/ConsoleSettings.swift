@@ -34,7 +34,8 @@ extension SettingsInForce.Profile {
             return
         }
         let survivor =
-            "Two sides of a partition both serve meanwhile; when it heals they become one again, and no live peer is lost."
+            "Two sides of a partition both serve meanwhile; when it heals they become one again, and no live peer is "
+            + "lost."
         switch cluster.effectiveProfile {
         case .classic:
             self.init(

@@ -7,7 +7,7 @@ import Wire
 
 /// A bus that can be cut on purpose: between the node and the real one, which goes on underneath.
 ///
-/// Cut off from everybody, the node is told that the bus is lost, and that it works again when the cut ends, if it does.
+/// Cut off from everybody, the node is told that the bus is lost, and when the cut ends that it works again, if so.
 /// Cut off from one tracker, what comes from there is dropped, and what is for all goes to each of the others that were
 /// heard, one by one: the bus itself knows no "all but one".
 package final class CutBus: Bus {

@@ -9,8 +9,8 @@ import Wire
 
 /// The swarms as lists, for people: what is applied, at most two seconds old.
 ///
-/// The node's thread is asked for a few shards at a time, so that no announce waits for a list; searching and sorting are
-/// done on what it gave, elsewhere. While nobody looks, nothing is read, and after a minute nothing is kept.
+/// The node's thread is asked for a few shards at a time, so that no announce waits for a list; searching and sorting
+/// are done on what it gave, elsewhere. While nobody looks, nothing is read, and after a minute nothing is kept.
 ///
 /// Not from the database's tables: they lag behind by up to ten minutes.
 actor SwarmView: SwarmProvider {

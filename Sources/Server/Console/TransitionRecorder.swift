@@ -143,7 +143,8 @@ package struct TransitionRecorder: Sendable {
         log.append(
             Transition(
                 at: now, tracker: master == 0 ? id : master, kind: .commit,
-                text: "\(count) \(count == 1 ? "entry was" : "entries were") decided in \(span / 1000) s", count: count))
+                text: "\(count) \(count == 1 ? "entry was" : "entries were") decided in \(span / 1000) s", count: count)
+        )
     }
 
     // MARK: - Noting

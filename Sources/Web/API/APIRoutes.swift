@@ -122,7 +122,7 @@ struct APIResponder: Responder {
 extension Request {
     /// The body as JSON; without one, as an empty object.
     ///
-    /// - Throws: `APIError` (400) where it is no JSON, or lacks something; (415) where it says that it is something else.
+    /// - Throws: `APIError`: 400 where it is no JSON, or lacks something; 415 where it says that it is something else.
     func json<Value: Decodable>(_ type: Value.Type) throws(APIError) -> Value {
         if let kind = headers[.contentType], body.readableBytes > 0,
             kind.prefix(while: { $0 != ";" }).lowercased().filter({ $0 != " " }) != "application/json"

@@ -6,12 +6,12 @@ import Wire
 
 extension APIServer {
     private struct MembersOrder: Decodable {
-        var add: UInt32?
-        var remove: UInt32?
+        var add: Int64?
+        var remove: Int64?
     }
 
     private struct HandoverOrder: Decodable {
-        var to: UInt32
+        var to: Int64
     }
 
     private struct StopOrder: Decodable {
@@ -63,17 +63,19 @@ extension APIServer {
         let own = try await knownCluster().name
         guard name == own else {
             throw APIError(
-                .badRequest, "this cluster has another name than that: \"name\" has to be the one of \"/api/v1/cluster\"")
+                .badRequest,
+                "this cluster has another name than that: \"name\" has to be the one of \"/api/v1/cluster\"")
         }
         return try await carryOut(.stop)
     }
 
     /// - Throws: `APIError` (400) where it is 0, which is no tracker's number.
-    func id(_ name: String, _ number: UInt32?) throws(APIError) -> UInt32? {
-        guard number != 0 else {
+    func id(_ name: String, _ number: Int64?) throws(APIError) -> UInt32? {
+        guard let number else { return nil }
+        guard let id = UInt32(exactly: number), id > 0 else {
             throw APIError(.badRequest, "\(name) has to be the number of a tracker, from 1 to \(UInt32.max)")
         }
-        return number
+        return id
     }
 
     private func carryOut(_ order: ClusterOrder) async throws -> Response {

@@ -159,7 +159,7 @@ extension APIServer {
         }
 
         var from: From
-        var tracker: UInt32?
+        var tracker: Int64?
         var seconds: Int
     }
 
@@ -175,8 +175,8 @@ extension APIServer {
                     guard faults.cut(target, for: span) else {
                         throw APIError(
                             .conflict,
-                            "this tracker has no bus from which it could be cut off, or is cut off from as many already "
-                                + "as it may be")
+                            "this tracker has no bus from which it could be cut off, or is cut off from as many "
+                                + "already as it may be")
                     }
                 }
                 return try .json(FaultsDocument(faults.faults), status: .created)

@@ -54,7 +54,8 @@ public struct APIServer: Sendable {
     ///   - limits: how long, and how many, requests may wait for the node.
     ///   - facts: asked for at each request, for the listeners are known only when all of them are open.
     public init(
-        status: any StatusProvider, cluster: any ClusterProvider, tally: HTTPTally, limits: HTTPLimits = Options().limits,
+        status: any StatusProvider, cluster: any ClusterProvider, tally: HTTPTally,
+        limits: HTTPLimits = Options().limits,
         facts: @escaping @Sendable () -> ProcessFacts
     ) {
         self.status = status

@@ -12,9 +12,11 @@ package enum ClientName {
         "EB": "EBit", "FD": "Free Download Manager", "FL": "Folx", "FW": "FrostWire", "GR": "GetRight",
         "GT": "anacrolix/torrent", "HL": "Halite", "KG": "KGet", "KT": "KTorrent", "LC": "LeechCraft", "LP": "Lphant",
         "LT": "libtorrent", "lt": "libTorrent (rTorrent)", "LW": "LimeWire", "MG": "MediaGet", "MR": "Miro",
-        "PI": "PicoTorrent", "qB": "qBittorrent", "QD": "QQDownload", "RS": "Rufus", "SD": "Thunder", "SK": "Swarmkeeper",
+        "PI": "PicoTorrent", "qB": "qBittorrent", "QD": "QQDownload", "RS": "Rufus", "SD": "Thunder",
+        "SK": "Swarmkeeper",
         "SZ": "Shareaza", "TB": "Torch", "TL": "Tribler", "TR": "Transmission", "TS": "Torrentstorm", "TX": "Tixati",
-        "UM": "µTorrent for Mac", "UT": "µTorrent", "UW": "µTorrent Web", "WW": "WebTorrent", "WD": "WebTorrent Desktop",
+        "UM": "µTorrent for Mac", "UT": "µTorrent", "UW": "µTorrent Web", "WW": "WebTorrent",
+        "WD": "WebTorrent Desktop",
         "XL": "Xunlei", "rq": "rqbit", "FX": "Freebox",
     ]
 

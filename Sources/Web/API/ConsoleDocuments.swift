@@ -7,8 +7,11 @@ import Wire
 
 /// An instant as all of the API writes it: ISO 8601 with milliseconds, in UTC.
 func instantText(_ time: WallTime) -> String {
-    Date(timeIntervalSince1970: Double(time.milliseconds) / 1000)
-        .formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
+    // By whole numbers: a fraction of a second has no exact binary form, and may lose a millisecond.
+    let (seconds, rest) = time.milliseconds.quotientAndRemainder(dividingBy: 1000)
+    let whole = rest < 0 ? seconds - 1 : seconds
+    let text = Date(timeIntervalSince1970: Double(whole)).formatted(Date.ISO8601FormatStyle())
+    return "\(text.dropLast()).\(String(1000 + (time.milliseconds - whole * 1000)).dropFirst())Z"
 }
 
 /// The wall clock.

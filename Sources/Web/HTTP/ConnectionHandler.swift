@@ -133,7 +133,9 @@ final class ConnectionHandler: ChannelDuplexHandler {
         case .head(let response):
             var head = HTTPResponseHead(response)
             // "100 Continue" is not the response yet.
-            if state.isLastResponse, response.status.kind != .informational { head.headers.replaceOrAdd(name: "connection", value: "close") }
+            if state.isLastResponse, response.status.kind != .informational {
+                head.headers.replaceOrAdd(name: "connection", value: "close")
+            }
             context.write(wrapOutboundOut(.head(head)), promise: promise)
         case .body(let bytes):
             context.write(wrapOutboundOut(.body(.byteBuffer(bytes))), promise: watched(promise, context))

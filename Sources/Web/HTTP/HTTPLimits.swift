@@ -12,7 +12,7 @@ import Primitives
 /// | `connectionsPerAddress` | `ConnectionTable`: one more is closed at once |
 /// | `fieldByteCount`, `headByteCount`, `fieldCount` | `NIOHTTPDecoderLimitConfiguration`: 400 and close |
 /// | socket buffers | SO_RCVBUF and SO_SNDBUF |
-/// | `bodyByteCount` | `HTTPConnectionChannel`: of whoever may send one; else what follows the head is not read, and the connection closes after the answer |
+/// | `bodyByteCount`, `largeBodies` | `HTTPConnectionChannel`: read of who may send one; else the connection closes |
 /// | `idle`, `wholeBody`, `writeStall`, `linger` | `ConnectionHandler` |
 /// | `answer`, `waitingRequests` | `BoundedWait` |
 ///
