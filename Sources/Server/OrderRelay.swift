@@ -134,6 +134,7 @@ extension ClusterOrder {
         case .replaceMember(let id, let other): "give the vote of tracker \(id) to tracker \(other)"
         case .handOver(let id): "make tracker \(id) master"
         case .stop: "stop the whole cluster"
+        case .change(let change): change.words
         }
     }
 }

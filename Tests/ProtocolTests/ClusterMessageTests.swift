@@ -160,7 +160,7 @@ struct ClusterMessageTests {
     private static let sender = Life(id: 3, incarnation: 0x4142_4344_4546_4748)
     private static let epoch = Epoch(round: 0x0102_0304_0506_0708, id: 9)
     private static let head: [UInt8] =
-        [0x53, 0x4B, 0x4D, 2] + [0, 0, 0, 3] + Array(0x41...0x48)
+        [0x53, 0x4B, 0x4D, 3] + [0, 0, 0, 3] + Array(0x41...0x48)
 
     private func message(_ body: Body, to destination: ClusterMessage.Destination = .all) -> ClusterMessage {
         ClusterMessage(sender: Self.sender, destination: destination, epoch: Self.epoch, body: body)
@@ -232,7 +232,7 @@ struct ClusterMessageTests {
             }
         }
         let words = "\(ClusterMessageError.otherVersion(7, of: Life(id: 5, incarnation: 1)))"
-        #expect(words.contains("tracker 5 speaks version 7") && words.contains("this one version 2"))
+        #expect(words.contains("tracker 5 speaks version 7") && words.contains("this one version 3"))
         #expect("\(ClusterMessageError.otherVersion(7, of: nil))".hasPrefix("a tracker speaks version 7"))
         #expect(throws: ClusterMessageError.notAMessage) { try ClusterMessage(Array("SKE".utf8) + [2, 2, 3]) }
         #expect(throws: ClusterMessageError.notAMessage) { try ClusterMessage([]) }

@@ -14,6 +14,8 @@ public enum ClusterOrder: Sendable, Hashable {
     case handOver(to: UInt32)
     /// All trackers of the cluster are to stop, in good order.
     case stop
+    /// What people keep at the console is to change.
+    case change(ConsoleChange)
 }
 
 /// What came of an order.
@@ -34,6 +36,8 @@ public enum OrderOutcome: Sendable, Hashable {
     case late
     /// There is no node any more.
     case stopped
+    /// Of a change at the console.
+    case changed(ChangeOutcome)
 }
 
 extension ClusterOrder {
@@ -45,10 +49,12 @@ extension ClusterOrder {
             case .replaceMember(let id, let other): (3, id, other)
             case .handOver(let id): (4, id, 0)
             case .stop: (5, 0, 0)
+            case .change: (6, 0, 0)
             }
         bytes.append(kind)
         bytes.append(bigEndian: first)
         bytes.append(bigEndian: second)
+        if case .change(let change) = self { change.encode(into: &bytes) }
     }
 
     init(_ reader: inout MessageReader) throws(ClusterMessageError) {
@@ -58,6 +64,9 @@ extension ClusterOrder {
         case (3, let id, let other): self = .replaceMember(id, by: other)
         case (4, let id, 0): self = .handOver(to: id)
         case (5, 0, 0): self = .stop
+        case (6, 0, 0):
+            self = .change(
+                try reader.part { (bytes: inout ByteReader) throws(OutOfBytes) in try ConsoleChange(&bytes) })
         default: throw .damaged
         }
     }
@@ -82,6 +91,9 @@ extension OrderOutcome {
         case .late: bytes.append(6)
         case .stopped: bytes.append(7)
         case .stopping: bytes.append(8)
+        case .changed(let outcome):
+            bytes.append(9)
+            outcome.encode(into: &bytes)
         }
     }
 
@@ -98,6 +110,7 @@ extension OrderOutcome {
         case 6: self = .late
         case 7: self = .stopped
         case 8: self = .stopping
+        case 9: self = .changed(try ChangeOutcome(&reader))
         default: throw .damaged
         }
     }
