@@ -50,7 +50,7 @@ final class ElectionObserver: Sendable {
             case .diverged: return count(&state.tally.divergences)
             case .joinRefused, .trackerUp, .trackerDown, .transferBegan, .aborted, .membersChanged, .storageFailed,
                 .storageRecovered, .voteFailed, .voteRecovered, .settingsDiffer, .accessChanged, .registryChanged,
-                .commandRefused, .commandDropped, .stopsWithCluster, .swarmsEmptied:
+                .commandRefused, .commandDropped, .stopsWithCluster, .swarmsEmptied, .changeEnded, .fileAccountsSet:
                 return nil
             }
             return state.hook

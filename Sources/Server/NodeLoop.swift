@@ -193,7 +193,7 @@ final class NodeLoop {
                 case .becameMaster, .steppedDown, .follows, .suspects, .stands, .fenced, .joinRefused, .idAssigned,
                     .trackerUp, .trackerDown, .transferBegan, .transferEnded, .merged, .aborted, .membersChanged,
                     .diverged, .settingsDiffer, .accessChanged, .registryChanged, .commandRefused, .commandDropped,
-                    .stopsWithCluster, .swarmsEmptied:
+                    .stopsWithCluster, .swarmsEmptied, .changeEnded, .fileAccountsSet:
                     break
                 }
             }

@@ -41,9 +41,10 @@ extension Observation {
         case .merged(_, _, let leftOut) where leftOut > 0: .warning
         case .becameMaster, .follows, .stands, .idAssigned, .trackerUp, .transferBegan, .transferEnded, .merged,
             .membersChanged, .storageRecovered, .voteRecovered, .accessChanged, .registryChanged,
-            .stopsWithCluster, .swarmsEmptied:
+            .stopsWithCluster, .swarmsEmptied, .fileAccountsSet:
             .notice
         case .drained: .info
+        case .changeEnded: .debug
         }
     }
 
@@ -94,6 +95,10 @@ extension Observation {
         case .registryChanged: "torrents are registered"
         case .commandRefused(let reason): "a command was refused: \(reason)"
         case .commandDropped(let reason): "a command was not carried out: \(reason)"
+        case .changeEnded(_, let outcome): "a change at the console: \(outcome)"
+        case .fileAccountsSet(_, 0): "the accounts of the files are in force"
+        case .fileAccountsSet:
+            "the accounts of the files are in force, but for those that the console has others in the place of"
         }
     }
 
@@ -119,6 +124,8 @@ extension Observation {
         case .fenced, .joinRefused, .storageRecovered, .voteRecovered, .drained, .commandRefused, .commandDropped,
             .swarmsEmptied:
             [:]
+        case .changeEnded(let number, _): ["number": "\(number)"]
+        case .fileAccountsSet(let accounts, let leftOut): ["accounts": "\(accounts)", "left-out": "\(leftOut)"]
         }
     }
 }

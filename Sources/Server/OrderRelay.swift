@@ -135,6 +135,7 @@ extension ClusterOrder {
         case .handOver(let id): "make tracker \(id) master"
         case .elect: "elect a master anew"
         case .stop: "stop the whole cluster"
+        case .change(let change): change.words
         }
     }
 }

@@ -5,7 +5,8 @@ import TrackerLogic
 import Wire
 
 extension ClusterOrder {
-    var command: OperatorCommand {
+    /// - Parameter number: tells changes of the console apart, of which several may be on their way.
+    func command(_ number: UInt64) -> OperatorCommand {
         switch self {
         case .addMember(let id): .addMember(id)
         case .removeMember(let id): .removeMember(id)
@@ -13,18 +14,21 @@ extension ClusterOrder {
         case .handOver(let id): .handOver(to: id)
         case .elect: .elect
         case .stop: .stopCluster
+        case .change(let change): .change(number: number, change)
         }
     }
 }
 
 extension ClusterOrder {
+    fileprivate var isChange: Bool { if case .change = self { true } else { false } }
+
     /// Whether the members are as the order wants them.
     fileprivate func isDone(_ members: [UInt32]) -> Bool {
         switch self {
         case .addMember(let id): members.contains(id)
         case .removeMember(let id): !members.contains(id)
         case .replaceMember(let id, let other): !members.contains(id) && members.contains(other)
-        case .handOver, .elect, .stop: false
+        case .handOver, .elect, .stop, .change: false
         }
     }
 }
@@ -33,10 +37,14 @@ extension ClusterOrder {
 /// outcome.
 ///
 /// The node carries commands out in order and tells of each as an observation. So while one is on its way, the next
-/// word on commands is about it.
+/// word on commands is about it. Changes of the console have numbers, by which each is told, so several may be on their
+/// way, beside another command.
 final class PendingOrders: Sendable {
     /// Longer than a change of members takes that comes to pass at all, and a handover that fails.
     static let patience = Swift.Duration.seconds(15)
+
+    /// Changes of the console on their way: half of what a node lets wait.
+    private static let maxChanges = 32
 
     private struct UnderWay {
         var number: UInt64
@@ -48,6 +56,8 @@ final class PendingOrders: Sendable {
 
     private struct State {
         var underWay: UnderWay?
+        /// By number.
+        var changes: [UInt64: UnderWay] = [:]
         var lastNumber: UInt64 = 0
         var isClosed = false
     }
@@ -65,18 +75,24 @@ final class PendingOrders: Sendable {
     func carryOut(_ order: ClusterOrder) async -> OrderOutcome {
         await withCheckedContinuation { waiter in
             let begun = state.withLock { state -> UInt64? in
-                guard state.underWay == nil, !state.isClosed else { return nil }
+                let isFree = order.isChange ? state.changes.count < PendingOrders.maxChanges : state.underWay == nil
+                guard isFree, !state.isClosed else { return nil }
                 state.lastNumber += 1
-                state.underWay = UnderWay(number: state.lastNumber, order: order, waiter: waiter)
+                let underWay = UnderWay(number: state.lastNumber, order: order, waiter: waiter)
+                if order.isChange { state.changes[state.lastNumber] = underWay } else { state.underWay = underWay }
                 return state.lastNumber
             }
             guard let begun else { return waiter.resume(returning: isClosed ? .stopped : .busy) }
-            guard inbox.put({ $0.commands.append(order.command) }) else { return end(.stopped, of: begun) }
+            guard inbox.put({ $0.commands.append(order.command(begun)) }) else { return end(.stopped, of: begun) }
             let timer = Task.detached { [self] in
                 guard (try? await Task.sleep(for: patience)) != nil else { return }
                 end(.late, of: begun)
             }
             let isOver = state.withLock { state in
+                if state.changes[begun] != nil {
+                    state.changes[begun]?.timer = timer
+                    return false
+                }
                 guard state.underWay?.number == begun else { return true }
                 state.underWay?.timer = timer
                 return false
@@ -92,6 +108,7 @@ final class PendingOrders: Sendable {
 
     /// What the node has to say.
     func observed(_ observation: Observation) {
+        if case .changeEnded(let number, let outcome) = observation { return end(.changed(outcome), of: number) }
         guard let (number, order) = state.withLock({ state in state.underWay.map { ($0.number, $0.order) } }) else {
             return
         }
@@ -111,6 +128,7 @@ final class PendingOrders: Sendable {
 
     private func end(_ outcome: OrderOutcome, of number: UInt64) {
         let underWay = state.withLock { state -> UnderWay? in
+            if let change = state.changes.removeValue(forKey: number) { return change }
             guard let underWay = state.underWay, underWay.number == number else { return nil }
             state.underWay = nil
             return underWay
@@ -121,11 +139,14 @@ final class PendingOrders: Sendable {
 
     /// The node has stopped: whoever still waits hears so.
     func close() {
-        let underWay = state.withLock { state -> UnderWay? in
+        let waiting = state.withLock { state -> [UnderWay] in
             state.isClosed = true
-            return state.underWay.take()
+            defer { (state.underWay, state.changes) = (nil, [:]) }
+            return state.changes.values + (state.underWay.map { [$0] } ?? [])
         }
-        underWay?.timer?.cancel()
-        underWay?.waiter.resume(returning: .stopped)
+        for underWay in waiting {
+            underWay.timer?.cancel()
+            underWay.waiter.resume(returning: .stopped)
+        }
     }
 }

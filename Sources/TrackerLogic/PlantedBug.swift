@@ -194,6 +194,31 @@ public enum PlantedBug: String, CaseIterable, Sendable {
     case mergeSumsCounters
     /// After a partition, the lower master stays.
     case lowerMasterStays
+
+    // The console: what people keep there.
+
+    /// A change is told to be done when it is taken up, and not when it is decided.
+    case changeToldEarly
+    /// Nobody compares a thing with what its changer believes that it is.
+    case expectationIgnored
+    /// The last admin can be removed, or made less.
+    case lastAdminLost
+    /// The sessions of an account stay when it is removed.
+    case sessionsOutliveAccount
+    /// The sessions of an account stay when its password is changed.
+    case sessionsOutlivePassword
+    /// A torrent file is shown though parts of it are missing.
+    case tornFileShown
+    /// Parts are told apart by the torrent that they are of, and not by the upload.
+    case uploadsMixed
+    /// An upload that nobody goes on with is kept.
+    case uploadsKept
+    /// Any number of uploads may be under way.
+    case uploadsUnbounded
+    /// A chunk of torrent files has those that are whole, and no parts of others.
+    case uploadsNotInChunks
+    /// An orderly stop takes the torrent files with the swarms.
+    case filesStopWithSwarms
 }
 
 extension NodeConfiguration {

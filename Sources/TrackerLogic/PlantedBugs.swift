@@ -67,7 +67,7 @@ import Wire
         /// Takes out whom this tracker's own clock finds silent.
         mutating func expireAlone(_ now: ClockReading) {
             let before = now.wall.seconds &- intervals.lifetime(state.told, at: now.wall.seconds)
-            for shard in 0..<state.chunkCount - 1 {
+            for shard in 0..<state.firstFileChunk - 1 {
                 state.apply(.expire(shard: UInt32(shard), seenBefore: before, emptyBefore: 0))
             }
         }

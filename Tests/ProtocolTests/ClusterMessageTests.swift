@@ -147,8 +147,8 @@ struct ClusterMessageTests {
         Vector(.order(number: 2, .replaceMember(3, by: 4)), [25], eight(2), [3], four(3), four(4)),
         Vector(.order(number: 2, .handOver(to: 3)), [25], eight(2), [4], four(3), four(0)),
         Vector(.order(number: 2, .stop), [25], eight(2), [5], four(0), four(0)),
-        Vector(.order(number: 2, .elect), [25], eight(2), [6], four(0), four(0)),
-        Vector(.ordered(number: 2, .steppedDown(7)), [26], eight(2), [9], four(7)),
+        Vector(.order(number: 2, .elect), [25], eight(2), [7], four(0), four(0)),
+        Vector(.ordered(number: 2, .steppedDown(7)), [26], eight(2), [10], four(7)),
         Vector(.ordered(number: 2, .members([3, 4])), [26], eight(2), [1, 2], four(3), four(4)),
         Vector(.ordered(number: 2, .handedOver), [26], eight(2), [2]),
         Vector(.ordered(number: 2, .isMaster), [26], eight(2), [3]),
@@ -162,7 +162,7 @@ struct ClusterMessageTests {
     private static let sender = Life(id: 3, incarnation: 0x4142_4344_4546_4748)
     private static let epoch = Epoch(round: 0x0102_0304_0506_0708, id: 9)
     private static let head: [UInt8] =
-        [0x53, 0x4B, 0x4D, 2] + [0, 0, 0, 3] + Array(0x41...0x48)
+        [0x53, 0x4B, 0x4D, 3] + [0, 0, 0, 3] + Array(0x41...0x48)
 
     private func message(_ body: Body, to destination: ClusterMessage.Destination = .all) -> ClusterMessage {
         ClusterMessage(sender: Self.sender, destination: destination, epoch: Self.epoch, body: body)
@@ -234,7 +234,7 @@ struct ClusterMessageTests {
             }
         }
         let words = "\(ClusterMessageError.otherVersion(7, of: Life(id: 5, incarnation: 1)))"
-        #expect(words.contains("tracker 5 speaks version 7") && words.contains("this one version 2"))
+        #expect(words.contains("tracker 5 speaks version 7") && words.contains("this one version 3"))
         #expect("\(ClusterMessageError.otherVersion(7, of: nil))".hasPrefix("a tracker speaks version 7"))
         #expect(throws: ClusterMessageError.notAMessage) { try ClusterMessage(Array("SKE".utf8) + [2, 2, 3]) }
         #expect(throws: ClusterMessageError.notAMessage) { try ClusterMessage([]) }

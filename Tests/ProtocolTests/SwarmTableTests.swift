@@ -35,7 +35,7 @@ struct ModelledTable {
             let table = table
             model.expire(seenBefore: seenBefore, emptyBefore: emptyBefore) { table.shard(of: $0) == shard }
         case .registerTorrent, .unregisterTorrent, .setAccessMode, .listInfoHash, .unlistInfoHash, .putUser,
-            .removeUser, .setMembers, .mergePeer, .mergeStop, .mergeCompleted, .setInterval:
+            .removeUser, .setMembers, .mergePeer, .mergeStop, .mergeCompleted, .setInterval, .console:
             break
         case .emptyShard(let shard):
             let table = table

@@ -173,7 +173,7 @@ struct ClusterServeTests {
             ClusterMessage(
                 sender: Life(id: id, incarnation: 99), destination: .all, epoch: epoch, body: .election
             ).encode(into: &bytes)
-            bytes[3] = 3
+            bytes[3] = 4
             return bytes
         }
         // A candidate of an epoch beyond all others would depose the master, were it heard.
@@ -191,10 +191,10 @@ struct ClusterServeTests {
         try await eventually { told().count >= 3 }
         #expect(
             told().sorted() == [
-                "error: a message on the bus is left alone: tracker 7 speaks version 3 of the cluster protocol, this "
-                    + "one version 2; run the same release on all trackers of a cluster",
-                "error: a message on the bus is left alone: tracker 8 speaks version 3 of the cluster protocol, this "
-                    + "one version 2; run the same release on all trackers of a cluster",
+                "error: a message on the bus is left alone: tracker 7 speaks version 4 of the cluster protocol, this "
+                    + "one version 3; run the same release on all trackers of a cluster",
+                "error: a message on the bus is left alone: tracker 8 speaks version 4 of the cluster protocol, this "
+                    + "one version 3; run the same release on all trackers of a cluster",
                 "error: a tracker on the bus is not heard: tracker session a0a0a0a0a0a0a0a speaks version 3 of the "
                     + "bus, this one version 1; run the same release on all trackers of a cluster",
             ])

@@ -19,7 +19,8 @@ struct Announced {
         case .announceIPv4(let announce): self.init(announce, isIPv4: true)
         case .announceIPv6(let announce): self.init(announce, isIPv4: false)
         case .expire, .registerTorrent, .unregisterTorrent, .setAccessMode, .listInfoHash, .unlistInfoHash, .putUser,
-            .removeUser, .setMembers, .mergePeer, .mergeStop, .mergeCompleted, .setInterval, .emptyShard:
+            .removeUser, .setMembers, .mergePeer, .mergeStop, .mergeCompleted, .setInterval, .emptyShard,
+            .console:
             return nil
         }
     }

@@ -103,7 +103,7 @@ struct SwarmModel: Sendable {
             rules.users.removeAll { $0.name == user.name || $0.passkey == user.passkey }
             rules.users.append(user)
         case .removeUser(let name): rules.users.removeAll { Array($0.name.utf8) == name }
-        case .setMembers, .mergePeer, .mergeStop, .mergeCompleted, .setInterval: break
+        case .setMembers, .mergePeer, .mergeStop, .mergeCompleted, .setInterval, .console: break
         }
     }
 

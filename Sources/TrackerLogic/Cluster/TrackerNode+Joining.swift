@@ -213,9 +213,14 @@ extension TrackerNode {
 
     /// The state before the first entry.
     var emptyState: ReplicatedState {
-        ReplicatedState(
+        let state = ReplicatedState(
             secret: promise.secret, shardCount: promise.shardCount,
             keepsMergeData: configuration.keepsMergeData)
+        #if PLANTED_BUGS
+            return state.planted(configuration.plantedBug)
+        #else
+            return state
+        #endif
     }
 
     /// Writes the promise down as it is in memory.

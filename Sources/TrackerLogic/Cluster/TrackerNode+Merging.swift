@@ -93,8 +93,9 @@ extension TrackerNode {
         case .ignored, .cancelled: return
         case .complete: break
         case .wanted:
-            if let updates = try? planted(merged: state.mergeUpdates(from: chunk), from: chunk) {
-                merging.take(updates)
+            let isWanted = merging.takesSwarms || chunk.number == 0 || chunk.holdsFiles
+            if let updates = isWanted ? try? planted(merged: state.mergeUpdates(from: chunk), from: chunk) : [] {
+                merging.take(updates, hasFiles: !state.files.chunks.isEmpty)
             }
         }
         continueMerge(now, &effects)
@@ -105,7 +106,8 @@ extension TrackerNode {
         guard let place = neighbours.place(of: source.id), neighbours[place].life == source,
             neighbours[place].isUp
         else { return merging.cancel() }
-        while gathering.updateCount < configuration.limits.updatesPerEntry / 2,
+        // One part of a torrent file for an entry: announces are not to wait behind more.
+        while gathering.updateCount < configuration.limits.updatesPerEntry / 2, !gathering.hasUploadPart,
             let update = merging.nextUpdate()
         {
             guard hasRoom(toMerge: update) else {
@@ -160,8 +162,14 @@ extension TrackerNode {
             return !isFull(table.counts.torrents, limits.torrents) || table.contains(infoHash)
         case .registerTorrent(_, _, let name):
             return state.registry.count < limits.registeredTorrents && name.count <= Limits.maxNameByteCount
-        // A stop makes room.
-        case .mergeStop: return true
+        case .console(.uploadPart(let part)):
+            let (most, held) = (Int64(limits.torrentFilesByteCount), Int64(state.files.byteCount))
+            // What has begun is finished.
+            return part.number > 0 || held + Int64(part.byteCount) <= most * Int64(sides)
+        case .console(.mergeAccount(let account, _)):
+            return state.accounts.count < Accounts.Bounds.accounts || state.accounts.find(account.name) != nil
+        // A stop makes room, and a file without its parts is none.
+        case .mergeStop, .console: return true
         case .announceIPv4, .announceIPv6, .expire, .unregisterTorrent, .setAccessMode, .listInfoHash, .unlistInfoHash,
             .putUser, .removeUser, .setMembers, .setInterval, .emptyShard:
             preconditionFailure("not an update of a merge")

@@ -238,7 +238,7 @@ extension TrackerNode {
             persist(.promise(acceptor.stopRecord), .final, &effects)
         } else {
             // Whether others stay need not be asked: the swarms go at once.
-            persist(.replaceAll(chunks: [state.chunk(0)]), .final, &effects)
+            persist(.replaceAll(chunks: chunksWithoutSwarms), .final, &effects)
         }
     }
 }

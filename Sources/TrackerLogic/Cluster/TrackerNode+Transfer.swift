@@ -35,7 +35,7 @@ extension TrackerNode {
             persistPromise(&effects)
         }
         acceptor.expectState(through: fullStateFrom(welcome))
-        transfer.begin(from: sender, chunkCount: Int(welcome.shardCount) + 1)
+        transfer.begin(from: sender, chunkCount: ReplicatedState.chunkCount(shardCount: welcome.shardCount))
         effects.observations.append(.transferBegan(from: sender.id))
         continueTransfer(now, &effects)
     }

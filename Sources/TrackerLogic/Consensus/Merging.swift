@@ -20,7 +20,7 @@ package struct Merging: Sendable, Equatable {
         let source: Life
         /// Where its history ended.
         let position: Position
-        /// Whether its swarms count; else only access rules and registry are taken in.
+        /// Whether its swarms count; else only what is kept without them is taken in.
         let hasSwarms: Bool
         /// The chunk that is awaited.
         var chunk: UInt32 = 0
@@ -98,14 +98,21 @@ package struct Merging: Sendable, Equatable {
         return .complete
     }
 
+    /// Whether the other's swarms count.
+    package var takesSwarms: Bool { work?.hasSwarms ?? true }
+
     /// The updates of the chunk that came.
-    package mutating func take(_ updates: [Update]) {
+    ///
+    /// - Parameters:
+    ///   - updates: none for a chunk of swarms that do not count.
+    ///   - hasFiles: whether torrent files are kept, which lie behind the swarms and count in any case.
+    package mutating func take(_ updates: [Update], hasFiles: Bool = false) {
         guard let hasSwarms = work?.hasSwarms else { return }
         work?.updates = updates.reversed()
         work?.updateCount += updates.count
         work?.chunk += 1
         work?.askedAt = nil
-        if !hasSwarms { work?.isComplete = true }
+        if !hasSwarms, !hasFiles { work?.isComplete = true }
     }
 
     /// Takes the next update that is to go into the log.

@@ -121,11 +121,11 @@ public struct Promise: Sendable, Hashable {
 
 /// A part of the state as it was right after one entry was applied.
 ///
-/// Chunk 0 is everything but the swarms (registry, access rules, users); chunk s+1 is shard s of the swarm table. Each
-/// carries its own index: chunks of different indices together with the log after the least of them are one state,
-/// since every update touches one chunk only.
+/// Chunk 0 is registry, access rules, users and accounts; chunk s+1 is shard s of the swarm table; those behind are
+/// torrent files that were uploaded. Each carries its own index: chunks of different indices together with the log
+/// after the least of them are one state, since every update touches one chunk only.
 public struct SnapshotChunk: Sendable, Equatable {
-    /// 0, or the number of a shard and one.
+    /// 0, the number of a shard and one, or one of those behind.
     public var number: UInt32
     /// The last entry whose updates it holds.
     public var index: UInt64
@@ -278,6 +278,10 @@ public enum Observation: Sendable, Equatable {
     case commandRefused(String)
     /// A command was not carried out, since it is for another tracker, or this one stops.
     case commandDropped(String)
+    /// What became of a change at the console, by the number that it was asked for with.
+    case changeEnded(number: UInt64, ChangeOutcome)
+    /// The accounts of the files are in force; so many were left out, as the console has others of their names.
+    case fileAccountsSet(accounts: Int, leftOut: Int)
 }
 
 /// Why a master is none any more.

@@ -83,6 +83,10 @@ public enum OperatorCommand: Sendable, Equatable {
     case stopCluster
     /// Takes all swarms out; what a cluster that has stopped in good order begins with.
     case emptySwarms
+    /// Changes what people keep at the console; `number` is the asker's, and comes back in `Observation.changeEnded`.
+    indirect case change(number: UInt64, ConsoleChange)
+    /// Replaces the accounts that came from files; those of the console stay.
+    case setFileAccounts([Account])
 }
 
 /// Why a write was not made.

@@ -36,6 +36,8 @@ struct Gathering: Sendable, Hashable {
     /// An entry without its header's contents.
     private(set) var bytes: [UInt8] = []
     private(set) var updateCount = 0
+    /// Whether a part of a torrent file is among them: one is enough for an entry.
+    private(set) var hasUploadPart = false
     /// Who waits: by number, on this tracker or another.
     private(set) var tickets = Tickets()
     /// Who waits for the entry that was made last, and which one that was.
@@ -71,6 +73,7 @@ struct Gathering: Sendable, Hashable {
     mutating func append(_ update: Update) {
         update.encode(into: &bytes)
         updateCount += 1
+        if update.isUploadPart { hasUploadPart = true }
     }
 
     /// Turns what was gathered into an entry and begins anew.
@@ -98,6 +101,7 @@ struct Gathering: Sendable, Hashable {
         bytes.reserveCapacity(size + size / 4)
         EntryHeader.reserve(in: &bytes)
         updateCount = 0
+        hasUploadPart = false
         swap(&tickets, &sealedTickets)
         tickets.removeAll()
         sealedPosition = entry.position

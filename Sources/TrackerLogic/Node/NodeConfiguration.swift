@@ -40,6 +40,9 @@ public struct NodeConfiguration: Sendable, Equatable {
     /// A snapshot is begun when the log has grown by this many bytes, or by as many as the last snapshot wrote.
     public var snapshotLogByteCount = 32 << 20
 
+    /// Seconds of the cluster's time after which an upload that has had no further part is forgotten.
+    public var uploadPatience: UInt32 = 60
+
     /// Entries that are kept in memory for trackers that lag behind; who lags further fetches the state.
     public var tailCount = 4096
 
@@ -99,6 +102,16 @@ public struct Limits: Sendable, Equatable {
     public var listedInfoHashes: Int = 4_000_000
     /// Users of a private tracker.
     public var users: Int = 1_000_000
+    /// Bytes of a torrent file that somebody uploads; no tracker takes one of more than `UploadPart.maxFileByteCount`.
+    ///
+    /// That of a film has some 100 KiB, of a collection with 100,000 files some MiB.
+    public var torrentFileByteCount: Int = 8 << 20
+    /// Bytes of all torrent files that were uploaded: they are kept in memory, too.
+    public var torrentFilesByteCount: Int = 512 << 20
+    /// Torrent files that were uploaded; some 200 bytes each, beside their own.
+    public var torrentFiles: Int = 100_000
+    /// Uploads of torrent files under way at once, of all people.
+    public var uploads: Int = 8
     /// However full the table is, so many peers of one address are let in while there is room.
     public static let leastPeersPerAddress = 16
 

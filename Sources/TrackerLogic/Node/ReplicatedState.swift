@@ -3,13 +3,14 @@
 import Primitives
 import Wire
 
-/// All that the trackers of a cluster agree on: swarms, access rules, registered torrents.
+/// All that the trackers of a cluster agree on: swarms, access rules, registered torrents, accounts, torrent files.
 ///
 /// Changed by entries of the log alone, in order, and by nothing else: no clock, no chance, no configuration. So equal
 /// logs make equal states.
 ///
-/// Each update touches one *chunk* only: chunk 0 is the access rules and the registry, chunk s+1 is shard s of the
-/// swarms. That is why chunks that were written down at different indices are one state together with the log.
+/// Each update touches one *chunk* only: chunk 0 is access rules, registry and accounts, chunk s+1 is shard s of the
+/// swarms, and those behind are torrent files. That is why chunks that were written down at different indices are one
+/// state together with the log.
 public struct ReplicatedState: Sendable {
     /// The swarms.
     public private(set) var table: SwarmTable
@@ -21,6 +22,10 @@ public struct ReplicatedState: Sendable {
     public private(set) var members: [UInt32] = []
     /// The interval that clients are told.
     public private(set) var told = ToldInterval()
+    /// Accounts and sessions of the console.
+    public internal(set) var accounts: Accounts
+    /// Torrent files that were uploaded there.
+    public internal(set) var files: TorrentFiles
     /// Requests of a group that the last entries have settled.
     private var settledKeys = SettledKeys()
     /// The last entry that was applied.
@@ -31,11 +36,15 @@ public struct ReplicatedState: Sendable {
     public private(set) var time = WallTime(milliseconds: 0)
     /// The cluster time of the entry that is being applied: earlier than `time` where a chunk that was read back is
     /// ahead of the log.
-    private var entryTime = WallTime(milliseconds: 0)
+    private(set) var entryTime = WallTime(milliseconds: 0)
+    /// Its index: what is changed at the console is told by it.
+    private(set) var entryIndex: UInt64 = 0
     /// The id of the master that made it.
     private var entryOrigin: UInt32 = 0
     /// Chunks that have changed since they were last written down.
     private var changed: [Bool]
+    /// The number of the first chunk of torrent files: those below are chunk 0 and the shards.
+    let firstFileChunk: Int
 
     /// The state before the first entry.
     ///
@@ -49,15 +58,28 @@ public struct ReplicatedState: Sendable {
             key: keys.mac(Array("swarm table".utf8)), shardCount: shardCount, keepsMergeData: keepsMergeData)
         access = AccessControl(secret: keys.mac(Array("access".utf8)))
         registry = TorrentRegistry(secret: keys.mac(Array("registry".utf8)))
-        changed = Array(repeating: false, count: Int(shardCount) + 1)
+        accounts = Accounts(secret: keys.mac(Array("accounts".utf8)), keepsMergeData: keepsMergeData)
+        files = TorrentFiles(
+            secret: keys.mac(Array("files".utf8)), chunkCount: TorrentFiles.chunkCount(shardCount: shardCount),
+            keepsMergeData: keepsMergeData)
+        firstFileChunk = Int(shardCount) + 1
+        changed = Array(repeating: false, count: ReplicatedState.chunkCount(shardCount: shardCount))
     }
 
-    /// Chunks of a snapshot: one for each shard, and chunk 0.
+    /// Chunks of a snapshot whose swarms are cut into so many shards: one for each, chunk 0, and torrent files.
+    static func chunkCount(shardCount: UInt32) -> Int {
+        Int(shardCount) + 1 + TorrentFiles.chunkCount(shardCount: shardCount)
+    }
+
+    /// Chunks of a snapshot.
     public var chunkCount: Int { changed.count }
 
     /// The state's fingerprint: equal for equal contents, in whatever order they lie.
     @inline(__always)
-    public var digest: UInt64 { table.digest &+ access.digest &+ registry.digest &+ membersDigest &+ told.digest }
+    public var digest: UInt64 {
+        table.digest &+ access.digest &+ registry.digest &+ membersDigest &+ told.digest &+ accounts.digest
+            &+ files.digest
+    }
 
     /// The last entry that was applied, with its history.
     public var position: Position { Position(index: index, chain: chain) }
@@ -78,6 +100,7 @@ public struct ReplicatedState: Sendable {
         case membersChanged
         case intervalChanged
         case merged
+        case consoleChanged
     }
 
     /// Begins an entry: its updates follow, then nothing else until the next.
@@ -92,6 +115,7 @@ public struct ReplicatedState: Sendable {
         }
         time = max(time, header.time)
         entryTime = header.time
+        entryIndex = header.index
         entryOrigin = header.origin
     }
 
@@ -127,10 +151,10 @@ public struct ReplicatedState: Sendable {
             changed[place.shard + 1] = true
             return .announced(place)
         case .expire(let shard, let seenBefore, let emptyBefore):
-            if shard < changed.count - 1 { changed[Int(shard) + 1] = true }
+            if shard < firstFileChunk - 1 { changed[Int(shard) + 1] = true }
             return .expired(peers: table.expire(shard: shard, seenBefore: seenBefore, emptyBefore: emptyBefore))
         case .emptyShard(let shard):
-            if shard < changed.count - 1 { changed[Int(shard) + 1] = true }
+            if shard < firstFileChunk - 1 { changed[Int(shard) + 1] = true }
             return .expired(peers: table.empty(shard: shard))
         case .registerTorrent(let infoHash, let byteCount, let name):
             let name = String(decoding: name, as: UTF8.self)
@@ -157,6 +181,9 @@ public struct ReplicatedState: Sendable {
             changed[chunk(of: update)] = true
             merge(update)
             return .merged
+        case .console(let update):
+            apply(update)
+            return .consoleChanged
         }
     }
 
@@ -169,7 +196,7 @@ public struct ReplicatedState: Sendable {
             table.mergeCompleted(
                 CompletedCount(infoHash: infoHash, origin: origin, count: count), time: entryTime.seconds)
         case .announceIPv4, .announceIPv6, .expire, .registerTorrent, .unregisterTorrent, .setAccessMode,
-            .listInfoHash, .unlistInfoHash, .putUser, .removeUser, .setMembers, .setInterval, .emptyShard:
+            .listInfoHash, .unlistInfoHash, .putUser, .removeUser, .setMembers, .setInterval, .emptyShard, .console:
             preconditionFailure("not an update of a merge")
         }
     }
@@ -183,23 +210,25 @@ public struct ReplicatedState: Sendable {
             access.put(User(name: String(decoding: name, as: UTF8.self), passkey: passkey))
         case .removeUser(let name): access.removeUser(named: String(decoding: name, as: UTF8.self))
         case .announceIPv4, .announceIPv6, .expire, .registerTorrent, .unregisterTorrent, .setMembers, .mergePeer,
-            .mergeStop, .mergeCompleted, .setInterval, .emptyShard:
+            .mergeStop, .mergeCompleted, .setInterval, .emptyShard, .console:
             preconditionFailure("not an update of the access rules")
         }
     }
 
-    /// The chunk that an update touches.
+    /// The chunk that an update touches; one that is not there where the update names what no tracker has.
     func chunk(of update: Update) -> Int {
         switch update {
         case .announceIPv4(let announce): Int(table.shard(of: announce.infoHash)) + 1
         case .announceIPv6(let announce): Int(table.shard(of: announce.infoHash)) + 1
-        case .expire(let shard, _, _), .emptyShard(let shard): Int(clamping: UInt64(shard) + 1)
+        case .expire(let shard, _, _), .emptyShard(let shard):
+            shard < firstFileChunk - 1 ? Int(shard) + 1 : .max
         case .registerTorrent, .unregisterTorrent, .setAccessMode, .listInfoHash, .unlistInfoHash, .putUser,
             .removeUser, .setMembers, .setInterval:
             0
         case .mergePeer(let peer): Int(table.shard(of: peer.infoHash)) + 1
         case .mergeStop(let infoHash, _, _), .mergeCompleted(let infoHash, _, _):
             Int(table.shard(of: infoHash)) + 1
+        case .console(let update): chunk(of: update)
         }
     }
 
@@ -219,12 +248,20 @@ public struct ReplicatedState: Sendable {
 
     /// A chunk as it is now, 0..<chunkCount.
     public func chunk(_ number: Int) -> SnapshotChunk {
-        var bytes = SnapshotCodec.begin(number, index: index, time: time, chain: chain)
+        let mark =
+            number == 0
+            ? SnapshotCodec.registryMark
+            : number < firstFileChunk ? SnapshotCodec.swarmsMark : SnapshotCodec.filesMark
+        var bytes = SnapshotCodec.begin(number, mark: mark, index: index, time: time, chain: chain)
         if number == 0 {
-            RegistryImage(access: access.rules, torrents: registry.all, members: members, settled: settled, told: told)
-                .encode(into: &bytes)
-        } else {
+            var image = RegistryImage(
+                access: access.rules, torrents: registry.all, members: members, settled: settled, told: told)
+            image.accounts = AccountsImage(accounts)
+            image.encode(into: &bytes)
+        } else if number < firstFileChunk {
             table.encode(shard: number - 1, into: &bytes)
+        } else {
+            files.encode(chunk: number - firstFileChunk, into: &bytes)
         }
         SnapshotCodec.seal(&bytes)
         return SnapshotChunk(number: UInt32(number), index: index, bytes: bytes)
@@ -244,8 +281,11 @@ public struct ReplicatedState: Sendable {
             members = image.members
             told = image.told
             for key in image.settled { settledKeys.insert(key) }
-        } else {
+            accounts.restore(image.accounts)
+        } else if chunk.number < firstFileChunk {
             table.restore(Int(chunk.number) - 1, try chunk.shard())
+        } else {
+            files.restore(try chunk.files(), in: Int(chunk.number) - firstFileChunk)
         }
         if chunk.index > index {
             index = chunk.index

@@ -114,7 +114,7 @@ struct Snapshotter: Sendable, Hashable {
 
     private mutating func beginRound(_ state: inout ReplicatedState) {
         // One chunk at least says how far the state was, for the last entries may have changed none.
-        state.markChanged(chunk: state.chunkCount - 1)
+        state.markChanged(chunk: state.firstFileChunk - 1)
         roundIndex = state.index
         roundByteCount = 0
         logByteCount = 0

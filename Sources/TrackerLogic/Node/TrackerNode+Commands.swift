@@ -15,10 +15,11 @@ extension TrackerNode {
     mutating func obey(_ command: OperatorCommand, _ now: ClockReading, _ effects: inout Effects) {
         if command == .drain { return drain(now, &effects) }
         guard phase != .draining, phase != .stopped, phase != .failed else {
-            return decline("the tracker is stopping, or has lost its disk", &effects)
+            return turnAway(command, "the tracker is stopping, or has lost its disk", &effects)
         }
         if let following = office.following, following.isWelcomed {
-            return drop("this tracker follows tracker \(following.life.id): that one has to be asked", &effects)
+            let master = following.life.id
+            return drop(command, "this tracker follows tracker \(master): that one has to be asked", &effects)
         }
         if case .handOver(let id) = command { return handOver(to: id, now, &effects) }
         if command == .elect { return resign(now, &effects) }
@@ -38,16 +39,22 @@ extension TrackerNode {
             guard rules.users.count <= limits.users else {
                 return decline("there are more than \(limits.users) users", &effects)
             }
-            commands.removeAll(where: { $0.isAboutAccess })
-            if let commandUnderWay, commandUnderWay.isAboutAccess {
-                self.commandUnderWay = nil
-                backlog = []
-            }
+            overtake { $0.isAboutAccess }
         }
+        if case .setFileAccounts = command { overtake { $0.isAboutFileAccounts } }
         guard commands.count < Limits.waitingCommands else {
-            return decline("\(Limits.waitingCommands) commands are waiting already", &effects)
+            return turnAway(command, "\(Limits.waitingCommands) commands are waiting already", &effects)
         }
         commands.append(command)
+    }
+
+    /// A later word takes the place of those that wait, or are under way.
+    private mutating func overtake(_ isEarlier: (OperatorCommand) -> Bool) {
+        commands.removeAll(where: isEarlier)
+        if let commandUnderWay, isEarlier(commandUnderWay) {
+            self.commandUnderWay = nil
+            backlog = []
+        }
     }
 
     /// Whether any is on its way.
@@ -76,6 +83,10 @@ extension TrackerNode {
             commandUnderWay = nil
             guard !commands.isEmpty else { return }
             let command = commands.removeFirst()
+            if case .change(let number, let change) = command {
+                begin(change, number, &effects)
+                continue
+            }
             switch updates(of: command) {
             case .success(let updates):
                 commandUnderWay = command
@@ -115,7 +126,10 @@ extension TrackerNode {
     }
 
     mutating func dropCommands(_ reason: String, _ effects: inout Effects) {
-        if hasCommands { drop(reason, &effects) }
+        if let commandUnderWay { commands.insert(commandUnderWay, at: 0) }
+        // Of changes each asker is told, of the others all at once.
+        if let other = commands.first(where: { !$0.isChange }) { drop(other, reason, &effects) }
+        for command in commands where command.isChange { drop(command, reason, &effects) }
         commandUnderWay = nil
         commands = []
         backlog = []
@@ -150,7 +164,10 @@ extension TrackerNode {
         case .removeMember(let id): return memberUpdates(MemberChange(removed: id))
         case .replaceMember(let id, let other): return memberUpdates(MemberChange(added: other, removed: id))
         case .emptySwarms: return .success(emptyingUpdates)
-        case .drain, .handOver, .elect, .stopCluster: return .success([])
+        case .setFileAccounts(let accounts):
+            return state.judge(fileAccounts: accounts).map { $0.updates }.mapError { Impossible($0.reason) }
+        // A change is judged, and has an outcome of its own (`begin`).
+        case .drain, .handOver, .elect, .stopCluster, .change: return .success([])
         }
     }
 
@@ -161,6 +178,9 @@ extension TrackerNode {
                 state.access.mode, infoHashes: state.access.infoHashCount, users: state.access.userCount)
         case .addMember, .removeMember, .replaceMember: .membersChanged(state.members)
         case .emptySwarms: .swarmsEmptied
+        case .change(let number, let change):
+            .changeEnded(number: number, state.outcome(of: change))
+        case .setFileAccounts(let accounts): .fileAccountsSet(accounts: accounts.count, leftOut: leftOut(of: accounts))
         case .registerTorrents, .unregisterTorrents, .handOver, .elect, .drain, .stopCluster:
             .registryChanged(torrents: state.registry.count)
         }
@@ -170,8 +190,22 @@ extension TrackerNode {
         effects.observations.append(.commandRefused(reason))
     }
 
-    private func drop(_ reason: String, _ effects: inout Effects) {
-        effects.observations.append(.commandDropped(reason))
+    /// Accounts of files that the console has others in the place of.
+    private func leftOut(of accounts: [Account]) -> Int {
+        accounts.count { state.accounts.find($0.name)?.account.origin == .console }
+    }
+
+    /// A command is not taken.
+    private func turnAway(_ command: OperatorCommand, _ reason: String, _ effects: inout Effects) {
+        if command.isChange { drop(command, reason, &effects) } else { decline(reason, &effects) }
+    }
+
+    private func drop(_ command: OperatorCommand, _ reason: String, _ effects: inout Effects) {
+        if case .change(let number, _) = command {
+            effects.observations.append(.changeEnded(number: number, .dropped(reason)))
+        } else {
+            effects.observations.append(.commandDropped(reason))
+        }
     }
 
     mutating func drain(_ now: ClockReading, _ effects: inout Effects) {
@@ -195,4 +229,6 @@ extension TrackerNode {
 
 extension OperatorCommand {
     fileprivate var isAboutAccess: Bool { if case .setAccess = self { true } else { false } }
+    fileprivate var isAboutFileAccounts: Bool { if case .setFileAccounts = self { true } else { false } }
+    fileprivate var isChange: Bool { if case .change = self { true } else { false } }
 }

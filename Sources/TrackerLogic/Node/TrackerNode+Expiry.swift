@@ -19,6 +19,7 @@ extension TrackerNode {
             state.table, now: now.monotonic, time: time,
             lifetime: lifetime(at: time) / (has(.impatientExpiry) ? 2 : 1),
             isNearlyFull: state.table.counts.torrents > configuration.limits.torrents / 4 * 3)
+        updates += consoleExpiries(at: time)
         // What finds no room is found again in the next round.
         for update in updates where gathering.updateCount < configuration.limits.updatesPerEntry {
             gathering.append(update)

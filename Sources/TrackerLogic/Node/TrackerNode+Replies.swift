@@ -8,7 +8,7 @@ extension TrackerNode {
         switch outcome {
         case .announced(let place): if place.isNewlyCompleted { counters.completed += 1 }
         case .expired(let peers): counters.expired += UInt64(peers)
-        case .accessChanged, .registryChanged, .membersChanged, .intervalChanged, .merged: break
+        case .accessChanged, .registryChanged, .membersChanged, .intervalChanged, .merged, .consoleChanged: break
         }
     }
 

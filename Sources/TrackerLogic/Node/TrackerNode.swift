@@ -111,6 +111,9 @@ public struct TrackerNode: Sendable, Equatable {
                 leftInOrder: record?.leftInOrder ?? false))
         state = ReplicatedState(
             secret: secret, shardCount: shardCount, keepsMergeData: configuration.keepsMergeData)
+        #if PLANTED_BUGS
+            state = state.planted(configuration.plantedBug)
+        #endif
         log = EntryLog(maxTailCount: configuration.cluster.hasBus ? configuration.tailCount : 0)
         settings = SettingsPrint(configuration)
         admission = Admission(id: configuration.id, wasBlank: record == nil)
@@ -129,7 +132,7 @@ public struct TrackerNode: Sendable, Equatable {
             maxAge: configuration.snapshotAge, minLogByteCount: configuration.snapshotLogByteCount)
         sweep = ExpirySweep(shardCount: shardCount)
         random = RandomStream(seed: seed, stream: 1)
-        restoredThrough = Array(repeating: 0, count: Int(shardCount) + 1)
+        restoredThrough = Array(repeating: 0, count: state.chunkCount)
     }
 
     // MARK: - The step
@@ -241,7 +244,9 @@ public struct TrackerNode: Sendable, Equatable {
     mutating func sealGathering(_ now: ClockReading, _ effects: inout Effects) -> Entry? {
         guard proposer.isIdle else { return nil }
         if !isForming { beginNextCommand(now, &effects) }
-        while gathering.updateCount < configuration.limits.updatesPerEntry, let update = backlog.popLast() {
+        while gathering.updateCount < configuration.limits.updatesPerEntry, !gathering.hasUploadPart,
+            let update = backlog.popLast()
+        {
             gathering.append(update)
             // The voters change by one with an entry, so that majorities always overlap.
             if case .setMembers = update { break }

@@ -48,7 +48,9 @@ extension SnapshotChunk {
     /// What of it no tracker can go on from; nil where it can.
     public var excess: NumberExcess? {
         NumberExcess.of("index of chunk \(number)", index, atMost: NumberBounds.index)
-            ?? NumberExcess.of("number of a chunk", UInt64(number), atMost: UInt64(NumberBounds.shardCount))
+            ?? NumberExcess.of(
+                "number of a chunk", UInt64(number),
+                atMost: UInt64(NumberBounds.shardCount) + UInt64(NumberBounds.fileChunkCount))
     }
 }
 

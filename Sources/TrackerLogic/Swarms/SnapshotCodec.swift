@@ -5,9 +5,11 @@ import Wire
 
 /// The bytes of snapshot chunks: how the state is written down, shard by shard, and read back.
 ///
-///     every chunk: version, "R" or "S", number, index, cluster time, chain, contents, checksum
-///     chunk 0:     access mode, info hashes, users, torrents, members, settled keys of a group, the interval told
+///     every chunk: version, "R", "S" or "F", number, index, cluster time, chain, contents, checksum
+///     chunk 0:     access mode, info hashes, users, torrents, members, settled keys of a group, the interval told,
+///                  accounts and sessions of the console
 ///     chunk s + 1: torrents with their peers; counts of downloads by master; tombstones
+///     the others:  torrent files that were uploaded, and parts of those under way; removals (`TorrentFiles`)
 ///
 /// A count names its torrent by its place in the chunk, from 0. Outside of survivor mode there are no counts by master,
 /// and no tombstones.
@@ -20,13 +22,14 @@ enum SnapshotCodec {
     static let version: UInt8 = 2
     static let registryMark = UInt8(ascii: "R")
     static let swarmsMark = UInt8(ascii: "S")
+    static let filesMark = UInt8(ascii: "F")
     static let checksumByteCount = 8
 
     /// Version, mark, number, index, time and chain.
     static let headerByteCount = 30
 
-    static func begin(_ number: Int, index: UInt64, time: WallTime, chain: UInt64) -> [UInt8] {
-        var bytes = [version, number == 0 ? registryMark : swarmsMark]
+    static func begin(_ number: Int, mark: UInt8, index: UInt64, time: WallTime, chain: UInt64) -> [UInt8] {
+        var bytes = [version, mark]
         bytes.append(bigEndian: UInt32(number))
         bytes.append(bigEndian: index)
         bytes.append(bigEndian: time.milliseconds)
@@ -123,18 +126,38 @@ extension SnapshotChunk {
 
     /// Whether its bytes are what was written: a chunk comes from a disk, or from another tracker.
     var isSound: Bool {
-        let mark = number == 0 ? SnapshotCodec.registryMark : SnapshotCodec.swarmsMark
+        let swarms = holdsFiles ? SnapshotCodec.filesMark : SnapshotCodec.swarmsMark
+        let mark = number == 0 ? SnapshotCodec.registryMark : swarms
         return (try? SnapshotCodec.open(self, mark: mark)) != nil
     }
+
+    /// Whether it says that it holds torrent files; how many chunks of swarms stand before them is its state's affair.
+    var holdsFiles: Bool { bytes.count > 1 && bytes[1] == SnapshotCodec.filesMark }
 
     /// The running hash of the log up to and including its last entry; read only of a sound chunk.
     var chain: UInt64 { bytes.span.bytes.u64(at: 22) }
 
     /// The swarms of a chunk other than 0.
     ///
-    /// - Returns: in the order of the chunk, which means nothing.
+    /// - Returns: in the order of the chunk, which means nothing; none of a chunk of torrent files.
     /// - Throws: `ChunkDamaged` where the bytes are not what was written, or of chunk 0.
-    public func swarms() throws(ChunkDamaged) -> [SwarmImage] { try shard().swarms.map { $0.image } }
+    public func swarms() throws(ChunkDamaged) -> [SwarmImage] {
+        if holdsFiles {
+            _ = try files()
+            return []
+        }
+        return try shard().swarms.map { $0.image }
+    }
+
+    /// All that a chunk of torrent files says.
+    func files() throws(ChunkDamaged) -> FilesImage {
+        var reader = try SnapshotCodec.open(self, mark: SnapshotCodec.filesMark)
+        do throws(OutOfBytes) {
+            return try FilesImage(&reader)
+        } catch {
+            throw ChunkDamaged(number: number)
+        }
+    }
 
     /// All that a chunk other than 0 says.
     func shard() throws(ChunkDamaged) -> ShardImage {
@@ -213,6 +236,7 @@ extension RegistryImage {
             bytes.append(bigEndian: settled.seconds)
         }
         for number in [told.seconds, told.longestBefore, told.toldUntil] { bytes.append(bigEndian: number) }
+        if accounts != AccountsImage() { accounts.encode(into: &bytes) }
     }
 
     init(_ reader: inout ByteReader) throws(OutOfBytes) {
@@ -240,13 +264,16 @@ extension RegistryImage {
         guard reader.remaining > 0 else { return }
         told = ToldInterval(
             seconds: try reader.u32(), longestBefore: try reader.u32(), toldUntil: try reader.u32())
+        // Where there are no accounts, and in records of before there were any, it ends here.
+        guard reader.remaining > 0 else { return }
+        accounts = try AccountsImage(&reader)
     }
 }
 
 extension SnapshotChunk {
     /// What chunk 0 says.
     ///
-    /// - Returns: access rules, torrents, members, settled requests and the interval told.
+    /// - Returns: access rules, torrents, members, settled requests, the interval told, and accounts.
     /// - Throws: `ChunkDamaged` where the bytes are not what was written, or of another chunk.
     public func registry() throws(ChunkDamaged) -> RegistryImage {
         var reader = try SnapshotCodec.open(self, mark: SnapshotCodec.registryMark)

@@ -67,13 +67,13 @@ struct TimedSwarm: Sendable, Equatable {
     }
 }
 
-/// A chunk other than 0, whole.
+/// A chunk of swarms, whole.
 struct ShardImage: Sendable, Equatable {
     var swarms: [TimedSwarm] = []
     var tombstones: [Tombstone] = []
 }
 
-/// All that is replicated but the swarms: chunk 0.
+/// All that is replicated but swarms and torrent files: chunk 0.
 public struct RegistryImage: Sendable, Equatable {
     /// The rules in force, in an order that means nothing.
     public var access: AccessRules
@@ -85,6 +85,8 @@ public struct RegistryImage: Sendable, Equatable {
     public var settled: [SettledKey]
     /// The interval that clients are told.
     public var told: ToldInterval
+    /// Accounts and sessions of the console.
+    public var accounts = AccountsImage()
 
     /// Takes the fields as they are.
     public init(
@@ -101,7 +103,7 @@ public struct RegistryImage: Sendable, Equatable {
 
 /// A chunk whose bytes are not what a chunk may be.
 public struct ChunkDamaged: Error, Equatable {
-    /// Which chunk of the snapshot: 0, or the number of a shard and one.
+    /// Which chunk of the snapshot.
     public var number: UInt32
 
     /// Takes the chunk's number.

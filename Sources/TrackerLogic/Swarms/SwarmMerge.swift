@@ -103,6 +103,7 @@ extension ReplicatedState {
     /// Applied in any order and any number of times, they give the same state. The chunk may have been cut under
     /// another secret and into another number of shards. Torrents that are registered there and not here come along;
     /// access rules, members and the names of registered torrents are the operators' business, and this state's stand.
+    /// Of accounts and torrent files the newer word counts.
     ///
     /// - Parameters:
     ///   - chunk: of the other tracker's state.
@@ -113,10 +114,14 @@ extension ReplicatedState {
     public func mergeUpdates(
         from chunk: SnapshotChunk, seenBefore: UInt32 = 0
     ) throws(ChunkDamaged) -> [Update] {
-        guard chunk.number == 0 else { return table.mergeUpdates(from: try chunk.shard(), seenBefore: seenBefore) }
-        return try chunk.registry().torrents.filter { registry.find($0.infoHash) == nil }.map {
-            .registerTorrent($0.infoHash, byteCount: $0.byteCount, name: Array($0.name.utf8))
+        guard chunk.number == 0 else {
+            if chunk.holdsFiles { return mergeUpdates(from: try chunk.files()) }
+            return table.mergeUpdates(from: try chunk.shard(), seenBefore: seenBefore)
         }
+        let image = try chunk.registry()
+        return image.torrents.filter { registry.find($0.infoHash) == nil }.map {
+            .registerTorrent($0.infoHash, byteCount: $0.byteCount, name: Array($0.name.utf8))
+        } + mergeUpdates(from: image.accounts)
     }
 }
 

@@ -90,6 +90,7 @@ extension APIServer {
         // This one may have stopped before it heard what came of it.
         case (.stopping, _), (.stopped, .stop): return try .json(StopDocument())
         case (.handedOver, _), (.isMaster, _): preconditionFailure("only a handover hands over")
+        case (.changed, _): preconditionFailure("no change was asked for")
         case (.refused(let reason), _): throw APIError(.conflict, reason)
         case (.busy, _): throw APIError(.conflict, "another order is being carried out; try again when it is done")
         case (.late, _):

@@ -40,7 +40,7 @@ public enum ClusterMessageError: Error, Hashable, CustomStringConvertible {
 /// `MessageReader.swift` holds the parts.
 extension ClusterMessage {
     /// The version of the messages that this program speaks; bytes of another one are not read.
-    public static let version: UInt8 = 2
+    public static let version: UInt8 = 3
     static let magic = Array("SKM".utf8)
 
     /// What one message may hold.

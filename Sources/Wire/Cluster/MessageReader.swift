@@ -65,6 +65,13 @@ struct MessageReader {
         do throws(OutOfBytes) { return Array(try bytes.take(count)) } catch { throw .damaged }
     }
 
+    /// A part that is read in the same way from entries and snapshots.
+    mutating func part<Part>(
+        _ read: (inout ByteReader) throws(OutOfBytes) -> Part
+    ) throws(ClusterMessageError) -> Part {
+        do throws(OutOfBytes) { return try read(&bytes) } catch { throw .damaged }
+    }
+
     /// An entry that is whole: whoever gets the message need not check it again.
     mutating func entry() throws(ClusterMessageError) -> Entry {
         guard let entry = try entryIfAny() else { throw .damaged }

@@ -25,6 +25,8 @@ public enum NumberBounds {
     public static let time: Int64 = 1 << 62
     /// Shards of the swarm table; a power of two.
     public static let shardCount: UInt32 = 65_536
+    /// Chunks of a snapshot that hold torrent files, behind those of the shards.
+    public static let fileChunkCount = 256
 
     /// Whether a swarm table may have so many shards: a power of two, at most `shardCount`.
     @inlinable

@@ -14,6 +14,8 @@ public enum ClusterOrder: Sendable, Hashable {
     case handOver(to: UInt32)
     /// All trackers of the cluster are to stop, in good order.
     case stop
+    /// What people keep at the console is to change.
+    case change(ConsoleChange)
     /// The master is to step down, so that a new one is elected.
     case elect
 }
@@ -38,6 +40,8 @@ public enum OrderOutcome: Sendable, Hashable {
     case late
     /// There is no node any more.
     case stopped
+    /// Of a change at the console.
+    case changed(ChangeOutcome)
 }
 
 extension ClusterOrder {
@@ -49,11 +53,13 @@ extension ClusterOrder {
             case .replaceMember(let id, let other): (3, id, other)
             case .handOver(let id): (4, id, 0)
             case .stop: (5, 0, 0)
-            case .elect: (6, 0, 0)
+            case .change: (6, 0, 0)
+            case .elect: (7, 0, 0)
             }
         bytes.append(kind)
         bytes.append(bigEndian: first)
         bytes.append(bigEndian: second)
+        if case .change(let change) = self { change.encode(into: &bytes) }
     }
 
     init(_ reader: inout MessageReader) throws(ClusterMessageError) {
@@ -63,7 +69,10 @@ extension ClusterOrder {
         case (3, let id, let other): self = .replaceMember(id, by: other)
         case (4, let id, 0): self = .handOver(to: id)
         case (5, 0, 0): self = .stop
-        case (6, 0, 0): self = .elect
+        case (6, 0, 0):
+            self = .change(
+                try reader.part { (bytes: inout ByteReader) throws(OutOfBytes) in try ConsoleChange(&bytes) })
+        case (7, 0, 0): self = .elect
         default: throw .damaged
         }
     }
@@ -88,8 +97,11 @@ extension OrderOutcome {
         case .late: bytes.append(6)
         case .stopped: bytes.append(7)
         case .stopping: bytes.append(8)
-        case .steppedDown(let id):
+        case .changed(let outcome):
             bytes.append(9)
+            outcome.encode(into: &bytes)
+        case .steppedDown(let id):
+            bytes.append(10)
             bytes.append(bigEndian: id)
         }
     }
@@ -107,7 +119,8 @@ extension OrderOutcome {
         case 6: self = .late
         case 7: self = .stopped
         case 8: self = .stopping
-        case 9: self = .steppedDown(try reader.u32())
+        case 9: self = .changed(try ChangeOutcome(&reader))
+        case 10: self = .steppedDown(try reader.u32())
         default: throw .damaged
         }
     }

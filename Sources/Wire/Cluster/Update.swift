@@ -40,6 +40,8 @@ public enum Update: Sendable, Hashable {
     case mergeStop(InfoHash, SocketAddress, at: UInt32)
     /// There, the master `origin` had counted so many completed downloads in all.
     case mergeCompleted(InfoHash, origin: UInt32, count: UInt32)
+    /// What people keep at the console changes: accounts, sessions, torrent files.
+    case console(ConsoleUpdate)
 }
 
 /// A peer as another repository holds it.
@@ -156,6 +158,7 @@ enum UpdateKind: UInt8 {
     case mergeCompleted = 14
     case setInterval = 15
     case emptyShard = 16
+    case console = 17
 }
 
 extension Update {
@@ -214,6 +217,9 @@ extension Update {
             bytes.append(infoHash.bytes)
             bytes.append(bigEndian: origin)
             bytes.append(bigEndian: count)
+        case .console(let update):
+            bytes.append(UpdateKind.console.rawValue)
+            update.encode(into: &bytes)
         }
     }
 }
@@ -252,7 +258,8 @@ public struct UpdateCursor: Sendable {
             defer { offset = next }
             return .announceIPv6(AnnounceUpdate(span, at: offset))
         case .expire, .registerTorrent, .unregisterTorrent, .setAccessMode, .listInfoHash, .unlistInfoHash, .putUser,
-            .removeUser, .setMembers, .mergePeer, .mergeStop, .mergeCompleted, .setInterval, .emptyShard:
+            .removeUser, .setMembers, .mergePeer, .mergeStop, .mergeCompleted, .setInterval, .emptyShard,
+            .console:
             var reader = ByteReader(bytes, from: offset + 1)
             do throws(OutOfBytes) {
                 let update = try UpdateCursor.rare(kind, &reader)
@@ -285,6 +292,7 @@ public struct UpdateCursor: Sendable {
         case .mergeStop: .mergeStop(InfoHash(try reader.bytes20()), try reader.address(), at: try reader.u32())
         case .mergeCompleted:
             .mergeCompleted(InfoHash(try reader.bytes20()), origin: try reader.u32(), count: try reader.u32())
+        case .console: .console(try ConsoleUpdate(&reader))
         }
     }
 

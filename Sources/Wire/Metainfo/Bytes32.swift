@@ -2,7 +2,7 @@
 
 import Primitives
 
-/// Thirty-two bytes by value: a SHA-256 (BEP 52).
+/// Thirty-two bytes by value: a SHA-256 (BEP 52; of torrent files and of the ids of sessions, too).
 @frozen
 public struct Bytes32: Sendable, Hashable, Comparable {
     // Most significant byte first, so that numbers compare as the bytes do.
@@ -45,4 +45,24 @@ public struct Bytes32: Sendable, Hashable, Comparable {
 extension Bytes32: CustomStringConvertible {
     /// Sixty-four lower-case hexadecimal digits.
     public var description: String { hexadecimal(bytes) }
+}
+
+extension Bytes32 {
+    /// A hash under a secret key, well spread in all 64 bits.
+    public func hash(key: UInt64) -> UInt64 { folded(folded(w0 ^ key, w1 ^ 0xE703_7ED1_A0B4_28DB) ^ w2 ^ key, ~w3) }
+}
+
+extension [UInt8] {
+    /// Appends 32 bytes in their order.
+    mutating func append(_ value: Bytes32) {
+        for word in [value.w0, value.w1, value.w2, value.w3] { append(bigEndian: word) }
+    }
+}
+
+extension ByteReader {
+    /// Reads 32 bytes in their order.
+    mutating func bytes32() throws(OutOfBytes) -> Bytes32 {
+        guard let value = Bytes32(try take(Bytes32.byteCount)) else { throw OutOfBytes() }
+        return value
+    }
 }

@@ -1,0 +1,300 @@
+// Who may log in at the console, and who has.
+
+import Primitives
+import Wire
+
+/// An account as it is kept.
+public struct KeptAccount: Sendable, Hashable {
+    /// Name, role, origin and password.
+    public var account: Account
+    /// The index of the entry that last changed it.
+    public var changedAt: UInt64
+    /// The index of the entry that last changed its password: no session is older.
+    public var passwordAt: UInt64
+    /// Cluster time of its last change, in seconds since 1970: after a partition the newer one stays.
+    public var changedTime: UInt32
+
+    /// Takes the fields as they are.
+    public init(account: Account, changedAt: UInt64, passwordAt: UInt64, changedTime: UInt32) {
+        (self.account, self.changedAt) = (account, changedAt)
+        (self.passwordAt, self.changedTime) = (passwordAt, changedTime)
+    }
+}
+
+/// A session as it is kept.
+public struct KeptSession: Sendable, Hashable {
+    /// Key, account, expiry and label.
+    public var session: Session
+    /// The index of the entry that made it.
+    public var createdAt: UInt64
+
+    /// Takes the fields as they are.
+    public init(session: Session, createdAt: UInt64) { (self.session, self.createdAt) = (session, createdAt) }
+
+    /// Whether it goes before another where there are too many: log-ins before tokens, the older before the younger.
+    fileprivate func goesBefore(_ other: KeptSession) -> Bool {
+        if session.isToken != other.session.isToken { return !session.isToken }
+        return createdAt != other.createdAt ? createdAt < other.createdAt : session.key < other.session.key
+    }
+}
+
+/// An account that was removed, which another side of a partition may still have.
+public struct RemovedAccount: Sendable, Hashable {
+    /// Of the account.
+    public var name: [UInt8]
+    /// Cluster time of its removal, in seconds since 1970.
+    public var time: UInt32
+
+    /// Takes the fields as they are.
+    public init(name: [UInt8], time: UInt32) { (self.name, self.time) = (name, time) }
+}
+
+/// Accounts and sessions of the console: replicated, changed by updates alone.
+///
+/// Updates were judged by the master before they came into the log (`ReplicatedState.judge`); what is promised whatever
+/// the log says is kept here: where there has been an admin, there is one; a session has an account, and is younger
+/// than its password; there are never more than `Limits` says.
+public struct Accounts: Sendable {
+    /// Bounds on what people keep here, the same for all trackers, whatever they are configured to.
+    public enum Bounds {
+        /// Accounts: a large private tracker has some ten people who run it, and some thousand who upload.
+        public static let accounts = 10_000
+        /// Sessions of all accounts.
+        public static let sessions = 10_000
+        /// Sessions of one account, so that nobody who logs in again and again pushes out the others.
+        public static let sessionsPerAccount = 64
+        /// Removed accounts that are remembered for a merge (survivor mode): those removed last.
+        public static let removed = 256
+    }
+
+    private var accounts: FlatTable<KeptAccount>
+    private var sessions: FlatTable<KeptSession>
+    /// Where another side of a partition may have them still; the one that was removed last, last.
+    public private(set) var removed: [RemovedAccount] = []
+    private let secret: UInt64
+    private let keepsMergeData: Bool
+    /// Accounts that are admins.
+    public private(set) var adminCount = 0
+    /// The sum of the fingerprints of all accounts, sessions and removals, in no order.
+    public private(set) var digest: UInt64 = 0
+    /// No session expires before this cluster time, in seconds since 1970.
+    private var firstExpiry = UInt32.max
+    #if PLANTED_BUGS
+        var plantedBug: PlantedBug?
+    #endif
+
+    /// Nobody; `secret` keys the hashes of the tables.
+    public init(secret: UInt64, keepsMergeData: Bool) {
+        self.secret = secret
+        self.keepsMergeData = keepsMergeData
+        accounts = FlatTable(secret: secret)
+        sessions = FlatTable(secret: secret)
+    }
+
+    // MARK: - Looking
+
+    /// How many accounts there are.
+    public var count: Int { accounts.count }
+    /// How many sessions there are, of all accounts.
+    public var sessionCount: Int { sessions.count }
+    /// Whether there is nothing to be written down.
+    var isEmpty: Bool { accounts.count == 0 && sessions.count == 0 && removed.isEmpty }
+
+    /// All accounts, by name.
+    public var all: [KeptAccount] {
+        accounts.records.sorted { $0.account.name.lexicographicallyPrecedes($1.account.name) }
+    }
+
+    /// All sessions, the oldest first.
+    public var allSessions: [KeptSession] {
+        sessions.records.sorted {
+            $0.createdAt != $1.createdAt ? $0.createdAt < $1.createdAt : $0.session.key < $1.session.key
+        }
+    }
+
+    /// The account with this name; nil where there is none.
+    public func find(_ name: [UInt8]) -> KeptAccount? {
+        accounts.find(KeptAccount(naming: name))
+    }
+
+    /// The session with this key, expired or not; nil where there is none.
+    public func session(_ key: Bytes32) -> KeptSession? {
+        sessions.find(KeptSession(of: key))
+    }
+
+    /// Whose session it is, at a time.
+    ///
+    /// - Parameters:
+    ///   - key: the SHA-256 of the id that somebody shows.
+    ///   - seconds: cluster time; a session that has expired is nobody's, even before the log says so.
+    /// - Returns: nil where the session is nobody's.
+    public func holder(of key: Bytes32, at seconds: UInt32) -> KeptAccount? {
+        guard let kept = session(key), kept.session.expires > seconds else { return nil }
+        return find(kept.session.account)
+    }
+
+    /// Sessions of an account, the oldest first.
+    public func sessions(of name: [UInt8]) -> [KeptSession] { allSessions.filter { $0.session.account == name } }
+
+    /// Whether any session has expired at a cluster time.
+    func hasExpired(at seconds: UInt32) -> Bool {
+        guard firstExpiry <= seconds else { return false }
+        return sessions.records.contains { $0.session.expires <= seconds }
+    }
+
+    /// Whether an account is the only admin.
+    func isLastAdmin(_ name: [UInt8]) -> Bool { adminCount == 1 && find(name)?.account.role == .admin }
+
+    /// Whether nothing has become of an account of this name here since a cluster time, in seconds.
+    func isOlder(_ name: [UInt8], than time: UInt32) -> Bool {
+        let known = removed.reduce(find(name)?.changedTime) { $1.name == name ? max($0 ?? 0, $1.time) : $0 }
+        return known.map { $0 < time } ?? true
+    }
+
+    // MARK: - Changing
+
+    /// Makes an account, or changes it.
+    ///
+    /// - Parameters:
+    ///   - account: as it is to be.
+    ///   - index: of the entry that says so.
+    ///   - time: cluster time of the change, in seconds.
+    ///   - isMerged: whether it was changed on another side of a partition; what has changed here since stays.
+    mutating func put(_ account: Account, at index: UInt64, time: UInt32, isMerged: Bool = false) {
+        let old = find(account.name)
+        guard old?.account != account, !isMerged || isOlder(account.name, than: time) else { return }
+        if old == nil, count >= Bounds.accounts { return }
+        if account.role < .admin, isLastAdmin(account.name), !has(.lastAdminLost) { return }
+        var kept = KeptAccount(account: account, changedAt: index, passwordAt: index, changedTime: time)
+        if let old {
+            // Another side's clock may have been ahead.
+            kept.changedTime = max(time, old.changedTime)
+            if old.account.password == account.password {
+                kept.passwordAt = old.passwordAt
+            } else if !has(.sessionsOutlivePassword) {
+                removeSessions(of: account.name)
+            }
+        }
+        insert(kept)
+    }
+
+    /// Takes an account out, with its sessions.
+    mutating func remove(_ name: [UInt8], time: UInt32, isMerged: Bool = false) {
+        guard let old = find(name), !isMerged || old.changedTime < time, !isLastAdmin(name) || has(.lastAdminLost)
+        else { return }
+        if !has(.sessionsOutliveAccount) { removeSessions(of: name) }
+        forget(old)
+        guard keepsMergeData else { return }
+        insert(RemovedAccount(name: name, time: max(time, old.changedTime)))
+    }
+
+    /// Logs somebody in.
+    mutating func put(_ session: Session, at index: UInt64) {
+        guard accounts.contains(KeptAccount(naming: session.account)), self.session(session.key) == nil else { return }
+        let own = sessions(of: session.account)
+        if own.count >= Bounds.sessionsPerAccount, let victim = own.min(by: { $0.goesBefore($1) }) {
+            removeSession(victim.session.key)
+        } else if sessionCount >= Bounds.sessions, let victim = sessions.records.min(by: { $0.goesBefore($1) }) {
+            removeSession(victim.session.key)
+        }
+        insert(KeptSession(session: session, createdAt: index))
+    }
+
+    mutating func removeSession(_ key: Bytes32) {
+        if let old = sessions.remove(KeptSession(of: key)) { digest &-= fingerprint(old) }
+    }
+
+    /// Ends the sessions that have expired at a cluster time.
+    mutating func expireSessions(through seconds: UInt32) {
+        for kept in sessions.records where kept.session.expires <= seconds { removeSession(kept.session.key) }
+        firstExpiry = sessions.records.reduce(.max) { min($0, $1.session.expires) }
+    }
+
+    private mutating func removeSessions(of name: [UInt8]) {
+        for kept in sessions.records where kept.session.account == name { removeSession(kept.session.key) }
+    }
+
+    // MARK: - Tables
+
+    /// Puts an account in its place, as it was written down.
+    mutating func insert(_ kept: KeptAccount) {
+        if let old = accounts.put(kept) { note(old, isThere: false) }
+        note(kept, isThere: true)
+    }
+
+    /// Puts a session in its place, as it was written down.
+    mutating func insert(_ kept: KeptSession) {
+        if let old = sessions.put(kept) { digest &-= fingerprint(old) }
+        digest &+= fingerprint(kept)
+        firstExpiry = min(firstExpiry, kept.session.expires)
+    }
+
+    /// Remembers a removal; of too many, the first goes.
+    mutating func insert(_ removal: RemovedAccount) {
+        if removed.count >= Bounds.removed { digest &-= fingerprint(removed.removeFirst()) }
+        removed.append(removal)
+        digest &+= fingerprint(removal)
+    }
+
+    private mutating func forget(_ old: KeptAccount) {
+        accounts.remove(old)
+        note(old, isThere: false)
+    }
+
+    private mutating func note(_ kept: KeptAccount, isThere: Bool) {
+        let isAdmin = kept.account.role == .admin
+        if isThere {
+            digest &+= fingerprint(kept)
+            if isAdmin { adminCount += 1 }
+        } else {
+            digest &-= fingerprint(kept)
+            if isAdmin { adminCount -= 1 }
+        }
+    }
+
+    // MARK: - Fingerprints
+
+    private func fingerprint(_ kept: KeptAccount) -> UInt64 { fingerprint(0x41) { kept.encode(into: &$0) } }
+    private func fingerprint(_ kept: KeptSession) -> UInt64 { fingerprint(0x53) { kept.encode(into: &$0) } }
+    private func fingerprint(_ removal: RemovedAccount) -> UInt64 { fingerprint(0x52) { removal.encode(into: &$0) } }
+
+    private func fingerprint(_ kind: UInt64, _ encode: (inout [UInt8]) -> Void) -> UInt64 {
+        var bytes: [UInt8] = []
+        encode(&bytes)
+        return mixed(checksum(bytes.span.bytes) ^ mixed(secret ^ kind))
+    }
+
+    @inline(__always)
+    private func has(_ bug: PlantedBug) -> Bool {
+        #if PLANTED_BUGS
+            plantedBug == bug
+        #else
+            false
+        #endif
+    }
+}
+
+// MARK: - Tables of them
+
+extension KeptAccount: FlatRecord {
+    fileprivate init(naming name: [UInt8]) {
+        self.init(
+            account: Account(name: name, role: .viewer, origin: .console), changedAt: 0, passwordAt: 0, changedTime: 0)
+    }
+
+    /// A hash of the name.
+    public func keyHash(_ secret: UInt64) -> UInt64 { Primitives.hash(account.name, secret: secret) }
+    /// Whether the other account has the same name.
+    public func hasSameKey(as other: Self) -> Bool { account.name == other.account.name }
+}
+
+extension KeptSession: FlatRecord {
+    fileprivate init(of key: Bytes32) {
+        self.init(session: Session(key: key, account: [], expires: 0), createdAt: 0)
+    }
+
+    /// A hash of the key.
+    public func keyHash(_ secret: UInt64) -> UInt64 { session.key.hash(key: secret) }
+    /// Whether the other session has the same key.
+    public func hasSameKey(as other: Self) -> Bool { session.key == other.session.key }
+}

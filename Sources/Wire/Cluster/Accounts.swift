@@ -1,0 +1,224 @@
+// Accounts and sessions of the console, as updates and orders carry them.
+
+import Primitives
+
+/// What somebody may do at a console: each role may do all that the ones before it may.
+public enum AccountRole: UInt8, Sendable, Hashable, Comparable, CaseIterable {
+    /// Looks.
+    case viewer = 1
+    /// Uploads torrents, too.
+    case uploader = 2
+    /// Steers the cluster, too.
+    case `operator` = 3
+    /// Changes accounts, too.
+    case admin = 4
+
+    /// Whether the right role may do more.
+    public static func < (left: AccountRole, right: AccountRole) -> Bool { left.rawValue < right.rawValue }
+}
+
+/// Where an account, or another thing that is kept, comes from.
+public enum AccountOrigin: UInt8, Sendable, Hashable, CaseIterable {
+    /// A file of a tracker, which a start or SIGHUP reads anew.
+    case file = 1
+    /// People at a console.
+    case console = 2
+}
+
+/// A password, hashed with scrypt (RFC 7914): made and compared where somebody logs in, and only kept here.
+public struct PasswordHash: Sendable, Hashable {
+    /// The cost N of scrypt, as a power of two.
+    public var log2N: UInt8
+    /// The block size r of scrypt.
+    public var r: UInt8
+    /// The parallelism p of scrypt.
+    public var p: UInt8
+    /// Random; at most `maxByteCount` bytes.
+    public var salt: [UInt8]
+    /// What scrypt made of the password; at most `maxByteCount` bytes.
+    public var hash: [UInt8]
+
+    /// Bytes of a salt and of a hash, at most.
+    public static let maxByteCount = 64
+    /// Memory that one log-in may take, as the binary logarithm of bytes: 256 MiB, so that no account that somebody
+    /// made up brings a tracker down when its password is tried. The recommended N 2^15, r 8 take 32 MiB.
+    public static let maxLog2Memory = 28
+    /// Rounds of that work, at most.
+    public static let maxParallelism: UInt8 = 16
+
+    /// Takes the fields as they are.
+    public init(log2N: UInt8, r: UInt8, p: UInt8, salt: [UInt8], hash: [UInt8]) {
+        (self.log2N, self.r, self.p, self.salt, self.hash) = (log2N, r, p, salt, hash)
+    }
+
+    /// Whether a tracker may be asked to compare a password with it.
+    public var isWithinBounds: Bool {
+        guard log2N >= 1, Int(log2N) <= PasswordHash.maxLog2Memory, r >= 1, p >= 1, p <= PasswordHash.maxParallelism,
+            salt.count <= PasswordHash.maxByteCount, (1...PasswordHash.maxByteCount).contains(hash.count)
+        else { return false }
+        return UInt64(r) << UInt64(log2N) <= UInt64(1) << UInt64(PasswordHash.maxLog2Memory - 7)
+    }
+}
+
+/// Somebody who may log in at a console.
+///
+/// Nothing to do with `User`s, whose passkeys let clients announce on a private tracker.
+public struct Account: Sendable, Hashable {
+    /// The key: UTF-8, 1 to `maxNameByteCount` bytes. Which characters a name may have is checked where it is made.
+    public var name: [UInt8]
+    /// What the account may do.
+    public var role: AccountRole
+    /// Where it comes from.
+    public var origin: AccountOrigin
+    /// Nil for an account that has tokens only.
+    public var password: PasswordHash?
+
+    /// Bytes of a name, at most.
+    public static let maxNameByteCount = 64
+
+    /// Takes the fields as they are.
+    public init(name: [UInt8], role: AccountRole, origin: AccountOrigin, password: PasswordHash? = nil) {
+        (self.name, self.role, self.origin, self.password) = (name, role, origin, password)
+    }
+
+    /// Whether the account may be kept.
+    public var isWithinBounds: Bool {
+        (1...Account.maxNameByteCount).contains(name.count) && password?.isWithinBounds ?? true
+    }
+}
+
+/// A log-in, or a token for programs: who shows its id is the account.
+public struct Session: Sendable, Hashable {
+    /// The SHA-256 of the id, which only its holder knows.
+    public var key: Bytes32
+    /// The name of the account.
+    public var account: [UInt8]
+    /// Cluster time, in seconds since 1970, from which on it is good for nothing.
+    public var expires: UInt32
+    /// Whether it is a token for programs: log-ins do not push it out.
+    public var isToken: Bool
+    /// What its holder calls it: UTF-8, at most `maxLabelByteCount` bytes.
+    public var label: [UInt8]
+
+    /// Bytes of a label, at most.
+    public static let maxLabelByteCount = 64
+
+    /// Takes the fields as they are.
+    public init(key: Bytes32, account: [UInt8], expires: UInt32, isToken: Bool = false, label: [UInt8] = []) {
+        (self.key, self.account, self.expires, self.isToken, self.label) = (key, account, expires, isToken, label)
+    }
+
+    /// Whether the session may be kept.
+    public var isWithinBounds: Bool {
+        (1...Account.maxNameByteCount).contains(account.count) && label.count <= Session.maxLabelByteCount
+    }
+}
+
+/// What somebody who changes a thing believes that it is: by the index of the entry that changed it last (an ETag).
+public enum Expectation: Sendable, Hashable {
+    /// Anything, or nothing.
+    case any
+    /// There is no such thing (`If-None-Match: *`).
+    case nothing
+    /// It is as this entry has left it (`If-Match`).
+    case asOf(UInt64)
+
+    /// Whether a thing is as expected.
+    ///
+    /// - Parameter index: of the entry that last changed it; nil where there is no such thing.
+    public func isMet(by index: UInt64?) -> Bool {
+        switch self {
+        case .any: true
+        case .nothing: index == nil
+        case .asOf(let expected): index == expected
+        }
+    }
+}
+
+// MARK: - Bytes
+
+extension PasswordHash {
+    fileprivate func encode(into bytes: inout [UInt8]) {
+        bytes.append(log2N)
+        bytes.append(r)
+        bytes.append(p)
+        bytes.append(counted: salt)
+        bytes.append(counted: hash)
+    }
+
+    fileprivate init(_ reader: inout ByteReader) throws(OutOfBytes) {
+        self.init(
+            log2N: try reader.u8(), r: try reader.u8(), p: try reader.u8(), salt: Array(try reader.counted()),
+            hash: Array(try reader.counted()))
+    }
+}
+
+extension Account {
+    /// Appends its bytes, as updates, orders and snapshots have them.
+    public func encode(into bytes: inout [UInt8]) {
+        bytes.append(counted: name)
+        bytes.append(role.rawValue)
+        bytes.append(origin.rawValue)
+        bytes.append(password == nil ? 0 : 1)
+        password?.encode(into: &bytes)
+    }
+
+    /// Reads an account that is within its bounds.
+    public init(_ reader: inout ByteReader) throws(OutOfBytes) {
+        let name = Array(try reader.counted())
+        guard let role = AccountRole(rawValue: try reader.u8()), let origin = AccountOrigin(rawValue: try reader.u8())
+        else { throw OutOfBytes() }
+        self.init(name: name, role: role, origin: origin)
+        if try reader.flag() { password = try PasswordHash(&reader) }
+        guard isWithinBounds else { throw OutOfBytes() }
+    }
+}
+
+extension Session {
+    /// Appends its bytes, as updates, orders and snapshots have them.
+    public func encode(into bytes: inout [UInt8]) {
+        bytes.append(key)
+        bytes.append(counted: account)
+        bytes.append(bigEndian: expires)
+        bytes.append(isToken ? 1 : 0)
+        bytes.append(counted: label)
+    }
+
+    /// Reads a session that is within its bounds.
+    public init(_ reader: inout ByteReader) throws(OutOfBytes) {
+        self.init(
+            key: try reader.bytes32(), account: Array(try reader.counted()), expires: try reader.u32(),
+            isToken: try reader.flag(), label: Array(try reader.counted()))
+        guard isWithinBounds else { throw OutOfBytes() }
+    }
+}
+
+extension Expectation {
+    func encode(into bytes: inout [UInt8]) {
+        switch self {
+        case .any: bytes.append(bigEndian: UInt64.max)
+        case .nothing: bytes.append(bigEndian: 0 as UInt64)
+        case .asOf(let index): bytes.append(bigEndian: index)
+        }
+    }
+
+    init(_ reader: inout ByteReader) throws(OutOfBytes) {
+        switch try reader.u64() {
+        case .max: self = .any
+        case 0: self = .nothing
+        case let index where index <= NumberBounds.index: self = .asOf(index)
+        default: throw OutOfBytes()
+        }
+    }
+}
+
+extension ByteReader {
+    /// A byte that is 0 or 1, and no other.
+    mutating func flag() throws(OutOfBytes) -> Bool {
+        switch try u8() {
+        case 0: false
+        case 1: true
+        default: throw OutOfBytes()
+        }
+    }
+}
