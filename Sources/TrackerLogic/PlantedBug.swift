@@ -164,6 +164,8 @@ public enum PlantedBug: String, CaseIterable, Sendable {
     case connectionIDOfOne
     /// A slave forgets what it has heard when the master changes.
     case requestsDropped
+    /// A master keeps a read that it has taken up for as long as no quorum confirms it, however old it is.
+    case staleReadsKept
     /// There is no bound on the requests that wait.
     case unboundedBook
 

@@ -234,7 +234,9 @@ struct ChecksBench {
 
     // MARK: - Scrapes
 
-    static func scrape(_ client: Int, transaction: UInt32) -> [UInt8] {
+    static func scrape(
+        _ client: Int, transaction: UInt32, of infoHash: InfoHash = ChecksBench.infoHash
+    ) -> [UInt8] {
         var bytes: [UInt8] = []
         ScrapeRequest(
             connectionID: ConnectionID(900 + UInt64(client)), transactionID: TransactionID(transaction),

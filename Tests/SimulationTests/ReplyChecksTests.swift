@@ -238,6 +238,39 @@ struct ReplyCheckTests {
         #expect(bench.invariants == [.answeredOnce])
     }
 
+    /// A bit on the way has made another scrape of a copy, which nobody can tell from it by the first reply.
+    ///
+    /// Who has the reply to it taken for the other's alarms for nothing (rule 24; seed 8040020 of `paxos`).
+    @Test(arguments: [[false, true], [true, false], [false], [true], [false, true, true]])
+    func `of two scrapes a bit apart, the first reply may be to either`(_ heard: [Bool]) {
+        var other = ChecksBench.scrape(2, transaction: 9)
+        other[16] ^= 1
+        var bench = ChecksBench()
+        bench.connect(2)
+        for isOther in heard {
+            bench.hear(0, 2, isOther ? other : ChecksBench.scrape(2, transaction: 9), isSent: !isOther)
+        }
+        func told(_ leechers: UInt32) -> Effects {
+            ChecksBench.effects(ChecksBench.scraped(9, seeders: 0, completed: 0, leechers: leechers), to: 2)
+        }
+        bench.step(0, doing: told(0))
+        bench.commit(bench.ask(0, bench.announce(0)), ChecksBench.effects(right, to: 0))
+        bench.keepInTouch()
+        #expect(bench.checks.violations.isEmpty, "\(bench.checks.violations)")
+        bench.step(0, doing: told(1))
+        // The one as it was sent has to be among them, and a copy left for each reply.
+        let mayTellTwice = heard.contains(false) && heard.count > 1
+        #expect(bench.invariants == (mayTellTwice ? [] : [.answeredOnce]))
+        guard mayTellTwice else { return }
+        for leechers: UInt32 in [0, 1] {
+            var bench = bench
+            bench.step(0, doing: told(leechers))
+            // Zeros may be told of what nobody has, as often as that was heard.
+            let isLeft = leechers == 0 && heard.count > 2
+            #expect(bench.invariants == (isLeft ? [] : [.answeredOnce]), "\(leechers) leechers")
+        }
+    }
+
     // MARK: - Peers
 
     @Test

@@ -157,9 +157,11 @@ struct Replies: Sendable {
     /// A group answers again what was answered before a death, be it by the same tracker, which has come back. Who
     /// alone has heard a request forgets it as it dies.
     private func isOpen(_ ask: Ask, _ step: Step, _ scene: Scene) -> Bool {
-        let count = ask.answerers.count { $0.node == step.node && (!scene.isGroup || $0.life == step.view.life) }
-        return count < copies(ask, step.node, scene)
+        ask.answerCount(by: step.node, in: life(step, scene)) < copies(ask, step.node, scene)
     }
+
+    /// The life whose answers count; nil for all of a tracker's.
+    private func life(_ step: Step, _ scene: Scene) -> Life? { scene.isGroup ? step.view.life : nil }
 
     /// Of two masters one is deposed, told or not: the one of the lower epoch, whose last votes may be on their way.
     ///
@@ -212,8 +214,8 @@ struct Replies: Sendable {
         _ reply: Reply, _ client: Int, _ places: [Int], _ step: Step, _ before: NodeView, _ scene: inout Scene,
         _ requests: inout Requests
     ) {
-        var isAsked = false
-        var isOpen = false
+        var (isAsked, isOpen) = (false, false)
+        var fits: [Ask.Fit] = []
         var stale: UInt64?
         for place in places {
             let ask = requests.books[client].asks[place]
@@ -221,23 +223,25 @@ struct Replies: Sendable {
                 continue
             }
             isAsked = true
-            guard self.isOpen(ask, step, scene) else { continue }
-            isOpen = true
+            if self.isOpen(ask, step, scene) { isOpen = true }
             let told = Replies.counts(ask.bytes, reply.bytes, hashCount)
             if scene.isRight(told, since: ask.decidedBefore, step, before) {
-                let answerer = Ask.Answerer(node: step.node, life: step.view.life, epoch: step.view.leads)
-                requests.books[client].answer(place, answerer, at: step.time)
-                return checkProof(places, client, step, &scene, &requests)
+                fits.append(Ask.Fit(number: ask.number, copies: copies(ask, step.node, scene)))
+            } else if scene.promises.repliesAreLinear {
+                stale = stale ?? scene.history.latest(told, in: 0...ask.decidedBefore)
             }
-            stale =
-                stale ?? (scene.promises.repliesAreLinear ? scene.history.latest(told, in: 0...ask.decidedBefore) : nil)
+        }
+        let answerer = Ask.Answerer(node: step.node, life: step.view.life, epoch: step.view.leads)
+        let answer = Ask.Answer(answerer: answerer, time: step.time, fits: fits)
+        if requests.books[client].answer(answer, in: life(step, scene)) {
+            return checkProof(places, client, step, &scene, &requests)
         }
         guard isAsked else {
             return scene.violate(
                 .replyIsRight, at: step.time,
                 "\(scene.name(step.node)) answers a scrape of client \(client) with \(reply.bytes.count) bytes")
         }
-        guard isOpen else {
+        guard isOpen, fits.isEmpty else {
             return scene.violate(
                 .answeredOnce, at: step.time,
                 "\(scene.name(step.node)) answers a scrape of client \(client) more often than it has heard it")

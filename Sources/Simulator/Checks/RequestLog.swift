@@ -13,6 +13,32 @@ struct Ask: Sendable {
         var epoch: Epoch?
     }
 
+    /// An answer, and the requests that it may be one to.
+    struct Answer: Sendable, Hashable {
+        var answerer: Answerer
+        var time: Instant
+        /// Empty where there is no doubt.
+        var fits: [Fit] = []
+
+        /// Whether a tracker gave it; in one of its lives, where that counts.
+        func isBy(_ node: Int, _ life: Life?) -> Bool {
+            answerer.node == node && (life == nil || answerer.life == life)
+        }
+
+        /// Copies of a request that the answerer might know of when it answered.
+        func copies(of number: Int) -> Int { fits.first { $0.number == number }?.copies ?? 0 }
+    }
+
+    /// A request that an answer fits.
+    struct Fit: Sendable, Hashable {
+        /// Its number.
+        var number: Int
+        /// Copies of it that the answerer might know of when it answered.
+        var copies: Int
+    }
+
+    /// Among all requests of its client.
+    fileprivate(set) var number = 0
     let transactionID: TransactionID
     let bytes: [UInt8]
     /// nil for what is no request.
@@ -34,9 +60,9 @@ struct Ask: Sendable {
     var lastHeardAt: Instant
     /// How often it is in the log.
     var decidedCount = 0
-    private(set) var answerers: [Answerer] = []
-    /// When the last of them answered.
-    private var answeredAt: Instant?
+    private(set) var answers: [Answer] = []
+    /// When the last of them was given.
+    private var answeredAt: Instant? { answers.last?.time }
     /// Rounds of copies that came so late after an answer that a group has to take them for new requests.
     private var lateRounds = 0
     private var isLateRoundOpen = false
@@ -71,10 +97,28 @@ struct Ask: Sendable {
         lateRounds += 1
     }
 
-    mutating func answer(_ answerer: Answerer, at time: Instant) {
-        answerers.append(answerer)
-        answeredAt = time
-        isLateRoundOpen = false
+    /// How often a tracker has answered it; in a group, in one of its lives.
+    func answerCount(by node: Int, in life: Life?) -> Int { answers.count { $0.isBy(node, life) } }
+
+    /// Takes an answer, in the order of time.
+    fileprivate mutating func take(_ answer: Answer) {
+        if answer.time >= answers.last?.time ?? answer.time { isLateRoundOpen = false }
+        answers.insert(answer, at: answers.firstIndex { $0.time > answer.time } ?? answers.count)
+    }
+
+    fileprivate mutating func giveBack(_ answer: Answer) {
+        if let place = answers.firstIndex(of: answer) { answers.remove(at: place) }
+    }
+
+    /// Whether its answers may be others' as well: no copy was taken for a new request because of one.
+    fileprivate var letsAnswersGo: Bool { lateRounds == 0 }
+
+    /// Whether, with one answer more, each came when as many copies of it were heard.
+    fileprivate func hasRoom(for answer: Answer, in life: Life?) -> Bool {
+        var with = self
+        with.take(answer)
+        let given = with.answers.filter { $0.isBy(answer.answerer.node, life) }
+        return given.enumerated().allSatisfy { $0.offset < $0.element.copies(of: number) }
     }
 
     func isCopy(of other: RawSpan) -> Bool {
@@ -113,6 +157,8 @@ struct RequestLog: Sendable {
 
     let address: SocketAddress
     private(set) var asks: [Ask] = []
+    /// Of all that there ever were.
+    private var count = 0
     private var oldest = 0
     private var issued: [Issued] = []
     private var oldestIssued = 0
@@ -129,6 +175,9 @@ struct RequestLog: Sendable {
     }
 
     private mutating func put(_ ask: Ask) {
+        var ask = ask
+        ask.number = count
+        count += 1
         if asks.count < RequestLog.askCount {
             asks.append(ask)
         } else {
@@ -180,8 +229,44 @@ struct RequestLog: Sendable {
         asks.indices.filter { asks[$0].transactionID == transactionID }
     }
 
+    /// An answer is given to a request.
     mutating func answer(_ place: Int, _ answerer: Ask.Answerer, at time: Instant) {
-        asks[place].answer(answerer, at: time)
+        asks[place].take(Ask.Answer(answerer: answerer, time: time))
+    }
+
+    /// An answer is given to one of the requests that it fits.
+    ///
+    /// A bit on the way makes another request of a copy, and the transaction id is the same. Of two that ask for much
+    /// the same nobody can tell which one was meant; so where a later answer fits only one, what counts for that may
+    /// have been for the other.
+    ///
+    /// - Parameters:
+    ///   - answer: with all requests that it fits.
+    ///   - life: the answerer's, where what others of its lives have said does not count.
+    /// - Returns: false where there is no way to give each answer a copy of its own, heard before it was given.
+    mutating func answer(_ answer: Ask.Answer, in life: Life?) -> Bool {
+        var tried: [Int] = []
+        return find(answer, life, &tried)
+    }
+
+    private mutating func find(_ answer: Ask.Answer, _ life: Life?, _ tried: inout [Int]) -> Bool {
+        let places = answer.fits.compactMap { fit in asks.firstIndex { $0.number == fit.number } }
+        if let place = places.first(where: { !tried.contains($0) && asks[$0].hasRoom(for: answer, in: life) }) {
+            asks[place].take(answer)
+            return true
+        }
+        for place in places where !tried.contains(place) && asks[place].letsAnswersGo {
+            tried.append(place)
+            for other in asks[place].answers where other.isBy(answer.answerer.node, life) {
+                var rest = asks[place]
+                rest.giveBack(other)
+                guard rest.hasRoom(for: answer, in: life), find(other, life, &tried) else { continue }
+                asks[place].giveBack(other)
+                asks[place].take(answer)
+                return true
+            }
+        }
+        return false
     }
 
     mutating func decide(_ place: Int) { asks[place].decidedCount += 1 }

@@ -143,7 +143,7 @@ extension Rule {
         case .abortIsFinal: [.abortToldEarly, .abortedRevived, .attemptIgnored]
         case .votersChangeByOne: [.membersSwapped, .membersBySight]
         case .transferIsComplete: [.transferWithoutTail, .transferMixed, .chunkAppliedTwice, .snapshotAheadOfLog]
-        case .requestsAreKept: [.twoRepliers, .twoConnectors, .requestsDropped]
+        case .requestsAreKept: [.twoRepliers, .twoConnectors, .requestsDropped, .staleReadsKept]
         case .queuesAreBounded: [.newcomerBlocksTrimming, .unboundedBook]
         case .damageIsSaid: [.markIgnored, .damagedVotes]
         case .expiryIsPatient: [.impatientExpiry, .intervalOfOne]

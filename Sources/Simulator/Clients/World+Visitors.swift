@@ -82,16 +82,20 @@ extension World {
         let waiting = checks.openVisits(inLives: lives).first { visit in
             // Without its bus it looks at nothing; there the HTTP server's own patience ends first.
             if nodes[visit.node].heldUntil > now || hasBus && !connectivity[visit.node].isToldOnBus { return false }
-            // While the role is handed over, what the next entry is to hold waits for that.
-            if clientsWokenAt == nil, nodes[visit.node].inspection?.isHandingOver == true { return false }
+            // What an entry is to hold waits while the role is handed over; a read is in none.
+            if clientsWokenAt == nil, visit.announce != nil, nodes[visit.node].inspection?.isHandingOver == true {
+                return false
+            }
             if let clientsWokenAt, visit.askedAt >= clientsWokenAt { return now - visit.askedAt > World.answerBound }
             // As long as an entry is under way, so is what it holds.
-            let held = max(nodes[visit.node].heldUntil, connectivity[visit.node].busSince, nodes[visit.node].pendingAt)
+            let pendingAt = visit.announce == nil ? visit.askedAt : nodes[visit.node].pendingAt
+            let held = max(nodes[visit.node].heldUntil, connectivity[visit.node].busSince, pendingAt)
             return now - max(visit.askedAt + keptFor, held) > World.lookTime
         }
         guard let waiting else { return }
         violate(
             .requestsAreKept,
-            "an HTTP request at tracker \(waiting.node) has waited for \((now - waiting.askedAt).wholeMilliseconds) ms")
+            "HTTP request \(waiting.request.id) at \(trace.names[waiting.node]) has waited for "
+                + "\((now - waiting.askedAt).wholeMilliseconds) ms")
     }
 }

@@ -233,7 +233,8 @@ extension TrackerNode {
     /// Forgets requests whose clients have asked again by now.
     mutating func dropStaleRequests(_ now: ClockReading, _ effects: inout Effects) {
         let leading = phase == .master ? candidate.epoch : nil
-        for request in router.removeStale(now: now.monotonic, leading: leading) {
+        let keepsReads = has(.staleReadsKept)
+        for request in router.removeStale(now: now.monotonic, leading: leading, keepsReads: keepsReads) {
             // Whoever is no master of a group cannot tell what its master has answered.
             if !isGroup || phase == .master { counters.timedOut += 1 }
             if let id = request.waiting.clientRequest {

@@ -39,6 +39,7 @@ extension TrackerNode {
         proposeNext(now, &effects)
         if proposer.takeCommit() { broadcast(.commit(at: state.position), epoch: candidate.epoch, &effects) }
         if retries, proposer.takeResend(now: now.monotonic, pause: retryPause) { sendAgain(now, &effects) }
+        if retries { confirmAgain(now, &effects) }
         driveReads(now, &effects)
     }
 
@@ -97,7 +98,7 @@ extension TrackerNode {
         if has(.ownVoteBeforeDurable) { proposer.okReceived(from: admission.id, entry.header.ballot) }
     }
 
-    /// Asks those again who have not voted, and those who have not confirmed.
+    /// Asks those again who have not voted.
     private mutating func sendAgain(_ now: ClockReading, _ effects: inout Effects) {
         if let pending = log.pending, proposer.proposed == pending.header.ballot {
             if proposer.mayRetryErrors(now: now.monotonic, pause: policy.keepalive) {
@@ -116,9 +117,15 @@ extension TrackerNode {
                     .prepare(entry: pending, at: state.position), to: neighbour.life, epoch: candidate.epoch, &effects)
             }
         }
-        if reads.takeResend(now: now.monotonic, pause: retryPause) {
-            broadcast(.confirm(round: reads.round), epoch: candidate.epoch, &effects)
-        }
+    }
+
+    /// Asks those again who have not confirmed.
+    ///
+    /// By a time of its own: each entry that is proposed sets back that of the proposals, and while announces kept
+    /// coming no lost CONFIRM would be said again.
+    private mutating func confirmAgain(_ now: ClockReading, _ effects: inout Effects) {
+        guard reads.takeResend(now: now.monotonic, pause: retryPause) else { return }
+        broadcast(.confirm(round: reads.round), epoch: candidate.epoch, &effects)
     }
 
     /// A tracker is up and does not vote.

@@ -43,7 +43,7 @@ package struct ReadConfirmation: Sendable, Hashable {
     private var confirmedBy: [UInt32] = []
     package private(set) var round: UInt64 = 0
     /// When the others were last asked; apart from the proposal's, so that a steady stream of reads does not delay the
-    /// resending of a PREPARE.
+    /// resending of a PREPARE, nor one of announces that of a CONFIRM.
     private var sentAt = Instant(nanoseconds: 0)
 
     package init() {}

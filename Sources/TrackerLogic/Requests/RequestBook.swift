@@ -289,11 +289,14 @@ struct RequestBook: Sendable, Equatable {
 
     /// Takes out what is too old, but for what this master has taken into an entry.
     ///
+    /// A read is in no entry: nothing decides it, and where no quorum confirms this master nobody answers it.
+    ///
     /// - Parameters:
     ///   - now: the monotonic clock.
     ///   - leading: the epoch that this tracker leads, if it does.
+    ///   - keepsReads: whether reads that this master has taken up stay, too: a planted mistake.
     /// - Returns: what was taken out, in the order in which it was heard.
-    mutating func removeStale(now: Instant, leading: Epoch?) -> [BookedRequest] {
+    mutating func removeStale(now: Instant, leading: Epoch?, keepsReads: Bool) -> [BookedRequest] {
         var stale: [BookedRequest] = []
         guard !isEmpty else { return stale }
         var number = floor
@@ -303,7 +306,7 @@ struct RequestBook: Sendable, Equatable {
             defer { number += 1 }
             guard let request = self[number] else { continue }
             guard now - request.heardAt >= maxAge else { break }
-            if let leading, request.forwardedIn == leading { continue }
+            if let leading, request.forwardedIn == leading, !request.isRead || keepsReads { continue }
             remove(number)
             stale.append(request)
         }

@@ -83,8 +83,8 @@ struct RequestRouter: Sendable, Equatable {
     mutating func removeAll() -> [BookedRequest] { book.removeAll() }
 
     /// Takes out what is too old; see `RequestBook`.
-    mutating func removeStale(now: Instant, leading: Epoch?) -> [BookedRequest] {
-        book.removeStale(now: now, leading: leading)
+    mutating func removeStale(now: Instant, leading: Epoch?, keepsReads: Bool) -> [BookedRequest] {
+        book.removeStale(now: now, leading: leading, keepsReads: keepsReads)
     }
 
     // MARK: - Keys of a group

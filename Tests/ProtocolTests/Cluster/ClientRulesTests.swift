@@ -123,6 +123,26 @@ struct ClientRulesTests {
         #expect(trio[id].state.table.counts(of: .numbered(1)).leechers == 2)
     }
 
+    /// Nothing decides a read: where no quorum confirms its master, nobody else gives it up (seed 8034926 of `paxos`).
+    @Test func `rule 18: a master gives up a read that waits for its confirmation once it is fifteen seconds old`() {
+        var trio = Trio.serving()
+        for id: UInt32 in [1, 2] { trio.crash(id) }
+        trio.run(.seconds(5))
+        #expect(trio.masters == [])
+        #expect(trio.request(.scrape([.numbered(1)]), from: Self.client, at: 3, within: .seconds(10)) == [])
+        trio.holdMessages { if case .confirm = $0.body { true } else { false } }
+        trio.start(1)
+        trio.run(.milliseconds(4800))
+        #expect(trio.masters == [3])
+        #expect(trio.answers == [], "it may be confirmed still")
+        trio.run(.milliseconds(500))
+        #expect(trio.masters == [3])
+        #expect(trio.answers == [Answer(id: 4711, content: .failure(.notServing))])
+        trio.releaseMessages()
+        trio.run(.seconds(1))
+        #expect(trio.answers.count == 1, "late words do not answer it again")
+    }
+
     // MARK: - Rule 19: queues are bounded
 
     @Test func `rule 19: without a master no more requests wait than are allowed`() throws {

@@ -315,6 +315,22 @@ struct DeviationTests {
         #expect(trio[1].inspection.digest == trio[3].inspection.digest)
     }
 
+    @Test func `rule 23: a CONFIRM that was lost is said again while entries follow each other`() throws {
+        var trio = Trio.serving()
+        trio.holdMessages { if case .confirm = $0.body { true } else { false } }
+        #expect(try trio.scrape(Self.client, at: 1) == nil)
+        #expect(trio.held.count == 2)
+        trio.drop { _ in true }
+        trio.holdMessages { _ in false }
+        let index = trio.index(3)
+        for number in 0..<5 {
+            try trio.announce(.v4(10 + number), at: 3)
+            trio.run(.milliseconds(100))
+        }
+        #expect(trio.index(3) >= index + 5, "no pause between two entries is long enough to ask again")
+        #expect(trio.replies(to: Self.client).map(\.by) == [1])
+    }
+
     // MARK: - The tables
 
     @Test func `each row of the two tables of deviations has its test`() throws {

@@ -236,6 +236,16 @@ struct Plant: Sendable {
         options.faults.meanGap = .seconds(4)
     }
 
+    /// People ask over HTTP, and too many voters are deaf to their master, but too few to elect another.
+    @Sendable
+    private static func deafLinks(_ options: inout ScenarioOptions) {
+        (options.nodeCount, options.spareCount, options.visitorCount) = (4, 0, 8)
+        options.coreLength = .seconds(60)
+        options.faults.kinds = [.deafLinks]
+        options.faults.meanGap = .seconds(2)
+        options.faults.maxOutages = 60
+    }
+
     // MARK: - The table
 
     static let all: [Plant] = [
@@ -313,6 +323,7 @@ struct Plant: Sendable {
         Plant(.completedCountedTwice, .statesAgree, .completedCountsOnce),
         Plant(.connectionIDOfOne, .connectionIDsLast, on: group),
         Plant(.requestsDropped, .requestsAreKept, on: any),
+        Plant(.staleReadsKept, .requestsAreKept, on: deafLinks),
         Plant(.unboundedBook, .queuesAreBounded, on: crowds),
 
         Plant(.emptiedByOne, .onlyStopsEmptySwarms, within: 2000, on: orderlyStops),
