@@ -118,6 +118,8 @@ let package = Package(
             name: "Web",
             dependencies: [
                 "Bus", "Datagrams", "TrackerLogic", "Wire", "Primitives",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "CryptoExtras", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),

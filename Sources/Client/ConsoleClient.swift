@@ -349,6 +349,59 @@ public struct ConsoleClient: Sendable {
         return outcome.formerMaster
     }
 
+    // MARK: - Accounts
+
+    /// An account of the console.
+    public struct Account: Sendable, Hashable, Codable {
+        /// Its name.
+        public var name: String
+        /// `viewer`, `uploader`, `operator` or `admin`.
+        public var role: String
+        /// `file` or `console`.
+        public var origin: String
+    }
+
+    /// All accounts.
+    public func users() async throws(TrackerClientError) -> [Account] {
+        struct Answer: Decodable { var users: [Account] }
+        let answer: Answer = try decode(
+            try await ask("GET", "/api/v1/users", within: ConsoleClient.orderTimeout), "the accounts of a console")
+        return answer.users
+    }
+
+    /// Makes an account, or changes it.
+    ///
+    /// - Parameters:
+    ///   - name: of letters, digits and a few signs.
+    ///   - role: nil to leave it.
+    ///   - password: a new one.
+    ///   - mustBeNew: whether it is an error that there is one of this name.
+    public func putUser(
+        _ name: String, role: String?, password: String, mustBeNew: Bool
+    ) async throws(TrackerClientError) {
+        struct Order: Encodable {
+            var role: String?
+            var password: String
+        }
+        guard let body = try? JSONEncoder().encode(Order(role: role, password: password)) else {
+            preconditionFailure("an order is numbers and text, which JSON can say")
+        }
+        let headers = mustBeNew ? [("If-None-Match", "*")] : []
+        _ = try await ask(
+            "PUT", "/api/v1/users/\(Self.escaped(name))", body: Array(body), headers: headers,
+            within: ConsoleClient.orderTimeout)
+    }
+
+    /// Removes an account.
+    public func removeUser(_ name: String) async throws(TrackerClientError) {
+        _ = try await ask(
+            "DELETE", "/api/v1/users/\(Self.escaped(name))", within: ConsoleClient.orderTimeout)
+    }
+
+    private static func escaped(_ name: String) -> String {
+        name.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? name
+    }
+
     private func order(_ name: String, _ order: some Encodable) async throws(TrackerClientError) -> [UInt8] {
         guard let body = try? JSONEncoder().encode(order) else {
             preconditionFailure("an order is numbers and text, which JSON can say")
@@ -366,10 +419,11 @@ public struct ConsoleClient: Sendable {
     }
 
     private func ask(
-        _ method: String, _ target: String, body: [UInt8] = [], within span: Duration
+        _ method: String, _ target: String, body: [UInt8] = [], headers extra: [(String, String)] = [],
+        within span: Duration
     ) async throws(TrackerClientError) -> [UInt8] {
         let answer = try await onOwnThread { [self] () throws(TrackerClientError) in
-            var headers = [("Accept", "application/json")]
+            var headers = [("Accept", "application/json")] + extra
             if let token { headers.append(("Authorization", "Bearer \(token)")) }
             // Never redirected: the token is for this host.
             return try HTTPGet(
@@ -377,7 +431,7 @@ public struct ConsoleClient: Sendable {
                 method: method, body: body
             ).run()
         }
-        guard answer.status == 200 else {
+        guard answer.status == 200 || answer.status == 201 else {
             struct Words: Decodable { var error: String }
             if let words = try? JSONDecoder().decode(Words.self, from: Data(answer.body)) {
                 throw .refused(shownText(words.error.utf8))

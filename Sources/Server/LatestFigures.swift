@@ -54,7 +54,7 @@ final class LatestFigures: Sendable {
     /// Where the tracker listens is known when all its listeners are open.
     func note(_ facts: ProcessFacts) {
         let clients = facts.advertised ?? facts.listeners.first { $0.service != .api }.map { "\($0.address)" }
-        let console = facts.listeners.first { $0.service == .api }.map { "\($0.address)" }
+        let console = facts.consoleURL ?? facts.listeners.first { $0.service == .api }.map { "\($0.address)" }
         state.withLock { state in
             state.report.clients = ShortText(clients ?? "")
             state.report.console = ShortText(console ?? "")

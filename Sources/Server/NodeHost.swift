@@ -53,6 +53,8 @@ final class NodeHost: Service, Sendable {
     /// The cluster's.
     let clusterName: String
     private let state: Mutex<State>
+    /// The accounts as they were when they were last asked for.
+    private let known = Mutex<Accounts?>(nil)
     private let make: @Sendable () async throws -> Run
     private let starts: AsyncStream<Void>
     private let start: AsyncStream<Void>.Continuation
@@ -260,5 +262,48 @@ extension NodeHost: SwarmProvider {
 
     func peers(of infoHash: InfoHash, _ query: PeerQuery) async -> PeersPage? {
         await current?.swarms.peers(of: infoHash, query)
+    }
+}
+
+// MARK: - What people keep at the console
+
+extension NodeHost: AccountProvider {
+    func accounts() async -> Accounts? {
+        // Where the node has stopped, or does not answer, those that were known count.
+        if let accounts = await current?.inbox.ask({ $0.state.accounts }) { known.withLock { $0 = accounts } }
+        return known.withLock { $0 }
+    }
+
+    func change(_ change: ConsoleChange) async -> ChangeOutcome {
+        switch await carryOut(.change(change)) {
+        case .changed(let outcome): outcome
+        case .refused(let reason): .dropped(reason)
+        case .busy: .dropped("too many changes are under way; try again in a moment")
+        case .late: .dropped("nothing can be decided now: nobody has said what became of it")
+        case .stopped: .dropped("the tracker has stopped")
+        case .members, .handedOver, .isMaster, .steppedDown, .stopping:
+            preconditionFailure("a change is answered as one")
+        }
+    }
+}
+
+extension NodeHost {
+    /// The torrent files, as the console keeps them.
+    func files(atMost byteCount: Int) -> TorrentFileStore {
+        TorrentFileStore(
+            maxByteCount: byteCount, change: { [self] in await change($0) },
+            file: { [self] infoHash in await current?.inbox.ask { $0.state.files.find(infoHash) } ?? nil },
+            trackers: { [self] in await announceURLs() })
+    }
+
+    /// Where clients reach the trackers of the cluster.
+    private func announceURLs() async -> [String] {
+        guard let report = await cluster() else { return [] }
+        let own = report.status.life
+        return report.status.trackers.compactMap { tracker in
+            let told = tracker.life == own ? report.own : tracker.report?.report
+            guard let clients = told.map({ "\($0.clients)" }), !clients.isEmpty else { return nil }
+            return clients.contains("://") ? clients : "udp://\(clients)/announce"
+        }
     }
 }

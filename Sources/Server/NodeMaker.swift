@@ -55,10 +55,12 @@ struct NodeMaker: Sendable {
 
     /// What does not change while a life goes on.
     func facts(_ listeners: [ProcessFacts.Listener], console: SocketAddress?) -> ProcessFacts {
-        ProcessFacts(
+        var facts = ProcessFacts(
             version: version, processID: ProcessInfo.processInfo.processIdentifier, startedAt: startedAt,
             listeners: listeners + (console.map { [.init(.api, $0)] } ?? []),
             advertised: configuration.cluster.hooks.advertised)
+        facts.consoleURL = configuration.consoleURL
+        return facts
     }
 
     private func make(

@@ -56,6 +56,8 @@ final class NodeService: Service, Sendable {
     let swarms: SwarmView
     private let feed: ConsoleFeed
     private let clusterName: String
+    /// The others as they were last known: a node that has lost its bus forgets them.
+    private let crowd = Mutex<(trackers: [TrackerView], at: Instant)>(([], Instant(nanoseconds: 0)))
     /// How the node was when it was last looked at.
     private let last: Mutex<(node: NodeStatus, view: ClusterStatus)>
     private let orderHandler: OrderHandler
@@ -209,6 +211,9 @@ final class NodeService: Service, Sendable {
         let report = latest.update(
             findings, figures, announceRate: announceRate, disk: status.storageFailure)
         last.withLock { $0 = (status, view) }
+        if bus?.status.isConnected == true, view.trackers.count > 1 {
+            crowd.withLock { $0 = (view.trackers, Clock.monotonic()) }
+        }
         let now = Clock.read().wall
         feed.record { $0.reached(status.commitIndex, at: now) }
         if feed.history.isDue(at: now) { feed.history.append(HistorySample(status, view, own: report, at: now)) }
@@ -259,8 +264,10 @@ extension NodeService: StatusProvider {
 extension NodeService: ClusterProvider {
     func cluster() async -> ClusterReport? {
         let answer = await inbox.ask { node in (node.status, node.clusterStatus(now: Clock.monotonic())) }
-        guard let (node, status) = answer else { return nil }
+        guard let (node, current) = answer else { return nil }
         let (bus, tally) = (bus?.status, busTally)
+        var status = current
+        if bus?.isConnected == false { status.trackers = withThoseOfBefore(status.trackers) }
         var report = ClusterReport(status: status, bus: bus, tally: tally, elections: observer.tally)
         report.figures = latest.figures
         report.own = latest.report
@@ -268,6 +275,19 @@ extension NodeService: ClusterProvider {
         report.findings = Diagnosis.findings(
             node, status, bus: bus, tally: tally, lostDatagrams: report.figures.lostLately)
         return report
+    }
+
+    /// The trackers with those that were known before the bus was lost: down, and as old as they are.
+    private func withThoseOfBefore(_ trackers: [TrackerView]) -> [TrackerView] {
+        let (known, at) = crowd.withLock { $0 }
+        let age = Clock.monotonic() - at
+        let gone = known.filter { old in !trackers.contains { $0.life.id == old.life.id } }.map { old in
+            var old = old
+            old.role = nil
+            old.silence = old.silence + age
+            return old
+        }
+        return (trackers + gone).sorted { $0.life.id < $1.life.id }
     }
 
     /// How it was when it was last looked at, as one that has stopped tells it.

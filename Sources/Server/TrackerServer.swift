@@ -121,6 +121,9 @@ public struct TrackerServer: Service {
         api.parts.faults = feed.cuts
         api.parts.settings = SettingsInForce(configuration)
         api.parts.node = host
+        api.parts.accounts = host
+        api.parts.files = host.files(atMost: configuration.node.limits.torrentFileByteCount)
+        api.parts.cookieSuffix = "\(configuration.cluster.name)-\(address.port)"
         var options = APIServer.Options()
         options.token = token
         options.logger = logger

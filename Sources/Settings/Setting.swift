@@ -154,6 +154,26 @@ extension Setting.Field {
             write: { quoted($0[keyPath: path]) })
     }
 
+    /// A page for browsers, or the empty text for none.
+    static func pageURL(_ path: Path<String?>) -> Self {
+        Self(
+            valueName: "URL",
+            read: { (input, _, configuration) throws(SettingRejection) in
+                guard case .text(let text) = input, text.isEmpty || isPageURL(text) else {
+                    throw SettingRejection("is no address of a page; write for example https://tracker-1.example/")
+                }
+                configuration[keyPath: path] = text.isEmpty ? nil : text
+            },
+            write: { quoted($0[keyPath: path] ?? "") })
+    }
+
+    /// Whether a text is `http://` or `https://` with a host, in printable characters, and no longer than a report takes.
+    private static func isPageURL(_ text: String) -> Bool {
+        let rest = ["http://", "https://"].first { text.hasPrefix($0) }.map { text.dropFirst($0.count) }
+        guard let rest, let first = rest.first, first != "/", first != ":" else { return false }
+        return text.utf8.count <= 120 && text.utf8.allSatisfy { (33...126).contains($0) }
+    }
+
     /// A path, or the empty text for none.
     static func optionalPath(_ path: Path<String?>, _ name: String) -> Self {
         Self(

@@ -26,6 +26,7 @@ public enum SettingKey: String, Sendable, Hashable, CaseIterable {
     case udp = "listen.udp"
     case http = "listen.http"
     case console = "console.listen"
+    case consoleURL = "console.url"
     case consoleTokenFile = "console.token-file"
     case dataDirectory = "storage.directory"
     case durability = "storage.durability"

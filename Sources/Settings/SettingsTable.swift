@@ -42,6 +42,11 @@ extension Setting {
             "Where to serve the console, its JSON API and the metrics.",
             note: "\"none\" switches it off. Anything but loopback needs a token file."),
         Setting(
+            .consoleURL, flag: "console-url", .pageURL(\.consoleURL),
+            "Where a browser reaches this console, for the pages of the other trackers' consoles.",
+            note: "Needed where that is not the address at which it listens: behind a proxy, or on another host.",
+            example: "\"https://tracker-1.example/\"", defaultNote: "the address at which it listens"),
+        Setting(
             .consoleTokenFile, flag: "console-token-file", .optionalPath(\.consoleTokenFile, "FILE"),
             "File with the bearer token that the console asks for.",
             note: "One line of at least 16 printable characters; for example from: openssl rand -hex 32.",

@@ -24,7 +24,7 @@ struct TrackerCommand: ParsableCommand {
         version: version,
         subcommands: [
             ServeCommand.self, DemoCommand.self, StatusCommand.self, DoctorCommand.self, MembersCommand.self,
-            HandoverCommand.self, ElectCommand.self, StopCommand.self,
+            HandoverCommand.self, ElectCommand.self, StopCommand.self, UserCommand.self,
             AnnounceCommand.self, ScrapeCommand.self, LoadCommand.self,
             TorrentCommand.self, SimulateCommand.self, ReplayCommand.self,
             ExploreCommand.self,

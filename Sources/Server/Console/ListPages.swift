@@ -52,12 +52,14 @@ package struct SwarmPageMaker {
 
     private let query: SwarmQuery
     private let torrents: [InfoHash: RegisteredTorrent]
+    private let files: Set<InfoHash>
     private let text: String
     /// Digits of an info hash that are searched for; nil where the text is none.
     private let prefix: [UInt8]?
 
-    package init(_ query: SwarmQuery, _ torrents: [InfoHash: RegisteredTorrent]) {
+    package init(_ query: SwarmQuery, _ torrents: [InfoHash: RegisteredTorrent], files: Set<InfoHash> = []) {
         self.query = query
+        self.files = files
         self.torrents = torrents
         text = query.text.lowercased()
         let isHexadecimal = text.utf8.allSatisfy { (48...57).contains($0) || (97...102).contains($0) }
@@ -103,7 +105,9 @@ package struct SwarmPageMaker {
         }
         return SwarmsPage(
             rows: lines.map {
-                SwarmRow(infoHash: $0.summary.infoHash, counts: $0.summary.counts, registered: $0.registered)
+                SwarmRow(
+                    infoHash: $0.summary.infoHash, counts: $0.summary.counts, registered: $0.registered,
+                    hasFile: files.contains($0.summary.infoHash))
             }, next: next, total: total, asOf: asOf)
     }
 

@@ -34,6 +34,8 @@ actor SwarmView: SwarmProvider {
     private struct Names {
         var digest: UInt64
         var torrents: [InfoHash: RegisteredTorrent]
+        /// Those of them whose torrent files are here.
+        var files: Set<InfoHash> = []
     }
 
     private let inbox: NodeInbox
@@ -47,20 +49,23 @@ actor SwarmView: SwarmProvider {
     // MARK: - Swarms
 
     func swarms(_ query: SwarmQuery) async -> SwarmsPage? {
-        guard let copy = await current(), let torrents = await registered() else { return nil }
+        guard let copy = await current(), let names = await named() else { return nil }
         // Off this actor: others may look meanwhile.
-        return await Task.detached { SwarmPageMaker(query, torrents).page(of: copy.swarms, asOf: copy.asOf) }.value
+        return await Task.detached { SwarmPageMaker(query, names.torrents, files: names.files).page(of: copy.swarms, asOf: copy.asOf) }.value
     }
 
     func swarm(_ infoHash: InfoHash) async -> (row: SwarmRow, asOf: WallTime)? {
         let answer = await inbox.ask { node in
             (
                 node.state.table.contains(infoHash), node.state.table.counts(of: infoHash),
-                node.state.registry.find(infoHash)
+                node.state.registry.find(infoHash), node.state.files.find(infoHash)?.head
             )
         }
-        guard let (isThere, counts, torrent) = answer, isThere || torrent != nil else { return nil }
-        return (SwarmRow(infoHash: infoHash, counts: counts, registered: torrent), Clock.read().wall)
+        guard let (isThere, counts, listed, head) = answer, isThere || listed != nil || head != nil else { return nil }
+        let torrent = head.map(RegisteredTorrent.init) ?? listed
+        return (
+            SwarmRow(infoHash: infoHash, counts: counts, registered: torrent, hasFile: head != nil), Clock.read().wall
+        )
     }
 
     private func current() async -> Copy? {
@@ -109,18 +114,23 @@ actor SwarmView: SwarmProvider {
         if Clock.monotonic() - lookedAt >= SwarmView.idle { copy = nil }
     }
 
-    /// The registry by info hash, made anew when it has changed.
-    private func registered() async -> [InfoHash: RegisteredTorrent]? {
+    /// Registry and uploaded torrents by info hash, made anew when they have changed.
+    private func named() async -> Names? {
         let known = names.digest
-        let answer = await inbox.ask { node -> (UInt64, [RegisteredTorrent]?) in
-            let registry = node.state.registry
-            return (registry.digest, registry.digest == known ? nil : registry.all)
+        let answer = await inbox.ask { node -> (UInt64, [RegisteredTorrent], [TorrentFileHead])? in
+            let digest = node.state.registry.digest ^ node.state.files.digest &* 3
+            guard digest != known else { return nil }
+            var heads: [TorrentFileHead] = []
+            node.state.files.forEach { heads.append($0.head) }
+            return (digest, node.state.registry.all, heads)
         }
-        guard let (digest, all) = answer else { return nil }
-        if let all {
-            names = Names(digest: digest, torrents: Dictionary(all.map { ($0.infoHash, $0) }) { first, _ in first })
+        guard let answer else { return nil }
+        if let (digest, all, heads) = answer {
+            var torrents = Dictionary(all.map { ($0.infoHash, $0) }) { first, _ in first }
+            for head in heads { torrents[head.upload.infoHash] = RegisteredTorrent(head) }
+            names = Names(digest: digest, torrents: torrents, files: Set(heads.map(\.upload.infoHash)))
         }
-        return names.torrents
+        return names
     }
 
     // MARK: - Peers
@@ -143,5 +153,13 @@ actor SwarmView: SwarmProvider {
             if part.peers.count < SwarmView.peersPerSlice { break }
         }
         return PeerPageMaker(query).page(of: peers, total: total, asOf: asOf)
+    }
+}
+
+extension RegisteredTorrent {
+    /// What an uploaded file says.
+    init(_ head: TorrentFileHead) {
+        self.init(
+            infoHash: head.upload.infoHash, name: displayText(head.name), byteCount: head.contentByteCount)
     }
 }

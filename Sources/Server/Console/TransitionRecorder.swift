@@ -103,10 +103,10 @@ package struct TransitionRecorder: Sendable {
         case .aborted, .diverged: fault = note(.fault, line(observation), at: now)
         case .storageFailed, .voteFailed: fault = note(.fault, line(observation), at: now)
         case .storageRecovered, .voteRecovered: note(.mended, line(observation), causes: [fault], at: now)
-        case .stopsWithCluster, .swarmsEmptied, .drained, .accessChanged, .registryChanged:
+        case .stopsWithCluster, .swarmsEmptied, .drained, .accessChanged, .registryChanged, .fileAccountsSet:
             note(.change, line(observation), at: now)
         // What every tracker commands at its start is the master's to carry out; it has told whoever asked.
-        case .commandRefused, .commandDropped: break
+        case .commandRefused, .commandDropped, .changeEnded: break
         }
     }
 

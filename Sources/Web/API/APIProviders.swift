@@ -81,6 +81,8 @@ public struct ProcessFacts: Sendable, Equatable {
     public var listeners: [Listener]
     /// The announce URL under which clients reach this tracker, where the operator has told it.
     public var advertised: String?
+    /// Where a browser reaches the console, where the operator has told it.
+    public var consoleURL: String?
 
     /// Takes the fields as they are.
     public init(

@@ -4,6 +4,7 @@ import Foundation
 import HTTPTypes
 import Logging
 import NIOCore
+import Wire
 
 /// What stands in the place of a path's `{names}`.
 struct PathValues: Sendable {
@@ -21,6 +22,8 @@ struct APIRoute: Sendable {
     let path: String
     /// Bytes of a body that it takes; nil where it takes none.
     let bodyByteCount: Int?
+    /// What whoever asks has to be at least; nil where anybody may.
+    private(set) var role: AccountRole?
     let answer: @Sendable (Request, PathValues) async throws -> Response
 
     private let parts: [Substring]
@@ -33,6 +36,7 @@ struct APIRoute: Sendable {
         self.path = path
         self.bodyByteCount = bodyByteCount
         self.answer = answer
+        role = method == .get ? .viewer : .operator
         parts = path.split(separator: "/")
     }
 
@@ -43,6 +47,20 @@ struct APIRoute: Sendable {
     /// One whose body, if there is any, is JSON.
     static func post(_ path: String, _ answer: @escaping @Sendable (Request) async throws -> Response) -> APIRoute {
         APIRoute(.post, path, bodyByteCount: jsonByteCount) { request, _ in try await answer(request) }
+    }
+
+    /// The same for another role than looking (GET) or steering (all else) needs.
+    func needing(_ role: AccountRole) -> APIRoute {
+        var route = self
+        route.role = role
+        return route
+    }
+
+    /// The same, for anybody.
+    func open() -> APIRoute {
+        var route = self
+        route.role = nil
+        return route
     }
 
     /// What stands for the names of this path in a request's; nil where the request is for another.
@@ -63,23 +81,27 @@ struct APIRoute: Sendable {
 /// Lets in who may ask, finds the route, and turns whatever goes wrong into JSON.
 struct APIResponder: Responder {
     let routes: [APIRoute]
-    let door: APIGuard
+    let door: Door
 
     /// Nothing is read of those who may not ask.
     func bodyLimit(of request: Request) async -> Int? {
-        guard (try? door.check(request)) != nil, let (route, _) = try? route(for: request) else { return nil }
+        guard let (route, _) = try? route(for: request), (try? await admit(request, to: route)) != nil else {
+            return nil
+        }
         return route.bodyByteCount
     }
 
     func respond(to request: Request) async throws -> Response {
         var response: Response
         do {
-            try door.check(request)
-            let (route, values) = try route(for: request)
-            response = try await route.answer(request, values)
+            let (route, values) = try await route(admitting: request)
+            var known = request
+            known.caller = try await admit(request, to: route)
+            response = try await route.answer(known, values)
         } catch let error as APIError {
             response = try .json(ErrorDocument(error: error.words), status: error.status)
             if error.status == .unauthorized { response.headers[.wwwAuthenticate] = "Bearer" }
+            if let seconds = error.retryAfter { response.headers[.retryAfter] = "\(seconds)" }
             if !error.allowed.isEmpty { response.headers[.allow] = error.allowed.joined(separator: ", ") }
         } catch {
             // The reason may name files or hold other people's data: it is for the log.
@@ -101,6 +123,28 @@ struct APIResponder: Responder {
         // What is sent as JSON is not to be taken for a page.
         response.headers[.xContentTypeOptions] = "nosniff"
         return response
+    }
+
+    /// Strangers learn nothing of which paths there are.
+    private func route(admitting request: Request) async throws(APIError) -> (APIRoute, PathValues) {
+        do {
+            return try route(for: request)
+        } catch {
+            _ = try await door.caller(of: request)
+            throw error
+        }
+    }
+
+    /// Who asks, where it may ask this.
+    private func admit(_ request: Request, to route: APIRoute) async throws(APIError) -> Caller {
+        guard let role = route.role else { return .local }
+        let caller = try await door.caller(of: request)
+        guard caller.role >= role else {
+            throw APIError(
+                .forbidden, "this is for the role \(role.word) and above; you are logged in as \(caller.name), a "
+                    + "\(caller.role.word)")
+        }
+        return caller
     }
 
     /// - Throws: `APIError`: 404 where the path has no route, 405 where it has none by this method.

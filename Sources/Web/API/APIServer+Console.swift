@@ -8,13 +8,13 @@ import Wire
 extension APIServer {
     // MARK: - What happens
 
-    func eventRoutes(_ log: TransitionLog, _ history: History) -> [APIRoute] {
+    func eventRoutes(_ log: TransitionLog, _ history: History, _ door: Door) -> [APIRoute] {
         let board = StateBoard { try await state(history).body }
-        let stream = EventStream(log: log, board: board)
+        let stream = EventStream(log: log)
         return [
-            .get("/api/v1/state") { _ in
+            .get("/api/v1/state") { request in
                 var response = Response.text("", type: "application/json; charset=utf-8")
-                response.setBody(try await board.current())
+                response.setBody(try await Self.state(board, for: request.caller, door))
                 return response
             },
             .get("/api/v1/history") { _ in
@@ -22,6 +22,7 @@ extension APIServer {
             },
             .get("/api/v1/events") { request in
                 guard request.method == .get else { throw APIError(.methodNotAllowed, "a stream is read by GET") }
+                let caller = request.caller
                 let seen = request.headers[.lastEventID] ?? request.parameter("after")
                 return Response(
                     headers: [.contentType: "text/event-stream; charset=utf-8", .cacheControl: "no-store"]
@@ -31,10 +32,26 @@ extension APIServer {
                         return try await writer.write(ByteBuffer(string: "retry: 10000\n\n"))
                     }
                     defer { stream.leave() }
-                    try await stream.run(writer, after: seen)
+                    try await stream.run(writer, after: seen) {
+                        // Whoever has been logged out, or has another role, comes back as that.
+                        guard let now = try? await door.caller(of: request), now == caller else { return nil }
+                        return try await Self.state(board, for: caller, door)
+                    }
                 }
             },
         ]
+    }
+
+    /// The state with who its reader is: the rest is the same for all.
+    private static func state(_ board: StateBoard, for caller: Caller, _ door: Door) async throws -> ByteBuffer {
+        let login = try Response.json(LoginDocument(required: await door.wantsLogIn, caller), isLine: true).body
+        var state = ByteBuffer(string: "{\"login\":")
+        state.writeImmutableBuffer(login)
+        state.writeString(",")
+        var rest = try await board.current()
+        rest.moveReaderIndex(forwardBy: 1)
+        state.writeBuffer(&rest)
+        return state
     }
 
     private func state(_ history: History) async throws -> Response {
@@ -111,7 +128,7 @@ extension APIServer {
         return query
     }
 
-    private func infoHash(_ text: String) throws(APIError) -> InfoHash {
+    func infoHash(_ text: String) throws(APIError) -> InfoHash {
         guard let infoHash = InfoHash(hexadecimal: text) else {
             throw APIError(.badRequest, "an info hash has 40 hexadecimal digits")
         }

@@ -6,6 +6,7 @@ import HTTPTypes
 import Logging
 import Primitives
 import TrackerLogic
+import Wire
 
 /// The console's server: the state of this tracker and its cluster as JSON and as metrics, and the orders that a
 /// cluster takes.
@@ -33,7 +34,7 @@ public struct APIServer: Sendable {
             limits.connections = 256
             limits.connectionsPerAddress = 128
             limits.answer = .seconds(5)
-            limits.bodyByteCount = APIRoute.jsonByteCount
+            limits.bodyByteCount = UploadPart.maxFileByteCount
         }
     }
 
@@ -70,7 +71,8 @@ public struct APIServer: Sendable {
     /// - Throws: `ListenFailure`; also where others could reach the address and there is no token.
     public func listen(on address: SocketAddress, _ options: Options) async throws(ListenFailure) -> HTTPService {
         let purpose = "the API"
-        guard address.isLoopback || options.token != nil else {
+        let hasAccounts = await parts.accounts?.accounts().map { $0.count > 0 } ?? false
+        guard address.isLoopback || options.token != nil || hasAccounts else {
             throw ListenFailure(purpose: purpose, address: address, cause: .tokenMissing)
         }
         var service = HTTPService.Options(name: "api", purpose: purpose)
@@ -85,14 +87,16 @@ public struct APIServer: Sendable {
 
     /// What answers, without a listener.
     public func responder(token: String?) -> some Responder {
+        let logIns = parts.accounts.map { LogIns($0) }
+        let door = Door(token: token, logIns: logIns, cookieName: "swarmkeeper-\(parts.cookieSuffix)")
         var routes: [APIRoute] = [
-            .get("/healthz") { _ in await health() },
+            APIRoute.get("/healthz") { _ in await health() }.open(),
             .get("/metrics") { _ in await metricsPage() },
             .get("/api/v1/status") { _ in try await statusPage() },
             .get("/api/v1/cluster") { _ in try await clusterPage() },
             .get("/api/v1/trackers") { _ in try await trackersPage() },
             .post("/api/v1/cluster/members") { request in try await changeMembers(request) },
-            .post("/api/v1/cluster/stop") { request in try await stopCluster(request) },
+            APIRoute.post("/api/v1/cluster/stop") { request in try await stopCluster(request) }.needing(.admin),
             .post("/api/v1/cluster/handover") { request in try await handOver(request) },
             .post("/api/v1/cluster/election") { _ in try await forceElection() },
             .get("/api/v1/openapi.yaml") { _ in
@@ -113,17 +117,25 @@ public struct APIServer: Sendable {
             resources.append("settings")
         }
         if let (log, history) = parts.events {
-            routes += eventRoutes(log, history)
+            routes += eventRoutes(log, history, door)
             resources += ["state", "history", "events"]
         }
         if let node = parts.node {
             routes += nodeRoutes(node)
             resources.append("node")
         }
+        if let logIns, let accounts = parts.accounts {
+            routes += logInRoutes(logIns, door) + sessionRoutes(logIns, door, accounts) + userRoutes(logIns, accounts)
+            resources += ["users", "sessions"]
+        }
+        if let files = parts.files, let swarms = parts.swarms {
+            routes += torrentRoutes(files, swarms)
+            resources.append("uploads")
+        }
         let offered = resources
         routes.append(.get("/api/v1") { _ in try .json(ResourcesDocument(resources: offered)) })
         routes += ConsolePages.routes
-        return APIResponder(routes: routes, door: APIGuard(token: token))
+        return APIResponder(routes: routes, door: door)
     }
 
     func nodeStatus() async -> NodeStatus? {

@@ -22,22 +22,19 @@ enum ConsolePages {
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
         + "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-    /// Whether a path is that of a page, which anybody may have.
-    static func contains(_ path: Substring) -> Bool { path == "/" || path.hasPrefix("/console/") }
-
     /// `/` is the page, `/console/NAME` whatever it needs.
     static let routes: [APIRoute] = {
         var routes = [page("/")]
         for (name, bytes) in ConsoleFiles.all {
             let file = File(name, bytes)
-            routes.append(.get("/console/\(name)") { request in answer(file, to: request) })
+            routes.append(APIRoute.get("/console/\(name)") { request in answer(file, to: request) }.open())
         }
         return routes
     }()
 
     private static func page(_ path: String) -> APIRoute {
         let file = File("index.html", ConsoleFiles.index)
-        return .get(path) { request in answer(file, to: request) }
+        return APIRoute.get(path) { request in answer(file, to: request) }.open()
     }
 
     private static func answer(_ file: File, to request: Request) -> Response {

@@ -193,6 +193,12 @@ public struct ConsoleParts: Sendable {
     public var settings: SettingsInForce?
     /// Stops and starts the node.
     public var node: (any NodeSwitch)?
+    /// Who may log in.
+    public var accounts: (any AccountProvider)?
+    /// Keeps torrent files.
+    public var files: (any TorrentFileProvider)?
+    /// In the name of the cookie: the cluster's name and the port.
+    public var cookieSuffix = ""
 
     /// None.
     public init() {}

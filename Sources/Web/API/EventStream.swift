@@ -45,13 +45,9 @@ final class EventStream: Sendable {
     private static let batch = 500
 
     private let log: TransitionLog
-    private let board: StateBoard
     private let readers = Mutex(0)
 
-    init(log: TransitionLog, board: StateBoard) {
-        self.log = log
-        self.board = board
-    }
+    init(log: TransitionLog) { self.log = log }
 
     /// Takes a reader in.
     ///
@@ -66,8 +62,15 @@ final class EventStream: Sendable {
 
     func leave() { readers.withLock { $0 -= 1 } }
 
-    /// Writes until the reader goes, or the process stops.
-    func run(_ writer: BodyWriter, after id: String?) async throws {
+    /// Writes until the reader goes, may look no longer, or the process stops.
+    ///
+    /// - Parameters:
+    ///   - writer: takes the bytes.
+    ///   - id: of the last transition that the reader has seen.
+    ///   - state: the state for this reader, nil where it may look no longer; throws where the logic does not answer.
+    func run(
+        _ writer: BodyWriter, after id: String?, state: @escaping @Sendable () async throws -> ByteBuffer?
+    ) async throws {
         let start = log.number(of: id)
         await cancelWhenGracefulShutdown {
             do {
@@ -82,12 +85,13 @@ final class EventStream: Sendable {
                         seen = last.number
                     }
                     if look % EventStream.looksPerState == 0 {
-                        if let state = try? await self.board.current() {
+                        do {
+                            guard let state = try await state() else { return }
                             var event = ByteBuffer(string: "event: state\ndata: ")
                             event.writeImmutableBuffer(state)
                             event.writeString("\n\n")
                             try await writer.write(event)
-                        } else {
+                        } catch is APIError {
                             // The tracker's logic does not answer; the connection lives.
                             try await writer.write(ByteBuffer(string: ": no answer\n\n"))
                         }

@@ -12,12 +12,15 @@ public struct SwarmRow: Sendable, Equatable {
     public var counts: SwarmCounts
     /// Nil where nobody has registered it: then its name is unknown.
     public var registered: RegisteredTorrent?
+    /// Whether its torrent file was uploaded, and is here.
+    public var hasFile: Bool
 
     /// Takes the fields as they are.
-    public init(infoHash: InfoHash, counts: SwarmCounts, registered: RegisteredTorrent?) {
+    public init(infoHash: InfoHash, counts: SwarmCounts, registered: RegisteredTorrent?, hasFile: Bool = false) {
         self.infoHash = infoHash
         self.counts = counts
         self.registered = registered
+        self.hasFile = hasFile
     }
 }
 
@@ -236,6 +239,8 @@ struct TorrentsDocument: Encodable {
         var seeders: UInt32
         var leechers: UInt32
         var completed: UInt32
+        var origin: String
+        var hasFile: Bool
     }
 
     var torrents: [Torrent]
@@ -249,7 +254,8 @@ struct TorrentsDocument: Encodable {
             row.registered.map { registered in
                 Torrent(
                     infoHash: "\(row.infoHash)", name: registered.name, byteCount: registered.byteCount,
-                    seeders: row.counts.seeders, leechers: row.counts.leechers, completed: row.counts.completed)
+                    seeders: row.counts.seeders, leechers: row.counts.leechers, completed: row.counts.completed,
+                    origin: row.hasFile ? "console" : "file", hasFile: row.hasFile)
             }
         }
         next = page.next?.text

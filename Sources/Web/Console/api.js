@@ -12,7 +12,7 @@ export class Refusal extends Error {
 }
 
 /** The parts of the API that this tracker has. */
-export const resources = signal(new Set());
+const resources = signal(new Set());
 
 /** Whether there is somebody to log in as; told by the first 401. */
 export const mustLogIn = signal(false);

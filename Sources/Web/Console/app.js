@@ -54,6 +54,7 @@ function stored(key, value) {
 // MARK: The frame
 
 function frame() {
+    effect(() => (byId("nav").hidden = mustLogIn.value));
     byId("nav").append(list(h("ul", null), () => shown.value, (page) => page.name, (page, name) =>
         h("li", null, h("a", { href: href([name]),
             "aria-current": () => (current.value?.name === name ? "page" : null) },
@@ -66,13 +67,13 @@ function frame() {
     byId("foot").append(
         h("div.link", { "data-phase": () => link.value.phase },
             h("span.dot", { "aria-hidden": "true" }), h("span", { id: "connection" }, connectionWords)),
-        h("div.consoles", null, h("span.muted", null, "Console of"),
+        h("div.consoles", { hidden: () => consoles.value.length === 0 }, h("span.muted", null, "Console of"),
             list(h("span.row", null), () => consoles.value, (one) => one.id,
             (one, id) => consoleLink(one, id))),
         h("div.row", null,
             h("button.quiet", { type: "button", onclick: turnTheme, id: "theme" }, () => `Theme: ${theme.value}`),
             h("button.quiet", { type: "button", onclick: help, "aria-label": "Keys" }, "?")),
-        h("div.row", { hidden: () => !state.value?.login?.user },
+        h("div.row", { hidden: () => mustLogIn.value || !state.value?.login?.user },
             h("span", null, () => state.value?.login?.user?.name ?? "", " ",
                 h("span.muted", null, () => state.value?.login?.user?.role ?? "")),
             h("button.quiet", { type: "button", onclick: logOut }, "Log out")));
@@ -118,7 +119,7 @@ function connectionWords() {
 function voice() {
     const connection = { live: "", starting: "", paused: "", login: "",
         lost: "The connection to the tracker is lost. " };
-    return connection[link.value.phase] + (said.value?.text ?? "");
+    return connection[link.value.phase] + (mustLogIn.value ? "" : said.value?.text ?? "");
 }
 
 function turnTheme() {
@@ -130,10 +131,8 @@ function turnTheme() {
 }
 
 async function logOut() {
-    if (await attempt(() => order("DELETE", "sessions/current"))) {
-        state.value = null;
-        connect();
-    }
+    // Where the tracker shows itself to nobody in particular, it does so again; else it asks who is there.
+    if (await attempt(() => order("DELETE", "sessions/current"))) connect();
 }
 
 // MARK: Pages

@@ -104,11 +104,18 @@ export function list(parent, items, key, make) {
     const before = parent.lastChild;
     effect(() => {
         const all = items();
-        const kept = new Set();
+        const keys = all.map(key);
+        const focused = parent.contains(document.activeElement) ? document.activeElement : null;
+        const kept = new Set(keys);
+        for (const [id, entry] of made) {
+            if (kept.has(id)) continue;
+            entry.element.remove();
+            entry.end();
+            made.delete(id);
+        }
         let at = before ? before.nextSibling : parent.firstChild;
-        for (const item of all) {
-            const id = key(item);
-            kept.add(id);
+        all.forEach((item, number) => {
+            const id = keys[number];
             let entry = made.get(id);
             if (!entry) {
                 const value = signal(item);
@@ -118,13 +125,9 @@ export function list(parent, items, key, make) {
             entry.value.value = item;
             if (entry.element === at) at = at.nextSibling;
             else parent.insertBefore(entry.element, at);
-        }
-        for (const [id, entry] of made) {
-            if (kept.has(id)) continue;
-            entry.element.remove();
-            entry.end();
-            made.delete(id);
-        }
+        });
+        // What is moved loses the focus.
+        if (focused?.isConnected && document.activeElement !== focused) focused.focus({ preventScroll: true });
     });
     onEnd(() => made.forEach((entry) => entry.end()));
     return parent;
@@ -143,6 +146,3 @@ export function every(milliseconds, run) {
 }
 
 export const byId = (id) => document.getElementById(id);
-
-/** Whether the reader has asked for stillness. */
-export const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;

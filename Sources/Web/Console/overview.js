@@ -50,9 +50,9 @@ function figures(cluster) {
     return h("dl.figures", null,
         figure("Announces/s", () => count(up().reduce((sum, one) => sum + one.announcesPerSecond, 0)),
             "Of all trackers together"),
-        figure("Commit, median", () => seconds(master()?.commitSeconds.median),
+        figure("Commit, median", () => seconds(master()?.commitSeconds?.median),
             "As the master measures it: from the proposal of an entry until it is decided"),
-        figure("Commit, 99 %", () => seconds(master()?.commitSeconds.p99), "99 of 100 entries are decided within"),
+        figure("Commit, 99 %", () => seconds(master()?.commitSeconds?.p99), "99 of 100 entries are decided within"),
         figure("Swarms", () => count(sample().swarms)),
         figure("Seeders", () => count(sample().seeders)),
         figure("Leechers", () => count(sample().leechers)),
@@ -111,9 +111,9 @@ function charts(past) {
         chart({
             ...shared, id: "chart-commit", title: "Commit time", format: seconds,
                 tools: both("commit", "Master", "Each"),
-            lines: () => (apart().has("commit") ? perTracker((one) => one.commitSeconds.p99) : [
-                { name: "Median", color: "hue-1", points: points((sample) => master(sample)?.commitSeconds.median) },
-                { name: "99 %", color: "hue-2", points: points((sample) => master(sample)?.commitSeconds.p99) },
+            lines: () => (apart().has("commit") ? perTracker((one) => one.commitSeconds?.p99) : [
+                { name: "Median", color: "hue-1", points: points((sample) => master(sample)?.commitSeconds?.median) },
+                { name: "99 %", color: "hue-2", points: points((sample) => master(sample)?.commitSeconds?.p99) },
             ]),
         }),
         chart({
@@ -143,9 +143,11 @@ function marksOf(events) {
 
 // MARK: What happened last
 
+/** Kinds of which there are as many as trackers, or more, for each thing that happens. */
+const isMany = new Set(["commit", "vote", "follow"]);
+
 function latest(past) {
-    const some = computed(() => past.value.filter((one) => one.kind !== "commit"
-        && one.kind !== "vote").slice(-8).reverse());
+    const some = computed(() => past.value.filter((one) => !isMany.has(one.kind)).slice(-8).reverse());
     return h("section", { "aria-label": "What happened last" },
         h("div.heading", null, h("h2", null, "Latest"), h("a", { href: href(["timeline"]) }, "All on the timeline")),
         list(h("ol.latest", null), () => some.value, (one) => one.number, (one) => {

@@ -6,7 +6,7 @@ import { count, counted, listed, since } from "./format.js";
 export const behind = 1000;
 
 /** Whether a tracker answers clients, as far as its role tells. */
-export const serves = (one) => (one.role === "master" || one.role === "slave") && one.isWhole;
+const serves = (one) => (one.role === "master" || one.role === "slave") && one.isWhole;
 
 /**
  * @param state as the API tells it.

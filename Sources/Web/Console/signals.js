@@ -101,7 +101,14 @@ function plan(self) {
         queueMicrotask(() => {
             const all = waiting;
             waiting = null;
-            for (const one of all) execute(one);
+            for (const one of all) {
+                // One that fails is reported, and keeps no other from running.
+                try {
+                    execute(one);
+                } catch (problem) {
+                    reportError(problem);
+                }
+            }
         });
     }
     waiting.add(self);

@@ -6,7 +6,7 @@
 // A lost connection is noticed at once where it breaks, else after SILENCE without a word (the state comes once a
 // second). It is tried again, at first after half a second, then ever more slowly.
 
-import { Refusal, get, learnResources, mustLogIn } from "./api.js";
+import { Refusal, get, has, learnResources, mustLogIn } from "./api.js";
 import { computed, signal } from "./signals.js";
 
 /** The last state that was told; null before the first. */
@@ -14,7 +14,7 @@ export const state = signal(null);
 /** { phase, since, failures }: since when (this machine's clock) it is so, and how often it was tried in vain. */
 export const link = signal({ phase: "starting", since: Date.now(), failures: 0 });
 /** When the last state came, by this machine's clock. */
-export const heardAt = signal(0);
+const heardAt = signal(0);
 /** The last ten minutes, a sample a second. */
 export const samples = signal([]);
 /** Counts up with each batch of transitions. */
@@ -74,7 +74,7 @@ export async function connect() {
         await learnResources();
         const first = await get("state", {}, { within: silence });
         mustLogIn.value = false;
-        const past = (await get("history", {}, { within: silence })).samples ?? [];
+        const past = has("history") ? (await get("history", {}, { within: silence })).samples : [];
         samples.value = past.slice(-keptSamples);
         accept(first);
         listenToEvents();

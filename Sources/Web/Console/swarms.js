@@ -18,7 +18,7 @@ const columns = [
     { name: "Completed", sort: "completed", first: "desc", class: "number.wide" },
 ];
 
-export const refreshEvery = 2;
+const refreshEvery = 2;
 
 /** Has a list ask anew for what is seen, with every second state that comes. */
 export function keepFresh(refresh) {

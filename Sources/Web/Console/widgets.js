@@ -4,7 +4,7 @@
 import { h, named } from "./dom.js";
 import { tell } from "./dialog.js";
 import { age, state } from "./stream.js";
-import { nothing, span } from "./format.js";
+import { span } from "./format.js";
 
 /** Icons of 24 by 24, drawn with strokes. */
 const icons = {
@@ -82,5 +82,3 @@ export function bar(share, text) {
 }
 
 export const heading = (title, ...more) => h("div.heading", null, h("h1", { tabindex: "-1" }, title), more);
-
-export const dash = nothing;

@@ -17,12 +17,17 @@ public struct Request: Sendable {
     public let logger: Logger
     /// Whole; empty where there is none, or where nobody wants it (`Responder.bodyLimit`).
     public var body = ByteBuffer()
+    /// Who asks, once that is known (`Door`).
+    var caller = Caller.local
 
     init(head: HTTPRequest, remoteAddress: Primitives.SocketAddress, logger: Logger) {
         self.head = head
         self.remoteAddress = remoteAddress
         self.logger = logger
     }
+
+    /// Whether it came over TLS, or to a proxy that says so.
+    var isSecure: Bool { headers[values: .forwardedProto].contains { $0.lowercased() == "https" } }
 
     /// What is to be done with the target.
     public var method: HTTPRequest.Method { head.method }
@@ -112,4 +117,9 @@ extension Responder {
     public func refusal(_ words: String, status: HTTPResponse.Status) -> Response {
         .text("\(words)\n", status: status)
     }
+}
+
+extension HTTPField.Name {
+    /// What a proxy says of the connection to it, by common usage.
+    fileprivate static let forwardedProto = Self("X-Forwarded-Proto")!
 }

@@ -81,7 +81,7 @@ extension PathComponent.Refusal: CustomStringConvertible {
 ///   - bytes: any bytes.
 ///   - keepsLines: whether line feeds and tabs stay.
 /// - Returns: as many Unicode scalars as the bytes are read as.
-func displayText(_ bytes: some Collection<UInt8>, keepsLines: Bool = false) -> String {
+package func displayText(_ bytes: some Collection<UInt8>, keepsLines: Bool = false) -> String {
     var result = String.UnicodeScalarView()
     for scalar in String(decoding: bytes, as: UTF8.self).unicodeScalars {
         let isHarmful =

@@ -1,0 +1,319 @@
+// The API's pages on accounts and sessions.
+
+import HTTPTypes
+import Logging
+import NIOCore
+import Primitives
+import TrackerLogic
+import Wire
+
+extension APIServer {
+    // MARK: - Sessions
+
+    private struct LogInOrder: Decodable {
+        var name: String
+        var password: String
+    }
+
+    private struct TokenOrder: Decodable {
+        var label: String
+        var days: UInt32?
+    }
+
+    /// Routes that are open to those who have not logged in yet.
+    func logInRoutes(_ logIns: LogIns, _ door: Door) -> [APIRoute] {
+        [
+            APIRoute.post("/api/v1/sessions") { request in
+                try Door.refuseStrangers(request)
+                let order = try request.json(LogInOrder.self)
+                guard order.password.utf8.count <= PasswordHasher.maxPasswordByteCount,
+                    order.name.utf8.count <= Account.maxNameByteCount
+                else { throw Self.wrongLogIn }
+                switch await logIns.logIn(order.name, order.password, from: request.remoteAddress) {
+                case .wrong: throw Self.wrongLogIn
+                case .busy:
+                    throw APIError(
+                        .serviceUnavailable, "too many log in just now; try again in a moment", retryAfter: 2)
+                case .limited(let wait):
+                    let seconds = max(wait.wholeSeconds, 1)
+                    throw APIError(
+                        .tooManyRequests, "too many attempts from this address; try again in \(seconds) s",
+                        retryAfter: seconds)
+                case .loggedIn(let id, let caller, let isLocal):
+                    request.logger.notice("\(caller.name) has logged in at the console")
+                    var response = try Response.json(
+                        SessionDocument(caller, isLocal: isLocal), status: .created)
+                    response.headers[.setCookie] = door.setCookie(
+                        id, seconds: LogIns.span, isSecure: request.isSecure)
+                    return response
+                }
+            }.open()
+        ]
+    }
+
+    private static var wrongLogIn: APIError { APIError(.unauthorized, "name or password is wrong") }
+
+    func sessionRoutes(_ logIns: LogIns, _ door: Door, _ provider: any AccountProvider) -> [APIRoute] {
+        [
+            .get("/api/v1/sessions") { request in
+                let accounts = try await Self.known(provider)
+                let sessions = accounts.sessions(of: Array(request.caller.name.utf8))
+                return try .json(SessionsDocument(sessions))
+            },
+            APIRoute(.delete, "/api/v1/sessions/current", bodyByteCount: APIRoute.jsonByteCount) { request, _ in
+                if let key = request.caller.session { await logIns.logOut(key) }
+                var response = try Response.json(DoneDocument())
+                response.headers[.setCookie] = door.setCookie(nil, seconds: 0, isSecure: request.isSecure)
+                return response
+            },
+            .post("/api/v1/sessions/tokens") { request in
+                guard request.caller.session != nil else {
+                    throw APIError(.conflict, "a token belongs to an account: log in first")
+                }
+                let order = try request.json(TokenOrder.self)
+                let days = order.days ?? 365
+                guard (1...3650).contains(days), (1...Session.maxLabelByteCount).contains(order.label.utf8.count) else {
+                    throw APIError(.badRequest, "a token has a label of 1 to 64 bytes, and is good for 1 to 3650 days")
+                }
+                let (token, outcome) = await logIns.makeToken(
+                    order.label, for: request.caller.name, seconds: days * 86_400)
+                _ = try Self.index(outcome, was: "the account")
+                return try .json(TokenDocument(token: token, label: order.label, days: days), status: .created)
+            },
+        ]
+    }
+
+    // MARK: - Accounts
+
+    private struct UserOrder: Decodable {
+        var role: String?
+        var password: String?
+    }
+
+    func userRoutes(_ logIns: LogIns, _ provider: any AccountProvider) -> [APIRoute] {
+        [
+            .get("/api/v1/users") { _ in
+                try .json(UsersDocument(try await Self.known(provider)))
+            }.needing(.admin),
+            APIRoute(.put, "/api/v1/users/{name}", bodyByteCount: APIRoute.jsonByteCount) { request, values in
+                try await put(values["name"], request, logIns, provider)
+            }.needing(.viewer),
+            APIRoute(.delete, "/api/v1/users/{name}", bodyByteCount: APIRoute.jsonByteCount) { request, values in
+                let name = values["name"]
+                guard try await Self.known(provider).find(Array(name.utf8)) != nil else {
+                    throw APIError(.notFound, "there is no account of this name")
+                }
+                let outcome = await provider.change(
+                    .removeAccount(name: Array(name.utf8), expected: try Self.expectation(of: request)))
+                _ = try Self.index(outcome, was: "the account")
+                await logIns.forget(name)
+                request.logger.notice("\(request.caller.name) has removed the account \(name.debugDescription)")
+                return try .json(DoneDocument())
+            }.needing(.admin),
+        ]
+    }
+
+    /// Makes an account or changes it; everybody may change the own password.
+    private func put(
+        _ name: String, _ request: Request, _ logIns: LogIns, _ provider: any AccountProvider
+    ) async throws -> Response {
+        let order = try request.json(UserOrder.self)
+        let known = try await Self.known(provider).find(Array(name.utf8))
+        let role: AccountRole
+        if let text = order.role {
+            guard let found = AccountRole.allCases.first(where: { $0.word == text }) else {
+                throw APIError(
+                    .badRequest, "role has to be one of \(AccountRole.allCases.map(\.word).joined(separator: ", "))")
+            }
+            role = found
+        } else {
+            guard let known else { throw APIError(.badRequest, "a new account needs a \"role\"") }
+            role = known.account.role
+        }
+        let isOwnPassword = name == request.caller.name && known != nil && role == known?.account.role
+        guard request.caller.role == .admin || isOwnPassword else {
+            throw APIError(.forbidden, "only an admin may make accounts and change those of others")
+        }
+        guard Self.isName(name) else {
+            throw APIError(
+                .badRequest, "a name has 1 to 64 bytes: letters, digits and . - _ @ +, and begins with none of . - +")
+        }
+        var account = Account(name: Array(name.utf8), role: role, origin: .console, password: known?.account.password)
+        if let password = order.password {
+            guard password.count >= PasswordHasher.minPasswordLength,
+                password.utf8.count <= PasswordHasher.maxPasswordByteCount
+            else {
+                throw APIError(
+                    .badRequest, "a password has \(PasswordHasher.minPasswordLength) characters or more, and at most "
+                        + "\(PasswordHasher.maxPasswordByteCount) bytes")
+            }
+            guard let hash = await logIns.hash(password) else {
+                throw APIError(.serviceUnavailable, "too many log in just now; try again in a moment", retryAfter: 2)
+            }
+            account.password = hash
+        } else if known == nil {
+            throw APIError(.badRequest, "a new account needs a \"password\"")
+        }
+        let outcome = await provider.change(.putAccount(account, expected: try Self.expectation(of: request)))
+        let index = try Self.index(outcome, was: "the account")
+        if order.password != nil { await logIns.forget(name) }
+        request.logger.notice("\(request.caller.name) has changed the account \(name.debugDescription)")
+        var response = try Response.json(
+            UserDocument(name: name, role: role, origin: .console, changedAt: index),
+            status: known == nil ? .created : .ok)
+        response.headers[.eTag] = "\"\(index)\""
+        return response
+    }
+
+    /// Letters and digits of any script would do, but names that look alike would not.
+    static func isName(_ name: String) -> Bool {
+        let bytes = Array(name.utf8)
+        guard (1...Account.maxNameByteCount).contains(bytes.count), let first = bytes.first else { return false }
+        guard !Array(".-+".utf8).contains(first) else { return false }
+        return bytes.allSatisfy { byte in
+            (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte)
+                || Array(".-_@+".utf8).contains(byte)
+        }
+    }
+
+    // MARK: - What changes have in common
+
+    static func known(_ provider: any AccountProvider) async throws(APIError) -> Accounts {
+        guard let accounts = await provider.accounts() else {
+            throw APIError(.serviceUnavailable, "the tracker's logic does not answer")
+        }
+        return accounts
+    }
+
+    /// `If-Match` and `If-None-Match` as an expectation: tags are indices of entries.
+    static func expectation(of request: Request) throws(APIError) -> Expectation {
+        if let none = request.headers[.ifNoneMatch] {
+            guard none == "*" else { throw APIError(.badRequest, "If-None-Match can be * only") }
+            return .nothing
+        }
+        guard let match = request.headers[.ifMatch], match != "*" else { return .any }
+        let digits = match.filter { $0 != "\"" }
+        guard let index = UInt64(digits), index > 0 else {
+            throw APIError(.badRequest, "If-Match has to be the ETag of what is to be changed")
+        }
+        return .asOf(index)
+    }
+
+    /// The index of the entry that made a change.
+    ///
+    /// - Throws: `APIError`: 412 with what is there now, 409 where it is forbidden, 503 where nothing can be decided.
+    static func index(_ outcome: ChangeOutcome, was what: String) throws(APIError) -> UInt64 {
+        switch outcome {
+        case .done(let index): return index
+        case .outdated(0): throw APIError(.preconditionFailed, "\(what) is not there any more")
+        case .outdated(let index):
+            throw APIError(
+                .preconditionFailed,
+                "\(what) has been changed meanwhile, or is there already: its ETag is \"\(index)\" now")
+        case .refused(let reason): throw APIError(.conflict, reason)
+        case .partWanted: throw APIError(.serviceUnavailable, "the upload was interrupted; try again")
+        case .dropped(let reason): throw APIError(.serviceUnavailable, reason)
+        }
+    }
+}
+
+extension AccountRole {
+    /// As the API has it.
+    var word: String {
+        switch self {
+        case .viewer: "viewer"
+        case .uploader: "uploader"
+        case .operator: "operator"
+        case .admin: "admin"
+        }
+    }
+}
+
+struct DoneDocument: Encodable {
+    var isDone = true
+}
+
+struct SessionDocument: Encodable {
+    var name: String
+    var role: String
+    /// Whether it is good at this tracker alone, since nothing can be decided now.
+    var isLocal: Bool
+
+    init(_ caller: Caller, isLocal: Bool) {
+        (name, role, self.isLocal) = (caller.name, caller.role.word, isLocal)
+    }
+}
+
+struct SessionsDocument: Encodable {
+    struct Session: Encodable {
+        var id: String
+        var label: String
+        var isToken: Bool
+        var expires: String
+    }
+
+    var sessions: [Session]
+
+    init(_ sessions: [KeptSession]) {
+        self.sessions = sessions.map { kept in
+            Session(
+                id: "\(kept.session.key)", label: LogIns.text(kept.session.label), isToken: kept.session.isToken,
+                expires: instantText(WallTime(milliseconds: Int64(kept.session.expires) * 1000)))
+        }
+    }
+}
+
+struct TokenDocument: Encodable {
+    /// Shown once.
+    var token: String
+    var label: String
+    var days: UInt32
+}
+
+struct UserDocument: Encodable {
+    var name: String
+    var role: String
+    var origin: String
+    /// The number in its ETag.
+    var changedAt: UInt64
+
+    init(name: String, role: AccountRole, origin: AccountOrigin, changedAt: UInt64) {
+        self.name = name
+        self.role = role.word
+        self.origin =
+            switch origin {
+            case .file: "file"
+            case .console: "console"
+            }
+        self.changedAt = changedAt
+    }
+}
+
+struct UsersDocument: Encodable {
+    var users: [UserDocument]
+
+    init(_ accounts: Accounts) {
+        users = accounts.all.map { kept in
+            UserDocument(
+                name: LogIns.text(kept.account.name), role: kept.account.role, origin: kept.account.origin,
+                changedAt: kept.changedAt)
+        }
+    }
+}
+
+/// Who the reader of a state is.
+struct LoginDocument: Encodable {
+    struct User: Encodable {
+        var name: String
+        var role: String
+    }
+
+    var required: Bool
+    /// Left out where nobody is logged in.
+    var user: User?
+
+    init(required: Bool, _ caller: Caller) {
+        self.required = required
+        user = required ? User(name: caller.name, role: caller.role.word) : nil
+    }
+}

@@ -1,0 +1,141 @@
+// Logging in and out, and who a session or a token belongs to.
+
+import Crypto
+import Datagrams
+import Foundation
+import Primitives
+import Synchronization
+import TrackerLogic
+import Wire
+
+/// What the console asks of the cluster about accounts.
+public protocol AccountProvider: Sendable {
+    /// All accounts and sessions as applied here, even where nobody is answered; nil before anything is known.
+    func accounts() async -> Accounts?
+    /// Brings a change into the log, by the master.
+    func change(_ change: ConsoleChange) async -> ChangeOutcome
+}
+
+/// Who asks.
+struct Caller: Sendable, Equatable {
+    /// Of the account; a word in brackets where there is none.
+    var name: String
+    var role: AccountRole
+    /// Nil but for whoever came by a log-in.
+    var session: Bytes32?
+
+    /// Whoever is on this machine, where nobody needs to log in.
+    static let local = Caller(name: "(this machine)", role: .admin)
+    /// Whoever knows the token of the file.
+    static let token = Caller(name: "(token)", role: .admin)
+}
+
+/// Logging in and out, and who a session or a token belongs to.
+///
+/// Sessions are random numbers of 256 bits, of which only the SHA-256 is kept, and replicated: so a log-in at one tracker
+/// is one at all. Where nothing can be committed, whoever is known may log in still, to this tracker alone.
+public actor LogIns {
+    /// How long a log-in is good for.
+    static let span = UInt32(12 * 3600)
+    /// How long an API token is good for at most: ten years.
+    static let maxTokenSpan = UInt32(10 * 365 * 86_400)
+    /// Sessions of this tracker alone.
+    private static let maxLocal = 256
+    private static let idByteCount = 32
+
+    enum Outcome {
+        /// The id of the session, which nobody is told again.
+        case loggedIn(id: String, Caller, isLocal: Bool)
+        case wrong
+        case limited(Duration)
+        case busy
+    }
+
+    private let provider: any AccountProvider
+    private let hasher: PasswordHasher
+    private var limiter = LoginLimiter()
+    private var local: [(session: Session, since: Instant)] = []
+
+    /// Logs in those whom a provider knows.
+    public init(_ provider: any AccountProvider, hasher: PasswordHasher = PasswordHasher()) {
+        self.provider = provider
+        self.hasher = hasher
+    }
+
+    /// Whether anybody needs to log in.
+    var hasAccounts: Bool { get async { (await provider.accounts()?.count ?? 0) > 0 } }
+
+    /// Whose a session's or a token's id is; nil for nobody's.
+    func holder(of id: String, isToken: Bool) async -> Caller? {
+        guard id.utf8.count <= 128, let accounts = await provider.accounts() else { return nil }
+        let key = Self.key(id)
+        let now = wallTimeNow().seconds
+        if let kept = accounts.session(key), kept.session.isToken == isToken,
+            let account = accounts.holder(of: key, at: now)
+        {
+            return Caller(name: Self.text(account.account.name), role: account.account.role, session: key)
+        }
+        guard !isToken, let known = local.first(where: { $0.session.key == key })?.session, known.expires > now,
+            let account = accounts.find(known.account)
+        else { return nil }
+        return Caller(name: Self.text(account.account.name), role: account.account.role, session: key)
+    }
+
+    /// Logs somebody in.
+    func logIn(_ name: String, _ password: String, from address: SocketAddress) async -> Outcome {
+        if let wait = limiter.take(address, now: Clock.monotonic()) { return .limited(wait) }
+        let account = await provider.accounts()?.find(Array(name.utf8))
+        guard let isRight = await hasher.isRight(password, account?.account.password) else { return .busy }
+        guard isRight, let account else { return .wrong }
+        limiter.succeeded(address)
+        let id = Self.newID()
+        let session = Session(
+            key: Self.key(id), account: account.account.name, expires: wallTimeNow().seconds &+ Self.span)
+        let caller = Caller(name: name, role: account.account.role, session: session.key)
+        if case .done = await provider.change(.putSession(session, expected: .asOf(account.changedAt))) {
+            return .loggedIn(id: id, caller, isLocal: false)
+        }
+        if local.count == Self.maxLocal { local.removeFirst() }
+        local.append((session, Clock.monotonic()))
+        return .loggedIn(id: id, caller, isLocal: true)
+    }
+
+    /// Ends a session, here and, where that can be, everywhere.
+    func logOut(_ key: Bytes32) async {
+        let wasLocal = local.contains { $0.session.key == key }
+        local.removeAll { $0.session.key == key }
+        if !wasLocal { _ = await provider.change(.removeSession(key)) }
+    }
+
+    /// The sessions of this tracker alone of an account that has changed end.
+    func forget(_ name: String) { local.removeAll { Self.text($0.session.account) == name } }
+
+    /// Makes an API token.
+    ///
+    /// - Returns: the token, which nobody is told again, and what came of it.
+    func makeToken(_ label: String, for name: String, seconds: UInt32) async -> (token: String, ChangeOutcome) {
+        let id = Self.newID()
+        let session = Session(
+            key: Self.key(id), account: Array(name.utf8), expires: wallTimeNow().seconds &+ seconds, isToken: true,
+            label: Array(label.utf8))
+        return (id, await provider.change(.putSession(session, expected: .any)))
+    }
+
+    /// The hash of a new password; nil where too many wait.
+    func hash(_ password: String) async -> PasswordHash? { await hasher.hash(password) }
+
+    private static func newID() -> String {
+        var random = SystemRandomNumberGenerator()
+        let bytes = (0..<idByteCount).map { _ in UInt8.random(in: 0...255, using: &random) }
+        return hexadecimal(bytes)
+    }
+
+    private static func key(_ id: String) -> Bytes32 {
+        guard let key = Bytes32(SHA256.hash(data: Array(id.utf8)).map { $0 }) else {
+            preconditionFailure("SHA-256 has 32 bytes")
+        }
+        return key
+    }
+
+    static func text(_ name: [UInt8]) -> String { String(decoding: name, as: UTF8.self) }
+}

@@ -1,0 +1,143 @@
+// `tracker user`.
+
+import ArgumentParser
+import Client
+import Foundation
+import Settings
+
+/// `tracker user`: who may log in at the console.
+struct UserCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "user",
+        abstract: "Make, change and remove accounts of the console.",
+        discussion: """
+            Accounts are kept by the whole cluster: give the order to any tracker's console. As soon as there is one, \
+            everybody has to log in; the first has to be an admin. A password is asked for on the terminal, or read from \
+            a file; it is never an argument, which others on this machine could see.
+            """,
+        subcommands: [Add.self, Password.self, Remove.self, List.self])
+
+    /// Where a password comes from.
+    struct PasswordSource: ParsableArguments {
+        @Option(
+            name: .customLong("password-file"),
+            help: ArgumentHelp("Read the password from the first line of this file.", valueName: "file"))
+        var file: String?
+
+        /// - Throws: `Failure` where there is none.
+        func read() throws -> String {
+            if let file {
+                let bytes = try Failure.telling(.system) { try BoundedFile.read(file, atMost: 4096) }
+                let line = bytes.prefix { $0 != UInt8(ascii: "\n") && $0 != UInt8(ascii: "\r") }
+                guard let text = String(validating: line, as: UTF8.self), !text.isEmpty else {
+                    throw Failure(.usage, "\(file) has no password in its first line")
+                }
+                return text
+            }
+            guard isatty(STDIN_FILENO) == 1 else {
+                throw Failure(
+                    .usage, "there is no terminal to ask for the password on; name a file by --password-file")
+            }
+            let first = try ask("Password: ")
+            guard try ask("Once more: ") == first else { throw Failure(.usage, "the two are not the same") }
+            return first
+        }
+
+        /// Asks without showing what is typed.
+        private func ask(_ question: String) throws -> String {
+            guard let typed = getpass(question) else { throw Failure(.system, "the terminal cannot be read") }
+            defer { memset(typed, 0, strlen(typed)) }
+            let text = String(cString: typed)
+            guard !text.isEmpty else { throw Failure(.usage, "the password is empty") }
+            return text
+        }
+    }
+
+    struct Add: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "add", abstract: "Make an account.",
+            discussion: "Roles: viewer, uploader, operator, admin; each may do all that the ones before it may.")
+
+        @Argument(help: "Its name.") var name: String
+        @Option(help: "What it may do.") var role: String
+        @OptionGroup var password: PasswordSource
+        @OptionGroup var options: ClusterConsoles
+
+        func run() async throws {
+            let password = try password.read()
+            try await UserCommand.order(options) { (console) throws(TrackerClientError) in
+                try await console.putUser(name, role: role, password: password, mustBeNew: true)
+            }
+            Terminal.output.write("The account \(name) is made: \(role).\n")
+        }
+    }
+
+    struct Password: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "passwd", abstract: "Change an account's password; all its sessions end.")
+
+        @Argument(help: "Its name.") var name: String
+        @OptionGroup var password: PasswordSource
+        @OptionGroup var options: ClusterConsoles
+
+        func run() async throws {
+            let password = try password.read()
+            try await UserCommand.order(options) { (console) throws(TrackerClientError) in
+                try await console.putUser(name, role: nil, password: password, mustBeNew: false)
+            }
+            Terminal.output.write("The password of \(name) is changed.\n")
+        }
+    }
+
+    struct Remove: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "remove", abstract: "Remove an account; the last admin stays.")
+
+        @Argument(help: "Its name.") var name: String
+        @OptionGroup var options: ClusterConsoles
+
+        func run() async throws {
+            try await UserCommand.order(options) { (console) throws(TrackerClientError) in
+                try await console.removeUser(name)
+            }
+            Terminal.output.write("The account \(name) is removed.\n")
+        }
+    }
+
+    struct List: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(commandName: "list", abstract: "List all accounts.")
+
+        @OptionGroup var options: ClusterConsoles
+        @OptionGroup var report: ReportOptions
+
+        func run() async throws {
+            let console = try await options.first().client
+            do throws(TrackerClientError) {
+                let users = try await console.users()
+                if report.isJSON {
+                    try? report.writeJSON(users)
+                } else if users.isEmpty {
+                    Terminal.output.write("There are no accounts: whoever is on a tracker's machine may do all.\n")
+                } else {
+                    var table = TextTable(.left, .left, .left)
+                    table.add("name", "role", "from")
+                    for user in users { table.add(user.name, user.role, user.origin) }
+                    Terminal.output.write(table.text { Terminal.output.styled($0, .bold) })
+                }
+            } catch {
+                throw Failure(error)
+            }
+        }
+    }
+
+    private static func order(
+        _ options: ClusterConsoles, _ body: (ConsoleClient) async throws(TrackerClientError) -> Void
+    ) async throws {
+        let console = try await options.first().client
+        do throws(TrackerClientError) {
+            try await body(console)
+        } catch {
+            throw Failure(error)
+        }
+    }
+}
