@@ -24,6 +24,8 @@ final class NodeHost: Service, Sendable {
         var service: NodeService
         var pages: [HTTPService]
         var group: ServiceGroup
+        /// As the record had them.
+        var accounts: Accounts
 
         /// Takes down what was made and is not going to run.
         func abandon() async {
@@ -54,7 +56,9 @@ final class NodeHost: Service, Sendable {
     let clusterName: String
     private let state: Mutex<State>
     /// The accounts as they were when they were last asked for.
-    private let known = Mutex<Accounts?>(nil)
+    private let known: Mutex<Accounts?>
+    /// Whether there were accounts when the process began.
+    let hadAccounts: Bool
     private let make: @Sendable () async throws -> Run
     private let starts: AsyncStream<Void>
     private let start: AsyncStream<Void>.Continuation
@@ -71,6 +75,8 @@ final class NodeHost: Service, Sendable {
         _ first: Run, clusterName: String, logger: Logger, make: @escaping @Sendable () async throws -> Run
     ) {
         state = Mutex(State(phase: .serving(first)))
+        known = Mutex(first.accounts)
+        hadAccounts = first.accounts.count > 0
         self.clusterName = clusterName
         self.make = make
         self.logger = logger

@@ -91,14 +91,14 @@ struct NodeMaker: Sendable {
             RulesReloader.apply(rules, of: configuration, logger) { command in
                 service.inbox.put { $0.commands.append(command) }
             }
-            return (run(service, pages), feed)
+            return (run(service, pages, node.state.accounts), feed)
         } catch {
             store.close()
             throw error
         }
     }
 
-    private func run(_ service: NodeService, _ pages: [HTTPService]) -> NodeHost.Run {
+    private func run(_ service: NodeService, _ pages: [HTTPService], _ accounts: Accounts) -> NodeHost.Run {
         // Stopped in reverse: first no new HTTP requests, then the node, which answers those that wait.
         let group = ServiceGroupConfiguration(
             services: ([service] + pages as [any Service]).map {
@@ -106,7 +106,7 @@ struct NodeMaker: Sendable {
                     service: $0, successTerminationBehavior: .gracefullyShutdownGroup,
                     failureTerminationBehavior: .gracefullyShutdownGroup)
             }, logger: logger.atMost(.warning))
-        return NodeHost.Run(service: service, pages: pages, group: ServiceGroup(configuration: group))
+        return NodeHost.Run(service: service, pages: pages, group: ServiceGroup(configuration: group), accounts: accounts)
     }
 
     private func listen(_ service: NodeService) async throws -> [HTTPService] {

@@ -122,6 +122,7 @@ public struct TrackerServer: Service {
         api.parts.settings = SettingsInForce(configuration)
         api.parts.node = host
         api.parts.accounts = host
+        api.parts.hasAccounts = host.hadAccounts
         api.parts.files = host.files(atMost: configuration.node.limits.torrentFileByteCount)
         api.parts.cookieSuffix = "\(configuration.cluster.name)-\(address.port)"
         var options = APIServer.Options()

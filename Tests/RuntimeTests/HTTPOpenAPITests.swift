@@ -61,6 +61,7 @@ struct HTTPOpenAPITests {
     }()
 
     func withServer<Value: Sendable>(
+        with change: (inout ConsoleParts) -> Void = { _ in },
         _ body: @Sendable (SocketAddress) async throws -> Value
     ) async throws -> Value {
         var server = APIServer(status: Providers(), cluster: StillCluster(), tally: HTTPTally()) {
@@ -69,6 +70,7 @@ struct HTTPOpenAPITests {
                 advertised: "udp://tracker.example:6969/announce")
         }
         server.parts = Self.parts
+        change(&server.parts)
         var options = APIServer.Options()
         options.logger = quiet
         let service = try await server.listen(on: loopback, options)

@@ -71,8 +71,7 @@ public struct APIServer: Sendable {
     /// - Throws: `ListenFailure`; also where others could reach the address and there is no token.
     public func listen(on address: SocketAddress, _ options: Options) async throws(ListenFailure) -> HTTPService {
         let purpose = "the API"
-        let hasAccounts = await parts.accounts?.accounts().map { $0.count > 0 } ?? false
-        guard address.isLoopback || options.token != nil || hasAccounts else {
+        guard address.isLoopback || options.token != nil || parts.hasAccounts else {
             throw ListenFailure(purpose: purpose, address: address, cause: .tokenMissing)
         }
         var service = HTTPService.Options(name: "api", purpose: purpose)

@@ -195,6 +195,8 @@ public struct ConsoleParts: Sendable {
     public var node: (any NodeSwitch)?
     /// Who may log in.
     public var accounts: (any AccountProvider)?
+    /// Whether there are accounts already, before the node runs.
+    public var hasAccounts = false
     /// Keeps torrent files.
     public var files: (any TorrentFileProvider)?
     /// In the name of the cookie: the cluster's name and the port.

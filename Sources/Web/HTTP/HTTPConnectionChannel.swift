@@ -36,7 +36,7 @@ struct HTTPConnectionChannel: Sendable {
             decoderLimits.maxHeaderFieldSize = limits.fieldByteCount
             decoderLimits.maxHeaderListSize = limits.headByteCount
             decoderLimits.maxHeaderFieldCount = limits.fieldCount
-            let escaper = RequestLineEscaper()
+            let escaper = RequestLineEscaper(escapes: limits.bodyByteCount == 0)
             let pipeline = channel.pipeline.syncOperations
             try pipeline.addHandler(escaper)
             try pipeline.configureHTTPServerPipeline(

@@ -18,9 +18,14 @@ final class RequestLineEscaper: ChannelInboundHandler {
     /// Whether all further bytes are thrown away.
     var isShut = false
     private var scanner = RequestLineScanner()
+    /// Whether targets are escaped: not where bodies are read, for a body has no lines to be looked for.
+    private let escapes: Bool
+
+    init(escapes: Bool) { self.escapes = escapes }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard !isShut else { return }
+        guard escapes else { return context.fireChannelRead(data) }
         context.fireChannelRead(wrapInboundOut(scanner.escape(unwrapInboundIn(data))))
     }
 }
