@@ -69,6 +69,7 @@ struct StillCluster: ClusterProvider {
         case .handOver(to: 9): .refused("tracker 9 cannot take over: it is no voter, or not in sync")
         case .handOver: .handedOver
         case .stop: .stopping
+        case .change: .changed(.done(at: 1))
         }
     }
 }

@@ -333,6 +333,7 @@ extension World {
             }
         }
         visitAll()
+        wakeStewards()
         queue.put(.convergenceCheck, at: now + (options.outlastsTheSilent ? longestLife : World.convergenceTime))
     }
 
@@ -348,6 +349,7 @@ extension World {
         trace.line(now, [], "the world is looked at")
         checkVisits()
         checkWholeStop()
+        checkStewards()
         var unanswered: [(client: Int, since: Instant)] = []
         for place in clients.indices {
             guard let askedAt = clients[place].askedAt, now - askedAt > World.answerBound,

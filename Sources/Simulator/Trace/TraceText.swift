@@ -79,6 +79,8 @@ enum TraceText {
         case .drain: "stop"
         case .stopCluster: "stop the whole cluster"
         case .emptySwarms: "empty the swarms"
+        case .change(let number, let change): "\(change.words) (\(number))"
+        case .setFileAccounts(let accounts): "take \(Words.counted(accounts.count, "account")) from files"
         }
     }
 
@@ -115,6 +117,9 @@ enum TraceText {
         case .accessChanged(let mode, _, let users): "has the access rules in force: \(mode), \(users) users"
         case .registryChanged(let torrents): "has \(Words.counted(torrents, "torrent")) registered"
         case .commandRefused(let reason): "refuses the command: \(reason)"
+        case .changeEnded(let number, let outcome): "tells what became of \(number): \(outcome)"
+        case .fileAccountsSet(let accounts, let leftOut):
+            "has the accounts of its files in force: \(accounts), of which \(leftOut) are left out"
         }
     }
 
@@ -203,7 +208,8 @@ extension Observation {
             .joins
         case .aborted, .diverged: .votes
         case .storageFailed, .storageRecovered, .voteFailed, .voteRecovered: .disk
-        case .accessChanged, .registryChanged, .commandRefused, .commandDropped: .commands
+        case .accessChanged, .registryChanged, .commandRefused, .commandDropped, .changeEnded, .fileAccountsSet:
+            .commands
         }
     }
 }
