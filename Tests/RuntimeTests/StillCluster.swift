@@ -71,6 +71,7 @@ struct StillCluster: ClusterProvider {
         case .handOver: .handedOver
         case .elect: .steppedDown(2)
         case .stop: .stopping
+        case .change: .changed(.done(at: 1))
         }
     }
 }

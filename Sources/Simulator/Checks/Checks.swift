@@ -39,6 +39,7 @@ package struct Checks: Sendable {
     private var elections: Elections
     private var stops: Stops
     private var bounds = Bounds()
+    private var console = Console()
     private var end = End()
 
     package init(profile: Profile, configurations: [NodeConfiguration], clientAddresses: [SocketAddress]) {
@@ -126,7 +127,9 @@ package struct Checks: Sendable {
                 "\(scene.name(node)) begins with epoch \(promised), and has promised \(known) on its disk")
         }
         guard promises.diskDecides else { return }
-        settle(record, Step(node: node, time: time, view: view, table: machine.state.table))
+        var step = Step(node: node, time: time, view: view, table: machine.state.table)
+        step.files = machine.state.files
+        settle(record, step)
         end.checkState(machine.state, node, at: time, &scene, &requests)
     }
 
@@ -196,8 +199,12 @@ package struct Checks: Sendable {
             table = machine.state.table
         }
         var step = Step(node: node, time: time, view: view, applied: applied, table: table)
-        if !applied.isEmpty { step.gone = log.gone(effects, scene) }
+        if !applied.isEmpty {
+            step.gone = log.gone(effects, scene)
+            step.files = machine.state.files
+        }
         watch(step, before, event, effects)
+        if applied.contains(where: { $0.changesConsole }) { console.check(machine.state, node, at: time, &scene) }
         if Checks.isMaster(effects) {
             end.checkMaster(machine.state, node, at: time, &scene, &requests, &stops)
         }
@@ -307,6 +314,11 @@ package struct Checks: Sendable {
         end.checkState(state, node, at: time, &scene, &requests)
     }
 
+    /// Somebody was told what became of a change at a console.
+    mutating func changeEnded(_ change: ConsoleChange, _ outcome: ChangeOutcome, node: Int, at time: Instant) {
+        console.ended(change, outcome, node: node, at: time, &scene)
+    }
+
     /// The run is over.
     ///
     /// `machines` are all nodes; nil for one that is down. `unanswered` are clients that have waited for too long, and
@@ -315,6 +327,9 @@ package struct Checks: Sendable {
         machines: [TrackerNode?], unanswered: [(client: Int, since: Instant)], at time: Instant
     ) {
         end.finish(machines: machines, unanswered: unanswered, at: time, &scene, &requests)
+        for (node, machine) in machines.enumerated() {
+            if let machine { console.finish(machine.state, node, at: time, &scene) }
+        }
     }
 
     /// One master, all of one mind, and everybody serves.
@@ -330,5 +345,14 @@ package struct Checks: Sendable {
     /// Clients that nobody has answered though all was well.
     package mutating func checkUnanswered(_ unanswered: [(client: Int, since: Instant)], at time: Instant) {
         end.checkUnanswered(unanswered, at: time, &scene)
+    }
+}
+
+extension Entry {
+    /// Whether it changes what people keep at the console.
+    fileprivate var changesConsole: Bool {
+        var cursor = UpdateCursor(header)
+        while let update = try? cursor.next(bytes) { if case .console = update { return true } }
+        return false
     }
 }

@@ -32,6 +32,9 @@ struct End: Sendable {
         if isUpToDate, let difference = scene.model.difference(from: state) {
             scene.violate(.statesAgree, at: time, "\(scene.name(node)): \(difference)")
         }
+        if isUpToDate, let difference = scene.console.difference(from: state) {
+            scene.violate(.statesAgree, at: time, "\(scene.name(node)): \(difference)")
+        }
         if isUpToDate, !state.members.isEmpty, state.members != scene.members {
             scene.violate(
                 .statesAgree, at: time,
@@ -70,6 +73,9 @@ struct End: Sendable {
         }
         guard scene.promises.hasOneHistory, position.index == scene.model.index else { return }
         if let difference = scene.model.difference(from: copy.state) {
+            scene.violate(.statesAgree, at: time, "in a copy of the disk of \(scene.name(node)): \(difference)")
+        }
+        if let difference = scene.console.difference(from: copy.state) {
             scene.violate(.statesAgree, at: time, "in a copy of the disk of \(scene.name(node)): \(difference)")
         }
         guard scene.promises.diskDecides,

@@ -57,6 +57,8 @@ package struct Step: Sendable {
     package var applied: [Entry]
     /// Says which shard an info hash falls into, and in survivor mode what the swarms are like.
     package var table: SwarmTable?
+    /// Says which chunk a torrent file falls into.
+    package var files: TorrentFiles?
     /// The ids that have ceased to vote in this step; told where it has applied something.
     package var gone: [UInt32]
 

@@ -59,6 +59,8 @@ public enum Rule: Int, Sendable, Hashable, CaseIterable {
     case healsByItself = 23
     /// A reply says what BEP 15 and the swarm demand, to whoever asked, from where it was asked.
     case repliesAreRight = 24
+    /// What people keep at the console is decided as they were told, follows what they knew, and is whole or not there.
+    case consoleIsKept = 25
 }
 
 extension Rule {
@@ -96,6 +98,11 @@ extension Rule {
         case .repliesAreRight:
             [
                 .replyIsRight, .replyIsAddressed, .onlyProvenAreAnswered, .connectionIDsLast, .refusalIsJustified,
+            ]
+        case .consoleIsKept:
+            [
+                .changesAreDecided, .changesFollow, .adminStays, .sessionsHaveAccounts, .torrentFilesAreWhole,
+                .uploadsAreForgotten, .queuesAreBounded, .statesAgree,
             ]
         }
     }
@@ -150,6 +157,12 @@ extension Rule {
         case .stopEmptiesSwarms: [.emptiedByOne, .stopNoteKept, .recallOutlivesWelcome]
         case .healsByItself: [.cutLogWaitedFor, .voteSaidOnce, .proposalSentOnce, .gapsNotFetched]
         case .repliesAreRight: [.connectionIDOfOne]
+        case .consoleIsKept:
+            [
+                .changeToldEarly, .expectationIgnored, .lastAdminLost, .sessionsOutliveAccount,
+                .sessionsOutlivePassword, .tornFileShown, .uploadsMixed, .uploadsKept, .uploadsUnbounded,
+                .uploadsNotInChunks, .filesStopWithSwarms,
+            ]
         }
     }
 }

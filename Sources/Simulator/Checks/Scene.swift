@@ -29,6 +29,8 @@ struct Scene: Sendable {
     /// The swarms after the last entry that is decided (quorum mode).
     var model = SwarmModel()
     var history = CountHistory()
+    /// What people keep at the console after that entry.
+    var console = ConsoleModel()
     var access = AccessHistory()
     var clocks = ClockWatch()
     /// Whether wall clocks differ by less than the life of a connection id allows.

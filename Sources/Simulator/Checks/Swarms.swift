@@ -28,6 +28,7 @@ struct Swarms: Sendable {
         let (position, header) = (entry.position, entry.header)
         guard let table = step.table else { preconditionFailure("whoever applies an entry shows its table") }
         scene.model.begin(header)
+        scene.console.begin(header)
         var cursor = UpdateCursor(header)
         var ordinal: UInt32 = 0
         var next = 0
@@ -55,6 +56,8 @@ struct Swarms: Sendable {
                 } else if case .expire = update {
                     expire(update, table, step, &scene, &requests)
                     isAnySwarmChanged = true
+                } else if case .console(let update) = update {
+                    scene.console.apply(update) { step.files?.chunk(of: $0) }
                 } else {
                     scene.model.apply(update, table)
                     areRulesChanged = true

@@ -93,6 +93,18 @@ public enum Invariant: String, Sendable, Hashable, CaseIterable {
     case votersAreChosen
     /// A tracker keeps what it was asked until it is answered, whoever is master.
     case requestsAreKept
+    /// What somebody was told to be done at a console is decided as he wanted it.
+    case changesAreDecided
+    /// What is changed at a console is what its changer believed that it was.
+    case changesFollow
+    /// Where there has been an admin, there is one.
+    case adminStays
+    /// A session has an account, and is not older than its password.
+    case sessionsHaveAccounts
+    /// A torrent file is seen with all of its bytes, or not at all.
+    case torrentFilesAreWhole
+    /// An upload that nobody goes on with leaves nothing.
+    case uploadsAreForgotten
     /// After a partition the latest word on each peer counts, and no download more often than it was told.
     case mergeTakesTheLatest
 }

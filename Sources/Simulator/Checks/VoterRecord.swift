@@ -50,7 +50,8 @@ struct VoterRecord: Sendable {
     /// write adds to it.
     ///
     /// The last entry of a voter may have to be fetched with all that is before it, though it is on the disk: whether
-    /// it is the decided one can only be told by who knows that. An orderly stop leaves the first chunk, and no other.
+    /// it is the decided one can only be told by who knows that. An orderly stop leaves the first chunk and those of
+    /// torrent files, and none of swarms.
     func rewritten(by change: Persist.Change, isAlone: Bool) -> UInt64? {
         switch change {
         case .append(let entry):
@@ -59,7 +60,7 @@ struct VoterRecord: Sendable {
         case .replaceAll(let chunks):
             let index = chunks.reduce(0) { max($0, $1.index) }
             let isHeld = fullStateThrough > index || isAlone && fullStateThrough == index
-            return hasFullState && isHeld && chunks.count > 1 ? fullStateThrough : nil
+            return hasFullState && isHeld && chunks.contains { $0.number == 1 } ? fullStateThrough : nil
         case .promise, .saveChunk, .trim: return nil
         }
     }

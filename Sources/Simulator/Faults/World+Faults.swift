@@ -336,6 +336,7 @@ extension World {
             }
         }
         visitAll()
+        wakeStewards()
         queue.put(.convergenceCheck, at: now + (options.outlastsTheSilent ? longestLife : World.convergenceTime))
     }
 
@@ -351,6 +352,7 @@ extension World {
         trace.line(now, [], "the world is looked at")
         checkVisits()
         checkWholeStop()
+        checkStewards()
         var unanswered: [(client: Int, since: Instant)] = []
         for place in clients.indices {
             guard let askedAt = clients[place].askedAt, now - askedAt > World.answerBound,

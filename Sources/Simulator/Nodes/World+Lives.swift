@@ -193,7 +193,8 @@ extension World {
             members = ids
             membersChangedAt = max(membersChangedAt, nodes[node].appliedIndex ?? 0)
         case .commandRefused, .commandDropped: tally.refusedCommands += 1
-        case .changeEnded, .fileAccountsSet: break
+        case .changeEnded(let question, let outcome): stewardHears(node, question, outcome)
+        case .fileAccountsSet: break
         case .suspects(let epoch): mark(node, .suspects, "\(epoch)")
         case .fenced: mark(node, .fenced, "fenced")
         case .swarmsEmptied: emptyings += 1

@@ -168,6 +168,11 @@ public struct Tally: Sendable, Hashable {
     public var answers = 0
     /// Requests that were answered with an error.
     public var refusals = 0
+    /// Changes at consoles that were done, and those that were not.
+    public var changes = 0
+    public var changesRefused = 0
+    /// Torrent files that were uploaded whole.
+    public var filesShown = 0
     /// Requests over HTTP that were answered, if only that there is no answer.
     public var visitsAnswered = 0
     /// Requests that a client gave up.
@@ -209,6 +214,9 @@ public struct Tally: Sendable, Hashable {
         left.repliesToClients += right.repliesToClients
         left.answers += right.answers
         left.refusals += right.refusals
+        left.changes += right.changes
+        left.changesRefused += right.changesRefused
+        left.filesShown += right.filesShown
         left.visitsAnswered += right.visitsAnswered
         left.timeOuts += right.timeOuts
         left.flips += right.flips

@@ -53,6 +53,8 @@ extension ScenarioOptions {
             configuration.limits.updatesPerEntry = updatesPerEntry
             configuration.limits.waitingRequests = waitingRequests
             configuration.limits.errorsPerSecond = 1000
+            configuration.limits.uploads = maxUploads
+            configuration.uploadPatience = 6
             #if PLANTED_BUGS
                 configuration.plantedBug = plantedBug
             #endif

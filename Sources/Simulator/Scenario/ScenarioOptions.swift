@@ -43,6 +43,10 @@ public struct ScenarioOptions: Sendable, Hashable {
     public var visitorCount = 0
     /// Whether those who ask over HTTP bring passkeys, use IPv6, ask for many swarms, and for what cannot be.
     public var hasWhimsicalVisitors = false
+    /// Who change accounts and torrent files at consoles.
+    public var stewardCount = 0
+    /// Uploads of torrent files under way at once, at most.
+    public var maxUploads = 8
     /// Clients that share one address, behind one translator.
     public var clientsPerAddress = 1
     /// Clients in a hundred that use IPv6.
@@ -166,6 +170,7 @@ public struct ScenarioOptions: Sendable, Hashable {
         if clocks.oneIn(4) { options.maxPollDelay = .milliseconds(20) }
         options.drawCrowd(part(9))
         options.drawOddities(part(11))
+        options.drawStewards(part(12))
         if profile == .alone {
             (options.commandsAtStart, options.outlastsTheSilent, options.stopsAtEnd) = (true, true, true)
         }
@@ -182,6 +187,19 @@ public struct ScenarioOptions: Sendable, Hashable {
         if random.oneIn(2) { hasWhimsicalVisitors = true }
         // It takes as long as several others.
         if random.oneIn(100) { outlastsTheSilent = true }
+    }
+
+    /// In one scenario of six people are at consoles; then the table has room for torrent files.
+    private mutating func drawStewards(_ random: RandomStream) {
+        var random = random
+        guard random.oneIn(6) else { return }
+        setStewards(1 + random.below(3))
+        if random.oneIn(3) { maxUploads = 1 }
+    }
+
+    /// So many people are at consoles, and the table has room for what they upload.
+    public mutating func setStewards(_ count: Int) {
+        (stewardCount, shardCount) = (count, 16)
     }
 
     private mutating func drawCrowd(_ random: RandomStream) {

@@ -66,6 +66,9 @@ enum StreamKind: UInt64 {
     case lastVisit = 53
     /// By number of the visitor: what else a visit may be.
     case visitorWhim = 54
+    /// By number of the person at a console.
+    case steward = 55
+    case stewardTorrents = 56
 
     /// By tracker: when it is compared with a copy of its disk.
     case probe = 60

@@ -24,6 +24,10 @@ extension World {
         case clientActs(Int, resolve: Int, SimulatedClient.Act)
         case strangerActs(Int)
         case visitorActs(Int)
+        /// Somebody at a console.
+        case stewardActs(Int)
+        /// He has waited for long.
+        case stewardWaits(Int, question: UInt64)
         case fault
         /// What a script says.
         case turn(Int)

@@ -89,6 +89,9 @@ struct World: Sendable {
     /// What else their visits may be; empty where they have no whims.
     var whims: [RandomStream] = []
     var lastVisit: UInt64 = 0
+    /// People at consoles, and the torrents whose files they upload.
+    var stewards: [Steward] = []
+    var stewardTorrents: [InfoHash] = []
     /// By tracker: when it is compared with a copy of its disk.
     var probes: [RandomStream]
     /// What is planted around each tracker; empty but in tests.
@@ -162,6 +165,9 @@ struct World: Sendable {
         if options.hasWhimsicalVisitors {
             whims = (0..<options.visitorCount).map { RandomStream(seed, .visitorWhim, $0) }
         }
+        stewards = (0..<options.stewardCount).map { Steward(number: $0, random: RandomStream(seed, .steward, $0)) }
+        var torrents = RandomStream(seed, .stewardTorrents)
+        stewardTorrents = (0..<Steward.torrentCount).map { _ in InfoHash(Workload.bytes20(&torrents)) }
         probes = (0..<options.nodeCount).map { RandomStream(seed, .probe, $0) }
         commanded = Array(repeating: nil, count: options.nodeCount)
         clients = World.clients(options, seed: seed)
@@ -264,6 +270,7 @@ struct World: Sendable {
         }
         for number in 0..<options.strangerCount { queue.put(.strangerActs(number), at: now + .seconds(1)) }
         for number in 0..<options.visitorCount { queue.put(.visitorActs(number), at: now + .seconds(1)) }
+        for number in stewards.indices { queue.put(.stewardActs(number), at: now + .seconds(2)) }
         if let gap = plan.gap() { queue.put(.fault, at: now + .seconds(1) + gap) }
         for number in options.script.indices { queue.put(.turn(number), at: now + options.script[number].at) }
         queue.put(.heals, at: now + options.coreLength)
@@ -339,6 +346,8 @@ struct World: Sendable {
             if clients[place].resolve == resolve { self.act(place, act) }
         case .strangerActs(let number): strangerActs(number)
         case .visitorActs(let number): visitorActs(number)
+        case .stewardActs(let number): stewardActs(number)
+        case .stewardWaits(let number, let question): stewardWaits(number, question)
         case .fault: nextFault()
         case .turn(let number): take(number)
         case .diskRecovers(let node): recoverDisk(node)

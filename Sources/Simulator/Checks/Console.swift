@@ -1,0 +1,91 @@
+// What people keep at the console is kept, whole, and within bounds.
+
+import Primitives
+import TrackerLogic
+import Wire
+
+/// What people keep at the console: each change that somebody was told is done is in the log and follows what he knew,
+/// no torrent file is seen in pieces, an admin stays, a session has an account, and what is broken off leaves nothing.
+struct Console: Sendable {
+    /// So long after its patience a broken upload may still be there: the sweep of the master comes round, and cluster
+    /// time may go an eighth slower than the world's.
+    private static let sweepTime: UInt32 = 12
+
+    /// Somebody was told what became of his change.
+    ///
+    /// In survivor mode another side of a partition may have told something else, and what is merged has other entries.
+    func ended(_ change: ConsoleChange, _ outcome: ChangeOutcome, node: Int, at time: Instant, _ scene: inout Scene) {
+        guard scene.promises.hasOneHistory, case .done(let index) = outcome else { return }
+        switch scene.console.objection(to: change, doneAt: index) {
+        case nil: break
+        case .undecided(let why):
+            scene.violate(
+                .changesAreDecided, at: time, "\(scene.name(node)) tells that it is done, to \(change.words): \(why)")
+        case .unexpected(let why):
+            scene.violate(
+                .changesFollow, at: time, "\(scene.name(node)) tells that it is done, to \(change.words): \(why)")
+        }
+    }
+
+    /// What a state promises by itself, whatever led to it.
+    func check(_ state: ReplicatedState, _ node: Int, at time: Instant, _ scene: inout Scene) {
+        checkFiles(state.files, node, at: time, &scene)
+        let accounts = state.accounts.all
+        let admins = accounts.count { $0.account.role == .admin }
+        // The first account of each history is an admin's, and people make no other before it is there.
+        if scene.promises.hasOneHistory, !accounts.isEmpty, admins == 0 {
+            scene.violate(.adminStays, at: time, "\(scene.name(node)) has \(accounts.count) accounts, and no admin")
+        }
+        if admins != state.accounts.adminCount {
+            scene.violate(.adminStays, at: time, "\(scene.name(node)) counts admins that are not there")
+        }
+        for kept in state.accounts.allSessions {
+            let account = accounts.first { $0.account.name == kept.session.account }
+            guard let account, account.passwordAt <= kept.createdAt else {
+                let name = String(decoding: kept.session.account, as: UTF8.self)
+                scene.violate(
+                    .sessionsHaveAccounts, at: time,
+                    "\(scene.name(node)) has a session of \(name), which is gone or has another password since")
+                continue
+            }
+        }
+    }
+
+    private func checkFiles(_ files: TorrentFiles, _ node: Int, at time: Instant, _ scene: inout Scene) {
+        let uploads = files.uploads
+        var byteCount = uploads.reduce(0) { $0 + Int($1.byteCount) }
+        files.forEach { file in
+            let bytes = file.bytes
+            byteCount += bytes.count
+            if bytes.count != Int(file.head.byteCount) || SimulatedFile.hash(bytes) != file.head.sha256 {
+                scene.violate(
+                    .torrentFilesAreWhole, at: time,
+                    "\(scene.name(node)) shows torrent file \(file.infoHash) with other bytes than were uploaded")
+            }
+        }
+        if byteCount != files.byteCount || uploads.count != files.uploadCount {
+            scene.violate(
+                .queuesAreBounded, at: time,
+                "\(scene.name(node)) holds \(byteCount) bytes of torrent files, and counts \(files.byteCount)")
+        }
+        let limits = scene.nodes[node].configuration.limits
+        if scene.promises.hasOneHistory, uploads.count > limits.uploads || byteCount > limits.torrentFilesByteCount {
+            scene.violate(
+                .queuesAreBounded, at: time,
+                "\(scene.name(node)) holds \(uploads.count) uploads, and \(byteCount) bytes of torrent files")
+        }
+    }
+
+    /// The run is over: of what was broken off long ago nothing is left.
+    func finish(_ state: ReplicatedState, _ node: Int, at time: Instant, _ scene: inout Scene) {
+        check(state, node, at: time, &scene)
+        let patience = scene.nodes[node].configuration.uploadPatience + Console.sweepTime
+        let now = state.time.seconds
+        for upload in state.files.uploads where now > patience && upload.lastPartAt < now - patience {
+            scene.violate(
+                .uploadsAreForgotten, at: time,
+                "\(scene.name(node)) keeps \(upload.parts.count) parts of \(upload.id.infoHash), and none has come for "
+                    + "\(now - upload.lastPartAt) s")
+        }
+    }
+}

@@ -1,0 +1,148 @@
+// What people do at consoles.
+
+import Primitives
+import TrackerLogic
+import Wire
+
+/// A torrent file that somebody uploads; its bytes are made up.
+struct SimulatedFile: Sendable, Equatable {
+    let head: TorrentFileHead
+    let bytes: [UInt8]
+
+    init(_ infoHash: InfoHash, _ random: inout RandomStream) {
+        let upload = UploadID(infoHash: infoHash, number: random.next())
+        var bytes: [UInt8] = []
+        let byteCount = random.oneIn(4) ? 1 + random.below(300) : 1 + random.below(4 * UploadPart.partByteCount)
+        while bytes.count < byteCount { bytes.append(bigEndian: random.next()) }
+        bytes.removeLast(bytes.count - byteCount)
+        self.bytes = bytes
+        head = TorrentFileHead(
+            upload: upload, name: Array("file \(upload.number)".utf8), contentByteCount: random.next(),
+            byteCount: UInt32(byteCount), sha256: SimulatedFile.hash(bytes))
+    }
+
+    /// What stands for the SHA-256 of bytes.
+    static func hash(_ bytes: [UInt8]) -> Bytes32 {
+        let sum = checksum(bytes.span.bytes)
+        var hash: [UInt8] = []
+        for word in 0..<4 as Range<UInt64> { hash.append(bigEndian: mixed(sum ^ mixed(word))) }
+        guard let value = Bytes32(hash) else { preconditionFailure("four words are 32 bytes") }
+        return value
+    }
+}
+
+/// Somebody at a console: makes accounts, logs in and out, uploads torrent files, and takes them out again.
+///
+/// He asks for one thing after another, of the tracker that he takes for the master, and asks again where nobody says
+/// what became of it; as a tracker does that hands on what its own console is asked.
+struct Steward: Sendable {
+    /// Those who may have an account.
+    static let names = ["root", "ada", "bob", "eve", "dan"].map { Array($0.utf8) }
+    /// Torrents that have files.
+    static let torrentCount = 4
+
+    /// Which one he is.
+    let number: Int
+    var random: RandomStream
+    /// What he wants, until he knows what became of it; nil while he thinks.
+    var wish: ConsoleChange?
+    /// When he first asked for it.
+    var wishedAt = Instant(nanoseconds: 0)
+    /// The number that his last question has; those of one wish follow each other.
+    var question: UInt64 = 0
+    /// The number of the first question for his wish.
+    var firstQuestion: UInt64 = 0
+    /// The file that he uploads, and the part that comes next.
+    var upload: (file: SimulatedFile, next: UInt32)?
+    /// Whether he finishes his upload without waiting for each part.
+    var isHasty = false
+    /// What he believes that the torrent's file is, which his is to replace.
+    var expectedFile = Expectation.any
+    /// The sessions that he has.
+    var sessions: [Bytes32] = []
+
+    init(number: Int, random: RandomStream) {
+        self.number = number
+        self.random = random
+        question = UInt64(number) << 32
+    }
+
+    /// The number of the next question for his wish.
+    mutating func nextQuestion() -> UInt64 {
+        question += 1
+        return question
+    }
+
+    /// What he wants next, having looked at a tracker's state; nil for nothing.
+    mutating func draw(_ state: ReplicatedState, _ torrents: [InfoHash]) -> ConsoleChange? {
+        if let upload { return next(upload.file, upload.next) }
+        // An admin comes first.
+        if state.accounts.adminCount == 0 { return .putAccount(account("root", .admin), expected: .any) }
+        switch random.below(10) {
+        case 0, 1, 2: return drawAccount(state.accounts)
+        case 3, 4: return drawSession(state.accounts)
+        case 5: return sessions.isEmpty ? nil : .removeSession(sessions.remove(at: random.below(sessions.count)))
+        case 6:
+            let infoHash = torrents[random.below(torrents.count)]
+            return .removeTorrentFile(infoHash, expected: expected(state.files.find(infoHash)?.changedAt))
+        default:
+            let infoHash = torrents[random.below(torrents.count)]
+            expectedFile = expected(state.files.find(infoHash)?.changedAt)
+            let file = SimulatedFile(infoHash, &random)
+            upload = (file, 0)
+            isHasty = random.oneIn(4)
+            return next(file, 0)
+        }
+    }
+
+    /// The next thing of an upload: a part, or that it is to be shown.
+    private func next(_ file: SimulatedFile, _ number: UInt32) -> ConsoleChange {
+        guard let part = UploadPart(number, of: file.bytes, file.head.upload) else {
+            return finish(file)
+        }
+        return .uploadPart(part)
+    }
+
+    /// That the file is to be shown.
+    func finish(_ file: SimulatedFile) -> ConsoleChange { .finishUpload(file.head, expected: expectedFile) }
+
+    private mutating func account(_ name: String, _ role: AccountRole) -> Account {
+        var hash: [UInt8] = []
+        hash.append(bigEndian: random.next())
+        return Account(
+            name: Array(name.utf8), role: role, origin: .console,
+            password: PasswordHash(log2N: 15, r: 8, p: 3, salt: [1], hash: hash))
+    }
+
+    private mutating func drawAccount(_ accounts: Accounts) -> ConsoleChange {
+        let name = Steward.names[random.below(Steward.names.count)]
+        let kept = accounts.find(name)
+        let expected = expected(kept?.changedAt)
+        if kept != nil, random.oneIn(3) { return .removeAccount(name: name, expected: expected) }
+        let role = AccountRole.allCases[random.below(4)]
+        var account = account("", role)
+        account.name = name
+        // Another role, and the same password.
+        if let kept, random.oneIn(2) { account.password = kept.account.password }
+        return .putAccount(account, expected: expected)
+    }
+
+    private mutating func drawSession(_ accounts: Accounts) -> ConsoleChange? {
+        let all = accounts.all
+        guard !all.isEmpty else { return nil }
+        let kept = all[random.below(all.count)]
+        var bytes: [UInt8] = []
+        for _ in 0..<4 { bytes.append(bigEndian: random.next()) }
+        guard let key = Bytes32(bytes) else { return nil }
+        // By the time of accounts, which is the cluster's.
+        let session = Session(
+            key: key, account: kept.account.name, expires: kept.changedTime &+ 20 &+ UInt32(random.below(100)),
+            isToken: random.oneIn(4))
+        return .putSession(session, expected: .asOf(kept.changedAt))
+    }
+
+    private mutating func expected(_ index: UInt64?) -> Expectation {
+        if random.oneIn(2) { return .any }
+        return index.map { .asOf($0) } ?? .nothing
+    }
+}
