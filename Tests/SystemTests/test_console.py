@@ -292,7 +292,9 @@ class Pages(ConsoleTest):
         self.browser.open(self.origin(1))
         self.browser.press(Keys.TAB)
         self.assertEqual(self.browser.run("return document.activeElement.id"), "skip")
-        for at, page in enumerate(PAGES, 1):
+        pages = self.browser.run("return [...document.querySelectorAll('nav a')].map((link) => link.hash.slice(2))")
+        self.assertEqual(pages, list(PAGES))
+        for at, page in enumerate(pages, 1):
             self.browser.press(str(at))
             wait_until(lambda: f"#/{page}" in self.browser.address, 5, self.browser.told)
             self.assertEqual(self.browser.run("return document.querySelector('nav a[aria-current=page]').hash"), f"#/{page}")
