@@ -28,7 +28,7 @@ _WITNESS = """
 
 _FAULTS = r"""
 const faults = [];
-const isSeen = (e) => e.checkVisibility({ visibilityProperty: true, opacityProperty: true }) && !e.closest("[hidden], .unseen, .skip");
+const isSeen = (e) => e.checkVisibility({ visibilityProperty: true }) && !e.closest("[hidden], .unseen, .skip");
 const named = (e) => (e.getAttribute("aria-label") || e.textContent || e.title || "").trim();
 const tell = (e, what) => faults.push(`${what}: ${e.outerHTML.slice(0, 140)}`);
 if (document.querySelectorAll("h1").length !== 1) faults.push(`${document.querySelectorAll("h1").length} first headings`);
@@ -39,7 +39,9 @@ for (const e of document.querySelectorAll("input, select, textarea")) {
 }
 for (const e of document.querySelectorAll("canvas")) if (isSeen(e) && !named(e)) tell(e, "a picture without words");
 for (const e of document.querySelectorAll("th")) if (isSeen(e) && !e.scope) tell(e, "a header of nothing");
-for (const e of document.querySelectorAll("table")) if (isSeen(e) && !e.querySelector("th")) tell(e, "a table without headers");
+for (const e of document.querySelectorAll("table")) {
+    if (isSeen(e) && !e.querySelector("th")) tell(e, "a table without headers");
+}
 const ids = [...document.querySelectorAll("[id]")].map((e) => e.id);
 for (const id of ids) if (ids.indexOf(id) !== ids.lastIndexOf(id)) faults.push(`twice the id ${id}`);
 const parts = (color) => (color.match(/[\d.]+/g) || [0, 0, 0, 0]).map(Number);
@@ -68,7 +70,8 @@ while (walker.nextNode()) {
     if (ratio < (isLarge ? 3 : 4.5)) tell(e, `contrast ${ratio.toFixed(2)}`);
 }
 const main = document.querySelector("main");
-if (document.documentElement.scrollWidth > innerWidth || main.scrollWidth > main.clientWidth) faults.push("it is wider than the window");
+const isTooWide = document.documentElement.scrollWidth > innerWidth || main.scrollWidth > main.clientWidth;
+if (isTooWide) faults.push("it is wider than the window");
 return [...new Set(faults)];
 """
 
@@ -190,6 +193,17 @@ class Browser:
         self.wait_for(selector)
         self.run("const e = document.querySelector(arguments[0]); e.value = ''; e.focus()", selector)
         self.find(selector).send_keys(text)
+
+    def wheel(self, selector, by):
+        """Turns the wheel over the middle of an element."""
+        from selenium.webdriver.common.action_chains import ActionChains
+        from selenium.webdriver.common.actions.wheel_input import ScrollOrigin
+        ActionChains(self.driver).scroll_from_origin(ScrollOrigin.from_element(self.find(selector)), 0, by).perform()
+
+    def drag(self, selector, by):
+        """Drags the middle of an element to the right."""
+        from selenium.webdriver.common.action_chains import ActionChains
+        ActionChains(self.driver).drag_and_drop_by_offset(self.find(selector), by, 0).perform()
 
     def press(self, *keys):
         """Presses keys, whatever has the focus."""

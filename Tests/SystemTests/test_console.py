@@ -146,8 +146,11 @@ class Pages(ConsoleTest):
 
     def test_trackers_shows_what_the_api_tells(self):
         self.browser.open(self.origin(1), "trackers")
-        rows = wait_until(lambda: (found := self.browser.rows("table[aria-label=Trackers] tbody tr")) and len(found) == 3 and found,
-                          10, self.browser.told)
+
+        def three_rows():
+            found = self.browser.rows("table[aria-label=Trackers] tbody tr")
+            return found if len(found) == 3 else None
+        rows = wait_until(three_rows, 10, self.browser.told)
         for row, told in zip(rows, self.api(1, "trackers")["trackers"], strict=True):
             self.assertIn(str(told["id"]), row[0].split())
             self.assertIn(told["role"], row[0])
@@ -267,6 +270,18 @@ class Pages(ConsoleTest):
         span = self.span()
         self.browser.press("+")
         wait_until(lambda: self.span() < span, 5, self.browser.told)
+        # And with the mouse: a wheel zooms, a drag to the right goes back in time.
+        span = self.span()
+        self.browser.wheel("canvas.lanes", 300)
+        wait_until(lambda: self.span() > span, 5, self.browser.told)
+        begin = self.begin_of_view()
+        self.browser.drag("canvas.lanes", 200)
+        wait_until(lambda: self.begin_of_view() < begin, 5, self.browser.told)
+        self.browser.click_text("Back to now")
+        wait_until(lambda: "from=" not in self.browser.address, 5, self.browser.told)
+
+    def begin_of_view(self):
+        return int(urllib.parse.parse_qs(self.browser.address.partition("?")[2]).get("from", [time.time() * 1000])[0])
 
     def span(self):
         query = urllib.parse.parse_qs(self.browser.address.partition("?")[2])
@@ -277,7 +292,9 @@ class Pages(ConsoleTest):
         self.browser.open(self.origin(1))
         self.browser.press(Keys.TAB)
         self.assertEqual(self.browser.run("return document.activeElement.id"), "skip")
-        for at, page in enumerate(PAGES, 1):
+        pages = self.browser.run("return [...document.querySelectorAll('nav a')].map((link) => link.hash.slice(2))")
+        self.assertEqual(pages, list(PAGES))
+        for at, page in enumerate(pages, 1):
             self.browser.press(str(at))
             wait_until(lambda: f"#/{page}" in self.browser.address, 5, self.browser.told)
             self.assertEqual(self.browser.run("return document.querySelector('nav a[aria-current=page]').hash"), f"#/{page}")
@@ -332,7 +349,8 @@ class Faults(ConsoleTest):
         first = int(self.browser.text(".countdown").split()[0])
         self.assertLessEqual(first, seconds)
         wait_until(lambda: int(self.browser.text(".countdown").split()[0]) < first, 5, self.browser.told)
-        # The others have another master soon, and say so; it says itself that it is cut off, since when, and shows old figures.
+        # The others have another master soon, and say so; it says itself that it is cut off, since when, and how old
+        # its news of the others is.
         self.browser.open(self.origin(1))
         self.browser.wait_for_text("#sentence", "2 of 3 trackers serve; 2 is master", DETECTION + 1)
         self.assertIn("3 is down", self.browser.text("#sentence"))
@@ -376,7 +394,8 @@ class Faults(ConsoleTest):
     def test_two_trackers_that_do_not_hear_each_other(self):
         self.browser.open(self.origin(1), "settings")
         self.browser.click_text("One tracker", "#cut")
-        self.browser.run("const e = document.querySelector('#cut select'); e.value = '2'; e.dispatchEvent(new Event('change'))")
+        self.browser.run("const e = document.querySelector('#cut select'); e.value = '2'; "
+                         "e.dispatchEvent(new Event('change'))")
         self.browser.click("#do-cut")
         self.browser.wait_for(".countdown")
         self.browser.go("trackers")
@@ -486,28 +505,31 @@ class Hostile(ConsoleTest):
 
     def inspect(self):
         """Nothing of a name became an element, turned the text, or made the page wider than its window."""
-        self.assertEqual(self.browser.run("return document.querySelectorAll('#page img, #page script, #page [onload]').length"), 0)
+        smuggled = "#page img, #page script, #page [onload]"
+        self.assertEqual(self.browser.run("return document.querySelectorAll(arguments[0]).length", smuggled), 0)
         self.assertNotRegex(self.browser.run("return document.body.textContent"), "[\u202a-\u202e\u2066-\u2069]")
         self.assertEqual(self.browser.faults_of_page(), [])
         self.assertEqual(self.browser.problems(), [])
 
     def test_addresses_are_no_scripts(self):
         for page in ("swarms/<img src=x onerror=alert(1)>", "torrents/%22><script>alert(1)</script>", "%3Cb%3E",
-                     "swarms?q=<img src=x onerror=alert(1)>&sort=<b>", "timeline?event=<b>&from=x&to=y", "?tried=<b>,javascript:1"):
+                     "swarms?q=<img src=x onerror=alert(1)>&sort=<b>", "timeline?event=<b>&from=x&to=y",
+                     "?tried=<b>,javascript:1"):
             self.browser.open(self.origin(1), page)
-            self.assertEqual(self.browser.run("return document.querySelectorAll('#page img, #page b > script').length"), 0)
+            self.assertEqual(self.browser.run("return document.querySelectorAll('#page img, #page script').length"), 0)
         self.expected = ("status of 400", "status of 404")
 
     def test_nothing_comes_from_elsewhere(self):
         for path in ("/", "/console/app.js", "/console/style.css", "/api/v1/state"):
             with urllib.request.urlopen(f"{self.origin(1)}{path}", timeout=30) as reply:
-                told = dict(part.strip().split(" ", 1) for part in reply.headers["Content-Security-Policy"].split(";") if part.strip())
-                self.assertEqual(told, POLICY, path)
+                parts = filter(None, map(str.strip, reply.headers["Content-Security-Policy"].split(";")))
+                self.assertEqual(dict(part.split(" ", 1) for part in parts), POLICY, path)
                 self.assertEqual(reply.headers["X-Content-Type-Options"], "nosniff", path)
         for page in PAGES:
             self.browser.open(self.origin(1), page)
-        origins = self.browser.run("return [...new Set(performance.getEntriesByType('resource').map((e) => new URL(e.name).origin))]")
-        self.assertEqual(origins, [self.origin(1)])
+        names = self.browser.run("return performance.getEntriesByType('resource').map((e) => e.name)")
+        self.assertTrue(names)
+        self.assertEqual([name for name in names if not name.startswith(f"{self.origin(1)}/")], [])
 
 
 class Replicated(ConsoleTest):
@@ -559,8 +581,9 @@ class Replicated(ConsoleTest):
         self.browser.type("dialog input[name=password]", PASSWORD)
         self.browser.click("dialog button.primary")
         # Once there is a user, the console may ask who is there.
-        wait_until(lambda: name in "\n".join(self.browser.texts("#page tbody th")) or self.browser.text(".login") is not None,
-                   20, self.browser.told)
+        def is_there():
+            return name in "\n".join(self.browser.texts("#page tbody th")) or self.browser.text(".login") is not None
+        wait_until(is_there, 20, self.browser.told)
 
     def log_in(self, number, name, password=PASSWORD):
         self.browser.open(self.origin(number), "login")

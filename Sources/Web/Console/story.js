@@ -68,7 +68,8 @@ const farthest = 300;
 /**
  * What led to a transition and what came of it.
  *
- * @returns { causes, effects, edges }: numbers, nearest first, FARTHEST of each at most, and [cause, effect] pairs.
+ * @returns { causes, effects, edges }: numbers, nearest in time first, FARTHEST of each at most, and [cause, effect]
+ *     pairs.
  */
 export function cone(events, number) {
     const byNumber = new Map(events.map((one) => [one.number, one]));
@@ -92,7 +93,8 @@ export function cone(events, number) {
                 queue.push(other);
             }
         }
-        return queue.slice(1);
+        const far = (n) => Math.abs(byNumber.get(n).time - (byNumber.get(number)?.time ?? 0));
+        return queue.slice(1).sort((a, b) => far(a) - far(b));
     };
     return {
         causes: walk((n) => (byNumber.get(n)?.causes ?? []).filter((one) => byNumber.has(one)),

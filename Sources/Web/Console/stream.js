@@ -58,9 +58,9 @@ const ranks = ["viewer", "uploader", "operator", "admin"];
 
 /** Whether the user may do what asks for a role. Where nobody has to log in, anybody may. */
 export function may(role) {
-    const login = state.value?.login;
-    if (!login) return false;
-    if (!login.user) return !login.required;
+    if (!state.value) return false;
+    const { login } = state.value;
+    if (!login?.user) return !login?.required;
     return ranks.indexOf(login.user.role) >= ranks.indexOf(role);
 }
 
