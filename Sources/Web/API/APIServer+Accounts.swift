@@ -144,7 +144,8 @@ extension APIServer {
                 password.utf8.count <= PasswordHasher.maxPasswordByteCount
             else {
                 throw APIError(
-                    .badRequest, "a password has \(PasswordHasher.minPasswordLength) characters or more, and at most "
+                    .badRequest,
+                    "a password has \(PasswordHasher.minPasswordLength) characters or more, and at most "
                         + "\(PasswordHasher.maxPasswordByteCount) bytes")
             }
             guard let hash = await logIns.hash(password) else {
