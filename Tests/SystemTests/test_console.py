@@ -479,9 +479,8 @@ class Hostile(ConsoleTest):
         torrents.mkdir(exist_ok=True)
         self.hashes = {}
         for number, name in enumerate(HOSTILE):
-            torrent = metainfo.Torrent(number, 1000)
-            torrent._info["name"] = name
-            self.hashes[name] = metainfo.hashlib.sha1(metainfo.encode(torrent._info)).hexdigest()
+            torrent = metainfo.Torrent(number, 1000, name)
+            self.hashes[name] = torrent.info_hash.hex()
             (torrents / f"{number}.torrent").write_bytes(torrent.file("http://127.0.0.1/announce"))
         return ["--torrents", torrents]
 
