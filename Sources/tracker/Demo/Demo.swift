@@ -141,7 +141,7 @@ struct Demo {
             guard let tracker = trackers[id] else { continue }
             table.add(
                 "\(id)", "\(tracker.process)", "udp://127.0.0.1:\(udpPort(id))/announce",
-                "127.0.0.1:\(consolePort(id))")
+                "http://127.0.0.1:\(consolePort(id))/")
         }
         let program = CommandLine.arguments[0]
         let hash = String(repeating: "0123456789", count: 4)
@@ -152,7 +152,7 @@ struct Demo {
             Three trackers act as one; all they keep is in \(directory.path), until you stop them with Ctrl-C.
 
             \(table.text(indent: "  ", header: header))
-            In another terminal, try:
+            Open a console in a browser: each shows the whole cluster. In another terminal, try:
               \(program) status --console 127.0.0.1:\(consolePort(1))
               \(program) announce udp://127.0.0.1:\(udpPort(1))/announce \(hash) --left 0
               \(program) announce udp://127.0.0.1:\(udpPort(2))/announce \(hash)
