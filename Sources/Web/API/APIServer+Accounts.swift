@@ -39,6 +39,7 @@ extension APIServer {
                     throw APIError(
                         .tooManyRequests, "too many attempts from this address; try again in \(seconds) s",
                         retryAfter: seconds)
+                case .refused(let reason): throw APIError(.serviceUnavailable, reason, retryAfter: 1)
                 case .loggedIn(let id, let caller, let isLocal):
                     request.logger.notice("\(caller.name) has logged in at the console")
                     var response = try Response.json(
@@ -61,8 +62,15 @@ extension APIServer {
                 return try .json(SessionsDocument(sessions))
             },
             APIRoute(.delete, "/api/v1/sessions/current", bodyByteCount: APIRoute.jsonByteCount) { request, _ in
-                if let key = request.caller.session { await logIns.logOut(key) }
+                var problem: String?
+                if let key = request.caller.session { problem = await logIns.logOut(key) }
                 var response = try Response.json(DoneDocument())
+                if let problem {
+                    response = try .json(
+                        ErrorDocument(error: "the session goes on, though not in this browser: \(problem)"),
+                        status: .serviceUnavailable)
+                }
+                // The browser forgets it in any case.
                 response.headers[.setCookie] = door.setCookie(nil, seconds: 0, isSecure: request.isSecure)
                 return response
             },
