@@ -73,7 +73,7 @@ extension APIServer {
                 // The browser forgets it in any case.
                 response.headers[.setCookie] = door.setCookie(nil, seconds: 0, isSecure: request.isSecure)
                 return response
-            },
+            }.needing(.viewer),
             .post("/api/v1/sessions/tokens") { request in
                 guard request.caller.session != nil else {
                     throw APIError(.conflict, "a token belongs to an account: log in first")
@@ -87,7 +87,7 @@ extension APIServer {
                     order.label, for: request.caller.name, seconds: days * 86_400)
                 _ = try Self.index(outcome, was: "the account")
                 return try .json(TokenDocument(token: token, label: order.label, days: days), status: .created)
-            },
+            }.needing(.viewer),
         ]
     }
 
