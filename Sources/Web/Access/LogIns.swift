@@ -68,6 +68,9 @@ public actor LogIns {
     /// Whether anybody needs to log in.
     var hasAccounts: Bool { get async { (await provider.accounts()?.count ?? 0) > 0 } }
 
+    /// Whether it is known who has an account: a newcomer has to be told.
+    var knowsAccounts: Bool { get async { await provider.accounts() != nil } }
+
     /// Whose a session's or a token's id is; nil for nobody's.
     func holder(of id: String, isToken: Bool) async -> Caller? {
         guard id.utf8.count <= 128, let accounts = await provider.accounts() else { return nil }
