@@ -7,6 +7,7 @@ import http.client
 import json
 import os
 import pathlib
+import shutil
 import socket
 import stat
 import subprocess
@@ -516,6 +517,20 @@ class BruteForce(ThreeTrackers):
         time.sleep(wait + 1)
         self.assertEqual(guesser.log_in("root").status, 201)
 
+    def test_an_account_of_ones_own_is_no_way_to_guess_on(self):
+        self.make_admin()
+        self.make("eve", "viewer")
+        console, guesses = self.console(1, source="127.0.0.11"), 0
+        for number in range(30):
+            answer = console.log_in("root", f"guess number {number}")
+            if answer.status == 429:
+                break
+            guesses += 1
+            if number % 4 == 3 and console.log_in("eve").status == 429:
+                break
+        print(f"{guesses} guesses, with an account of one's own")
+        self.assertLess(guesses, 25)
+
     def test_strangers_cannot_tell_who_is_known(self):
         self.make_admin()
 
@@ -584,6 +599,29 @@ class Addresses(TrackerTest):
     def is_there(self, place):
         with contextlib.suppress(OSError):
             return Console(place.console).get("/healthz").status == 200
+
+
+class Newcomer(ThreeTrackers):
+
+    def test_a_tracker_that_knows_nobody_yet_obeys_nobody(self):
+        """Its disk is replaced: until it has the cluster's state it knows of no account, and yet there are some."""
+        self.make_admin()
+        for number in (2, 1):
+            self.trackers[number].kill()
+            shutil.rmtree(self.places[number].data)
+            self.begin(number)
+            statuses, console = [], self.console(number)
+            evil = [("PUT", "users/evil", {"role": "admin", "password": PASSWORD}), ("POST", "torrents", torrent())]
+
+            def is_known():
+                with contextlib.suppress(OSError, http.client.HTTPException):
+                    statuses.extend(console.ask(*order).status for order in evil)
+                    return statuses[-2:] == [401, 401]
+            wait_until(is_known, 40, lambda: f"it has joined; {statuses}")
+            self.wait_for_master()
+            self.assertTrue(set(statuses) <= {401, 503}, statuses)
+            self.assertEqual([one["name"] for one in self.root(3).get("users").json["users"]], ["root"])
+            self.assertEqual(self.root(3).get("torrents").json["total"], 0)
 
 
 class Secrets(ThreeTrackers):
