@@ -115,7 +115,7 @@ class ThreeTrackers(TrackerTest):
         return answer.json if answer.status == 200 else None
 
     def wait_for_master(self, *among, seconds=40):
-        """Waits for a master that all of some trackers follow, all whole; its number."""
+        """Waits for a master that all of some trackers follow, all with the same state; its number."""
         among = among or tuple(self.trackers)
 
         def agreed():
@@ -127,7 +127,8 @@ class ThreeTrackers(TrackerTest):
                 return None
             masters = {view["master"] for view in views}
             states = {(view["commitIndex"], view["digest"]) for view in views}
-            return masters.pop() if len(masters) == 1 and len(states) == 1 and masters != {0} else None
+            # Those who miss a dead one have not noticed yet; nor does a master stay that is not the one they prefer.
+            return masters.pop() if len(masters) == len(states) == 1 and masters == {max(among)} else None
         return wait_until(agreed, seconds, lambda: f"one master: {[self.cluster(number) for number in among]}")
 
     def restart(self, number):
