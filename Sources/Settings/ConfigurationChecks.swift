@@ -9,7 +9,6 @@ extension ConfigurationLoader {
         deriveDefaults(environment: environment)
         checkAnnouncing()
         checkAddresses()
-        checkConsole()
         checkAccess()
         finishCluster()
         guard problems.isEmpty else {
@@ -119,17 +118,6 @@ extension ConfigurationLoader {
                 "there is nothing to listen on: \(subject(.udp)) and \(subject(.http)) are both empty; "
                     + "give at least one address")
         }
-    }
-
-    private mutating func checkConsole() {
-        guard areSound(.console, .consoleTokenFile) else { return }
-        guard let console = configuration.console, !console.isLoopback, configuration.consoleTokenFile == nil
-        else { return }
-        report(
-            .console,
-            "\(subject(.console)) is \(console), which others can reach, but the console has no token; name a file "
-                + "with one by \(SettingKey.consoleTokenFile.path) (--\(Setting.of(.consoleTokenFile).flag)), "
-                + "or listen on 127.0.0.1")
     }
 
     private mutating func checkAccess() {

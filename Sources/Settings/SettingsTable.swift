@@ -40,7 +40,7 @@ extension Setting {
         Setting(
             .console, flag: "console", .optionalAddress(\.console),
             "Where to serve the console, its JSON API and the metrics.",
-            note: "\"none\" switches it off. Anything but loopback needs a token file."),
+            note: "\"none\" switches it off. Anything but loopback needs a token file, or accounts in the record."),
         Setting(
             .consoleURL, flag: "console-url", .pageURL(\.consoleURL),
             "Where a browser reaches this console, for the pages of the other trackers' consoles.",

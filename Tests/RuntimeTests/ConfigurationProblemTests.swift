@@ -137,11 +137,6 @@ struct ConfigurationProblemTests {
                 + "give at least one address"
         ),
         (
-            "console.listen = \"0.0.0.0:6970\"",
-            "tracker.toml:1:18: console.listen is 0.0.0.0:6970, which others can reach, but the console has no token; "
-                + "name a file with one by console.token-file (--console-token-file), or listen on 127.0.0.1"
-        ),
-        (
             "access.mode = \"allow\"",
             "tracker.toml:1:15: access.mode is \"allow\", but there is no list of what is allowed; "
                 + "name it by access.list (--access-list)"
@@ -269,9 +264,9 @@ struct ConfigurationProblemTests {
                 == "announce.min-interval (10m) is longer than --interval (5m); "
                 + "write at most 5m, or leave it out for half of that")
         #expect(
-            Self.problems(environment: ["SWARMKEEPER_CONSOLE_LISTEN": "[::]:1", "HOME": "/h"])
-                == "SWARMKEEPER_CONSOLE_LISTEN is [::]:1, which others can reach, but the console has no token; "
-                + "name a file with one by console.token-file (--console-token-file), or listen on 127.0.0.1")
+            Self.problems(environment: ["SWARMKEEPER_ACCESS_MODE": "allow", "HOME": "/h"])
+                == "SWARMKEEPER_ACCESS_MODE is \"allow\", but there is no list of what is allowed; "
+                + "name it by access.list (--access-list)")
     }
 
     @Test
