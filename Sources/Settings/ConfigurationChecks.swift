@@ -9,6 +9,7 @@ extension ConfigurationLoader {
         deriveDefaults(environment: environment)
         checkAnnouncing()
         checkAddresses()
+        checkCertificate()
         checkAccess()
         finishCluster()
         guard problems.isEmpty else {
@@ -94,6 +95,24 @@ extension ConfigurationLoader {
                 later(.numWant, .maxNumWant),
                 "\(subject(.numWant)) (\(node.numWant)) is more than \(subject(.maxNumWant)) (\(node.maxNumWant)); "
                     + "write at most \(node.maxNumWant)")
+        }
+    }
+
+    /// A certificate is of no use without its key, nor the other way round.
+    private mutating func checkCertificate() {
+        guard areSound(.consoleCertificateFile, .consoleKeyFile) else { return }
+        let (certificate, key) = (configuration.consoleCertificateFile, configuration.consoleKeyFile)
+        if certificate != nil, key == nil {
+            report(
+                .consoleCertificateFile,
+                "\(subject(.consoleCertificateFile)) needs the private key, too: give \(SettingKey.consoleKeyFile.path)"
+            )
+        }
+        if key != nil, certificate == nil {
+            report(
+                .consoleKeyFile,
+                "\(subject(.consoleKeyFile)) needs the certificate, too: give "
+                    + SettingKey.consoleCertificateFile.path)
         }
     }
 

@@ -40,12 +40,20 @@ extension Setting {
         Setting(
             .console, flag: "console", .optionalAddress(\.console),
             "Where to serve the console, its JSON API and the metrics.",
-            note: "\"none\" switches it off. Anything but loopback needs a token file, or accounts in the record."),
+            note: "\"none\" switches it off. Anything but loopback needs a token file."),
         Setting(
             .consoleURL, flag: "console-url", .pageURL(\.consoleURL),
             "Where a browser reaches this console, for the pages of the other trackers' consoles.",
             note: "Needed where that is not the address at which it listens: behind a proxy, or on another host.",
             example: "\"https://tracker-1.example/\"", defaultNote: "the address at which it listens"),
+        Setting(
+            .consoleCertificateFile, flag: "console-certificate-file", .optionalPath(\.consoleCertificateFile, "FILE"),
+            "File with the console's certificate chain, in PEM: then it is served over TLS.",
+            example: "\"console.crt\"", defaultNote: "no TLS"),
+        Setting(
+            .consoleKeyFile, flag: "console-key-file", .optionalPath(\.consoleKeyFile, "FILE"),
+            "File with the private key of that certificate, in PEM.",
+            example: "\"console.key\"", defaultNote: "no TLS"),
         Setting(
             .consoleTokenFile, flag: "console-token-file", .optionalPath(\.consoleTokenFile, "FILE"),
             "File with the bearer token that the console asks for.",

@@ -137,6 +137,10 @@ struct ConfigurationProblemTests {
                 + "give at least one address"
         ),
         (
+            "console.certificate-file = \"console.crt\"",
+            "tracker.toml:1:28: console.certificate-file needs the private key, too: give console.key-file"
+        ),
+        (
             "access.mode = \"allow\"",
             "tracker.toml:1:15: access.mode is \"allow\", but there is no list of what is allowed; "
                 + "name it by access.list (--access-list)"
@@ -263,10 +267,6 @@ struct ConfigurationProblemTests {
             Self.problems(text, flags: [.interval: ["5m"]])
                 == "announce.min-interval (10m) is longer than --interval (5m); "
                 + "write at most 5m, or leave it out for half of that")
-        #expect(
-            Self.problems(environment: ["SWARMKEEPER_ACCESS_MODE": "allow", "HOME": "/h"])
-                == "SWARMKEEPER_ACCESS_MODE is \"allow\", but there is no list of what is allowed; "
-                + "name it by access.list (--access-list)")
     }
 
     @Test

@@ -74,7 +74,7 @@ extension APIServer {
                 response.headers[.setCookie] = door.setCookie(nil, seconds: 0, isSecure: request.isSecure)
                 return response
             }.needing(.viewer),
-            .post("/api/v1/sessions/tokens") { request in
+            APIRoute.post("/api/v1/sessions/tokens") { request in
                 guard request.caller.session != nil else {
                     throw APIError(.conflict, "a token belongs to an account: log in first")
                 }
@@ -156,7 +156,8 @@ extension APIServer {
                 password.utf8.count <= PasswordHasher.maxPasswordByteCount
             else {
                 throw APIError(
-                    .badRequest, "a password has \(PasswordHasher.minPasswordLength) characters or more, and at most "
+                    .badRequest,
+                    "a password has \(PasswordHasher.minPasswordLength) characters or more, and at most "
                         + "\(PasswordHasher.maxPasswordByteCount) bytes")
             }
             guard let hash = await logIns.hash(password) else {
