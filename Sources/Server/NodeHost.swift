@@ -55,7 +55,7 @@ final class NodeHost: Service, Sendable {
     /// The cluster's.
     let clusterName: String
     private let state: Mutex<State>
-    /// The accounts as they were when they were last asked for.
+    /// The accounts as they were when they were last asked for; nil before the node has any state.
     private let known: Mutex<Accounts?>
     /// Whether there were accounts when the process began.
     let hadAccounts: Bool
@@ -75,7 +75,7 @@ final class NodeHost: Service, Sendable {
         _ first: Run, clusterName: String, logger: Logger, make: @escaping @Sendable () async throws -> Run
     ) {
         state = Mutex(State(phase: .serving(first)))
-        known = Mutex(first.accounts)
+        known = Mutex(first.accounts.count > 0 ? first.accounts : nil)
         hadAccounts = first.accounts.count > 0
         self.clusterName = clusterName
         self.make = make
@@ -275,9 +275,13 @@ extension NodeHost: SwarmProvider {
 
 extension NodeHost: AccountProvider {
     func accounts() async -> Accounts? {
-        // Where the node has stopped, or does not answer, those that were known count.
-        if let accounts = await current?.inbox.ask({ $0.state.accounts }) { known.withLock { $0 = accounts } }
-        return known.withLock { $0 }
+        // Where the node has stopped, or does not answer, those that were known count. One that has no state yet knows
+        // of nobody, which does not mean that there is nobody.
+        let told = await current?.inbox.ask { (accounts: $0.state.accounts, index: $0.state.index) }
+        return known.withLock { known in
+            if let told, told.index > 0 { known = told.accounts }
+            return known
+        }
     }
 
     func change(_ change: ConsoleChange) async -> ChangeOutcome {

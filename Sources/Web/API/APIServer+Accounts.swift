@@ -39,6 +39,7 @@ extension APIServer {
                     throw APIError(
                         .tooManyRequests, "too many attempts from this address; try again in \(seconds) s",
                         retryAfter: seconds)
+                case .refused(let reason): throw APIError(.serviceUnavailable, reason, retryAfter: 1)
                 case .loggedIn(let id, let caller, let isLocal):
                     request.logger.notice("\(caller.name) has logged in at the console")
                     var response = try Response.json(
@@ -61,8 +62,15 @@ extension APIServer {
                 return try .json(SessionsDocument(sessions))
             },
             APIRoute(.delete, "/api/v1/sessions/current", bodyByteCount: APIRoute.jsonByteCount) { request, _ in
-                if let key = request.caller.session { await logIns.logOut(key) }
+                var problem: String?
+                if let key = request.caller.session { problem = await logIns.logOut(key) }
                 var response = try Response.json(DoneDocument())
+                if let problem {
+                    response = try .json(
+                        ErrorDocument(error: "the session goes on, though not in this browser: \(problem)"),
+                        status: .serviceUnavailable)
+                }
+                // The browser forgets it in any case.
                 response.headers[.setCookie] = door.setCookie(nil, seconds: 0, isSecure: request.isSecure)
                 return response
             }.needing(.viewer),
@@ -118,7 +126,11 @@ extension APIServer {
         _ name: String, _ request: Request, _ logIns: LogIns, _ provider: any AccountProvider
     ) async throws -> Response {
         let order = try request.json(UserOrder.self)
-        let known = try await Self.known(provider).find(Array(name.utf8))
+        let accounts = try await Self.known(provider)
+        let known = accounts.find(Array(name.utf8))
+        // Asked first, so that nobody learns which accounts there are.
+        let isOwn = name == request.caller.name && known != nil
+        guard request.caller.role == .admin || isOwn else { throw Self.forAdmins }
         let role: AccountRole
         if let text = order.role {
             guard let found = AccountRole.allCases.first(where: { $0.word == text }) else {
@@ -130,9 +142,9 @@ extension APIServer {
             guard let known else { throw APIError(.badRequest, "a new account needs a \"role\"") }
             role = known.account.role
         }
-        let isOwnPassword = name == request.caller.name && known != nil && role == known?.account.role
-        guard request.caller.role == .admin || isOwnPassword else {
-            throw APIError(.forbidden, "only an admin may make accounts and change those of others")
+        guard request.caller.role == .admin || role == known?.account.role else { throw Self.forAdmins }
+        guard role == .admin || accounts.adminCount > 0 else {
+            throw APIError(.conflict, "the first account has to be an admin: nobody else could make another")
         }
         guard Self.isName(name) else {
             throw APIError(
@@ -155,7 +167,14 @@ extension APIServer {
         } else if known == nil {
             throw APIError(.badRequest, "a new account needs a \"password\"")
         }
-        let outcome = await provider.change(.putAccount(account, expected: try Self.expectation(of: request)))
+        // While the password was hashed, an admin may have taken the account or the role away: neither comes back.
+        if request.caller.session != nil {
+            let own = try await Self.known(provider).find(Array(request.caller.name.utf8))
+            guard own?.account.role == request.caller.role else { throw Self.forAdmins }
+        }
+        let asked = try Self.expectation(of: request)
+        let expected = if asked == .any, let known { Expectation.asOf(known.changedAt) } else { asked }
+        let outcome = await provider.change(.putAccount(account, expected: expected))
         let index = try Self.index(outcome, was: "the account")
         if order.password != nil { await logIns.forget(name) }
         request.logger.notice("\(request.caller.name) has changed the account \(name.debugDescription)")
@@ -164,6 +183,10 @@ extension APIServer {
             status: known == nil ? .created : .ok)
         response.headers[.eTag] = "\"\(index)\""
         return response
+    }
+
+    private static var forAdmins: APIError {
+        APIError(.forbidden, "only an admin may make accounts and change those of others")
     }
 
     /// Letters and digits of any script would do, but names that look alike would not.

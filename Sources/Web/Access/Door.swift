@@ -65,7 +65,16 @@ struct Door: Sendable {
         guard Self.isLocal(request.head.authority) else {
             throw APIError(.forbidden, "ask for this by the address 127.0.0.1, [::1] or localhost")
         }
-        if isChange { try Self.refuseStrangers(request) }
+        if isChange {
+            try Self.refuseStrangers(request)
+            // What it is told now would reach the cluster when it has joined, where it may not be asked by anybody.
+            guard await logIns?.knowsAccounts ?? true else {
+                throw APIError(
+                    .serviceUnavailable,
+                    "this tracker does not know yet who has an account here; try again in a moment, or ask another",
+                    retryAfter: 2)
+            }
+        }
         return .local
     }
 

@@ -49,12 +49,15 @@ public actor LogIns {
         case wrong
         case limited(Duration)
         case busy
+        /// The password was right, and yet: why not, in a sentence.
+        case refused(String)
     }
 
     private let provider: any AccountProvider
     private let hasher: PasswordHasher
     private var limiter = LoginLimiter()
-    private var local: [(session: Session, since: Instant)] = []
+    /// Those of this tracker alone, each with the entry that last changed its account's password.
+    private var local: [(session: Session, passwordAt: UInt64)] = []
 
     /// Logs in those whom a provider knows.
     public init(_ provider: any AccountProvider, hasher: PasswordHasher = PasswordHasher()) {
@@ -64,6 +67,9 @@ public actor LogIns {
 
     /// Whether anybody needs to log in.
     var hasAccounts: Bool { get async { (await provider.accounts()?.count ?? 0) > 0 } }
+
+    /// Whether it is known who has an account: a newcomer has to be told.
+    var knowsAccounts: Bool { get async { await provider.accounts() != nil } }
 
     /// Whose a session's or a token's id is; nil for nobody's.
     func holder(of id: String, isToken: Bool) async -> Caller? {
@@ -75,8 +81,9 @@ public actor LogIns {
         {
             return Caller(name: Self.text(account.account.name), role: account.account.role, session: key)
         }
-        guard !isToken, let known = local.first(where: { $0.session.key == key })?.session, known.expires > now,
-            let account = accounts.find(known.account)
+        // No removal from the log ends it: another tracker's console may have changed the password, or the account.
+        guard !isToken, let known = local.first(where: { $0.session.key == key }), known.session.expires > now,
+            let account = accounts.find(known.session.account), account.passwordAt == known.passwordAt
         else { return nil }
         return Caller(name: Self.text(account.account.name), role: account.account.role, session: key)
     }
@@ -92,19 +99,31 @@ public actor LogIns {
         let session = Session(
             key: Self.key(id), account: account.account.name, expires: wallTimeNow().seconds &+ Self.span)
         let caller = Caller(name: name, role: account.account.role, session: session.key)
-        if case .done = await provider.change(.putSession(session, expected: .asOf(account.changedAt))) {
-            return .loggedIn(id: id, caller, isLocal: false)
+        switch await provider.change(.putSession(session, expected: .asOf(account.changedAt))) {
+        case .done: return .loggedIn(id: id, caller, isLocal: false)
+        // What was decided against is not let in here either: the password may be an old one by now.
+        case .outdated, .partWanted: return .refused("the account has been changed meanwhile; log in again")
+        case .refused(let reason): return .refused(reason)
+        case .dropped: break
         }
         if local.count == Self.maxLocal { local.removeFirst() }
-        local.append((session, Clock.monotonic()))
+        local.append((session, account.passwordAt))
         return .loggedIn(id: id, caller, isLocal: true)
     }
 
-    /// Ends a session, here and, where that can be, everywhere.
-    func logOut(_ key: Bytes32) async {
+    /// Ends a session, everywhere.
+    ///
+    /// - Returns: nil where it has ended; else why that cannot be decided.
+    func logOut(_ key: Bytes32) async -> String? {
         let wasLocal = local.contains { $0.session.key == key }
         local.removeAll { $0.session.key == key }
-        if !wasLocal { _ = await provider.change(.removeSession(key)) }
+        // It may have come into the log after all, later than anybody waited.
+        if wasLocal, await provider.accounts()?.session(key) == nil { return nil }
+        switch await provider.change(.removeSession(key)) {
+        case .done: return nil
+        case .dropped(let reason), .refused(let reason): return reason
+        case .outdated, .partWanted: return "the session could not be ended; try again"
+        }
     }
 
     /// The sessions of this tracker alone of an account that has changed end.

@@ -42,8 +42,11 @@ struct LoginLimiter {
         return nil
     }
 
-    /// Whoever has logged in has all attempts again.
-    mutating func succeeded(_ address: SocketAddress) { buckets[LoginLimiter.network(address)] = nil }
+    /// Whoever has logged in has that attempt again, and no more: with an account of one's own nobody guesses on.
+    mutating func succeeded(_ address: SocketAddress) {
+        let key = LoginLimiter.network(address)
+        if let bucket = buckets[key] { buckets[key] = Bucket(fullAt: bucket.fullAt - LoginLimiter.refill) }
+    }
 
     private static func network(_ address: SocketAddress) -> SocketAddress {
         address.isIPv4
