@@ -18,7 +18,7 @@ public struct ListenFailure: Error, Equatable, CustomStringConvertible {
         case noSuchAddress
         case familyNotSupported
         case tooManyFiles
-        /// The API is open to others and has no token.
+        /// The API is open to others, and has neither accounts nor a token.
         case tokenMissing
         /// The system's words.
         case other(String)
@@ -72,7 +72,8 @@ public struct ListenFailure: Error, Equatable, CustomStringConvertible {
         case .tooManyFiles:
             "no file descriptors left; raise the limit (ulimit -n)"
         case .tokenMissing:
-            "others can reach this address, so a token is needed; set one, or listen on 127.0.0.1"
+            "others can reach this address, so a log-in is needed, and there are no accounts yet; name a token file "
+                + "(--console-token-file), or listen on 127.0.0.1 and make an account there (tracker user add)"
         case .other(let words):
             words
         }

@@ -13,7 +13,7 @@ import Wire
 
 /// The node and what serves clients with it, which the console can stop and start; the process and its console stay.
 ///
-///     serving ── stop ──► stopping: gives its role away, answers who waits ──► stopped ── start ──► serving, a new life
+///     serving ── stop ──► stopping: gives its role away, answers who waits ──► stopped ── start ──► serving anew
 ///        └── the process is to end, its disk fails, or the whole cluster stops: `run` returns
 ///
 /// A stop by the console is what SIGTERM does, but for the process: the tracker leaves in good order, its sockets are
@@ -212,7 +212,7 @@ extension NodeHost: NodeSwitch {
         guard isLast else { return nil }
         return
             "without this tracker nobody answers: the others that are there are too few. An orderly stop of all "
-            + "empties the swarms, unless they are kept by --keep-swarms. To stop it all the same, give the cluster's name"
+            + "empties the swarms, unless --keep-swarms keeps them. To stop it all the same, give the cluster's name"
     }
 
     func startNode() async -> NodeSwitchOutcome {

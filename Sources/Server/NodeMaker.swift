@@ -106,7 +106,8 @@ struct NodeMaker: Sendable {
                     service: $0, successTerminationBehavior: .gracefullyShutdownGroup,
                     failureTerminationBehavior: .gracefullyShutdownGroup)
             }, logger: logger.atMost(.warning))
-        return NodeHost.Run(service: service, pages: pages, group: ServiceGroup(configuration: group), accounts: accounts)
+        return NodeHost.Run(
+            service: service, pages: pages, group: ServiceGroup(configuration: group), accounts: accounts)
     }
 
     private func listen(_ service: NodeService) async throws -> [HTTPService] {

@@ -5,7 +5,10 @@ import TrackerLogic
 import Wire
 
 extension ClusterOrder {
+    /// What the node is told.
+    ///
     /// - Parameter number: tells changes of the console apart, of which several may be on their way.
+    /// - Returns: the command that the order becomes where it is carried out.
     func command(_ number: UInt64) -> OperatorCommand {
         switch self {
         case .addMember(let id): .addMember(id)

@@ -127,6 +127,9 @@ public struct TrackerServer: Service {
         api.parts.cookieSuffix = "\(configuration.cluster.name)-\(address.port)"
         var options = APIServer.Options()
         options.token = token
+        if let certificates = configuration.consoleCertificateFile, let key = configuration.consoleKeyFile {
+            options.tls = (certificates, key)
+        }
         options.logger = logger
         let page = try await api.listen(on: address, options)
         logger.info("listening", metadata: ["console": "\(page.address)"])

@@ -9,7 +9,7 @@ extension ConfigurationLoader {
         deriveDefaults(environment: environment)
         checkAnnouncing()
         checkAddresses()
-        checkConsole()
+        checkCertificate()
         checkAccess()
         finishCluster()
         guard problems.isEmpty else {
@@ -98,6 +98,24 @@ extension ConfigurationLoader {
         }
     }
 
+    /// A certificate is of no use without its key, nor the other way round.
+    private mutating func checkCertificate() {
+        guard areSound(.consoleCertificateFile, .consoleKeyFile) else { return }
+        let (certificate, key) = (configuration.consoleCertificateFile, configuration.consoleKeyFile)
+        if certificate != nil, key == nil {
+            report(
+                .consoleCertificateFile,
+                "\(subject(.consoleCertificateFile)) needs the private key, too: give \(SettingKey.consoleKeyFile.path)"
+            )
+        }
+        if key != nil, certificate == nil {
+            report(
+                .consoleKeyFile,
+                "\(subject(.consoleKeyFile)) needs the certificate, too: give "
+                    + SettingKey.consoleCertificateFile.path)
+        }
+    }
+
     private mutating func checkAddresses() {
         guard areSound(.udp, .http, .console) else { return }
         for (key, addresses) in [(SettingKey.udp, configuration.udp), (.http, configuration.http)] {
@@ -119,17 +137,6 @@ extension ConfigurationLoader {
                 "there is nothing to listen on: \(subject(.udp)) and \(subject(.http)) are both empty; "
                     + "give at least one address")
         }
-    }
-
-    private mutating func checkConsole() {
-        guard areSound(.console, .consoleTokenFile) else { return }
-        guard let console = configuration.console, !console.isLoopback, configuration.consoleTokenFile == nil
-        else { return }
-        report(
-            .console,
-            "\(subject(.console)) is \(console), which others can reach, but the console has no token; name a file "
-                + "with one by \(SettingKey.consoleTokenFile.path) (--\(Setting.of(.consoleTokenFile).flag)), "
-                + "or listen on 127.0.0.1")
     }
 
     private mutating func checkAccess() {

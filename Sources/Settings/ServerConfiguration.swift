@@ -26,6 +26,10 @@ public struct ServerConfiguration: Sendable, Equatable {
     public var console: SocketAddress? = SocketAddress(ipv4: 0x7F00_0001, port: 6970)
     /// Where a browser reaches the console; nil for the address at which it listens.
     public var consoleURL: String?
+    /// The console's certificate chain; nil for no TLS.
+    public var consoleCertificateFile: String?
+    /// The private key of that certificate.
+    public var consoleKeyFile: String?
     /// A file with the bearer token of the console; needed wherever the console is not on loopback.
     public var consoleTokenFile: String?
     /// Where the record is kept; empty only in a value that `load` did not make.

@@ -167,7 +167,7 @@ extension Setting.Field {
             write: { quoted($0[keyPath: path] ?? "") })
     }
 
-    /// Whether a text is `http://` or `https://` with a host, in printable characters, and no longer than a report takes.
+    /// Whether a text is `http://` or `https://` with a host, in printable characters, as long as a report takes.
     private static func isPageURL(_ text: String) -> Bool {
         let rest = ["http://", "https://"].first { text.hasPrefix($0) }.map { text.dropFirst($0.count) }
         guard let rest, let first = rest.first, first != "/", first != ":" else { return false }

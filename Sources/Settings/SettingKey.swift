@@ -27,6 +27,8 @@ public enum SettingKey: String, Sendable, Hashable, CaseIterable {
     case http = "listen.http"
     case console = "console.listen"
     case consoleURL = "console.url"
+    case consoleCertificateFile = "console.certificate-file"
+    case consoleKeyFile = "console.key-file"
     case consoleTokenFile = "console.token-file"
     case dataDirectory = "storage.directory"
     case durability = "storage.durability"

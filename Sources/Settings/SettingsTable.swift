@@ -47,6 +47,14 @@ extension Setting {
             note: "Needed where that is not the address at which it listens: behind a proxy, or on another host.",
             example: "\"https://tracker-1.example/\"", defaultNote: "the address at which it listens"),
         Setting(
+            .consoleCertificateFile, flag: "console-certificate-file", .optionalPath(\.consoleCertificateFile, "FILE"),
+            "File with the console's certificate chain, in PEM: then it is served over TLS.",
+            example: "\"console.crt\"", defaultNote: "no TLS"),
+        Setting(
+            .consoleKeyFile, flag: "console-key-file", .optionalPath(\.consoleKeyFile, "FILE"),
+            "File with the private key of that certificate, in PEM.",
+            example: "\"console.key\"", defaultNote: "no TLS"),
+        Setting(
             .consoleTokenFile, flag: "console-token-file", .optionalPath(\.consoleTokenFile, "FILE"),
             "File with the bearer token that the console asks for.",
             note: "One line of at least 16 printable characters; for example from: openssl rand -hex 32.",

@@ -72,6 +72,8 @@ struct ServeCommand: AsyncParsableCommand {
             throw Failure(.configuration, error.description)
         } catch let error as BusConfigurationError {
             throw Failure(.configuration, error.description)
+        } catch let error as ListenFailure where error.cause == .tokenMissing {
+            throw Failure(.configuration, error.description)
         } catch {
             throw Failure(.system, "\(error)")
         }

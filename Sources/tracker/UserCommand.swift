@@ -12,8 +12,8 @@ struct UserCommand: AsyncParsableCommand {
         abstract: "Make, change and remove accounts of the console.",
         discussion: """
             Accounts are kept by the whole cluster: give the order to any tracker's console. As soon as there is one, \
-            everybody has to log in; the first has to be an admin. A password is asked for on the terminal, or read from \
-            a file; it is never an argument, which others on this machine could see.
+            everybody has to log in; the first has to be an admin. A password is asked for on the terminal, or read \
+            from a file; it is never an argument, which others on this machine could see.
             """,
         subcommands: [Add.self, Password.self, Remove.self, List.self])
 

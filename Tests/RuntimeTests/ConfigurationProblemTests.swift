@@ -137,9 +137,8 @@ struct ConfigurationProblemTests {
                 + "give at least one address"
         ),
         (
-            "console.listen = \"0.0.0.0:6970\"",
-            "tracker.toml:1:18: console.listen is 0.0.0.0:6970, which others can reach, but the console has no token; "
-                + "name a file with one by console.token-file (--console-token-file), or listen on 127.0.0.1"
+            "console.certificate-file = \"console.crt\"",
+            "tracker.toml:1:28: console.certificate-file needs the private key, too: give console.key-file"
         ),
         (
             "access.mode = \"allow\"",
@@ -268,10 +267,6 @@ struct ConfigurationProblemTests {
             Self.problems(text, flags: [.interval: ["5m"]])
                 == "announce.min-interval (10m) is longer than --interval (5m); "
                 + "write at most 5m, or leave it out for half of that")
-        #expect(
-            Self.problems(environment: ["SWARMKEEPER_CONSOLE_LISTEN": "[::]:1", "HOME": "/h"])
-                == "SWARMKEEPER_CONSOLE_LISTEN is [::]:1, which others can reach, but the console has no token; "
-                + "name a file with one by console.token-file (--console-token-file), or listen on 127.0.0.1")
     }
 
     @Test

@@ -29,8 +29,8 @@ class Torrent:
     the tracker alone for peers.
     """
 
-    def __init__(self, seed, size):
-        self.name = f"random-{seed}.bin"
+    def __init__(self, seed, size, name=None):
+        self.name = name or f"random-{seed}.bin"
         self.payload = random.Random(seed).randbytes(size)
         pieces = (self.payload[at:at + PIECE_LENGTH] for at in range(0, size, PIECE_LENGTH))
         info = {

@@ -51,7 +51,9 @@ actor SwarmView: SwarmProvider {
     func swarms(_ query: SwarmQuery) async -> SwarmsPage? {
         guard let copy = await current(), let names = await named() else { return nil }
         // Off this actor: others may look meanwhile.
-        return await Task.detached { SwarmPageMaker(query, names.torrents, files: names.files).page(of: copy.swarms, asOf: copy.asOf) }.value
+        return await Task.detached {
+            SwarmPageMaker(query, names.torrents, files: names.files).page(of: copy.swarms, asOf: copy.asOf)
+        }.value
     }
 
     func swarm(_ infoHash: InfoHash) async -> (row: SwarmRow, asOf: WallTime)? {

@@ -8,7 +8,7 @@ import TrackerLogic
 import Web
 import Wire
 
-/// Torrent files between the console and the log: checked here, cut into parts, and sent to whichever tracker is master.
+/// Torrent files between the console and the log: checked here, cut into parts, and sent to whoever is master.
 ///
 ///     parts ─► the next ── done ──► the next … ──► the head: it is there whole
 ///               ▲  └── nobody has said, or the master has changed ── again, after a while

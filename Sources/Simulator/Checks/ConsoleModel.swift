@@ -212,6 +212,7 @@ struct ConsoleModel: Sendable {
     /// - Parameters:
     ///   - change: that somebody has asked for.
     ///   - done: the entry that he was told.
+    /// - Returns: nil also for parts, which show when they are put together.
     func objection(to change: ConsoleChange, doneAt done: UInt64) -> ConsoleObjection? {
         if done == 0 || done > index { return .undecided("entry \(done) is not decided, the last one is \(index)") }
         switch change {

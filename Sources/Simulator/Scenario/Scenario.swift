@@ -168,8 +168,9 @@ public struct Tally: Sendable, Hashable {
     public var answers = 0
     /// Requests that were answered with an error.
     public var refusals = 0
-    /// Changes at consoles that were done, and those that were not.
+    /// Changes at consoles that were done.
     public var changes = 0
+    /// Changes at consoles that were refused, or found something else than was believed.
     public var changesRefused = 0
     /// Torrent files that were uploaded whole.
     public var filesShown = 0

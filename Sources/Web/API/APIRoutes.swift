@@ -141,7 +141,8 @@ struct APIResponder: Responder {
         let caller = try await door.caller(of: request)
         guard caller.role >= role else {
             throw APIError(
-                .forbidden, "this is for the role \(role.word) and above; you are logged in as \(caller.name), a "
+                .forbidden,
+                "this is for the role \(role.word) and above; you are logged in as \(caller.name), a "
                     + "\(caller.role.word)")
         }
         return caller

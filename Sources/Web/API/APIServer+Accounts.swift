@@ -65,8 +65,8 @@ extension APIServer {
                 var response = try Response.json(DoneDocument())
                 response.headers[.setCookie] = door.setCookie(nil, seconds: 0, isSecure: request.isSecure)
                 return response
-            },
-            .post("/api/v1/sessions/tokens") { request in
+            }.needing(.viewer),
+            APIRoute.post("/api/v1/sessions/tokens") { request in
                 guard request.caller.session != nil else {
                     throw APIError(.conflict, "a token belongs to an account: log in first")
                 }
@@ -79,7 +79,7 @@ extension APIServer {
                     order.label, for: request.caller.name, seconds: days * 86_400)
                 _ = try Self.index(outcome, was: "the account")
                 return try .json(TokenDocument(token: token, label: order.label, days: days), status: .created)
-            },
+            }.needing(.viewer),
         ]
     }
 
@@ -144,7 +144,8 @@ extension APIServer {
                 password.utf8.count <= PasswordHasher.maxPasswordByteCount
             else {
                 throw APIError(
-                    .badRequest, "a password has \(PasswordHasher.minPasswordLength) characters or more, and at most "
+                    .badRequest,
+                    "a password has \(PasswordHasher.minPasswordLength) characters or more, and at most "
                         + "\(PasswordHasher.maxPasswordByteCount) bytes")
             }
             guard let hash = await logIns.hash(password) else {

@@ -77,7 +77,7 @@ public protocol TorrentFileProvider: Sendable {
     func upload(_ bytes: [UInt8], expected: Expectation) async -> UploadOutcome
     /// What a torrent file holds; nil where it is not there.
     func torrent(_ infoHash: InfoHash) async -> UploadedTorrent?
-    /// The bytes of a torrent file in parts, and the index of the entry that last changed it; nil where it is not there.
+    /// The bytes of a torrent file in parts, and the index of the entry that last changed it; nil where there are none.
     func bytes(of infoHash: InfoHash) async -> (parts: [[UInt8]], changedAt: UInt64)?
     /// Takes a torrent file out.
     func remove(_ infoHash: InfoHash, expected: Expectation) async -> ChangeOutcome

@@ -4,6 +4,7 @@ import Bus
 import Foundation
 import HTTPTypes
 import Logging
+import NIOSSL
 import Primitives
 import TrackerLogic
 import Wire
@@ -23,6 +24,8 @@ public struct APIServer: Sendable {
     public struct Options: Sendable {
         /// Whoever knows it may ask; without one, only those on this machine may.
         public var token: String?
+        /// The certificate chain and its private key, as PEM files; nil for no TLS.
+        public var tls: (certificates: String, key: String)?
         /// Narrower than the tracker's: people and monitors ask, not swarms.
         public var limits = HTTPLimits()
         /// For what goes wrong with the listener.
@@ -78,7 +81,39 @@ public struct APIServer: Sendable {
         service.limits = options.limits
         service.logger = options.logger
         service.tally = tally
+        if let tls = options.tls {
+            do {
+                service.tls = try Self.context(certificates: tls.certificates, key: tls.key)
+            } catch {
+                throw ListenFailure(purpose: purpose, address: address, cause: .other("\(error)"))
+            }
+        }
         return try await HTTPService.listen(on: address, service, responder: responder(token: options.token))
+    }
+
+    /// What is wrong with a certificate, or its key.
+    private struct CertificateUnusable: Error, CustomStringConvertible {
+        var path: String
+        var reason: any Error
+        var description: String { "\(path) cannot be used: \(reason)" }
+    }
+
+    private static func context(certificates: String, key: String) throws -> NIOSSLContext {
+        let chain: [NIOSSLCertificateSource]
+        do {
+            chain = try NIOSSLCertificate.fromPEMFile(certificates).map { .certificate($0) }
+        } catch {
+            throw CertificateUnusable(path: certificates, reason: error)
+        }
+        do {
+            let privateKey = try NIOSSLPrivateKey(file: key, format: .pem)
+            var configuration = TLSConfiguration.makeServerConfiguration(
+                certificateChain: chain, privateKey: .privateKey(privateKey))
+            configuration.minimumTLSVersion = .tlsv12
+            return try NIOSSLContext(configuration: configuration)
+        } catch {
+            throw CertificateUnusable(path: key, reason: error)
+        }
     }
 
     /// The description of the API: `openapi.yaml` beside this folder, which the build puts into the program.

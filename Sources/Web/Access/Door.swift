@@ -110,7 +110,9 @@ struct Door: Sendable {
         let own = ["http://\(request.head.authority ?? "")", "https://\(request.head.authority ?? "")"]
         if let origin = request.headers[.origin], !own.contains(origin) { return false }
         if let site = request.headers[.fetchSite], site != "same-origin", site != "none" { return false }
-        if let referer = request.headers[.referer], !own.contains(where: { referer == $0 || referer.hasPrefix($0 + "/") }) {
+        if let referer = request.headers[.referer],
+            !own.contains(where: { referer == $0 || referer.hasPrefix($0 + "/") })
+        {
             return false
         }
         guard let kind = request.headers[.contentType]?.prefix(while: { $0 != ";" }).lowercased() else { return true }

@@ -32,8 +32,8 @@ struct Caller: Sendable, Equatable {
 
 /// Logging in and out, and who a session or a token belongs to.
 ///
-/// Sessions are random numbers of 256 bits, of which only the SHA-256 is kept, and replicated: so a log-in at one tracker
-/// is one at all. Where nothing can be committed, whoever is known may log in still, to this tracker alone.
+/// Sessions are random numbers of 256 bits, of which only the SHA-256 is kept, and replicated: so a log-in at one
+/// tracker is one at all. Where nothing can be committed, whoever is known may log in still, to this tracker alone.
 public actor LogIns {
     /// How long a log-in is good for.
     static let span = UInt32(12 * 3600)

@@ -32,7 +32,9 @@ struct LoginLimiter {
         guard wait <= .zero else { return wait }
         if buckets[key] == nil, buckets.count >= LoginLimiter.maxAddresses {
             buckets = buckets.filter { $0.value.fullAt > now }
-            if buckets.count >= LoginLimiter.maxAddresses, let any = buckets.min(by: { $0.value.fullAt < $1.value.fullAt }) {
+            if buckets.count >= LoginLimiter.maxAddresses,
+                let any = buckets.min(by: { $0.value.fullAt < $1.value.fullAt })
+            {
                 buckets[any.key] = nil
             }
         }

@@ -8,8 +8,8 @@ import Wire
 
 /// Hashes passwords with scrypt, one at a time, on a thread of its own.
 ///
-/// A hash takes some tenths of a second and 32 MiB on purpose. So no more than a few wait, and whoever comes then is told
-/// to try again: log-ins never take more than one processor from the announces.
+/// A hash takes some tenths of a second and 32 MiB on purpose. So no more than a few wait, and whoever comes then is
+/// told to try again: log-ins never take more than one processor from the announces.
 ///
 /// - SeeAlso: RFC 7914; the parameters are those of OWASP's table, N 2^15, r 8, p 3.
 public final class PasswordHasher: Sendable {
@@ -45,7 +45,7 @@ public final class PasswordHasher: Sendable {
 
     /// Whether a password is the one that was hashed.
     ///
-    /// - Parameter hash: nil for somebody whom nobody knows, or who has no password: then it takes as long, and is wrong.
+    /// - Parameter hash: nil for somebody who is not known, or has no password: then it takes as long, and is wrong.
     /// - Returns: nil where too many wait.
     public func isRight(_ password: String, _ hash: PasswordHash?) async -> Bool? {
         let standIn = PasswordHash(

@@ -48,6 +48,9 @@ function candidates() {
     return left.sort((a, b) => b.isUp - a.isUp || (a.id < mine) - (b.id < mine) || a.id - b.id);
 }
 
+/** Whether to go there is better than to stay: a machine without a network reaches itself alone. */
+const isWithinReach = (one) => navigator.onLine || isLoopback(new URL(one.origin).hostname);
+
 /** The same page at another console. */
 export function there(target) {
     const [path, query = ""] = location.hash.replace(/^#/, "").split("?");
@@ -95,7 +98,7 @@ export function watch() {
         if (link.value.phase === "live") stay.value = false;
         if (lostFor() < moveAfter || link.value.failures < 3 || stay.value) return;
         const next = candidates()[0];
-        if (next && !isBusy() && navigator.onLine !== false) location.assign(there(next.origin));
+        if (next && !isBusy() && isWithinReach(next)) location.assign(there(next.origin));
     });
     // What was tried is forgotten once this console has proved itself.
     effect(() => {

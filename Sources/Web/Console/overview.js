@@ -100,7 +100,7 @@ function charts(past) {
     const master = (sample) => sample.trackers.find((one) => one.isMaster);
     return [
         chart({
-            ...shared, id: "chart-announces", title: "Announces a second", format: count, axis: short,
+            ...shared, id: "chart-announces", title: "Announces a second", format: count, axis: short, isWhole: true,
                 tools: both("announces", "All", "Each"),
             lines: () => (apart().has("announces") ? perTracker((one) => one.announcesPerSecond) : [{
                 name: "All trackers", color: "hue-1",
@@ -117,7 +117,7 @@ function charts(past) {
             ]),
         }),
         chart({
-            ...shared, id: "chart-swarms", title: "Swarms and peers", format: count, axis: short,
+            ...shared, id: "chart-swarms", title: "Swarms and peers", format: count, axis: short, isWhole: true,
                 tools: both("swarms", "Together", "Each"),
             lines: () => [["Swarms", "swarms", 1], ["Seeders", "seeders", 3],
                 ["Leechers", "leechers", 2]].map(([name, key, color], at) => ({

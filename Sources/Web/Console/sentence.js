@@ -5,6 +5,10 @@ import { count, counted, listed, since } from "./format.js";
 /** Entries beyond which a tracker is said to be behind: one that keeps up is some hundreds behind while it speaks. */
 export const behind = 1000;
 
+/** Whether this tracker hears no other, on an operator's word or because the bus is lost. */
+export const isCutOff = (state) =>
+    state.status.cluster.isFenced || (state.faults?.faults ?? []).some((one) => one.from === "bus");
+
 /** Whether a tracker answers clients, as far as its role tells. */
 const serves = (one) => (one.role === "master" || one.role === "slave") && one.isWhole;
 
@@ -21,7 +25,7 @@ export function sentence(state, past = []) {
     }
     if (node.role === "failed") return bad("This tracker has lost its disk and answers nobody.");
     if (node.role === "restoring") return warn("This tracker reads its record and answers nobody so far.");
-    if (cut("bus") || cluster.isFenced) return fenced(cut("bus"));
+    if (isCutOff(state)) return fenced(cut("bus"));
     if (cluster.mode === "alone") {
         const told = cut("peers");
         if (told) return bad(`This tracker is cut off from its peers since ${since(told.since)} and answers nobody.`);

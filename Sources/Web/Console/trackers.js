@@ -48,7 +48,7 @@ const columns = [
     { name: "State", cell: agreement, about: "Whether it holds the same state, by the digest of its history" },
     { name: "Round trip", class: "number", cell: (one) => seconds(one.value.report?.roundTripSeconds?.median),
         about: "From it to another tracker and back, median" },
-    { name: "Commit, 99 %", class: "number", cell: (one) => seconds(one.value.report?.commitSeconds?.p99) },
+    { name: "Commit, 99\u00a0%", class: "number", cell: (one) => seconds(one.value.report?.commitSeconds?.p99) },
     { name: "Announces/s", class: "number",
         cell: (one) => count(one.value.role === "down" ? NaN : one.value.report?.announcesPerSecond) },
     { name: "Clock", class: "number", cell: clock, about: "By how much its clock is ahead of this tracker’s" },

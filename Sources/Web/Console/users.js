@@ -37,14 +37,16 @@ export function usersPage() {
             { type: "button", id: "add-user", hidden: () => !may("admin"), onclick: () => add(change) },
             "Add a user …")),
         h("p.problem", { role: "alert" }, () => problem.value),
-        h("div.table-box", null, h("table.cards", { role: "table", "aria-label": "Users" },
+        h("div.table-box", { hidden: () => users.value.length === 0 }, h("table.cards", { role: "table", "aria-label": "Users" },
             h("thead", { role: "rowgroup" },
-                h("tr", { role: "row" }, ["Name", "Role", "From",
-                ""].map((name) => h("th", { role: "columnheader", scope: "col" }, name)))),
+                h("tr", { role: "row" }, ["Name", "Role", "From", ""].map((name) =>
+                    h("th", { role: "columnheader", scope: "col" }, name)))),
             list(h("tbody", { role: "rowgroup" }), () => users.value, (one) => one.name,
                 (one) => userRow(one, change, tagged)))),
-        h("p.muted", { hidden: () => !isTold.value }, () => `${counted(users.value.length, "user")}. `
-            + "Those from a file are changed in that file; those of the console are replicated, and survive a failover."),
+        h("p.muted", { hidden: () => !isTold.value }, () => (users.value.length === 0
+            ? "There is no user so far: whoever reaches this console may do everything. Let the first one be an admin."
+            : `${counted(users.value.length, "user")}. Those from a file are changed in that file; those of the console `
+                + "are replicated, and survive a failover.")),
         h("section.card.roles", null, h("h2", null, "Roles"),
             h("dl.stacked", null, roles.map(([name, text]) => [h("dt", null, name), h("dd", null, text)]))));
 }

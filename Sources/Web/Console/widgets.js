@@ -3,6 +3,7 @@
 
 import { h, named } from "./dom.js";
 import { tell } from "./dialog.js";
+import { isCutOff } from "./sentence.js";
 import { age, state } from "./stream.js";
 import { span } from "./format.js";
 
@@ -69,8 +70,8 @@ export function copyButton(text, what) {
 /** Says how old what is shown is: where the tracker is not heard here, or hears no other. */
 export function asOf() {
     if (age.value > 0) return `as of ${span(age.value)} ago`;
-    const { isFenced, trackers } = state.value?.status.cluster ?? {};
-    if (!isFenced) return "";
+    if (!state.value || !isCutOff(state.value)) return "";
+    const { trackers } = state.value.status.cluster;
     const heard = Math.min(...trackers.filter((one) => !one.isThis).map((one) => one.silentSeconds));
     return Number.isFinite(heard) ? `The others as of ${span(heard)} ago.` : "";
 }

@@ -5,6 +5,7 @@ import Logging
 import NIOCore
 import NIOHTTP1
 import NIOHTTPTypes
+import NIOSSL
 import Primitives
 import Synchronization
 
@@ -17,6 +18,7 @@ struct HTTPConnectionChannel: Sendable {
     private let table: ConnectionTable
     private let largeBodies = BodyCount()
     private let logger: Logger
+    private let tls: NIOSSLContext?
 
     init(options: HTTPService.Options, responder: any Responder) {
         self.responder = responder
@@ -25,6 +27,7 @@ struct HTTPConnectionChannel: Sendable {
             limit: limits.connectionsPerAddress, trusted: options.trusted, listener: options.name,
             tally: options.tally)
         logger = options.logger
+        tls = options.tls
     }
 
     func setup(_ channel: any Channel) -> EventLoopFuture<Connection> {
@@ -38,6 +41,7 @@ struct HTTPConnectionChannel: Sendable {
             decoderLimits.maxHeaderFieldCount = limits.fieldCount
             let escaper = RequestLineEscaper(escapes: limits.bodyByteCount == 0)
             let pipeline = channel.pipeline.syncOperations
+            if let tls { try pipeline.addHandler(NIOSSLServerHandler(context: tls)) }
             try pipeline.addHandler(escaper)
             try pipeline.configureHTTPServerPipeline(
                 withPipeliningAssistance: false, withErrorHandling: false, withOutboundHeaderValidation: false,
@@ -83,6 +87,7 @@ struct HTTPConnectionChannel: Sendable {
             // Ends, and bodies that nobody wanted.
             guard case .head(let head) = part else { continue }
             var request = Request(head: head, remoteAddress: remoteAddress, logger: logger)
+            request.isEncrypted = tls != nil
             var response: Response
             var isReadToEnd = true
             switch try await readBody(of: request, &parts, outbound) {

@@ -5,6 +5,7 @@ import Logging
 import NIOCore
 import NIOExtras
 import NIOPosix
+import NIOSSL
 import Primitives
 import ServiceLifecycle
 import Synchronization
@@ -28,6 +29,8 @@ public final class HTTPService: Service, CustomStringConvertible {
         public var trusted: [AddressPrefix] = []
         /// For what goes wrong with the listener; single connections are not logged.
         public var logger = Logger(label: "swarmkeeper.http")
+        /// Nil where connections are not encrypted.
+        public var tls: NIOSSLContext?
         /// What the listener counts.
         public var tally = HTTPTally()
 

@@ -26,8 +26,10 @@ public struct Request: Sendable {
         self.logger = logger
     }
 
+    /// Whether it came over TLS to this listener.
+    var isEncrypted = false
     /// Whether it came over TLS, or to a proxy that says so.
-    var isSecure: Bool { headers[values: .forwardedProto].contains { $0.lowercased() == "https" } }
+    var isSecure: Bool { isEncrypted || headers[values: .forwardedProto].contains { $0.lowercased() == "https" } }
 
     /// What is to be done with the target.
     public var method: HTTPRequest.Method { head.method }

@@ -40,8 +40,9 @@ public struct PasswordHash: Sendable, Hashable {
 
     /// Bytes of a salt and of a hash, at most.
     public static let maxByteCount = 64
-    /// Memory that one log-in may take, as the binary logarithm of bytes: 256 MiB, so that no account that somebody
-    /// made up brings a tracker down when its password is tried. The recommended N 2^15, r 8 take 32 MiB.
+    /// Memory that one log-in may take, as the binary logarithm of bytes: 256 MiB.
+    ///
+    /// So no account that somebody made up brings a tracker down when its password is tried. N 2^15 and r 8 take 32 MiB.
     public static let maxLog2Memory = 28
     /// Rounds of that work, at most.
     public static let maxParallelism: UInt8 = 16
@@ -64,7 +65,9 @@ public struct PasswordHash: Sendable, Hashable {
 ///
 /// Nothing to do with `User`s, whose passkeys let clients announce on a private tracker.
 public struct Account: Sendable, Hashable {
-    /// The key: UTF-8, 1 to `maxNameByteCount` bytes. Which characters a name may have is checked where it is made.
+    /// The key: UTF-8, 1 to `maxNameByteCount` bytes.
+    ///
+    /// Which characters a name may have is checked where it is made.
     public var name: [UInt8]
     /// What the account may do.
     public var role: AccountRole
@@ -126,6 +129,7 @@ public enum Expectation: Sendable, Hashable {
     /// Whether a thing is as expected.
     ///
     /// - Parameter index: of the entry that last changed it; nil where there is no such thing.
+    /// - Returns: true for `any`, whatever is there.
     public func isMet(by index: UInt64?) -> Bool {
         switch self {
         case .any: true

@@ -1,6 +1,8 @@
 // Where mistakes about what people keep at the console are looked for.
 
+import Primitives
 import Simulator
+import TrackerLogic
 
 extension Plant {
     /// People at three consoles, and trackers that die and come back.
