@@ -458,6 +458,7 @@ class AccountsAPI(DescribedTest):
         for operation in self.api.operations:
             if operation.method == "GET" and not operation.is_open:
                 self.ask(member, "GET", operation.path, {"hash": UNKNOWN}, headers={"Host": "evil.example"}, status=403)
+        self.put("viewer", {"role": "viewer", "password": self.password("viewer")}, 409, member=member)
         _, made = self.put("admin", {"role": "admin", "password": self.password("admin")}, 201, member=member)
         self.assertEqual((made["name"], made["role"], made["origin"]), ("admin", "admin", "console"))
         self.cookies["admin"], _ = self.log_in(member, "admin")
