@@ -8,7 +8,9 @@ import Wire
 /// The description of the API against what it really answers.
 @Suite("HTTP: the API's description")
 struct HTTPOpenAPITests {
-    /// Whatever is wanted is done. Nobody has an account, for none can be made from here: system tests have some.
+    /// Does whatever is wanted.
+    ///
+    /// Nobody has an account, for none can be made from here: system tests have some.
     private struct Providers: StatusProvider, SwarmProvider, FaultProvider, NodeSwitch, AccountProvider,
         TorrentFileProvider
     {
