@@ -8,7 +8,12 @@ import Wire
 /// The description of the API against what it really answers.
 @Suite("HTTP: the API's description")
 struct HTTPOpenAPITests {
-    private struct Providers: StatusProvider, SwarmProvider, FaultProvider, NodeSwitch {
+    /// Does whatever is wanted.
+    ///
+    /// Nobody has an account, for none can be made from here: system tests have some.
+    private struct Providers: StatusProvider, SwarmProvider, FaultProvider, NodeSwitch, AccountProvider,
+        TorrentFileProvider
+    {
         private let row = SwarmRow(
             infoHash: InfoHash(.zero), counts: SwarmCounts(),
             registered: RegisteredTorrent(infoHash: InfoHash(.zero), name: "x", byteCount: 1))
@@ -40,6 +45,20 @@ struct HTTPOpenAPITests {
         func mend(_ target: FaultTarget?) -> Bool { true }
         func stopNode(name: String?) async -> NodeSwitchOutcome { .done }
         func startNode() async -> NodeSwitchOutcome { .done }
+
+        func accounts() async -> Accounts? { Accounts(secret: 1, keepsMergeData: false) }
+        func change(_ change: ConsoleChange) async -> ChangeOutcome { .done(at: 5) }
+
+        let maxByteCount = 1000
+        private let file = UploadedTorrent(
+            infoHash: InfoHash(.zero), name: "x", byteCount: 1, pieceByteCount: 16_384, fileByteCount: 3,
+            files: [.init(path: "x/y", byteCount: 1)], fileCount: 1, magnet: "magnet:?xt=urn:btih:0", changedAt: 4)
+
+        func upload(_ bytes: [UInt8], expected: Expectation) async -> UploadOutcome { .done(file, isNew: true) }
+        func torrent(_ infoHash: InfoHash) async -> UploadedTorrent? { file }
+        func bytes(of infoHash: InfoHash) async -> (parts: [[UInt8]], changedAt: UInt64)? { ([[1, 2], [3]], 4) }
+        func remove(_ infoHash: InfoHash, expected: Expectation) async -> ChangeOutcome { .done(at: 5) }
+        func magnet(_ infoHash: InfoHash, name: String) async -> String { file.magnet }
     }
 
     private static let parts: ConsoleParts = {
@@ -54,6 +73,8 @@ struct HTTPOpenAPITests {
         parts.swarms = Providers()
         parts.faults = Providers()
         parts.node = Providers()
+        parts.accounts = Providers()
+        parts.files = Providers()
         parts.settings = SettingsInForce(
             name: "still", settings: [.init(key: "id", value: "1", source: .flag, flag: "id", about: "Its number.")],
             profile: .init(name: "paxos", promises: "Much.", givesUp: "Little."))
@@ -61,7 +82,7 @@ struct HTTPOpenAPITests {
     }()
 
     func withServer<Value: Sendable>(
-        with change: (inout ConsoleParts) -> Void = { _ in },
+        token: String? = nil, with change: (inout ConsoleParts) -> Void = { _ in },
         _ body: @Sendable (SocketAddress) async throws -> Value
     ) async throws -> Value {
         var server = APIServer(status: Providers(), cluster: StillCluster(), tally: HTTPTally()) {
@@ -72,10 +93,14 @@ struct HTTPOpenAPITests {
         server.parts = Self.parts
         change(&server.parts)
         var options = APIServer.Options()
-        options.logger = quiet
+        (options.token, options.logger) = (token, quiet)
         let service = try await server.listen(on: loopback, options)
         return try await running([service]) { try await body(service.address) }.value
     }
+
+    private static let logIn = "{\"name\":\"anna\",\"password\":\"wrong\"}"
+    private static let account = "{\"role\":\"admin\",\"password\":\"long enough\"}"
+    private static let torrentKind = "Content-Type: application/x-bittorrent"
 
     @Test
     func `the description that is served is openapi.yaml, to the byte`() async throws {
@@ -112,6 +137,12 @@ struct HTTPOpenAPITests {
             ("GET", "/api/v1/swarms", "", "Swarms"), ("GET", "/api/v1/swarms/\(hash)/peers", "", "Peers"),
             ("GET", "/api/v1/torrents", "", "Torrents"), ("GET", "/api/v1/settings", "", "Settings"),
             ("GET", "/api/v1/faults", "", "Faults"), ("DELETE", "/api/v1/faults/tracker-2", "", "Faults"),
+            ("POST", "/api/v1/torrents", "x", "TorrentNow"),
+            ("GET", "/api/v1/torrents/\(hash)", "", "TorrentNow"),
+            ("DELETE", "/api/v1/torrents/\(hash)", "", "Done"),
+            ("POST", "/api/v1/sessions", Self.logIn, "Error"), ("GET", "/api/v1/sessions", "", "Sessions"),
+            ("DELETE", "/api/v1/sessions/current", "", "Done"),
+            ("GET", "/api/v1/users", "", "Users"), ("PUT", "/api/v1/users/anna", Self.account, "User"),
             ("POST", "/api/v1/node/stop", "{}", "NodeSwitch"), ("POST", "/api/v1/node/start", "{}", "NodeSwitch"),
             ("POST", "/api/v1/cluster/members", "{\"add\":4}", "Members"),
             ("POST", "/api/v1/cluster/handover", "{\"to\":2}", "Handover"),
@@ -120,8 +151,15 @@ struct HTTPOpenAPITests {
             ("POST", "/api/v1/cluster/stop", "{\"name\":\"still\"}", "Stop"),
         ]
         for (method, target, order, schema) in answers {
-            let body = try await withServer {
-                try await fetch(target, from: $0, method: method, body: order.isEmpty ? nil : order).body
+            // Who reads the state is told in it, but for those on this machine: so somebody comes with a token.
+            let token = "0123456789abcdef"
+            var headers = ["Authorization: Bearer \(token)"]
+            if target == "/api/v1/torrents", method == "POST" { headers.append(Self.torrentKind) }
+            let sent = headers
+            let body = try await withServer(token: token) {
+                try await fetch(
+                    target, from: $0, headers: sent, method: method, body: order.isEmpty ? nil : order
+                ).body
             }
             try check(try JSONSerialization.jsonObject(with: Data(body)), schema)
         }
@@ -136,22 +174,34 @@ struct HTTPOpenAPITests {
                 "/api/v1/cluster/members": "{\"remove\":3}", "/api/v1/cluster/handover": "{\"to\":2}",
                 "/api/v1/cluster/election": "{}", "/api/v1/cluster/stop": "{\"name\":\"still\"}",
                 "/api/v1/node/stop": "{}", "/api/v1/node/start": "{}",
-                "/api/v1/faults": "{\"from\":\"both\",\"seconds\":1}",
+                "/api/v1/faults": "{\"from\":\"both\",\"seconds\":1}", "/api/v1/torrents": "x",
+                "/api/v1/sessions": Self.logIn, "/api/v1/sessions/tokens": "{\"label\":\"x\"}",
+                "/api/v1/users/{name}": Self.account,
             ]
-            let names = ["{hash}": String(repeating: "0", count: 40), "{id}": "bus", "{file}": "style.css"]
+            // All else is answered with 200. Nobody has an account, so nobody can log in, or make a token.
+            let statuses = [
+                "POST /api/v1/faults": 201, "POST /api/v1/torrents": 201, "PUT /api/v1/users/{name}": 201,
+                "POST /api/v1/sessions": 401, "POST /api/v1/sessions/tokens": 409, "DELETE /api/v1/users/{name}": 404,
+            ]
+            let names = [
+                "{hash}": String(repeating: "0", count: 40), "{id}": "bus", "{file}": "style.css", "{name}": "anna",
+            ]
             // A stream has no end; `EventStreamTests` reads it.
             for path in paths.keys where path != "/api/v1/events" {
                 let target = names.reduce(path) { $0.replacing($1.key, with: $1.value) }
                 for method in paths[path].keys.map({ $0.uppercased() }) {
-                    let body = method == "POST" ? orders[path] : nil
-                    let response = try await fetch(target, from: address, method: method, body: body)
-                    #expect(response.status == (path == "/api/v1/faults" && method == "POST" ? 201 : 200), "\(path)")
+                    let body = ["POST", "PUT"].contains(method) ? orders[path] : nil
+                    let isUpload = path == "/api/v1/torrents" && method == "POST"
+                    let response = try await fetch(
+                        target, from: address, headers: isUpload ? [Self.torrentKind] : [], method: method, body: body)
+                    #expect(response.status == statuses["\(method) \(path)"] ?? 200, "\(method) \(path)")
                     let described = paths[path, method.lowercased(), "responses", "\"\(response.status)\""]
                     #expect(described.text != "", "\(path)")
                     let stranger = try await fetch(
                         target, from: address, headers: ["Host: evil.example"], method: method)
                     let isOpen = paths[path, method.lowercased()].keys.contains("security")
-                    #expect(stranger.status == (isOpen ? 200 : 403), "\(path)")
+                    // A log-in without a name is none, wherever it comes from.
+                    #expect(stranger.status == (isOpen ? (method == "GET" ? 200 : 400) : 403), "\(method) \(path)")
                 }
             }
         }

@@ -7,6 +7,7 @@ description lets new keys come.
 import copy
 import json
 import pathlib
+import re
 
 import jsonschema
 import yaml
@@ -41,8 +42,15 @@ class Operation:
 
     @property
     def is_open(self):
-        """Whether it needs no token."""
+        """Whether it needs no log-in."""
         return self._body.get("security") == []
+
+    @property
+    def role(self):
+        """The role that it is said to need at least; None where it needs none."""
+        said = re.search(r"Needs the role (\w+)", self._body.get("description", ""))
+        assert (said is None) == self.is_open, f"{self.name}: it is either open, or says which role it needs"
+        return said and said[1]
 
     @property
     def statuses(self):
@@ -69,16 +77,23 @@ class Operation:
         stream = self.answer(200)["content"]["text/event-stream"]["x-data"]
         return {name: schema["$ref"].rsplit("/", 1)[1] for name, schema in stream.items()}
 
-    def check(self, status, kind, body):
+    def check(self, status, fields, body):
         """Holds an answer against the description; returns what is in it, which for JSON is the value."""
-        content = self.answer(status).get("content")
-        kind = (kind or "").split(";")[0]
+        answer = self.answer(status)
+        assert fields["X-Content-Type-Options"] == "nosniff", f"{self.name}: {status} lets browsers guess its type"
+        for name, header in answer.get("headers", {}).items():
+            header = self._description.resolve(header)
+            assert name in fields or not header.get("required"), f"{self.name}: {status} lacks {name}"
+            if name in fields:
+                self._description.check(fields[name], header["schema"], f"{self.name}: {status}, {name}")
+        content = answer.get("content")
+        kind = (fields["Content-Type"] or "").split(";")[0]
         if content is None:
             assert not body, f"{self.name}: {status} has no body, and has {body!r}"
             return body
         assert kind in content, f"{self.name}: {status} is of {sorted(content)}, not of {kind!r}: {body!r}"
         if kind != "application/json":
-            return body.decode()
+            return body if content[kind]["schema"].get("format") == "binary" else body.decode()
         value = json.loads(body)
         self._description.check(value, content[kind]["schema"], f"{self.name}: {status}")
         return value
