@@ -77,14 +77,14 @@ struct HTTPBodyTests {
         let maxByteCount = 100_000
         let seen = Seen<[UInt8]>()
 
-        func upload(_ bytes: [UInt8], expected: Expectation) async -> UploadOutcome {
+        func upload(_ bytes: [UInt8], expected: Wire.Expectation) async -> UploadOutcome {
             seen.add(bytes)
             return .malformed("it is not looked at")
         }
 
         func torrent(_ infoHash: InfoHash) async -> UploadedTorrent? { nil }
         func bytes(of infoHash: InfoHash) async -> (parts: [[UInt8]], changedAt: UInt64)? { nil }
-        func remove(_ infoHash: InfoHash, expected: Expectation) async -> ChangeOutcome { .refused("no") }
+        func remove(_ infoHash: InfoHash, expected: Wire.Expectation) async -> ChangeOutcome { .refused("no") }
         func magnet(_ infoHash: InfoHash, name: String) async -> String { "" }
     }
 

@@ -54,10 +54,10 @@ struct HTTPOpenAPITests {
             infoHash: InfoHash(.zero), name: "x", byteCount: 1, pieceByteCount: 16_384, fileByteCount: 3,
             files: [.init(path: "x/y", byteCount: 1)], fileCount: 1, magnet: "magnet:?xt=urn:btih:0", changedAt: 4)
 
-        func upload(_ bytes: [UInt8], expected: Expectation) async -> UploadOutcome { .done(file, isNew: true) }
+        func upload(_ bytes: [UInt8], expected: Wire.Expectation) async -> UploadOutcome { .done(file, isNew: true) }
         func torrent(_ infoHash: InfoHash) async -> UploadedTorrent? { file }
         func bytes(of infoHash: InfoHash) async -> (parts: [[UInt8]], changedAt: UInt64)? { ([[1, 2], [3]], 4) }
-        func remove(_ infoHash: InfoHash, expected: Expectation) async -> ChangeOutcome { .done(at: 5) }
+        func remove(_ infoHash: InfoHash, expected: Wire.Expectation) async -> ChangeOutcome { .done(at: 5) }
         func magnet(_ infoHash: InfoHash, name: String) async -> String { file.magnet }
     }
 
