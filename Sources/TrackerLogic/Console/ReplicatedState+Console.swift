@@ -17,7 +17,7 @@ extension ReplicatedState {
         case .mergeAccount(let account, let changed):
             accounts.put(account, at: entryIndex, time: changed, isMerged: true)
         case .mergeRemovedAccount(let name, let removed): accounts.remove(name, time: removed, isMerged: true)
-        case .putSession(let session): accounts.put(session, at: entryIndex)
+        case .putSession(let session): accounts.put(session, at: entryIndex, time: time)
         case .removeSession(let key): accounts.removeSession(key)
         case .expireSessions(let seconds): accounts.expireSessions(through: seconds)
         case .uploadPart(let part): files.take(part, time: time)
