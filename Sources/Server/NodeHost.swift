@@ -277,9 +277,14 @@ extension NodeHost: AccountProvider {
     func accounts() async -> Accounts? {
         // Where the node has stopped, or does not answer, those that were known count. One that has no state yet knows
         // of nobody, which does not mean that there is nobody.
-        let told = await current?.inbox.ask { (accounts: $0.state.accounts, index: $0.state.index) }
+        let told = await current?.inbox.ask { node in
+            (
+                accounts: node.state.accounts,
+                isKnown: node.state.index > 0 || node.clusterStatus(now: Clock.monotonic()).isServing
+            )
+        }
         return known.withLock { known in
-            if let told, told.index > 0 { known = told.accounts }
+            if let told, told.isKnown { known = told.accounts }
             return known
         }
     }

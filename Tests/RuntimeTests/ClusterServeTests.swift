@@ -293,13 +293,8 @@ struct ClusterServeTests {
         }
         let wish = "{\"to\":2}"
         #expect(try await order("handover", wish, ["Origin: http://evil.example"]) == 403)
-        #expect(try await order("handover", wish, ["Origin: http://127.0.0.1:\(console.port)"]) == 409)
-        #expect(try await order("handover", "{\"to\":0}") == 400)
-        #expect(try await order("handover", "{}") == 400)
-        #expect(try await order("members", "{}") == 400)
-        // Alone, there is nobody to elect.
-        #expect(try await order("election", "{}") == 409)
-        #expect(try await order("stop", "{\"name\":\"another\"}") == 400)
+        // It has joined nobody yet, and may not know who has an account.
+        #expect(try await order("handover", wish, ["Origin: http://127.0.0.1:\(console.port)"]) == 503)
         try await tracker.stop()
     }
 }

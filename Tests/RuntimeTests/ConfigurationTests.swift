@@ -135,6 +135,9 @@ struct ConfigurationTests {
         (.udp, "[\"192.0.2.1:80\"]", "192.0.2.1:80", { $0.udp == [SocketAddress(ipv4: 0xC000_0201, port: 80)] }),
         (.http, "[\"[::1]:8080\"]", "[::1]:8080", { $0.http.map(\.description) == ["[::1]:8080"] }),
         (.console, "\"none\"", "none", { $0.console == nil }),
+        (.consoleURL, "\"https://t/\"", "https://t/", { $0.consoleURL == "https://t/" }),
+        (.consoleCertificateFile, "\"/c\"", "/c", { $0.consoleCertificateFile == "/c" }),
+        (.consoleKeyFile, "\"/k\"", "/k", { $0.consoleKeyFile == "/k" }),
         (.consoleTokenFile, "\"/t\"", "/t", { $0.consoleTokenFile == "/t" }),
         (.dataDirectory, "\"/d\"", "/d", { $0.dataDirectory == "/d" }),
         (.durability, "\"process\"", "process", { $0.durability == .process }),
@@ -178,6 +181,7 @@ struct ConfigurationTests {
         .spare: inCluster([.members: ["1,2"], .id: ["3"]]), .mode: inCluster([.members: ["1"], .id: ["1"]]),
         .election: inCluster(), .vote: inCluster(), .votePatience: inCluster([.profile: ["lowest"]]),
         .keepalive: inCluster(), .missed: inCluster(), .entry: inCluster([.group: ["239.1.2.3:80"]]),
+        .consoleCertificateFile: [.consoleKeyFile: ["/k"]], .consoleKeyFile: [.consoleCertificateFile: ["/c"]],
         .group: inCluster(), .interface: inCluster([.group: ["239.1.2.3:80"]]),
     ]
 

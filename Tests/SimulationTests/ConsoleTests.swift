@@ -25,8 +25,8 @@ struct ConsoleTests {
                 "seed \(seed), \(profile), with people at consoles: \(result.violations.map(\.description))")
         }
         // A sweep in which nothing is done proves nothing.
-        #expect(tally.changes > 30 * each)
-        #expect(tally.filesShown > each)
+        #expect(tally.changes > 15 * each)
+        #expect(tally.filesShown > each / 2)
         #expect(tally.changesRefused > 0)
     }
 

@@ -298,6 +298,8 @@ class Unfinished(UploadTest):
 
     def test_clients_that_die_leave_nothing(self):
         files = [sized(1 << 20, seed) for seed in range(8)]
+        # The first entries of a cluster are on their way when it begins to serve.
+        time.sleep(3)
         before = {number: self.root(number).get("cluster").json["digest"] for number in self.places}
         for seed, (file, _) in enumerate(files):
             self.begin_upload(1 + seed % 3, file).close()

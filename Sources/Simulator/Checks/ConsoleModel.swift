@@ -110,7 +110,7 @@ struct ConsoleModel: Sendable {
 
     /// No scenario comes to the bounds of sessions.
     private mutating func put(_ session: Session) {
-        guard account(session.account) != nil, self.session(session.key) == nil else { return }
+        guard session.expires > time, account(session.account) != nil, self.session(session.key) == nil else { return }
         ConsoleModel.set(HeldSession(session: session, createdAt: index), at: session.key, in: &sessions, index)
     }
 

@@ -188,9 +188,11 @@ public struct Accounts: Sendable {
         insert(RemovedAccount(name: name, time: max(time, old.changedTime)))
     }
 
-    /// Logs somebody in.
-    mutating func put(_ session: Session, at index: UInt64) {
-        guard accounts.contains(KeptAccount(naming: session.account)), self.session(session.key) == nil else { return }
+    /// Logs somebody in; at a cluster time at which the session has expired it changes nothing.
+    mutating func put(_ session: Session, at index: UInt64, time: UInt32) {
+        guard session.expires > time, accounts.contains(KeptAccount(naming: session.account)),
+            self.session(session.key) == nil
+        else { return }
         let own = sessions(of: session.account)
         if own.count >= Bounds.sessionsPerAccount, let victim = own.min(by: { $0.goesBefore($1) }) {
             removeSession(victim.session.key)

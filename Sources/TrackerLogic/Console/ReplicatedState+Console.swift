@@ -17,7 +17,7 @@ extension ReplicatedState {
         case .mergeAccount(let account, let changed):
             accounts.put(account, at: entryIndex, time: changed, isMerged: true)
         case .mergeRemovedAccount(let name, let removed): accounts.remove(name, time: removed, isMerged: true)
-        case .putSession(let session): accounts.put(session, at: entryIndex)
+        case .putSession(let session): accounts.put(session, at: entryIndex, time: time)
         case .removeSession(let key): accounts.removeSession(key)
         case .expireSessions(let seconds): accounts.expireSessions(through: seconds)
         case .uploadPart(let part): files.take(part, time: time)
@@ -65,7 +65,9 @@ extension ReplicatedState {
     /// for nobody has said what became of it, hears what has been decided since he asked, and not what a master
     /// believes that has been deposed.
     func judge(_ change: ConsoleChange, _ limits: Limits) -> Judgement {
-        switch change {
+        // There is no chunk that an update about them could touch.
+        if files.chunks.isEmpty, change.isAboutFiles { return refused("this cluster keeps no torrent files") }
+        return switch change {
         case .putAccount(let account, let expected): judge(account, expected)
         case .removeAccount(let name, let expected): judgeRemoval(of: name, expected)
         case .putSession(let session, let expected): judge(session, expected)
@@ -151,7 +153,6 @@ extension ReplicatedState {
     }
 
     private func judge(_ part: UploadPart, _ limits: Limits) -> Judgement {
-        guard !files.chunks.isEmpty else { return refused("this cluster keeps no torrent files") }
         guard part.isWithinBounds else { return refused("a part has another length than it says") }
         if let upload = files.upload(part.upload) {
             let next = UInt32(upload.parts.count)
@@ -315,5 +316,14 @@ extension ReplicatedState {
         #else
             false
         #endif
+    }
+}
+
+extension ConsoleChange {
+    fileprivate var isAboutFiles: Bool {
+        switch self {
+        case .uploadPart, .finishUpload, .dropUpload, .removeTorrentFile: true
+        case .putAccount, .removeAccount, .putSession, .removeSession: false
+        }
     }
 }

@@ -37,8 +37,8 @@ struct Caller: Sendable, Equatable {
 public actor LogIns {
     /// How long a log-in is good for.
     static let span = UInt32(12 * 3600)
-    /// How long an API token is good for at most: ten years.
-    static let maxTokenSpan = UInt32(10 * 365 * 86_400)
+    /// How long a log-in waits for a master before it is good at this tracker alone: an election, and some.
+    private static let patience = Swift.Duration.seconds(5)
     /// Sessions of this tracker alone.
     private static let maxLocal = 256
     private static let idByteCount = 32
@@ -95,11 +95,12 @@ public actor LogIns {
         guard let isRight = await hasher.isRight(password, account?.account.password) else { return .busy }
         guard isRight, let account else { return .wrong }
         limiter.succeeded(address)
+        let changedAt = await renewed(account, password) ?? account.changedAt
         let id = Self.newID()
         let session = Session(
             key: Self.key(id), account: account.account.name, expires: wallTimeNow().seconds &+ Self.span)
         let caller = Caller(name: name, role: account.account.role, session: session.key)
-        switch await provider.change(.putSession(session, expected: .asOf(account.changedAt))) {
+        switch await decided(.putSession(session, expected: .asOf(changedAt))) {
         case .done: return .loggedIn(id: id, caller, isLocal: false)
         // What was decided against is not let in here either: the password may be an old one by now.
         case .outdated, .partWanted: return .refused("the account has been changed meanwhile; log in again")
@@ -109,6 +110,30 @@ public actor LogIns {
         if local.count == Self.maxLocal { local.removeFirst() }
         local.append((session, account.passwordAt))
         return .loggedIn(id: id, caller, isLocal: true)
+    }
+
+    /// A change that is asked for again while a master is being elected.
+    private func decided(_ change: ConsoleChange) async -> ChangeOutcome {
+        let end = ContinuousClock.now.advanced(by: LogIns.patience)
+        while true {
+            let outcome = await provider.change(change)
+            guard case .dropped = outcome, ContinuousClock.now < end else { return outcome }
+            try? await Task.sleep(for: .milliseconds(300))
+        }
+    }
+
+    /// Hashes a password anew that was hashed with parameters of another time.
+    ///
+    /// - Returns: the index of the entry that says so; nil where there was no need, or it could not be.
+    private func renewed(_ kept: KeptAccount, _ password: String) async -> UInt64? {
+        guard let old = kept.account.password, hasher.isOutdated(old), kept.account.origin == .console,
+            let hash = await hasher.hash(password)
+        else { return nil }
+        var account = kept.account
+        account.password = hash
+        let outcome = await provider.change(.putAccount(account, expected: .asOf(kept.changedAt)))
+        guard case .done(let index) = outcome else { return nil }
+        return index
     }
 
     /// Ends a session, everywhere.

@@ -42,7 +42,7 @@ public struct PasswordHash: Sendable, Hashable {
     public static let maxByteCount = 64
     /// Memory that one log-in may take, as the binary logarithm of bytes: 256 MiB.
     ///
-    /// So no account that somebody made up brings a tracker down when its password is tried. N 2^15 and r 8 take 32 MiB.
+    /// So no account that somebody made up brings a tracker down when its password is tried. N 2^15, r 8 take 32 MiB.
     public static let maxLog2Memory = 28
     /// Rounds of that work, at most.
     public static let maxParallelism: UInt8 = 16

@@ -51,6 +51,17 @@ import Wire
         #expect(merging == Merging())
     }
 
+    @Test func `without the other's swarms it ends with chunk 0, or goes on to the torrent files where there are any`()
+    {
+        for hasFiles in [false, true] {
+            var merging = Self.merging(hasSwarms: false)
+            #expect(!merging.takesSwarms)
+            merging.take([], hasFiles: hasFiles)
+            let next = wanted(&merging, at: 0)
+            #expect(hasFiles ? next == .chunk(1) : Self.outcome(next) != nil)
+        }
+    }
+
     @Test func `one merge is under way at a time`() async {
         await #expect(processExitsWith: .failure) {
             var merging = Merging()

@@ -144,10 +144,18 @@ struct TorrentFileTests {
                 == .refused("there are 2 torrent files already"))
     }
 
-    @Test func `a table of few shards, as simulations have, keeps no files`() {
+    @Test func `a table of few shards, as simulations have, keeps no files`() throws {
         var harness = NodeHarness()
-        #expect(
-            harness.change(.uploadPart(TestFile(1).parts[0])) == .refused("this cluster keeps no torrent files"))
+        let file = TestFile(1)
+        for change: ConsoleChange in [
+            .uploadPart(file.parts[0]), .finishUpload(file.head, expected: .any), .dropUpload(file.head.upload),
+            .removeTorrentFile(file.infoHash, expected: .any),
+        ] {
+            #expect(harness.change(change) == .refused("this cluster keeps no torrent files"))
+        }
+        // What no chunk holds must not be in the log: nobody could read it back.
+        try harness.done(.putAccount(.test("ada", .admin), expected: .any))
+        #expect(try harness.disk.restored().state.accounts.count == 1)
     }
 
     // MARK: - Announces
