@@ -181,7 +181,7 @@ class Frames(TrackerTest):
 
     def test_a_long_message_in_parts_is_put_together(self):
         chunk = bytes(3000)
-        message = b"SKM\x02" + struct.pack("!IQBQIB", 3, 7, 0, 2, 3, 18) + struct.pack("!IQI", 5, 40, 3000) + chunk
+        message = b"SKM\x03" + struct.pack("!IQBQIB", 3, 7, 0, 2, 3, 18) + struct.pack("!IQI", 5, 40, 3000) + chunk
         parts = [message[at:at + 1300] for at in range(0, len(message), 1300)]
         frames = [self.frame(2, struct.pack("!QQII", 0, 1, place, len(parts)) + part, place + 1)
                   for place, part in enumerate(parts)]
@@ -202,7 +202,7 @@ class Frames(TrackerTest):
         self.assertEqual((packets[1][2], packets[2][3]), ("4", "2"))
 
     def test_junk_stops_nothing(self):
-        message = b"SKM\x02" + struct.pack("!IQBQIB", 3, 7, 0, 2, 3, 9) + struct.pack("!QQ", 4, 5)
+        message = b"SKM\x03" + struct.pack("!IQBQIB", 3, 7, 0, 2, 3, 9) + struct.pack("!QQ", 4, 5)
         whole = self.frame(1, struct.pack("!QI", 0, len(message)) + message)
         cut = [whole[:size] for size in range(0, len(whole), 3)]
         path = self.capture(*cut, whole)

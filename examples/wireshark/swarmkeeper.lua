@@ -2,7 +2,7 @@
 -- of a Swarmkeeper cluster say to each other: frames of the multicast bus, messages, and the entries of the log.
 --
 -- tshark -X lua_script:swarmkeeper.lua -r FILE; README.md tells more. docs/protocol.md and docs/bus.md say what the
--- messages mean; the bytes are those of version 1 of frames, version 2 of messages, and version 2 of entries.
+-- messages mean; the bytes are those of version 1 of frames, version 3 of messages, and version 2 of entries.
 
 local function hex(range) return (range:bytes():tohex(true)) end
 
@@ -179,6 +179,7 @@ local UPDATES = {
     [5] = "unregister torrent", [6] = "set access mode", [7] = "list info hash", [8] = "unlist info hash",
     [9] = "put user", [10] = "remove user", [11] = "set members", [12] = "merge peer", [13] = "merge stop",
     [14] = "merge completed", [15] = "interval", [16] = "empty shard",
+    [17] = "console",
 }
 local e = {}
 do
@@ -204,6 +205,35 @@ do
     done()
 end
 
+-- Where what begins with its length in two bytes ends.
+local function behind(tvb, at) return at + 2 + tvb(at, 2):uint() end
+
+local function account(tvb, at)
+    at = behind(tvb, at) + 2
+    if tvb(at, 1):uint() == 0 then return at + 1 end
+    return behind(tvb, behind(tvb, at + 4))
+end
+
+local function session(tvb, at) return behind(tvb, behind(tvb, at + 32) + 5) end
+
+local function file_head(tvb, at) return behind(tvb, at + 28) + 8 + 4 + 32 end
+
+-- Where a change at the console ends, of the kinds of ConsoleUpdate; nil where that cannot be told.
+local CONSOLE = {
+    [1] = account, [2] = behind, [3] = session,
+    [4] = function(_, at) return at + 32 end,
+    [5] = function(_, at) return at + 4 end,
+    [6] = function(tvb, at) return behind(tvb, at + 28 + 8) end,
+    [7] = file_head,
+    [8] = function(_, at) return at + 28 end,
+    [9] = function(_, at) return at + 8 end,
+    [10] = function(_, at) return at + 20 end,
+    [11] = function(tvb, at) return account(tvb, at) + 4 end,
+    [12] = function(tvb, at) return behind(tvb, at) + 4 end,
+    [13] = function(tvb, at) return file_head(tvb, at) + 4 end,
+    [14] = function(_, at) return at + 24 end,
+}
+
 -- The length of an update with its kind; nil where it cannot be told.
 local function update_length(tvb, at)
     local kind = tvb(at, 1):uint()
@@ -218,6 +248,10 @@ local function update_length(tvb, at)
     if kind == 9 then
         local name = tvb(at + 1, 2):uint()
         return 5 + name + tvb(at + 3 + name, 2):uint()
+    end
+    if kind == 17 then
+        local ends = CONSOLE[tvb(at + 1, 1):uint()]
+        return ends and ends(tvb, at + 2) - at
     end
     return nil
 end
@@ -490,7 +524,7 @@ local function message(tvb, root)
         return "no message"
     end
     tree:add(m.version, tvb(3, 1))
-    if tvb(3, 1):uint() ~= 2 then return "a message of another version" end
+    if tvb(3, 1):uint() ~= 3 then return "a message of another version" end
     tree:add(m.sender, tvb(4, 4))
     tree:add(m.incarnation, tvb(8, 8))
     local c = setmetatable({ tvb = tvb, tree = tree, at = 17 }, Cursor)
