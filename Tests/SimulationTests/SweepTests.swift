@@ -12,7 +12,7 @@ struct SweepTests {
     /// Scenarios of each profile: more than a thousand, or as many as `SWARMKEEPER_SCENARIOS` says.
     static var count: Int { Sweep.count * 3 / 8 }
 
-    /// Seeds that break a promise and are not mended yet (docs/simulation.md, "What is open"): each breaks just this one.
+    /// Seeds that break a promise and are not mended yet (docs/simulation.md, "What is open"): each just this one.
     private static let open: [String: Invariant] = ["rotating 1049": .healedIsAnswered]
 
     @Test(arguments: Profile.allCases, 0..<Sweep.parts)
