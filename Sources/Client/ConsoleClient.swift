@@ -376,6 +376,7 @@ public struct ConsoleClient: Sendable {
     ///   - role: nil to leave it.
     ///   - password: a new one.
     ///   - mustBeNew: whether it is an error that there is one of this name.
+    /// - Throws: `.refused` with the console's words, for example where the name is taken.
     public func putUser(
         _ name: String, role: String?, password: String, mustBeNew: Bool
     ) async throws(TrackerClientError) {

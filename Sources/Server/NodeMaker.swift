@@ -34,6 +34,7 @@ struct NodeMaker: Sendable {
     /// The process's first life.
     ///
     /// - Parameter rules: of the operator's files.
+    /// - Returns: it, not running yet; what the console shows of it and those after it; where it listens for clients.
     /// - Throws: `StoreError`, `SocketError`, `ListenFailure`, `BusConfigurationError`: each says what to do.
     func make(rules: AccessRules) async throws -> (
         run: NodeHost.Run, feed: ConsoleFeed, listeners: [ProcessFacts.Listener]

@@ -79,12 +79,22 @@ package struct SwarmPageMaker {
         // One more than the page has tells whether there is another.
         var least = LeastElements<Line>(atMost: query.count + 1) { precedes($0.key, $1.key) }
         var total = 0
+        // Number and first bytes of the last line that has a place, once all are taken: of a long list most lines come
+        // behind it, and need no further look.
+        var worst: (UInt64, UInt64)?
         func consider(_ summary: SwarmSummary, _ torrent: RegisteredTorrent?) {
             guard matches(summary.infoHash, torrent) else { return }
             total += 1
+            if let worst {
+                let own = (number(summary, torrent), Self.order(summary.infoHash).0)
+                if isDescending ? own < worst : own > worst { return }
+            }
             let key = key(summary, torrent)
             if let after, !precedes(after, key) { return }
             least.offer(Line(key: key, summary: summary, registered: torrent))
+            if query.order != .name, least.elements.count > query.count, let last = least.elements.last {
+                worst = (last.key.number, last.key.hash.0)
+            }
         }
         if query.isRegisteredOnly {
             var counts: [InfoHash: SwarmCounts] = [:]
@@ -95,7 +105,8 @@ package struct SwarmPageMaker {
                 consider(summary, torrent)
             }
         } else {
-            for swarm in swarms { consider(swarm, torrents.isEmpty ? nil : torrents[swarm.infoHash]) }
+            let needsNames = query.order == .name || query.order == .size || !text.isEmpty
+            for swarm in swarms { consider(swarm, needsNames ? torrents[swarm.infoHash] : nil) }
         }
         let lines = least.elements.prefix(query.count)
         var next: SwarmQuery.Cursor?
@@ -106,25 +117,28 @@ package struct SwarmPageMaker {
         return SwarmsPage(
             rows: lines.map {
                 SwarmRow(
-                    infoHash: $0.summary.infoHash, counts: $0.summary.counts, registered: $0.registered,
+                    infoHash: $0.summary.infoHash, counts: $0.summary.counts,
+                    registered: $0.registered ?? torrents[$0.summary.infoHash],
                     hasFile: files.contains($0.summary.infoHash))
             }, next: next, total: total, asOf: asOf)
     }
 
     private func key(_ summary: SwarmSummary, _ torrent: RegisteredTorrent?) -> Key {
-        var key = Key(hash: Self.order(summary.infoHash))
+        Key(
+            number: number(summary, torrent), name: query.order == .name ? torrent?.name ?? "" : "",
+            hash: Self.order(summary.infoHash))
+    }
+
+    private func number(_ summary: SwarmSummary, _ torrent: RegisteredTorrent?) -> UInt64 {
         switch query.order {
-        case .hash: break
+        case .hash: 0
         // Those without a name come last, one way and the other.
-        case .name:
-            key.number = (torrent == nil) != query.isDescending ? 1 : 0
-            key.name = torrent?.name ?? ""
-        case .size: key.number = torrent.map { $0.byteCount &+ 1 } ?? 0
-        case .seeders: key.number = UInt64(summary.counts.seeders)
-        case .leechers: key.number = UInt64(summary.counts.leechers)
-        case .completed: key.number = UInt64(summary.counts.completed)
+        case .name: (torrent == nil) != query.isDescending ? 1 : 0
+        case .size: torrent.map { $0.byteCount &+ 1 } ?? 0
+        case .seeders: UInt64(summary.counts.seeders)
+        case .leechers: UInt64(summary.counts.leechers)
+        case .completed: UInt64(summary.counts.completed)
         }
-        return key
     }
 
     private func matches(_ infoHash: InfoHash, _ torrent: RegisteredTorrent?) -> Bool {

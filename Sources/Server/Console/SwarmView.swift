@@ -18,8 +18,8 @@ actor SwarmView: SwarmProvider {
     static let age = Duration.milliseconds(1500)
     /// How long a copy is kept that nobody looks at.
     static let idle = Duration.seconds(60)
-    /// Shards in one slice: some thousand swarms of a million.
-    static let shardsPerSlice = 8
+    /// Swarms after which a slice ends: a shard of a million swarms has a thousand.
+    static let swarmsPerSlice = 4096
     /// Peers in one slice.
     static let peersPerSlice = 2048
     /// Peers of one swarm that are looked at; the rest is counted.
@@ -92,15 +92,18 @@ actor SwarmView: SwarmProvider {
         swarms.reserveCapacity(expected + expected / 16)
         var shard = 0
         while shard < shardCount {
-            let slice = shard..<min(shard + shardsPerSlice, shardCount)
-            let part = await inbox.ask { node in
-                var part: [SwarmSummary] = []
-                for shard in slice { node.state.table.list(shard: shard, into: &part) }
-                return part
+            let first = shard
+            let slice = await inbox.ask { node in
+                var (part, next): ([SwarmSummary], Int) = ([], first)
+                while next < shardCount, part.count < swarmsPerSlice {
+                    node.state.table.list(shard: next, into: &part)
+                    next += 1
+                }
+                return (part: part, end: next)
             }
-            guard let part else { return nil }
-            swarms += part
-            shard = slice.upperBound
+            guard let slice else { return nil }
+            swarms += slice.part
+            shard = slice.end
         }
         return Copy(swarms: swarms, asOf: asOf, at: at)
     }

@@ -234,7 +234,14 @@ public struct APIServer: Sendable {
 }
 
 extension Response {
-    /// - Parameter isLine: without an end of line, as the data of an event has to be.
+    /// A response of JSON.
+    ///
+    /// - Parameters:
+    ///   - document: what it says.
+    ///   - status: 200, unless something else is said.
+    ///   - isLine: without an end of line, as the data of an event has to be.
+    /// - Returns: with its type and length.
+    /// - Throws: where the document cannot be encoded.
     static func json(
         _ document: some Encodable, status: HTTPResponse.Status = .ok, isLine: Bool = false
     ) throws -> Response {

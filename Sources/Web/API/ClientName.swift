@@ -45,7 +45,7 @@ package enum ClientName {
         return nil
     }
 
-    /// `4520` is 4.5.2; letters go on after 9. Transmission's `300Z` is 3.00.
+    /// The version of four characters: `4520` is 4.5.2, letters go on after 9, and Transmission's `300Z` is 3.00.
     private static func version(_ characters: ArraySlice<UInt8>, isTransmission: Bool) -> String? {
         let digits = characters.compactMap { character -> Int? in
             switch character {

@@ -99,6 +99,7 @@ public protocol NodeSwitch: Sendable {
     /// Hands the role over, answers who waits, leaves in good order, and answers nobody.
     ///
     /// - Parameter name: the cluster's, where the stop is wanted though nobody would be left to answer.
+    /// - Returns: when it has stopped, or why it is not stopped.
     func stopNode(name: String?) async -> NodeSwitchOutcome
     /// Joins again, as after a restart.
     func startNode() async -> NodeSwitchOutcome

@@ -102,7 +102,9 @@ struct Door: Sendable {
     ///
     /// - Parameters:
     ///   - id: nil to take it back.
+    ///   - seconds: how long the browser is to keep it.
     ///   - isSecure: whether the browser is to send it over TLS only.
+    /// - Returns: the value of `Set-Cookie`.
     func setCookie(_ id: String?, seconds: UInt32, isSecure: Bool) -> String {
         "\(cookieName)=\(id ?? ""); Path=/; HttpOnly; SameSite=Strict; Max-Age=\(id == nil ? 0 : seconds)"
             + (isSecure ? "; Secure" : "")

@@ -45,7 +45,9 @@ public final class PasswordHasher: Sendable {
 
     /// Whether a password is the one that was hashed.
     ///
-    /// - Parameter hash: nil for somebody who is not known, or has no password: then it takes as long, and is wrong.
+    /// - Parameters:
+    ///   - password: as somebody has typed it.
+    ///   - hash: nil for somebody who is not known, or has no password: then it takes as long, and is wrong.
     /// - Returns: nil where too many wait.
     public func isRight(_ password: String, _ hash: PasswordHash?) async -> Bool? {
         let standIn = PasswordHash(
