@@ -257,6 +257,26 @@ struct LogCheckTests {
         #expect(other.checks.violations.isEmpty)
     }
 
+    /// A master that stops decides with those that it hears, and then takes for voters whom it has not welcomed, too
+    /// (seed 20734 of `classic`).
+    @Test(arguments: [true, false])
+    func `who is found down in the step in which a master stops does not vote`(_ isFoundDown: Bool) {
+        var bench = ChecksBench(.classic, count: 5)
+        // It has welcomed all but tracker 5.
+        bench.step(0) { $0.voters = [1, 2, 3, 4] }
+        let entry = bench.entry()
+        bench.store([0, 1], entry)
+        bench.pass(.seconds(10))
+        for other in [1, 4] { bench.hear(0, from: other) }
+        var effects = Effects()
+        if isFoundDown { effects.observations = [.trackerDown(3)] }
+        bench.step(0, applied: [entry], doing: effects) { view in
+            (view.position, view.digest, view.time) = (entry.position, entry.chain, entry.header.time)
+            (view.leads, view.voters) = (nil, [1, 2, 4, 5])
+        }
+        #expect(bench.invariants.contains(.quorumDecides) == !isFoundDown)
+    }
+
     @Test
     func `another entry at a decided index is seen`() {
         var bench = ChecksBench()

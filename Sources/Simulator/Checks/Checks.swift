@@ -200,7 +200,7 @@ package struct Checks: Sendable {
         }
         var step = Step(node: node, time: time, view: view, applied: applied, table: table)
         if !applied.isEmpty {
-            step.gone = log.gone(effects, scene)
+            step.gone = log.gone(effects)
             step.files = machine.state.files
         }
         watch(step, before, event, effects)
@@ -232,6 +232,8 @@ package struct Checks: Sendable {
 
     /// A tracker has taken a step.
     package mutating func watch(_ step: Step, _ event: Event, _ effects: Effects) {
+        var step = step
+        if !step.applied.isEmpty { step.gone = log.gone(effects) }
         watch(step, scene.nodes[step.node].lastView, event, effects)
     }
 

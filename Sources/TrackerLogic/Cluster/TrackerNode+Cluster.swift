@@ -166,6 +166,7 @@ extension TrackerNode {
         let sender = neighbours[place].life
         if keepalive.role == .master {
             masterHeard(sender, epoch, keepalive.position, now, &effects)
+            settleOldVote(keepalive.position, sender, epoch, now, &effects)
             compareDigest(keepalive, sender, epoch, now, &effects)
         } else {
             noteStep(of: place, epoch, now)

@@ -64,6 +64,20 @@ extension TrackerNode {
         return true
     }
 
+    /// A welcomed tracker still holds what it has voted for in an epoch that is over, and its master has nothing new.
+    ///
+    /// That vote is settled by the next entry, but none may come for long; it would be merged then, when all had been
+    /// well. So it is merged as soon as the master has been idle for two keepalives.
+    mutating func settleOldVote(
+        _ position: Position, _ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects
+    ) {
+        guard !isQuorumMode, office.isWelcomed(by: sender, in: epoch), position == state.position,
+            !transfer.isFetching, !transfer.isWriting, let own = log.durablePending, own.header.epoch < epoch,
+            office.takeIdleKeepalive(), adoptOwnVoteAsDecided()
+        else { return }
+        historyDiverged(now, &effects)
+    }
+
     // MARK: - Merging
 
     /// Begins to take in another tracker's history, or tells it to wait for its turn.

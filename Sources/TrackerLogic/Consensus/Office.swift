@@ -15,6 +15,8 @@ package struct Following: Sendable, Hashable {
     package fileprivate(set) var attempt: UInt32 = 0
     /// When this tracker last asked for entries.
     fileprivate var fetchedAt: Instant?
+    /// Keepalives that found this tracker with a vote of an earlier epoch, and nothing new to vote on; 0 or 1.
+    fileprivate var idleCount: UInt8 = 0
 }
 
 /// The part that a tracker plays.
@@ -202,6 +204,15 @@ package struct Office: Sendable, Hashable {
         if let known = following?.attempt { following?.attempt = max(known, attempt) }
     }
 
+    /// Its master is heard, and has nothing to take the place of an old vote.
+    ///
+    /// - Returns: whether it was so before: what it proposes it says again faster than that.
+    package mutating func takeIdleKeepalive() -> Bool {
+        guard let count = following?.idleCount, count == 0 else { return true }
+        following?.idleCount = 1
+        return false
+    }
+
     /// An entry is decided: attempts are counted for one index.
     package mutating func entryDecided() { following?.attempt = 0 }
 
@@ -247,6 +258,7 @@ extension Office {
             print.absorb(following.isWelcomed)
             print.absorb(following.attempt)
             print.absorb(following.fetchedAt.map { now - $0 < retryPause } ?? false)
+            print.absorb(UInt64(following.idleCount))
         }
     }
 }

@@ -45,4 +45,27 @@ import Wire
         #expect(trio.masters.count == 1)
         #expect(trio.ids.filter(trio.isAlive).allSatisfy { trio[$0].state.table.contains(.numbered(1), .v4(1)) })
     }
+
+    /// No entry comes to take the place of what it voted for, and clients would wait for the merge when one does, long
+    /// after all is well (seed 1049 of `rotating`).
+    @Test func `a vote of an epoch that is over is merged while nobody asks for anything`() throws {
+        var trio = Trio.serving(.classic)
+        // Only tracker 1 is asked for its vote, and nobody hears of it.
+        trio.holdMessages { letter in
+            guard letter.from != 1 else { return true }
+            return if case .prepare = letter.body { letter.to == 2 } else { false }
+        }
+        #expect(try trio.announce(.v4(7), at: 3) == nil)
+        trio.crash(3)
+        for _ in 0..<80 where trio.masters.isEmpty { trio.run(.milliseconds(100)) }
+        #expect(trio.masters == [2])
+        #expect(!trio[2].state.table.contains(.numbered(1), .v4(7)))
+        let decided = trio.index(2)
+        trio.drop { _ in true }
+        trio.releaseMessages()
+        trio.run(.seconds(4))
+        #expect(trio.masters == [2])
+        #expect(trio.index(1) == trio.index(2) && trio.index(2) > decided)
+        #expect([1, 2].allSatisfy { trio[$0].state.table.contains(.numbered(1), .v4(7)) })
+    }
 }
