@@ -166,8 +166,8 @@ public struct APIServer: Sendable {
             routes += torrentRoutes(files, swarms)
             resources.append("uploads")
         }
-        let offered = resources
-        routes.append(.get("/api/v1") { _ in try .json(ResourcesDocument(resources: offered)) })
+        let offered = ResourcesDocument(resources: resources, torrentFileByteCount: parts.files?.maxByteCount)
+        routes.append(.get("/api/v1") { _ in try .json(offered) })
         routes += ConsolePages.routes
         return APIResponder(routes: routes, door: door)
     }
