@@ -233,6 +233,15 @@ class Malformed(UploadTest):
             self.refused(encode({"info": {**several, "files": files}}), files)
         self.assertEqual(self.root(1).get("torrents").json["total"], 0)
 
+    def test_bytes_behind_the_end_are_refused_and_told_where(self):
+        good, info_hash = torrent(pieces=2)
+        for junk in [b"\n", b"e", b"x" * 100, bytes(50_000), good]:
+            told = self.refused(good + junk, f"a torrent and {len(junk)} bytes")
+            rest = "one more byte follows" if len(junk) == 1 else f"{len(junk)} more bytes follow"
+            self.assertIn(f"ends at byte {len(good)}, and {rest}", told)
+        self.assertEqual(self.root(1).get(f"torrents/{info_hash}").status, 404)
+        self.upload(2, good)
+
     def test_flipped_bits_are_a_torrent_or_refused(self):
         good, _ = torrent(pieces=2)
         rng, statuses = random.Random(13), {}

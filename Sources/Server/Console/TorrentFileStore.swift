@@ -54,6 +54,13 @@ final class TorrentFileStore: TorrentFileProvider {
         } catch {
             return .malformed("\(error)")
         }
+        if metainfo.trailingByteCount > 0 {
+            let rest = metainfo.trailingByteCount
+            return .malformed(
+                "the torrent ends at byte \(bytes.count - rest), and "
+                    + (rest == 1 ? "one more byte follows" : "\(rest) more bytes follow")
+                    + "; download it anew, or cut off what is behind its end")
+        }
         guard let infoHash = metainfo.trackerInfoHashes.first, let hash = Bytes32(sha256(bytes)) else {
             return .malformed("it has no info hash")
         }
