@@ -130,8 +130,8 @@ extension Setting {
             example: "\"users.txt\"", defaultNote: "no users"),
         Setting(
             .torrentsDirectory, flag: "torrents", .optionalPath(\.torrentsDirectory, "DIR"),
-            "Directory whose .torrent files are registered by name and size.",
-            note: "Read again on SIGHUP; what is registered stays registered.",
+            "Directory whose .torrent files are registered, and kept whole by all trackers where they fit the limits.",
+            note: "Read again on SIGHUP; what counts is the master's directory, and what is in it no more goes.",
             example: "\"torrents\"", defaultNote: "no directory"),
     ]
 

@@ -129,8 +129,10 @@ export function torrentPage(hash) {
                 figure("Leechers", () => count(torrent.value?.leechers)),
             figure("Completed", () => count(torrent.value?.completed)),
                 figure("From", () => torrent.value?.origin ?? "–")),
-        h("p.muted", { hidden: () => torrent.value?.hasFile !== false },
-            "Its name and size are known, its file is not kept here."),
+        h("p.muted", { hidden: () => torrent.value?.hasFile !== false }, "Its name and size are known, its file is not kept "
+            + "here: ", () => named(torrent.value?.whyNoFile ?? "")),
+        h("p.muted", { hidden: () => torrent.value?.origin !== "file" }, "It is in the master's directory of torrents, and "
+            + "stays until it is taken away there and the directory is read again."),
         files(torrent));
 }
 
