@@ -38,11 +38,10 @@ final class DirectoryUploads: Sendable {
 
     /// Something has happened to the node; on its thread.
     func observed(_ observation: Observation) {
-        switch observation {
-        case .registryChanged: state.withLock { $0.isInForce = true }
-        case .becameMaster: state.withLock { $0.isInForce = false }
-        default: return
-        }
+        let isRegistered = if case .registryChanged = observation { true } else { false }
+        let isElected = if case .becameMaster = observation { true } else { false }
+        guard isRegistered || isElected else { return }
+        state.withLock { $0.isInForce = isRegistered }
         occasion.yield()
     }
 

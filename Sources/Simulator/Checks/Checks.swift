@@ -363,10 +363,8 @@ extension Entry {
     fileprivate var changesConsole: Bool {
         var cursor = UpdateCursor(header)
         while let update = try? cursor.next(bytes) {
-            switch update {
-            case .console, .unregisterTorrent: return true
-            default: break
-            }
+            if case .console = update { return true }
+            if case .unregisterTorrent = update { return true }
         }
         return false
     }

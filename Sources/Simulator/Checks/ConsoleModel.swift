@@ -78,15 +78,18 @@ struct ConsoleModel: Sendable {
 
     /// What an update of the entry that was begun takes from people though none has asked for it, in words.
     func theft(by update: ConsoleUpdate) -> String? {
-        switch update {
-        case .removeTorrentFile(let infoHash) where file(infoHash)?.head.origin == .console:
-            removalsAsked.contains(infoHash)
-                ? nil : "the torrent file \(infoHash) is removed, and nobody has asked for it"
-        case .finishUpload(let head) where head.origin == .file && uploads.contains { $0.id == head.upload }:
-            file(head.upload.infoHash)?.head.origin == .console
-                ? "a file from files takes the place of the torrent file \(head.upload.infoHash)" : nil
-        default: nil
+        if case .removeTorrentFile(let infoHash) = update, file(infoHash)?.head.origin == .console,
+            !removalsAsked.contains(infoHash)
+        {
+            return "the torrent file \(infoHash) is removed, and nobody has asked for it"
         }
+        if case .finishUpload(let head) = update, head.origin == .file,
+            uploads.contains(where: { $0.id == head.upload }),
+            file(head.upload.infoHash)?.head.origin == .console
+        {
+            return "a file from files takes the place of the torrent file \(head.upload.infoHash)"
+        }
+        return nil
     }
 
     /// Applies an update of the entry that was begun.
