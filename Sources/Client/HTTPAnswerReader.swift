@@ -15,6 +15,15 @@ struct HTTPHead {
     /// Bytes of status line and headers.
     static let maxByteCount = 65_536
 
+    /// What else it may be, in words.
+    static func isNone(_ bytes: ArraySlice<UInt8>) -> TrackerClientError {
+        // A server of TLS turns down whoever begins with anything else: without a word, or by a record with an alert
+        // (RFC 8446, 5.1).
+        if bytes.isEmpty { return .malformed("it is empty; does the other side speak TLS? This program does not") }
+        let isTLS = bytes.starts(with: [21, 3])
+        return .malformed(isTLS ? "it is TLS, which this program does not speak" : "it is not HTTP")
+    }
+
     /// - Throws: `.malformed` for what is not HTTP/1.
     init(_ bytes: ArraySlice<UInt8>) throws(TrackerClientError) {
         let text = String(decoding: bytes, as: UTF8.self)
@@ -23,7 +32,7 @@ struct HTTPHead {
         let words = first.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false)
         guard words.count >= 2, words[0].hasPrefix("HTTP/1."), words[1].utf8.count == 3,
             words[1].utf8.allSatisfy({ (48...57).contains($0) }), let status = Int(words[1])
-        else { throw .malformed("it is not HTTP") }
+        else { throw HTTPHead.isNone(bytes) }
         self.status = status
         reason = words.count > 2 ? shownText(words[2].utf8) : ""
         for line in lines {
@@ -55,7 +64,7 @@ struct HTTPAnswerReader {
         bytes += part
         while head == nil {
             guard let end = Self.endOfHead(bytes, from: bodyStart == 0 ? searchStart : bodyStart) else {
-                guard !isEnded, bytes.count <= HTTPHead.maxByteCount else { throw .malformed("it is not HTTP") }
+                guard !isEnded, bytes.count <= HTTPHead.maxByteCount else { throw HTTPHead.isNone(bytes[bodyStart...]) }
                 return nil
             }
             let next = try HTTPHead(bytes[bodyStart..<end])

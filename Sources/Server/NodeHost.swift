@@ -303,12 +303,12 @@ extension NodeHost: AccountProvider {
 }
 
 extension NodeHost {
-    /// The torrent files, as the console keeps them.
-    func files(atMost byteCount: Int) -> TorrentFileStore {
+    /// The torrent files, as console and operator keep them.
+    func files(atMost byteCount: Int, _ uploads: DirectoryUploads) -> TorrentFileStore {
         TorrentFileStore(
             maxByteCount: byteCount, change: { [self] in await change($0) },
             file: { [self] infoHash in await current?.inbox.ask { $0.state.files.find(infoHash) } ?? nil },
-            trackers: { [self] in await announceURLs() })
+            trackers: { [self] in await announceURLs() }, reason: { uploads.reason(for: $0) })
     }
 
     /// Where clients reach the trackers of the cluster.

@@ -24,6 +24,7 @@ struct NodeMaker: Sendable {
     /// In place of the bus that the configuration names, for one life.
     let givenBus: (any Bus)?
     let tally: HTTPTally
+    let uploads: DirectoryUploads
     let startedAt: WallTime
 
     /// A given bus lives once.
@@ -82,14 +83,15 @@ struct NodeMaker: Sendable {
             let service = try NodeService(
                 node: node, sockets: sockets, store: store, directory: configuration.dataDirectory,
                 cluster: ClusterParts(
-                    bus: bus, hooks: configuration.cluster.hooks, name: configuration.cluster.name, feed: feed),
+                    bus: bus, hooks: configuration.cluster.hooks, name: configuration.cluster.name, feed: feed,
+                    uploads: uploads),
                 latest: latest, logger: logger)
             let pages = try await listen(service)
             service.note(
                 udp.map { .init(.udp, $0) } + pages.map { .init(.http, $0.address) })
             for address in udp where !address.isGroup { logger.info("listening", metadata: ["udp": "\(address)"]) }
             for group in groups { logger.info("listening", metadata: ["group": "\(group.address)"]) }
-            RulesReloader.apply(rules, of: configuration, logger) { command in
+            RulesReloader.apply(rules, of: configuration, uploads, logger) { command in
                 service.inbox.put { $0.commands.append(command) }
             }
             return (run(service, pages, node.state.accounts), feed)

@@ -35,6 +35,8 @@ struct ClusterParts: Sendable {
     var name = ""
     /// What the console shows.
     var feed: ConsoleFeed
+    /// Of the operator's directory of torrents.
+    var uploads: DirectoryUploads
 }
 
 /// A node with its thread, its sockets and its record, as a service that starts, drains and stops.
@@ -55,6 +57,7 @@ final class NodeService: Service, Sendable {
     /// The swarms as lists.
     let swarms: SwarmView
     private let feed: ConsoleFeed
+    private let uploads: DirectoryUploads
     private let clusterName: String
     /// The others as they were last known: a node that has lost its bus forgets them.
     private let crowd = Mutex<(trackers: [TrackerView], at: Instant)>(([], Instant(nanoseconds: 0)))
@@ -93,7 +96,7 @@ final class NodeService: Service, Sendable {
         let inbox = NodeInbox { waker.wake() }
         self.inbox = inbox
         self.latest = latest
-        feed = cluster.feed
+        (feed, uploads) = (cluster.feed, cluster.uploads)
         requests = PendingRequests(inbox: inbox, latest: latest, cuts: cluster.feed.cuts)
         swarms = SwarmView(inbox: inbox)
         clusterName = cluster.name
@@ -231,6 +234,7 @@ final class NodeService: Service, Sendable {
         for observation in observations {
             let isOrdered = orders.isBusy
             orders.observed(observation)
+            uploads.observed(observation)
             feed.record { $0.observed(observation, at: Clock.read().wall) }
             if let state = observer.observed(observation) { hooks.changed(state) }
             if case .membersChanged(let members) = observation, !observer.isNews(members) { continue }

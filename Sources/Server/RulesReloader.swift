@@ -12,6 +12,7 @@ struct RulesReloader: Service {
     let configuration: ServerConfiguration
     let host: NodeHost
     let manager: ServiceManager?
+    let uploads: DirectoryUploads
     let logger: Logger
     let reload: @Sendable () throws -> ServerConfiguration
 
@@ -22,7 +23,7 @@ struct RulesReloader: Service {
             manager?.beginsToReload(now: Clock.monotonic())
             do {
                 let configuration = try reload()
-                Self.apply(try configuration.accessRules(), of: configuration, logger, host.command)
+                Self.apply(try configuration.accessRules(), of: configuration, uploads, logger, host.command)
                 warnOfOtherChanges(configuration)
             } catch {
                 logger.error("the rules in force are kept: \(error)")
@@ -36,18 +37,18 @@ struct RulesReloader: Service {
 
     /// Hands rules and torrents to a node.
     static func apply(
-        _ rules: AccessRules, of configuration: ServerConfiguration, _ logger: Logger,
+        _ rules: AccessRules, of configuration: ServerConfiguration, _ uploads: DirectoryUploads, _ logger: Logger,
         _ command: (OperatorCommand) -> Void
     ) {
         command(.setAccess(rules))
         guard let directory = configuration.torrentsDirectory else { return }
         do {
-            let torrents = try TorrentDirectory.read(
-                directory, atMost: configuration.node.limits.registeredTorrents, logger: logger)
-            command(.registerTorrents(torrents))
+            let listing = try TorrentDirectory.read(directory, configuration.node.limits, logger: logger)
+            uploads.read(listing)
+            command(.setFileTorrents(listing.torrents))
         } catch {
             logger.error(
-                "no torrents are registered: the directory cannot be read: \(error)",
+                "the torrents that are registered stay: the directory cannot be read: \(error)",
                 metadata: ["torrents": "\(directory)"])
         }
     }

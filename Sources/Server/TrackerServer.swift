@@ -63,18 +63,20 @@ public struct TrackerServer: Service {
         manager?.opensRecord()
         let tally = HTTPTally()
         let console = Mutex<SocketAddress?>(nil)
+        let uploads = DirectoryUploads()
         let maker = NodeMaker(
             configuration: configuration, version: version, logger: logger, key: try configuration.clusterKey(),
-            givenBus: givenBus, tally: tally, startedAt: Clock.read().wall)
+            givenBus: givenBus, tally: tally, uploads: uploads, startedAt: Clock.read().wall)
         let (first, feed, listeners) = try await maker.make(rules: try configuration.accessRules())
         let host = NodeHost(first, clusterName: configuration.cluster.name, logger: logger) {
             try await maker.makeAgain(feed, console: console.withLock { $0 })
         }
+        let files = host.files(atMost: configuration.node.limits.torrentFileByteCount, uploads)
         var facts = maker.facts(listeners, console: nil)
         var pages: [HTTPService] = []
         do {
             if let address = configuration.console {
-                let page = try await listen(on: address, host, feed, tally, token: token) { [maker] in
+                let page = try await listen(on: address, host, feed, files, tally, token: token) { [maker] in
                     maker.facts(host.current?.listeners ?? [], console: console.withLock { $0 })
                 }
                 console.withLock { $0 = page.address }
@@ -88,8 +90,10 @@ public struct TrackerServer: Service {
         first.service.latest.note(facts)
         onReady(facts)
         let rulesReloader = RulesReloader(
-            configuration: configuration, host: host, manager: manager, logger: logger, reload: reload)
-        var services: [any Service] = [host] + pages + [rulesReloader]
+            configuration: configuration, host: host, manager: manager, uploads: uploads, logger: logger,
+            reload: reload)
+        let uploader = DirectoryUploader(uploads: uploads, host: host, store: files, logger: logger)
+        var services: [any Service] = [host] + pages + [rulesReloader, uploader]
         // The last is stopped first, and says so.
         if let manager { services.append(ServiceReporter(manager, host)) }
         try await serve(services)
@@ -112,7 +116,8 @@ public struct TrackerServer: Service {
     }
 
     private func listen(
-        on address: SocketAddress, _ host: NodeHost, _ feed: ConsoleFeed, _ tally: HTTPTally, token: String?,
+        on address: SocketAddress, _ host: NodeHost, _ feed: ConsoleFeed, _ files: TorrentFileStore,
+        _ tally: HTTPTally, token: String?,
         facts: @escaping @Sendable () -> ProcessFacts
     ) async throws -> HTTPService {
         var api = APIServer(status: host, cluster: host, tally: tally, facts: facts)
@@ -123,7 +128,7 @@ public struct TrackerServer: Service {
         api.parts.node = host
         api.parts.accounts = host
         api.parts.hasAccounts = host.hadAccounts
-        api.parts.files = host.files(atMost: configuration.node.limits.torrentFileByteCount)
+        api.parts.files = files
         api.parts.cookieSuffix = "\(configuration.cluster.name)-\(address.port)"
         var options = APIServer.Options()
         options.token = token

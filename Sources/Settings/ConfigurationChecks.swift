@@ -11,6 +11,7 @@ extension ConfigurationLoader {
         checkAddresses()
         checkCertificate()
         checkAccess()
+        checkTorrentFiles()
         finishCluster()
         guard problems.isEmpty else {
             let rest = problems.count - Self.maxProblems
@@ -44,6 +45,10 @@ extension ConfigurationLoader {
         }
         if places[.numWant] == nil {
             configuration.node.numWant = min(defaults.numWant, configuration.node.maxNumWant)
+        }
+        if places[.limitTorrentFileBytes] == nil {
+            configuration.node.limits.torrentFileByteCount = min(
+                defaults.limits.torrentFileByteCount, configuration.node.limits.torrentFilesByteCount)
         }
         guard configuration.dataDirectory.isEmpty, places[.dataDirectory] == nil else { return }
         if let directory = ServerConfiguration.defaultDataDirectory(environment: environment) {
@@ -114,6 +119,19 @@ extension ConfigurationLoader {
                 "\(subject(.consoleKeyFile)) needs the certificate, too: give "
                     + SettingKey.consoleCertificateFile.path)
         }
+    }
+
+    /// A file that is as long as one may be has to fit among all.
+    private mutating func checkTorrentFiles() {
+        let limits = configuration.node.limits
+        guard areSound(.limitTorrentFileBytes, .limitTorrentTotalBytes),
+            limits.torrentFileByteCount > limits.torrentFilesByteCount
+        else { return }
+        let (one, all) = (countText(limits.torrentFileByteCount), countText(limits.torrentFilesByteCount))
+        report(
+            later(.limitTorrentFileBytes, .limitTorrentTotalBytes),
+            "\(subject(.limitTorrentFileBytes)) (\(one)) is more than \(subject(.limitTorrentTotalBytes)) (\(all)), "
+                + "so no such file would fit; write at most \(all), or more for all")
     }
 
     private mutating func checkAddresses() {

@@ -54,6 +54,11 @@ public enum SettingKey: String, Sendable, Hashable, CaseIterable {
     case limitRegistered = "limits.registered-torrents"
     case limitListed = "limits.listed-info-hashes"
     case limitUsers = "limits.users"
+    case limitTorrentFiles = "limits.torrent-files"
+    case limitTorrentFileBytes = "limits.torrent-file-bytes"
+    case limitTorrentTotalBytes = "limits.torrent-total-bytes"
+    case limitUploads = "limits.uploads"
+    case uploadPatience = "limits.upload-patience"
     case logLevel = "log.level"
     case logFormat = "log.format"
 

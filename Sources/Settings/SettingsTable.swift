@@ -3,6 +3,7 @@
 import Logging
 import Storage
 import TrackerLogic
+import Wire
 
 /// The one table of settings.
 ///
@@ -129,8 +130,8 @@ extension Setting {
             example: "\"users.txt\"", defaultNote: "no users"),
         Setting(
             .torrentsDirectory, flag: "torrents", .optionalPath(\.torrentsDirectory, "DIR"),
-            "Directory whose .torrent files are registered by name and size.",
-            note: "Read again on SIGHUP; what is registered stays registered.",
+            "Directory whose .torrent files are registered, and kept whole by all trackers where they fit the limits.",
+            note: "Read again on SIGHUP; what counts is the master's directory, and what is in it no more goes.",
             example: "\"torrents\"", defaultNote: "no directory"),
     ]
 
@@ -165,7 +166,30 @@ extension Setting {
         Setting(
             .limitUsers, flag: "limit-users", .count(\.node.limits.users, 1...1_000_000_000),
             "Users of a private tracker."),
+        Setting(
+            .limitTorrentFiles, flag: "limit-torrent-files", .count(\.node.limits.torrentFiles, 1...1_000_000),
+            "Torrent files that are kept whole; some 200 bytes each, beside their own.",
+            note: mastersWord),
+        Setting(
+            .limitTorrentFileBytes, flag: "limit-torrent-file-bytes",
+            .count(\.node.limits.torrentFileByteCount, 1...BencodeLimits.metainfo.byteCount),
+            "Bytes of a torrent file that is kept whole, at most.",
+            note: "Of a larger one in the directory of torrents, name and size are registered. " + mastersWord),
+        Setting(
+            .limitTorrentTotalBytes, flag: "limit-torrent-total-bytes",
+            .count(\.node.limits.torrentFilesByteCount, 1...Int(64 << 30)),
+            "Bytes of all torrent files that are kept whole: in the memory and on the disk of each tracker.",
+            note: mastersWord),
+        Setting(
+            .limitUploads, flag: "limit-uploads", .count(\.node.limits.uploads, 1...TorrentFiles.Bounds.uploads),
+            "Torrent files that may be on their way to the trackers at once.", note: mastersWord),
+        Setting(
+            .uploadPatience, flag: "limit-upload-patience", .seconds(\.node.uploadPatience, 10...3600),
+            "How long a torrent file on its way may rest before its parts are forgotten.", note: mastersWord),
     ]
+
+    /// Of the bounds that only the tracker that decides holds things against.
+    private static let mastersWord = "What the master is told counts; the others take what it has decided."
 
     private static let logging = [
         Setting(

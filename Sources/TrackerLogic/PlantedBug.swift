@@ -221,6 +221,14 @@ public enum PlantedBug: String, CaseIterable, Sendable {
     case uploadsNotInChunks
     /// An orderly stop takes the torrent files with the swarms.
     case filesStopWithSwarms
+    /// What the operator's files say takes out what people have uploaded.
+    case uploadTakenByFiles
+    /// A torrent file of the operator's takes the place of one that somebody has uploaded.
+    case fileTakesUpload
+    /// A torrent file that came from files stays when its torrent is in them no more.
+    case fileKeptWithoutTorrent
+    /// A torrent file from files is taken though its torrent has gone from them while it was on its way.
+    case unregisteredFileKept
 }
 
 extension NodeConfiguration {

@@ -109,6 +109,8 @@ struct MetainfoTests {
         #expect(printable(metainfo.infoBytes) == info)
         #expect(metainfo.infoRange == 7..<7 + info.utf8.count)
         #expect(metainfo.announce == "http://x")
+        #expect(metainfo.trailingByteCount == "\nWarning: …".utf8.count)
+        #expect(try Metainfo(decoding: Array(bytes.dropLast(metainfo.trailingByteCount))).trailingByteCount == 0)
         #expect(throws: MetainfoError.self) { try Metainfo(decoding: bytes, strictness: .strict) }
     }
 

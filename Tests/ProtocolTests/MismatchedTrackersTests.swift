@@ -214,7 +214,7 @@ private struct Company {
     // MARK: - Disks, and stops
 
     private static func torrent(_ number: Int) -> OperatorCommand {
-        .registerTorrents([RegisteredTorrent(infoHash: .numbered(number), name: "x", byteCount: 1)])
+        .fileTorrents([RegisteredTorrent(infoHash: .numbered(number), name: "x", byteCount: 1)])
     }
 
     @Test func `a slave whose disk alone is full says that its vote is missing, and no more`() {

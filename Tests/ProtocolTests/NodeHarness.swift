@@ -337,3 +337,10 @@ extension Refusal {
     /// What a client reads.
     var clientText: String { "\(text)" }
 }
+
+extension OperatorCommand {
+    /// What the operator's files say, of torrents whose files are not kept whole.
+    static func fileTorrents(_ torrents: [RegisteredTorrent]) -> Self {
+        .setFileTorrents(torrents.map { FileTorrent($0) })
+    }
+}

@@ -57,12 +57,12 @@ struct RandomTraffic {
     }
 
     private mutating func registryCommand() -> OperatorCommand {
-        let torrents = (0..<random.below(4)).map { _ in
+        let torrents = (0..<1 + random.below(8)).map { _ in
             let number = random.below(30)
             return RegisteredTorrent(
                 infoHash: .numbered(number), name: "torrent \(random.below(3))", byteCount: UInt64(number))
         }
-        return random.oneIn(3) ? .unregisterTorrents(torrents.map(\.infoHash)) : .registerTorrents(torrents)
+        return .fileTorrents(torrents)
     }
 
     private mutating func rules() -> AccessRules {

@@ -39,7 +39,7 @@ extension TrackerNodeTests {
         let torrent = RegisteredTorrent(infoHash: Self.torrent, name: "Räksmörgås", byteCount: 1 << 40)
         let rules = AccessRules(
             mode: .private, infoHashes: [.numbered(7)], users: [User(name: "ann", passkey: [0x61])])
-        harness.step(.commandReceived(.registerTorrents([torrent])))
+        harness.step(.commandReceived(.fileTorrents([torrent])))
         harness.receive([announce(id)], from: Self.client)
         harness.step(.commandReceived(.setAccess(rules)))
         harness.completeWrites()

@@ -74,6 +74,18 @@ struct ConfigurationProblemTests {
             "tracker.toml:2:9: limits.peers = 0 is out of range; write 1 to 1_000_000_000"
         ),
         (
+            "[limits]\ntorrent-file-bytes = \"30M\"\ntorrent-total-bytes = \"20M\"",
+            "tracker.toml:3:23: limits.torrent-file-bytes (30_000_000) is more than limits.torrent-total-bytes "
+                + "(20_000_000), so no such file would fit; write at most 20_000_000, or more for all"
+        ),
+        (
+            "[limits]\ntorrent-file-bytes = 33_554_433",
+            "tracker.toml:2:22: limits.torrent-file-bytes = 33554433 is out of range; write 1 to 33_554_432"
+        ),
+        (
+            "[limits]\nuploads = 65", "tracker.toml:2:11: limits.uploads = 65 is out of range; write 1 to 64"
+        ),
+        (
             "[storage]\nkeep-swarms = \"perhaps\"",
             "tracker.toml:2:15: storage.keep-swarms = \"perhaps\" is neither true nor false"
         ),

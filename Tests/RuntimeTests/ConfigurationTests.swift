@@ -166,6 +166,11 @@ struct ConfigurationTests {
         (.limitRegistered, "6", "6", { $0.node.limits.registeredTorrents == 6 }),
         (.limitListed, "7", "7", { $0.node.limits.listedInfoHashes == 7 }),
         (.limitUsers, "8", "8", { $0.node.limits.users == 8 }),
+        (.limitTorrentFiles, "\"9k\"", "9k", { $0.node.limits.torrentFiles == 9000 }),
+        (.limitTorrentFileBytes, "70_000", "70_000", { $0.node.limits.torrentFileByteCount == 70_000 }),
+        (.limitTorrentTotalBytes, "\"1G\"", "1G", { $0.node.limits.torrentFilesByteCount == 1_000_000_000 }),
+        (.limitUploads, "64", "64", { $0.node.limits.uploads == 64 }),
+        (.uploadPatience, "\"2m\"", "2m", { $0.node.uploadPatience == 120 }),
         (.logLevel, "\"debug\"", "debug", { "\($0.logLevel)" == "debug" }),
         (.logFormat, "\"json\"", "json", { $0.logFormat == .json }),
     ]
@@ -269,12 +274,13 @@ struct ConfigurationTests {
     }
 
     @Test
-    func `defaults that follow from others: half the interval, a thirtieth of it, no more peers than the maximum`()
+    func `defaults that follow from others: half the interval, a thirtieth of it, no more than the maximum`()
         throws
     {
         let node = try Self.load(flags: [.interval: ["60"], .maxNumWant: ["20"]]).node
         #expect(node.minInterval == 30)
         #expect(node.intervalJitter == 2)
         #expect(node.numWant == 20)
+        #expect(try Self.load(flags: [.limitTorrentTotalBytes: ["5M"]]).node.limits.torrentFileByteCount == 5_000_000)
     }
 }

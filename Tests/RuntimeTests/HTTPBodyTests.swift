@@ -85,6 +85,7 @@ struct HTTPBodyTests {
         func torrent(_ infoHash: InfoHash) async -> UploadedTorrent? { nil }
         func bytes(of infoHash: InfoHash) async -> (parts: [[UInt8]], changedAt: UInt64)? { nil }
         func remove(_ infoHash: InfoHash, expected: Wire.Expectation) async -> ChangeOutcome { .refused("no") }
+        func reasonWithoutFile(_ infoHash: InfoHash) async -> String { "" }
         func magnet(_ infoHash: InfoHash, name: String) async -> String { "" }
     }
 

@@ -47,8 +47,8 @@ struct StrangeFileTests {
         #expect(mkfifo(directory.path("a.torrent"), 0o600) == 0)
         let place = directory.path("")
         let isOver = await ends {
-            let torrents = try? TorrentDirectory.read(place, atMost: 10, logger: quiet)
-            #expect(torrents?.isEmpty == true)
+            let listing = try? TorrentDirectory.read(place, Limits(), logger: quiet)
+            #expect(listing?.torrents.isEmpty == true)
         }
         #expect(isOver)
     }

@@ -246,6 +246,11 @@ struct TrackerClientTests {
         (answer("<html>", status: "404 Not\u{7}Found"), .status(404, reason: "Not\u{FFFD}Found")),
         (answer("d8:intervali9ee", status: "500 Oops"), .status(500, reason: "Oops")),
         ("SSH-2.0-OpenSSH_9.2\r\n\r\n", .malformed("it is not HTTP")),
+        (
+            "\u{15}\u{3}\u{1}\u{0}\u{2}\u{2}\u{28}\r\n\r\n",
+            .malformed("it is TLS, which this program does not speak")
+        ),
+        ("", .malformed("it is empty; does the other side speak TLS? This program does not")),
         ("HTTP/1.1 2x0 OK\r\n\r\n", .malformed("it is not HTTP")),
         ("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nd8:inter", .malformed("it was cut short")),
         ("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", .malformed("its length is \"-1\"")),

@@ -34,6 +34,8 @@ UNFORCED = {503, 504}
 UNKNOWN = "00" * 20
 JSON = {"Content-Type": "application/json"}
 TORRENT = {"Content-Type": "application/x-bittorrent"}
+MOST = 20_000
+"""Bytes of a torrent file, at most, at the trackers with accounts."""
 ROLES = ["viewer", "uploader", "operator", "admin"]
 """Each may do all that the ones before it may."""
 OF_ACCOUNTS = ("/api/v1/sessions", "/api/v1/users", "/api/v1/torrents/{hash}", "POST /api/v1/torrents")
@@ -167,8 +169,11 @@ class ClusterAPI(DescribedTest):
             self.assertEqual({one.get("client") for one in peers["peers"]}, {"qBittorrent 4.5.2", None})
             self.get(member, "/api/v1/swarms/{hash}", {"hash": self.lonely.upper()})
             self.get(member, "/api/v1/swarms/{hash}/peers", {"hash": self.lonely})
+            # Files come after their names.
+            wait_until(lambda: self.get(member, "/api/v1/torrents/{hash}", {"hash": self.busy})["hasFile"], 10,
+                       "the file is there")
             torrent = self.get(member, "/api/v1/torrents/{hash}", {"hash": self.busy})
-            self.assertEqual((torrent["origin"], torrent["hasFile"], "files" in torrent), ("file", False, False))
+            self.assertEqual((torrent["origin"], "files" in torrent, "whyNoFile" in torrent), ("file", True, False))
             self.assertEqual(self.get(member, "/api/v1/state")["login"], {"required": False})
             self.assertEqual(self.get(member, "/api/v1/users"), {"users": []})
             self.get(member, "/console/{file}", {"file": "style.css"})
@@ -226,7 +231,7 @@ class ClusterAPI(DescribedTest):
                 self.api.check(json.loads(content), refused["schema"], f"{method} {path}")
             if "GET" in methods:
                 status, fields, content = ask(member.host, cluster.CONSOLE, "HEAD", target(path, names))
-                expected = {"/api/v1/events": 405, "/api/v1/torrents/{hash}/file": 404}.get(path, 200)
+                expected = 405 if path == "/api/v1/events" else 200
                 self.assertEqual((status, content), (expected, b""), path)
         for path in ["/api", "/api/v1/nothing", "/api/status", "/console", "/metrics/x"]:
             status, _, content = ask(member.host, cluster.CONSOLE, "GET", path)
@@ -402,7 +407,8 @@ class ClusterAPI(DescribedTest):
 
 
 class AccountsAPI(DescribedTest):
-    """Three trackers with an account of each role, a torrent of a file, and one that is uploaded.
+    """Three trackers with an account of each role, a torrent of a file, one whose file is too large, and one that is
+    uploaded.
 
     Nobody is asked twice who may not: what each role may do is said by the description alone.
     """
@@ -412,11 +418,13 @@ class AccountsAPI(DescribedTest):
         cls.stack = contextlib.ExitStack()
         cls.addClassCleanup(cls.stack.close)
         directory = pathlib.Path(cls.stack.enter_context(tempfile.TemporaryDirectory()))
-        cls.registered, cls.uploaded = metainfo.Torrent(3, 100_000), metainfo.Torrent(4, 100_000)
+        cls.registered, cls.uploaded, cls.large = (metainfo.Torrent(seed, 100_000) for seed in (3, 4, 5))
         cls.file = cls.uploaded.file("udp://tracker.example:6969/announce")
         name = directory / f"{cls.registered.name}.torrent"
         name.write_bytes(cls.registered.file("udp://tracker.example:6969/announce"))
-        cls.trackers = cls.stack.enter_context(cluster.Cluster("multicast", flags=["--torrents", directory]))
+        (directory / "large.torrent").write_bytes(cls.large.file(f"udp://tracker.example:6969/{'x' * MOST}"))
+        cls.trackers = cls.stack.enter_context(
+            cluster.Cluster("multicast", flags=["--torrents", directory, "--limit-torrent-file-bytes", MOST]))
         cls.client = cls.trackers.client(cls.trackers.members[0])
         # A torrent without a peer is a swarm, too; so that it has one in any case.
         cls.client.announce(cls.registered.info_hash, 7001, left=0, event=Event.STARTED)
@@ -520,7 +528,7 @@ class AccountsAPI(DescribedTest):
                  "DELETE /api/v1/users/{name}": (404, None, {}), "DELETE /api/v1/torrents/{hash}": (404, None, {}),
                  "GET /api/v1/torrents/{hash}/file": (404, None, {}), "DELETE /api/v1/faults": (200, None, {}),
                  "DELETE /api/v1/faults/{id}": (404, None, {})}
-        names = {"hash": self.registered.info_hash.hex(), "id": "bus", "file": "style.css", "name": "nobody"}
+        names = {"hash": self.large.info_hash.hex(), "id": "bus", "file": "style.css", "name": "nobody"}
         allowed = set()
         for operation, number in zip(self.api.operations, itertools.cycle(range(3))):
             status, body, headers = asked.get(
@@ -609,11 +617,12 @@ class AccountsAPI(DescribedTest):
             return self.ask_all(here, "POST", path, body=body, status=status, headers={
                 **uploader, **TORRENT, **{name.replace("_", "-"): value for name, value in headers.items()}})
 
-        for body in [b"", b"x", self.file[:-1], b"d4:infodee", b"l" * 100_000, b"i1e"]:
+        for body in [b"", b"x", self.file[:-1], b"d4:infodee", b"l" * 10_000, b"i1e"]:
             upload(body, 400)
         upload(self.file, 415, Content_Type="application/json")
         upload(self.file, 400, If_Match="x")
-        upload(b"x" * ((8 << 20) + 1), 413)
+        self.assertEqual(self.ask(here, "GET", "/api/v1", headers=uploader, status=200)["torrentFileByteCount"], MOST)
+        upload(b"x" * (MOST + 1), 413)
         upload(self.file, 412, If_Match='"1"')
         self.ask(there, "GET", one, names, headers=uploader, status=404)
         fields, made = upload(self.file, 201, If_None_Match="*")
@@ -633,13 +642,19 @@ class AccountsAPI(DescribedTest):
                              (True, 1, metainfo.PIECE_LENGTH))
             known = {"hash": self.registered.info_hash.hex()}
             shown = self.ask(member, "GET", one, known, headers=self.cookies["viewer"], status=200)
+            self.assertEqual((shown["hasFile"], shown["origin"]), (True, "file"))
+            self.ask_all(member, "GET", file, known, headers=self.cookies["viewer"], status=200)
+            large = {"hash": self.large.info_hash.hex()}
+            shown = self.ask(member, "GET", one, large, headers=self.cookies["viewer"], status=200)
             self.assertEqual((shown["hasFile"], "files" in shown), (False, False))
-            self.ask(member, "GET", file, known, headers=self.cookies["viewer"], status=404)
+            self.assertIn("limits.torrent-file-bytes", shown["whyNoFile"])
+            self.ask(member, "GET", file, large, headers=self.cookies["viewer"], status=404)
             listed = lambda: {one["infoHash"]: (one["origin"], one["hasFile"]) for one in self.ask(
                 member, "GET", path, headers=self.cookies["viewer"], status=200)["torrents"]}
             # A list may be two seconds old.
-            wait_until(lambda: len(listed()) == 2, 10, "the torrents are listed")
-            self.assertEqual(listed(), {names["hash"]: ("console", True), known["hash"]: ("file", False)})
+            wait_until(lambda: len(listed()) == 3, 10, "the torrents are listed")
+            self.assertEqual(listed(), {names["hash"]: ("console", True), known["hash"]: ("file", True),
+                                        large["hash"]: ("file", False)})
         for place in [one, file]:
             self.ask(there, "GET", place, {"hash": "abc"}, headers=uploader, status=400)
         remove = lambda status, body=None, more=names, **headers: self.ask(
@@ -647,6 +662,7 @@ class AccountsAPI(DescribedTest):
         remove(400, more={"hash": "abc"})
         remove(413, "x" * 17_000)
         remove(412, **{"If-Match": '"1"'})
+        remove(409, more={"hash": self.registered.info_hash.hex()})
         remove(200)
         remove(404)
         # For what nobody can decide on, below.

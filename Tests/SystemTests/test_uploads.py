@@ -8,6 +8,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import socket
 import threading
 import time
@@ -233,6 +234,15 @@ class Malformed(UploadTest):
             self.refused(encode({"info": {**several, "files": files}}), files)
         self.assertEqual(self.root(1).get("torrents").json["total"], 0)
 
+    def test_bytes_behind_the_end_are_refused_and_told_where(self):
+        good, info_hash = torrent(pieces=2)
+        for junk in [b"\n", b"e", b"x" * 100, bytes(50_000), good]:
+            told = self.refused(good + junk, f"a torrent and {len(junk)} bytes")
+            rest = "one more byte follows" if len(junk) == 1 else f"{len(junk)} more bytes follow"
+            self.assertIn(f"ends at byte {len(good)}, and {rest}", told)
+        self.assertEqual(self.root(1).get(f"torrents/{info_hash}").status, 404)
+        self.upload(2, good)
+
     def test_flipped_bits_are_a_torrent_or_refused(self):
         good, _ = torrent(pieces=2)
         rng, statuses = random.Random(13), {}
@@ -362,6 +372,183 @@ class Unfinished(UploadTest):
         finally:
             for connection in held:
                 connection.close()
+
+
+class Listed(UploadTest):
+    """What is in the directory of torrents of all three trackers."""
+
+    limits = ()
+
+    def setUp(self):
+        self.torrents = self.directory / "torrents"
+        self.torrents.mkdir()
+        self.extra = ("--torrents", self.torrents, *self.limits)
+        self.fill()
+        super().setUp()
+
+    def fill(self):
+        self.files = dict(torrent(name=b"%d.iso" % number, pieces=number * 2_000, seed=number) for number in range(1, 4))
+        for file, info_hash in self.files.items():
+            (self.torrents / f"{info_hash}.torrent").write_bytes(file)
+
+    def read_again(self):
+        """The master reads its directory once more."""
+        master = self.wait_for_master()
+        before = self.trackers[master].words.count("torrents are registered")
+        self.trackers[master].signal(signal.SIGHUP)
+        wait_until(lambda: self.trackers[master].words.count("torrents are registered") > before, 10,
+                   lambda: self.trackers[master].words)
+
+    def wait_until_gone(self, info_hash):
+        for number in self.places:
+            wait_until(lambda: self.root(number).get(f"torrents/{info_hash}").status == 404, 10, "it is gone")
+            self.assertEqual(self.root(number).get(f"torrents/{info_hash}/file").status, 404)
+
+    def origins(self, number):
+        return {one["name"]: (one["origin"], one["hasFile"])
+                for one in self.root(number).get("torrents").json["torrents"]}
+
+
+class Directory(Listed):
+
+    def test_files_of_the_directory_are_at_all_trackers_until_they_leave_it(self):
+        for file, info_hash in self.files.items():
+            self.wait_for_file(info_hash, file)
+        for number in self.places:
+            wait_until(lambda: set(self.origins(number).values()) == {("file", True)}, 10,
+                       lambda: self.origins(number))
+        (gone, first), (_, second), _ = self.files.items()
+        refused = self.root(2).ask("DELETE", f"torrents/{first}")
+        self.assertEqual(refused.status, 409)
+        self.assertIn("directory", refused.error)
+
+        own, hash_of_own = torrent(name=b"own.iso", seed=50)
+        self.upload(2, own)
+        (self.torrents / f"{first}.torrent").unlink()
+        # Without its bytes being those of the directory, the torrent is the same.
+        other = metainfo.encode({"comment": b"another", "info": info(name=b"2.iso", pieces=4_000, seed=2)})
+        (self.torrents / f"{second}.torrent").write_bytes(other)
+        self.read_again()
+        self.wait_until_gone(first)
+        self.wait_for_file(second, other)
+        self.wait_for_file(hash_of_own, own)
+
+        # A restart of all, with the same directory, says the same.
+        for number in self.places:
+            self.restart(number)
+            self.wait_for_master()
+        self.wait_for_file(second, other)
+        self.wait_for_file(hash_of_own, own)
+        self.assertEqual(self.root(1).get("torrents").json["total"], 3)
+        for file in self.torrents.iterdir():
+            file.unlink()
+        self.read_again()
+        self.wait_until_gone(second)
+        self.wait_for_file(hash_of_own, own)
+        wait_until(lambda: self.origins(3) == {"own.iso": ("console", True)}, 10, lambda: self.origins(3))
+        self.assertEqual(gone, next(iter(self.files)))
+
+    def test_an_upload_wins_over_the_directory_until_it_is_removed(self):
+        file, info_hash = next(iter(self.files.items()))
+        self.wait_for_file(info_hash, file)
+        own = metainfo.encode({"comment": b"my own", "info": info(name=b"1.iso", pieces=2_000, seed=1)})
+        self.assertEqual(self.root(1).ask("POST", "torrents", own, {"If-None-Match": "*"}).status, 412)
+        self.upload(1, own, status=200)
+        self.wait_for_file(info_hash, own)
+        for number in self.places:
+            self.assertEqual(self.root(number).get(f"torrents/{info_hash}").json["origin"], "console")
+        self.read_again()
+        time.sleep(1)
+        self.wait_for_file(info_hash, own)
+        self.assertEqual(self.root(3).ask("DELETE", f"torrents/{info_hash}").status, 200)
+        described = self.root(3).get(f"torrents/{info_hash}").json
+        self.assertEqual((described["origin"], described["hasFile"]), ("file", False))
+        self.read_again()
+        self.wait_for_file(info_hash, file)
+
+    def test_a_directory_that_cannot_be_read_takes_nothing_away(self):
+        for file, info_hash in self.files.items():
+            self.wait_for_file(info_hash, file)
+        self.torrents.rename(self.directory / "elsewhere")
+        master = self.wait_for_master()
+        self.trackers[master].signal(signal.SIGHUP)
+        wait_until(lambda: "the torrents that are registered stay" in self.trackers[master].words, 10,
+                   lambda: self.trackers[master].words)
+        for file, info_hash in self.files.items():
+            self.wait_for_file(info_hash, file)
+
+
+class Limits(Listed):
+    limits = ("--limit-torrent-file-bytes", 100_000, "--limit-torrent-total-bytes", 250_000)
+
+    def test_what_does_not_fit_keeps_its_name_and_says_why(self):
+        # 40, 80 and 120 kB: the last is too large.
+        *small, (_, large) = self.files.items()
+        for file, info_hash in small:
+            self.wait_for_file(info_hash, file)
+        master = self.wait_for_master()
+        for number in self.places:
+            described = self.root(number).get(f"torrents/{large}").json
+            self.assertEqual((described["name"], described["origin"], described["hasFile"]), ("3.iso", "file", False))
+            self.assertIn("at most 100000", described["whyNoFile"])
+            self.assertEqual(self.root(number).get(f"torrents/{large}/file").status, 404)
+            self.assertEqual(self.root(number).get("").json["torrentFileByteCount"], 100_000)
+        self.assertIn(f"{large}.torrent", self.trackers[master].words)
+        told = self.root(2).ask("POST", "torrents", sized(100_001)[0])
+        self.assertEqual(told.status, 413)
+        self.assertIn("100000", told.error)
+        # All together: 120 kB are there, and of two more only one fits.
+        more = [torrent(name=b"more-%d.iso" % number, pieces=4_000, seed=60 + number) for number in range(2)]
+        for number, (file, info_hash) in enumerate(more):
+            (self.torrents / f"x{number}.torrent").write_bytes(file)
+        self.read_again()
+        wait_until(lambda: "all torrent files together may have 250000 bytes" in self.trackers[master].words, 15,
+                   lambda: self.trackers[master].words)
+        self.wait_for_file(more[0][1], more[0][0])
+        described = self.root(master).get(f"torrents/{more[1][1]}").json
+        self.assertFalse(described["hasFile"])
+        self.assertIn("250000", described["whyNoFile"])
+
+
+class LargeDirectory(Listed):
+    """Forty files of 500 kB: it takes some seconds until all trackers have them."""
+
+    def fill(self):
+        self.files = dict(sized(500_000, seed=number) for number in range(40))
+        for number, file in enumerate(self.files):
+            (self.torrents / f"{number:02}.torrent").write_bytes(file)
+
+    def whole(self, number):
+        return [one["hasFile"] for one in self.root(number).get("torrents?limit=100").json["torrents"]].count(True)
+
+    def test_the_next_master_goes_on_where_one_has_died(self):
+        master = self.wait_for_master()
+        wait_until(lambda: self.whole(master) >= 2, 30, "some are there")
+        self.trackers[master].kill()
+        others = [number for number in self.places if number != master]
+        self.wait_for_master(*others)
+        self.assertLess(self.whole(others[0]), 40, "the master died too late to show anything")
+        wait_until(lambda: self.whole(others[0]) == 40, 60, lambda: f"all are there: {self.whole(others[0])}")
+        for file, info_hash in self.files.items():
+            self.wait_for_file(info_hash, file, *others)
+        self.begin(master)
+        self.wait_for_master()
+        wait_until(lambda: self.whole(master) == 40, 30, "the one that has come back has them")
+
+    def test_a_stop_does_not_wait_for_them_and_announces_do_not_either(self):
+        master = self.wait_for_master()
+        before = self.whole(master)
+        load = self.program("load", f"udp://127.0.0.1:{self.places[master].udp}", "--rate", 1000, "--seconds", 4,
+                            "--warm-up", 0, "--patience", 15, "--json")
+        load.wait(60)
+        there = self.whole(master) - before
+        self.assertGreater(there, 0, "nothing came meanwhile")
+        report = json.loads(load.output)
+        p99 = report["latencyMicroseconds"]["p99"]
+        print(f"p99 of announces while {there} of 40 files of 500 kB come: {p99} µs, {report['lost']} lost")
+        self.assertEqual(report["lost"], 0)
+        self.assertLess(p99, 1_000_000)
+        self.trackers[master].stop(within=5)
 
 
 class Announces(UploadTest):

@@ -216,7 +216,7 @@ end
 
 local function session(tvb, at) return behind(tvb, behind(tvb, at + 32) + 5) end
 
-local function file_head(tvb, at) return behind(tvb, at + 28) + 8 + 4 + 32 end
+local function file_head(tvb, at) return behind(tvb, at + 28) + 8 + 4 + 32 + 1 end
 
 -- Where a change at the console ends, of the kinds of ConsoleUpdate; nil where that cannot be told.
 local CONSOLE = {

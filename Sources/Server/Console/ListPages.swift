@@ -52,12 +52,14 @@ package struct SwarmPageMaker {
 
     private let query: SwarmQuery
     private let torrents: [InfoHash: RegisteredTorrent]
-    private let files: Set<InfoHash>
+    private let files: [InfoHash: AccountOrigin]
     private let text: String
     /// Digits of an info hash that are searched for; nil where the text is none.
     private let prefix: [UInt8]?
 
-    package init(_ query: SwarmQuery, _ torrents: [InfoHash: RegisteredTorrent], files: Set<InfoHash> = []) {
+    package init(
+        _ query: SwarmQuery, _ torrents: [InfoHash: RegisteredTorrent], files: [InfoHash: AccountOrigin] = [:]
+    ) {
         self.query = query
         self.files = files
         self.torrents = torrents
@@ -119,7 +121,7 @@ package struct SwarmPageMaker {
                 SwarmRow(
                     infoHash: $0.summary.infoHash, counts: $0.summary.counts,
                     registered: $0.registered ?? torrents[$0.summary.infoHash],
-                    hasFile: files.contains($0.summary.infoHash))
+                    file: files[$0.summary.infoHash])
             }, next: next, total: total, asOf: asOf)
     }
 

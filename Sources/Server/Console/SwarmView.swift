@@ -34,8 +34,8 @@ actor SwarmView: SwarmProvider {
     private struct Names {
         var digest: UInt64
         var torrents: [InfoHash: RegisteredTorrent]
-        /// Those of them whose torrent files are here.
-        var files: Set<InfoHash> = []
+        /// Where the torrent files come from that are here.
+        var files: [InfoHash: AccountOrigin] = [:]
     }
 
     private let inbox: NodeInbox
@@ -66,7 +66,7 @@ actor SwarmView: SwarmProvider {
         guard let (isThere, counts, listed, head) = answer, isThere || listed != nil || head != nil else { return nil }
         let torrent = head.map(RegisteredTorrent.init) ?? listed
         return (
-            SwarmRow(infoHash: infoHash, counts: counts, registered: torrent, hasFile: head != nil), Clock.read().wall
+            SwarmRow(infoHash: infoHash, counts: counts, registered: torrent, file: head?.origin), Clock.read().wall
         )
     }
 
@@ -133,7 +133,8 @@ actor SwarmView: SwarmProvider {
         if let (digest, all, heads) = answer {
             var torrents = Dictionary(all.map { ($0.infoHash, $0) }) { first, _ in first }
             for head in heads { torrents[head.upload.infoHash] = RegisteredTorrent(head) }
-            names = Names(digest: digest, torrents: torrents, files: Set(heads.map(\.upload.infoHash)))
+            let files = Dictionary(heads.map { ($0.upload.infoHash, $0.origin) }) { first, _ in first }
+            names = Names(digest: digest, torrents: torrents, files: files)
         }
         return names
     }

@@ -27,6 +27,7 @@ final class TorrentFileStore: TorrentFileProvider {
     private let change: @Sendable (ConsoleChange) async -> ChangeOutcome
     private let file: @Sendable (InfoHash) async -> TrackerLogic.TorrentFile?
     private let trackers: @Sendable () async -> [String]
+    private let reason: @Sendable (InfoHash) -> String?
     private let uploads = Mutex(0)
 
     /// - Parameters:
@@ -34,15 +35,17 @@ final class TorrentFileStore: TorrentFileProvider {
     ///   - change: brings a change into the log.
     ///   - file: what is applied here.
     ///   - trackers: the announce URLs of the cluster.
+    ///   - reason: why a torrent that is registered has no file here; nil where nobody here knows.
     init(
         maxByteCount: Int, change: @escaping @Sendable (ConsoleChange) async -> ChangeOutcome,
         file: @escaping @Sendable (InfoHash) async -> TrackerLogic.TorrentFile?,
-        trackers: @escaping @Sendable () async -> [String]
+        trackers: @escaping @Sendable () async -> [String], reason: @escaping @Sendable (InfoHash) -> String?
     ) {
         self.maxByteCount = maxByteCount
         self.change = change
         self.file = file
         self.trackers = trackers
+        self.reason = reason
     }
 
     // MARK: - Uploads
@@ -53,6 +56,13 @@ final class TorrentFileStore: TorrentFileProvider {
             metainfo = try Metainfo(decoding: bytes)
         } catch {
             return .malformed("\(error)")
+        }
+        if metainfo.trailingByteCount > 0 {
+            let rest = metainfo.trailingByteCount
+            return .malformed(
+                "the torrent ends at byte \(bytes.count - rest), and "
+                    + (rest == 1 ? "one more byte follows" : "\(rest) more bytes follow")
+                    + "; download it anew, or cut off what is behind its end")
         }
         guard let infoHash = metainfo.trackerInfoHashes.first, let hash = Bytes32(sha256(bytes)) else {
             return .malformed("it has no info hash")
@@ -66,21 +76,33 @@ final class TorrentFileStore: TorrentFileProvider {
         defer { uploads.withLock { $0 -= 1 } }
         let wasThere = await file(infoHash) != nil
         if wasThere, expected == .nothing { return .failed(.outdated(at: await file(infoHash)?.changedAt ?? 0)) }
-        let upload = UploadID(infoHash: infoHash, number: .random(in: 0 ... .max))
-        let head = TorrentFileHead(
-            upload: upload, name: Array(metainfo.info.name.bytes.prefix(TorrentFileHead.maxNameByteCount)),
-            contentByteCount: UInt64(clamping: metainfo.totalLength), byteCount: UInt32(clamping: bytes.count),
-            sha256: hash)
+        let head = TorrentFileHead(metainfo, of: infoHash, sha256: hash, origin: .console)
         let outcome = await send(bytes, head, expected)
-        guard case .done(let index) = outcome else {
-            // It would be forgotten in any case; this is sooner.
-            _ = await change(.dropUpload(upload))
-            return .failed(outcome)
-        }
-        return .done(await describe(metainfo, infoHash, changedAt: index), isNew: !wasThere)
+        guard case .done(let index) = outcome else { return .failed(outcome) }
+        return .done(await describe(metainfo, infoHash, head.origin, changedAt: index), isNew: !wasThere)
     }
 
-    private func send(_ bytes: [UInt8], _ head: TorrentFileHead, _ expected: Expectation) async -> ChangeOutcome {
+    /// Sends a file part by part, and waits until it is there whole.
+    ///
+    /// - Parameters:
+    ///   - bytes: of the whole file.
+    ///   - head: what it is called and has to be.
+    ///   - expected: what its torrent's file is now.
+    ///   - pause: after each part.
+    /// - Returns: what became of it; where it is not done, nothing is left of it.
+    func send(
+        _ bytes: [UInt8], _ head: TorrentFileHead, _ expected: Expectation, pause: Swift.Duration = .zero
+    ) async -> ChangeOutcome {
+        let outcome = await sendAll(bytes, head, expected, pause)
+        if case .done = outcome { return outcome }
+        // It would be forgotten in any case; this is sooner.
+        _ = await change(.dropUpload(head.upload))
+        return outcome
+    }
+
+    private func sendAll(
+        _ bytes: [UInt8], _ head: TorrentFileHead, _ expected: Expectation, _ pause: Swift.Duration
+    ) async -> ChangeOutcome {
         var number: UInt32 = 0
         var silentSince = ContinuousClock.now
         while true {
@@ -95,9 +117,11 @@ final class TorrentFileStore: TorrentFileProvider {
             case .done:
                 if case .finishUpload = step { return outcome }
                 number += 1
+                if pause > .zero { try? await Task.sleep(for: pause) }
+                guard !Task.isCancelled else { return .dropped("the tracker stops") }
                 silentSince = .now
             case .partWanted(let wanted):
-                guard silentSince.duration(to: .now) < Self.patience else {
+                guard silentSince.duration(to: .now) < Self.patience, !Task.isCancelled else {
                     return .dropped("the upload was interrupted too often; try again")
                 }
                 // The whole file is sent anew where nothing is known of it any more.
@@ -117,10 +141,12 @@ final class TorrentFileStore: TorrentFileProvider {
         guard let file = await file(infoHash), let metainfo = try? Metainfo(decoding: Array(file.parts.joined())) else {
             return nil
         }
-        return await describe(metainfo, infoHash, changedAt: file.changedAt)
+        return await describe(metainfo, infoHash, file.head.origin, changedAt: file.changedAt)
     }
 
-    private func describe(_ metainfo: Metainfo, _ infoHash: InfoHash, changedAt: UInt64) async -> UploadedTorrent {
+    private func describe(
+        _ metainfo: Metainfo, _ infoHash: InfoHash, _ origin: AccountOrigin, changedAt: UInt64
+    ) async -> UploadedTorrent {
         let files = metainfo.info.files.filter { !$0.isPadding }
         var link = MagnetLink(metainfo, infoHash: metainfo.infoHashV1, infoHashV2: metainfo.infoHashV2)
         // This cluster first: the file may name trackers that are long gone.
@@ -131,11 +157,16 @@ final class TorrentFileStore: TorrentFileProvider {
             files: files.prefix(UploadedTorrent.maxFiles).map { file in
                 .init(
                     path: file.path.map(\.description).joined(separator: "/"), byteCount: UInt64(clamping: file.length))
-            }, fileCount: files.count, magnet: link.text, changedAt: changedAt)
+            }, fileCount: files.count, magnet: link.text, origin: origin, changedAt: changedAt)
     }
 
     func bytes(of infoHash: InfoHash) async -> (parts: [[UInt8]], changedAt: UInt64)? {
         await file(infoHash).map { ($0.parts, $0.changedAt) }
+    }
+
+    func reasonWithoutFile(_ infoHash: InfoHash) async -> String {
+        reason(infoHash)
+            ?? "its file is on its way, or larger than one that is kept whole: the master's log has the reason"
     }
 
     func remove(_ infoHash: InfoHash, expected: Expectation) async -> ChangeOutcome {
@@ -144,5 +175,16 @@ final class TorrentFileStore: TorrentFileProvider {
 
     func magnet(_ infoHash: InfoHash, name: String) async -> String {
         MagnetLink(infoHash: infoHash, displayName: Array(name.utf8), trackers: await trackers()).text
+    }
+}
+
+extension TorrentFileHead {
+    /// A new upload of a torrent file.
+    init(_ metainfo: Metainfo, of infoHash: InfoHash, sha256: Bytes32, origin: AccountOrigin) {
+        self.init(
+            upload: UploadID(infoHash: infoHash, number: .random(in: 0 ... .max)),
+            name: Array(metainfo.info.name.bytes.prefix(TorrentFileHead.maxNameByteCount)),
+            contentByteCount: UInt64(clamping: metainfo.totalLength), byteCount: UInt32(clamping: metainfo.bytes.count),
+            sha256: sha256, origin: origin)
     }
 }

@@ -316,6 +316,16 @@ package struct Checks: Sendable {
         end.checkState(state, node, at: time, &scene, &requests)
     }
 
+    /// Somebody wants something at a console.
+    mutating func changeAsked(_ change: ConsoleChange) { scene.console.asked(change) }
+
+    /// A tracker says that what came from files is in force, as it was commanded.
+    mutating func checkFileTorrents(
+        _ state: ReplicatedState, _ commanded: [FileTorrent], node: Int, at time: Instant
+    ) {
+        console.check(state, commanded, node, at: time, &scene)
+    }
+
     /// Somebody was told what became of a change at a console.
     mutating func changeEnded(_ change: ConsoleChange, _ outcome: ChangeOutcome, node: Int, at time: Instant) {
         console.ended(change, outcome, node: node, at: time, &scene)
@@ -351,10 +361,13 @@ package struct Checks: Sendable {
 }
 
 extension Entry {
-    /// Whether it changes what people keep at the console.
+    /// Whether it changes what people keep at the console, or which torrents are registered.
     fileprivate var changesConsole: Bool {
         var cursor = UpdateCursor(header)
-        while let update = try? cursor.next(bytes) { if case .console = update { return true } }
+        while let update = try? cursor.next(bytes) {
+            if case .console = update { return true }
+            if case .unregisterTorrent = update { return true }
+        }
         return false
     }
 }

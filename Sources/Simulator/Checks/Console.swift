@@ -5,7 +5,8 @@ import TrackerLogic
 import Wire
 
 /// What people keep at the console: each change that somebody was told is done is in the log and follows what he knew,
-/// no torrent file is seen in pieces, an admin stays, a session has an account, and what is broken off leaves nothing.
+/// no torrent file is seen in pieces, what came from files goes with them and takes nobody's upload along, an admin
+/// stays, a session has an account, and what is broken off leaves nothing.
 struct Console: Sendable {
     /// So long after its patience a broken upload may still be there: the sweep of the master comes round, and cluster
     /// time may go an eighth slower than the world's.
@@ -30,6 +31,14 @@ struct Console: Sendable {
     /// What a state promises by itself, whatever led to it.
     func check(_ state: ReplicatedState, _ node: Int, at time: Instant, _ scene: inout Scene) {
         checkFiles(state.files, node, at: time, &scene)
+        // A merge may bring a file while what the operator says takes its torrent away.
+        let isOneHistory = scene.promises.hasOneHistory
+        state.files.forEach { file in
+            guard isOneHistory, file.head.origin == .file, state.registry.find(file.infoHash) == nil else { return }
+            scene.violate(
+                .filesAreRegistered, at: time,
+                "\(scene.name(node)) keeps the torrent file \(file.infoHash), and files have it no more")
+        }
         let accounts = state.accounts.all
         let admins = accounts.count { $0.account.role == .admin }
         // The first account of each history is an admin's, and people make no other before it is there.
@@ -48,6 +57,29 @@ struct Console: Sendable {
                     "\(scene.name(node)) has a session of \(name), which is gone or has another password since")
                 continue
             }
+        }
+    }
+
+    /// What came from files is in force as it was commanded, when that is told; a merge may bring more.
+    func check(
+        _ state: ReplicatedState, _ commanded: [FileTorrent], _ node: Int, at time: Instant, _ scene: inout Scene
+    ) {
+        guard scene.promises.hasOneHistory else { return }
+        let isSame =
+            state.registry.count == commanded.count
+            && commanded.allSatisfy { state.registry.find($0.torrent.infoHash) == $0.torrent }
+        if !isSame {
+            scene.violate(
+                .filesAreRegistered, at: time,
+                "\(scene.name(node)) has \(state.registry.count) torrents registered, and was commanded others")
+        }
+        state.files.forEach { file in
+            guard file.head.origin == .file,
+                !commanded.contains(where: { $0.isKept && $0.torrent.infoHash == file.infoHash })
+            else { return }
+            scene.violate(
+                .filesAreRegistered, at: time,
+                "\(scene.name(node)) keeps the torrent file \(file.infoHash), which it was commanded to keep no more")
         }
     }
 

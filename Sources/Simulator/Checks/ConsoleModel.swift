@@ -57,6 +57,8 @@ struct ConsoleModel: Sendable {
     private var sessions: [Line<Bytes32, HeldSession>] = []
     private var files: [Line<InfoHash, HeldFile>] = []
     private var uploads: [HeldUpload] = []
+    /// Torrents whose files somebody has asked to remove.
+    private var removalsAsked: [InfoHash] = []
     /// The last entry.
     private(set) var index: UInt64 = 0
     private var time: UInt32 = 0
@@ -66,6 +68,28 @@ struct ConsoleModel: Sendable {
     mutating func begin(_ header: EntryHeader) {
         index = header.index
         time = header.time.seconds
+    }
+
+    /// Somebody wants something at a console.
+    mutating func asked(_ change: ConsoleChange) {
+        guard case .removeTorrentFile(let infoHash, _) = change, !removalsAsked.contains(infoHash) else { return }
+        removalsAsked.append(infoHash)
+    }
+
+    /// What an update of the entry that was begun takes from people though none has asked for it, in words.
+    func theft(by update: ConsoleUpdate) -> String? {
+        if case .removeTorrentFile(let infoHash) = update, file(infoHash)?.head.origin == .console,
+            !removalsAsked.contains(infoHash)
+        {
+            return "the torrent file \(infoHash) is removed, and nobody has asked for it"
+        }
+        if case .finishUpload(let head) = update, head.origin == .file,
+            uploads.contains(where: { $0.id == head.upload }),
+            file(head.upload.infoHash)?.head.origin == .console
+        {
+            return "a file from files takes the place of the torrent file \(head.upload.infoHash)"
+        }
+        return nil
     }
 
     /// Applies an update of the entry that was begun.

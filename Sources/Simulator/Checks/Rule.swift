@@ -102,7 +102,7 @@ extension Rule {
         case .consoleIsKept:
             [
                 .changesAreDecided, .changesFollow, .adminStays, .sessionsHaveAccounts, .torrentFilesAreWhole,
-                .uploadsAreForgotten, .queuesAreBounded, .statesAgree,
+                .uploadsStay, .filesAreRegistered, .uploadsAreForgotten, .queuesAreBounded, .statesAgree,
             ]
         }
     }
@@ -161,7 +161,8 @@ extension Rule {
             [
                 .changeToldEarly, .expectationIgnored, .lastAdminLost, .sessionsOutliveAccount,
                 .sessionsOutlivePassword, .tornFileShown, .uploadsMixed, .uploadsKept, .uploadsUnbounded,
-                .uploadsNotInChunks, .filesStopWithSwarms,
+                .uploadsNotInChunks, .filesStopWithSwarms, .uploadTakenByFiles, .fileTakesUpload,
+                .fileKeptWithoutTorrent, .unregisteredFileKept,
             ]
         }
     }

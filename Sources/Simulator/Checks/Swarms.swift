@@ -57,6 +57,9 @@ struct Swarms: Sendable {
                     expire(update, table, step, &scene, &requests)
                     isAnySwarmChanged = true
                 } else if case .console(let update) = update {
+                    if let theft = scene.console.theft(by: update) {
+                        scene.violate(.uploadsStay, at: step.time, theft)
+                    }
                     scene.console.apply(update) { step.files?.chunk(of: $0) }
                 } else {
                     scene.model.apply(update, table)

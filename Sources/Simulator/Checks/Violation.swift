@@ -103,6 +103,10 @@ public enum Invariant: String, Sendable, Hashable, CaseIterable {
     case sessionsHaveAccounts
     /// A torrent file is seen with all of its bytes, or not at all.
     case torrentFilesAreWhole
+    /// What somebody has uploaded goes when somebody wants it to, and by nothing that an operator's files say.
+    case uploadsStay
+    /// What came from files is what the operator's files said last.
+    case filesAreRegistered
     /// An upload that nobody goes on with leaves nothing.
     case uploadsAreForgotten
     /// After a partition the latest word on each peer counts, and no download more often than it was told.

@@ -6,8 +6,22 @@ import Wire
 
 /// A torrent file that somebody uploads; its bytes are made up.
 struct SimulatedFile: Sendable, Equatable {
-    let head: TorrentFileHead
+    private(set) var head: TorrentFileHead
     let bytes: [UInt8]
+
+    /// The same file of the operator's directory, on its way once more.
+    init(_ file: SimulatedFile, upload number: UInt64) {
+        (head, bytes) = (file.head, file.bytes)
+        head.upload.number = number
+        head.origin = .file
+    }
+
+    /// As the registry has it.
+    var torrent: RegisteredTorrent {
+        RegisteredTorrent(
+            infoHash: head.upload.infoHash, name: String(decoding: head.name, as: UTF8.self),
+            byteCount: head.contentByteCount)
+    }
 
     init(_ infoHash: InfoHash, _ random: inout RandomStream) {
         let upload = UploadID(infoHash: infoHash, number: random.next())
@@ -31,7 +45,8 @@ struct SimulatedFile: Sendable, Equatable {
     }
 }
 
-/// Somebody at a console: makes accounts, logs in and out, uploads torrent files, and takes them out again.
+/// Somebody at a console: makes accounts, logs in and out, uploads torrent files, and takes them out again; and sends
+/// what is in the operator's directory of torrents, as a master does that has read it.
 ///
 /// He asks for one thing after another, of the tracker that he takes for the master, and asks again where nobody says
 /// what became of it; as a tracker does that hands on what its own console is asked.
@@ -74,17 +89,30 @@ struct Steward: Sendable {
     }
 
     /// What he wants next, having looked at a tracker's state; nil for nothing.
-    mutating func draw(_ state: ReplicatedState, _ torrents: [InfoHash]) -> ConsoleChange? {
+    mutating func draw(
+        _ state: ReplicatedState, _ torrents: [InfoHash], _ directory: [SimulatedFile]
+    ) -> ConsoleChange? {
         if let upload { return next(upload.file, upload.next) }
         // An admin comes first.
         if state.accounts.adminCount == 0 { return .putAccount(account("root", .admin), expected: .any) }
-        switch random.below(10) {
+        switch random.below(13) {
         case 0, 1, 2: return drawAccount(state.accounts)
         case 3, 4: return drawSession(state.accounts)
         case 5: return sessions.isEmpty ? nil : .removeSession(sessions.remove(at: random.below(sessions.count)))
         case 6:
             let infoHash = torrents[random.below(torrents.count)]
             return .removeTorrentFile(infoHash, expected: expected(state.files.find(infoHash)?.changedAt))
+        case 7, 8:
+            guard !directory.isEmpty else { return nil }
+            let file = SimulatedFile(directory[random.below(directory.count)], upload: random.next())
+            // In any case now and then: what is refused must not be taken.
+            let isThere = state.files.find(file.head.upload.infoHash)?.head.sha256 == file.head.sha256
+            if isThere, random.oneIn(2) { return nil }
+            expectedFile = .any
+            upload = (file, 0)
+            isHasty = random.oneIn(4)
+            return next(file, 0)
+        case 9: return nil
         default:
             let infoHash = torrents[random.below(torrents.count)]
             expectedFile = expected(state.files.find(infoHash)?.changedAt)
@@ -92,6 +120,18 @@ struct Steward: Sendable {
             upload = (file, 0)
             isHasty = random.oneIn(4)
             return next(file, 0)
+        }
+    }
+
+    /// The directory after the operator has changed something in it: files come, go, and are others than before.
+    mutating func changed(_ directory: [SimulatedFile], _ torrents: [InfoHash]) -> [SimulatedFile] {
+        torrents.compactMap { infoHash -> SimulatedFile? in
+            let old = directory.first { $0.head.upload.infoHash == infoHash }
+            return switch random.below(4) {
+            case 0: nil
+            case 1: SimulatedFile(infoHash, &random)
+            default: old
+            }
         }
     }
 

@@ -16,8 +16,11 @@ extension World {
         guard let node = console(of: number) else { return think(number, .milliseconds(300)) }
         if stewards[number].wish == nil {
             guard clientsWokenAt == nil, let state = nodes[node].machine?.state,
-                let wish = stewards[number].draw(state, stewardTorrents)
-            else { return think(number, .milliseconds(500)) }
+                let wish = stewards[number].draw(state, stewardTorrents, directory)
+            else {
+                if clientsWokenAt == nil { readDirectory(number, at: node) }
+                return think(number, .milliseconds(500))
+            }
             stewards[number].wish = wish
             stewards[number].wishedAt = now
             stewards[number].firstQuestion = stewards[number].question + 1
@@ -37,6 +40,7 @@ extension World {
         }
         let question = stewards[number].nextQuestion()
         queue.put(.stewardWaits(number, question: question), at: now + World.stewardPatience)
+        checks.changeAsked(wish)
         step(node, .commandReceived(.change(number: question, wish)))
         // The last parts and the end of a hasty upload come at once, whatever becomes of each.
         while stewards[number].isHasty, stewards[number].wish == wish, let upload = stewards[number].upload,
@@ -53,6 +57,13 @@ extension World {
                 stewards[number].firstQuestion = stewards[number].question
             }
         }
+    }
+
+    /// Now and then the operator changes something in his directory, and has a tracker read it.
+    private mutating func readDirectory(_ number: Int, at node: Int) {
+        guard stewards[number].upload == nil, stewards[number].random.oneIn(3) else { return }
+        directory = stewards[number].changed(directory, stewardTorrents)
+        step(node, .commandReceived(.setFileTorrents(fileTorrents)))
     }
 
     /// Nobody has said what became of a question: it is asked once more.

@@ -242,15 +242,19 @@ extension World {
 
     private mutating func someID() -> UInt32 { max(1, nodes[plan.random.below(nodes.count)].configuration.id) }
 
-    var torrents: [RegisteredTorrent] {
-        workload.infoHashes.enumerated().map { number, infoHash in
-            RegisteredTorrent(infoHash: infoHash, name: "torrent \(number)", byteCount: UInt64(number) << 20)
+    /// What the operator's files say: torrents of the workload by name and size, and those of the directory.
+    var fileTorrents: [FileTorrent] {
+        let named = workload.infoHashes.enumerated().map { number, infoHash in
+            FileTorrent(
+                RegisteredTorrent(infoHash: infoHash, name: "torrent \(number)", byteCount: UInt64(number) << 20))
         }
+        return named + directory.map { FileTorrent($0.torrent, isKept: true) }
     }
 
     private mutating func register() {
         let gone = drawingFault { $0.infoHash() }
-        command(plan.random.oneIn(3) ? .unregisterTorrents([gone]) : .registerTorrents(torrents))
+        let isLess = plan.random.oneIn(3)
+        command(.setFileTorrents(fileTorrents.filter { !isLess || $0.torrent.infoHash != gone }))
     }
 
     private mutating func changeMembers() {

@@ -15,7 +15,7 @@ extension World {
         nodes[node].random = RandomStream(seed, .life, node, nodes[node].life)
         var peek = nodes[node].random
         lives.append((peek.next(), node))
-        commanded[node] = nil
+        (commanded[node], commandedTorrents[node]) = (nil, nil)
         var record = nodes[node].disk.record
         if !tamperings.isEmpty { tamperings[node].spoil(&record) }
         do throws(RecordDamaged) {
@@ -53,7 +53,7 @@ extension World {
         guard tamperings.first?.sabotage != .forgetsCommands else { return }
         step(node, .commandReceived(.setAccess(rules)))
         guard nodes[node].life == life else { return }
-        step(node, .commandReceived(.registerTorrents(torrents)))
+        step(node, .commandReceived(.setFileTorrents(fileTorrents)))
     }
 
     /// A tracker dies, and is down for a while, as long as there are faults; `text` says what happens to it, and
@@ -207,8 +207,10 @@ extension World {
                 "\(trace.names[node]) has put access \(mode) with \(infoHashes) info hashes and \(users) users in "
                     + "force, "
                     + "commanded was \(rules.mode) with \(rules.infoHashes.count) and \(rules.users.count)")
-        case .storageRecovered, .voteRecovered, .settingsDiffer, .registryChanged, .joinRefused,
-            .idAssigned, .trackerUp, .trackerDown:
+        case .registryChanged:
+            guard let torrents = commandedTorrents[node], let state = nodes[node].machine?.state else { return }
+            checks.checkFileTorrents(state, torrents, node: node, at: now)
+        case .storageRecovered, .voteRecovered, .settingsDiffer, .joinRefused, .idAssigned, .trackerUp, .trackerDown:
             break
         case .diverged(let position):
             // Disks that are damaged have no vote, so there is one history.

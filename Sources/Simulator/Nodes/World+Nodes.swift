@@ -30,6 +30,7 @@ extension World {
         let life = nodes[node].life
         let applied = keepsHistory ? nodes[node].appliedIndex : nil
         if case .commandReceived(.setAccess(let rules)) = event { commanded[node] = rules }
+        if case .commandReceived(.setFileTorrents(let torrents)) = event { commandedTorrents[node] = torrents }
         var tampering = tamperings.isEmpty ? nil : tamperings[node]
         nodes[node].step(event, now: now, into: &effects, &checks, &trace, &tampering)
         if let tampering { tamperings[node] = tampering }

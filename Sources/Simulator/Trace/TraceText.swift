@@ -70,8 +70,7 @@ enum TraceText {
     static func describe(_ command: OperatorCommand) -> String {
         switch command {
         case .setAccess(let rules): "access \(rules.mode)"
-        case .registerTorrents(let torrents): "register \(Words.counted(torrents.count, "torrent"))"
-        case .unregisterTorrents(let torrents): "unregister \(Words.counted(torrents.count, "torrent"))"
+        case .setFileTorrents(let torrents): "register \(Words.counted(torrents.count, "torrent")) from files"
         case .addMember(let id): "make \(id) a voter"
         case .removeMember(let id): "take the vote of \(id)"
         case .replaceMember(let id, let other): "give the vote of \(id) to \(other)"

@@ -92,6 +92,10 @@ struct World: Sendable {
     /// People at consoles, and the torrents whose files they upload.
     var stewards: [Steward] = []
     var stewardTorrents: [InfoHash] = []
+    /// What is in the operator's directory of torrents, and may be read by any tracker.
+    var directory: [SimulatedFile] = []
+    /// The torrents of files that each tracker was commanded last, in this life.
+    var commandedTorrents: [[FileTorrent]?]
     /// By tracker: when it is compared with a copy of its disk.
     var probes: [RandomStream]
     /// What is planted around each tracker; empty but in tests.
@@ -170,6 +174,7 @@ struct World: Sendable {
         stewardTorrents = (0..<Steward.torrentCount).map { _ in InfoHash(Workload.bytes20(&torrents)) }
         probes = (0..<options.nodeCount).map { RandomStream(seed, .probe, $0) }
         commanded = Array(repeating: nil, count: options.nodeCount)
+        commandedTorrents = Array(repeating: nil, count: options.nodeCount)
         clients = World.clients(options, seed: seed)
         paths = World.paths(
             clients.count + options.strangerCount, options.nodeCount, seed: seed, .request, .reply)

@@ -65,6 +65,17 @@ public struct RegisteredTorrent: Sendable, Hashable {
     }
 }
 
+/// A torrent of an operator's files.
+public struct FileTorrent: Sendable, Hashable {
+    /// By name and size.
+    public var torrent: RegisteredTorrent
+    /// Whether its torrent file is to be kept whole: it comes as an upload of its own, and its bytes are not here.
+    public var isKept: Bool
+
+    /// Takes the fields as they are.
+    public init(_ torrent: RegisteredTorrent, isKept: Bool = false) { (self.torrent, self.isKept) = (torrent, isKept) }
+}
+
 /// Why a request was not granted; the numbers travel between trackers (`AnsweredRequest.Content.refusal`).
 public enum Refusal: UInt8, Sendable, Hashable {
     case connectionIDExpired

@@ -165,21 +165,8 @@ extension ReplicatedState {
             return .settled(.done(at: file.changedAt))
         }
         guard part.number == 0 else { return .settled(.partWanted(0)) }
-        guard part.byteCount <= limits.torrentFileByteCount else {
-            return refused(
-                "a torrent file may have \(limits.torrentFileByteCount) bytes, this one has \(part.byteCount)")
-        }
-        guard files.uploadCount < limits.uploads || has(.uploadsUnbounded) else {
-            return refused("\(limits.uploads) uploads are under way already: try again soon")
-        }
-        guard files.count < limits.torrentFiles else {
-            return refused("there are \(limits.torrentFiles) torrent files already")
-        }
-        guard files.byteCount + Int(part.byteCount) <= limits.torrentFilesByteCount else {
-            return refused("all torrent files together may have \(limits.torrentFilesByteCount) bytes")
-        }
-        guard files.hasRoom(part.upload.infoHash, for: part.byteCount) else {
-            return refused("there is no room for this torrent file beside others")
+        if let reason = refusal(ofFile: part.upload.infoHash, byteCount: part.byteCount, limits) {
+            return refused(reason)
         }
         return .update(.uploadPart(part))
     }
@@ -188,6 +175,7 @@ extension ReplicatedState {
         let file = files.find(head.upload.infoHash)
         if file?.head == head { return .update(.finishUpload(head)) }
         if let disappointment = disappointment(expected, file?.changedAt) { return disappointment }
+        if head.origin == .file, let reason = refusal(ofFileTorrent: head.upload.infoHash) { return refused(reason) }
         guard let upload = files.upload(head.upload) else { return .settled(.partWanted(0)) }
         guard head.isWithinBounds, head.byteCount == upload.byteCount else {
             return refused("the file has another length than before, or too long a name")
@@ -199,6 +187,10 @@ extension ReplicatedState {
     private func judgeRemoval(of infoHash: InfoHash, _ expected: Expectation) -> Judgement {
         guard let file = files.find(infoHash) else { return .update(.removeTorrentFile(infoHash)) }
         if let disappointment = disappointment(expected, file.changedAt) { return disappointment }
+        // One that a merge has left behind is anybody's.
+        guard file.head.origin == .console || registry.find(infoHash) == nil else {
+            return refused("it is in the master's directory of torrents: take it away there, and have that read again")
+        }
         return .update(.removeTorrentFile(infoHash))
     }
 
@@ -282,11 +274,13 @@ extension ReplicatedState {
         guard !files.chunks.isEmpty else { return [] }
         var updates: [Update] = []
         for removal in image.removed {
-            guard let file = files.find(removal.infoHash), file.changedTime < removal.time else { continue }
+            guard let file = files.find(removal.infoHash), file.isOlder(thanRemovalAt: removal.time) else { continue }
             updates.append(.console(.mergeRemovedFile(removal.infoHash, at: removal.time)))
         }
-        for file in image.files where files.isOlder(file.infoHash, than: file.changedTime) {
+        for file in image.files where files.isOlder(file.infoHash, than: file.changedTime, of: file.head.origin) {
             guard files.find(file.infoHash)?.head != file.head else { continue }
+            // What came from files is registered, wherever it is kept.
+            guard file.head.origin == .console || registry.find(file.infoHash) != nil else { continue }
             for (number, bytes) in file.parts.enumerated() {
                 let part = UploadPart(
                     upload: file.head.upload, number: UInt32(number), byteCount: file.head.byteCount, bytes: bytes)

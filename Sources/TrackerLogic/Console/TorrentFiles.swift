@@ -1,9 +1,10 @@
-// Torrent files that people have uploaded, and those under way.
+// Torrent files that are kept whole, and those under way.
 
 import Primitives
 import Wire
 
-/// Torrent files that people have uploaded, and those under way: replicated, changed by updates alone.
+/// Torrent files that people have uploaded or operators' files have, and those under way: replicated, changed by
+/// updates alone.
 ///
 ///     part 0 ──► under way ── the next part ──┐        ┌─ a new upload of the torrent takes its place ─┐
 ///                  │ ▲                        │        ▼                                               │
@@ -106,12 +107,14 @@ public struct TorrentFiles: Sendable {
         return chunks.indices.filter { chunks[$0].uploads.contains { $0.lastPartAt <= seconds } }
     }
 
-    /// Whether nothing has become of a file of this torrent here since a cluster time, in seconds.
-    func isOlder(_ infoHash: InfoHash, than time: UInt32) -> Bool {
+    /// Whether a file of this torrent that another side has since a cluster time, in seconds, counts more than what has
+    /// become of it here: people's word more than that of files, and of like ones the newer.
+    func isOlder(_ infoHash: InfoHash, than time: UInt32, of origin: AccountOrigin) -> Bool {
         guard let chunk = chunk(of: infoHash) else { return false }
-        let known = chunks[chunk].removed.reduce(find(infoHash)?.changedTime) {
-            $1.infoHash == infoHash ? max($0 ?? 0, $1.time) : $0
-        }
+        let file = find(infoHash)
+        if file?.head.origin == .console, origin == .file { return false }
+        let own = file?.head.origin == origin ? file?.changedTime : nil
+        let known = chunks[chunk].removed.reduce(own) { $1.infoHash == infoHash ? max($0 ?? 0, $1.time) : $0 }
         return known.map { $0 < time } ?? true
     }
 
@@ -152,7 +155,7 @@ public struct TorrentFiles: Sendable {
             let chunk = chunk(of: head.upload.infoHash)
         else { return }
         drop(head.upload)
-        guard !isMerged || isOlder(head.upload.infoHash, than: time) else { return }
+        guard !isMerged || isOlder(head.upload.infoHash, than: time, of: head.origin) else { return }
         var changedTime = time
         if let old = find(head.upload.infoHash) {
             changedTime = max(time, old.changedTime)
@@ -177,11 +180,11 @@ public struct TorrentFiles: Sendable {
 
     /// Takes a file out.
     mutating func remove(_ infoHash: InfoHash, time: UInt32, isMerged: Bool = false) {
-        guard let chunk = chunk(of: infoHash), let old = find(infoHash), !isMerged || old.changedTime < time else {
-            return
-        }
+        guard let chunk = chunk(of: infoHash), let old = find(infoHash), !isMerged || old.isOlder(thanRemovalAt: time)
+        else { return }
         takeOut(old, of: chunk)
-        guard keepsMergeData else { return }
+        // What files say is said anew by each that reads them, and no removal is remembered against it.
+        guard keepsMergeData, old.head.origin == .console else { return }
         insert(RemovedFile(infoHash: infoHash, time: max(time, old.changedTime)), in: chunk)
     }
 

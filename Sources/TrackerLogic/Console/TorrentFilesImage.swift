@@ -31,6 +31,9 @@ public struct TorrentFile: Sendable, Hashable {
     /// The key: no two files have the same.
     public var infoHash: InfoHash { head.upload.infoHash }
 
+    /// Whether somebody has removed it at a console of another side since; what came from files stays with them.
+    func isOlder(thanRemovalAt time: UInt32) -> Bool { head.origin == .console && changedTime < time }
+
     /// The file in one piece.
     public var bytes: [UInt8] {
         var bytes: [UInt8] = []
@@ -80,7 +83,7 @@ public struct Upload: Sendable, Hashable {
     public var isComplete: Bool { parts.count == Int(UploadPart.count(byteCount)) }
 }
 
-/// A torrent file that was taken out, which another side of a partition may still have.
+/// A torrent file of the console that was taken out, which another side of a partition may still have.
 public struct RemovedFile: Sendable, Hashable {
     /// Of the torrent.
     public var infoHash: InfoHash

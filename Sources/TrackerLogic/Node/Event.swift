@@ -63,10 +63,9 @@ public struct ClientRequest: Sendable, Equatable {
 public enum OperatorCommand: Sendable, Equatable {
     /// Replaces the access rules; the difference to those in force is replicated like any update.
     case setAccess(AccessRules)
-    /// Adds torrents to the registry or corrects them; nothing that is registered goes away.
-    case registerTorrents([RegisteredTorrent])
-    /// Takes torrents out of the registry; their swarms stay.
-    case unregisterTorrents([InfoHash])
+    /// Replaces the torrents that came from files: the registry, and which files of it may stay. Swarms stay, and what
+    /// people have uploaded.
+    case setFileTorrents([FileTorrent])
     /// Makes a tracker a voter that follows and is in sync (quorum mode).
     case addMember(UInt32)
     /// Takes a voter's vote.

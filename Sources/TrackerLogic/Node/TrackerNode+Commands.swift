@@ -42,6 +42,7 @@ extension TrackerNode {
             overtake { $0.isAboutAccess }
         }
         if case .setFileAccounts = command { overtake { $0.isAboutFileAccounts } }
+        if case .setFileTorrents = command { overtake { $0.isAboutFileTorrents } }
         guard commands.count < Limits.waitingCommands else {
             return turnAway(command, "\(Limits.waitingCommands) commands are waiting already", &effects)
         }
@@ -147,19 +148,8 @@ extension TrackerNode {
         switch command {
         case .setAccess(let rules):
             return .success(state.access.updates(towards: rules))
-        case .registerTorrents(let torrents):
-            let newcomers = torrents.count { state.registry.find($0.infoHash) == nil }
-            let limit = configuration.limits.registeredTorrents
-            guard state.registry.count + newcomers <= limit else {
-                return .failure(Impossible("the registry would hold more than \(limit) torrents"))
-            }
-            return .success(
-                torrents.filter { state.registry.find($0.infoHash) != $0 }.map {
-                    .registerTorrent(
-                        $0.infoHash, byteCount: $0.byteCount, name: Array($0.name.utf8.prefix(Limits.maxNameByteCount)))
-                })
-        case .unregisterTorrents(let infoHashes):
-            return .success(infoHashes.filter { state.registry.find($0) != nil }.map(Update.unregisterTorrent))
+        case .setFileTorrents(let torrents):
+            return state.judge(fileTorrents: torrents, configuration.limits).mapError { Impossible($0.reason) }
         case .addMember(let id): return memberUpdates(MemberChange(added: id))
         case .removeMember(let id): return memberUpdates(MemberChange(removed: id))
         case .replaceMember(let id, let other): return memberUpdates(MemberChange(added: other, removed: id))
@@ -181,7 +171,7 @@ extension TrackerNode {
         case .change(let number, let change):
             .changeEnded(number: number, state.outcome(of: change))
         case .setFileAccounts(let accounts): .fileAccountsSet(accounts: accounts.count, leftOut: leftOut(of: accounts))
-        case .registerTorrents, .unregisterTorrents, .handOver, .elect, .drain, .stopCluster:
+        case .setFileTorrents, .handOver, .elect, .drain, .stopCluster:
             .registryChanged(torrents: state.registry.count)
         }
     }
@@ -230,5 +220,6 @@ extension TrackerNode {
 extension OperatorCommand {
     fileprivate var isAboutAccess: Bool { if case .setAccess = self { true } else { false } }
     fileprivate var isAboutFileAccounts: Bool { if case .setFileAccounts = self { true } else { false } }
+    fileprivate var isAboutFileTorrents: Bool { if case .setFileTorrents = self { true } else { false } }
     fileprivate var isChange: Bool { if case .change = self { true } else { false } }
 }

@@ -303,12 +303,7 @@ struct UserDocument: Encodable {
 
     init(name: String, role: AccountRole, origin: AccountOrigin, changedAt: UInt64) {
         self.name = name
-        self.role = role.word
-        self.origin =
-            switch origin {
-            case .file: "file"
-            case .console: "console"
-            }
+        (self.role, self.origin) = (role.word, origin.word)
         self.changedAt = changedAt
     }
 }

@@ -49,13 +49,15 @@ public struct UploadedTorrent: Sendable, Equatable {
     public var fileCount: Int
     /// With this cluster's trackers.
     public var magnet: String
+    /// Whether somebody has uploaded it, or the master's directory of torrents has it.
+    public var origin: AccountOrigin
     /// The index of the entry that last changed it.
     public var changedAt: UInt64
 
     /// Takes the fields as they are.
     public init(
         infoHash: InfoHash, name: String, byteCount: UInt64, pieceByteCount: UInt64, fileByteCount: UInt64,
-        files: [File], fileCount: Int, magnet: String, changedAt: UInt64
+        files: [File], fileCount: Int, magnet: String, origin: AccountOrigin, changedAt: UInt64
     ) {
         self.infoHash = infoHash
         self.name = name
@@ -65,6 +67,7 @@ public struct UploadedTorrent: Sendable, Equatable {
         self.files = files
         self.fileCount = fileCount
         self.magnet = magnet
+        self.origin = origin
         self.changedAt = changedAt
     }
 }
@@ -81,6 +84,8 @@ public protocol TorrentFileProvider: Sendable {
     func bytes(of infoHash: InfoHash) async -> (parts: [[UInt8]], changedAt: UInt64)?
     /// Takes a torrent file out.
     func remove(_ infoHash: InfoHash, expected: Expectation) async -> ChangeOutcome
+    /// Why a torrent that is registered has no file here, in a sentence.
+    func reasonWithoutFile(_ infoHash: InfoHash) async -> String
     /// The link of a torrent that has no file here.
     func magnet(_ infoHash: InfoHash, name: String) async -> String
 }
@@ -101,7 +106,8 @@ extension APIServer {
                     throw Self.noSuchTorrent
                 }
                 let magnet = await files.magnet(infoHash, name: registered.name)
-                return try .json(TorrentDocument(registered, row.counts, magnet: magnet))
+                let reason = await files.reasonWithoutFile(infoHash)
+                return try .json(TorrentDocument(registered, row.counts, magnet: magnet, whyNoFile: reason))
             },
             APIRoute(.get, "/api/v1/torrents/{hash}/file") { request, values in
                 let infoHash = try infoHash(values["hash"])
@@ -131,7 +137,7 @@ extension APIServer {
 
     private static var noSuchTorrent: APIError { APIError(.notFound, "no torrent of this info hash is known by name") }
     private static var noSuchFile: APIError {
-        APIError(.notFound, "there is no torrent file of this info hash here: it was not uploaded")
+        APIError(.notFound, "there is no torrent file of this info hash here")
     }
 
     private func upload(_ request: Request, _ files: any TorrentFileProvider) async throws -> Response {
@@ -174,6 +180,8 @@ struct TorrentDocument: Encodable {
     var origin: String
     var hasFile: Bool
     var magnet: String
+    // Left out where there is one.
+    var whyNoFile: String?
     // Left out where there is no file.
     var files: [File]?
     var fileCount: Int?
@@ -185,18 +193,29 @@ struct TorrentDocument: Encodable {
         name = torrent.name
         byteCount = torrent.byteCount
         (seeders, leechers, completed) = (counts?.seeders ?? 0, counts?.leechers ?? 0, counts?.completed ?? 0)
-        (origin, hasFile, magnet) = ("console", true, torrent.magnet)
+        (origin, hasFile, magnet) = (torrent.origin.word, true, torrent.magnet)
         files = torrent.files.map { File(path: $0.path, byteCount: $0.byteCount) }
         fileCount = torrent.fileCount
         pieceByteCount = torrent.pieceByteCount
         fileByteCount = torrent.fileByteCount
     }
 
-    init(_ registered: RegisteredTorrent, _ counts: SwarmCounts, magnet: String) {
+    init(_ registered: RegisteredTorrent, _ counts: SwarmCounts, magnet: String, whyNoFile: String) {
         infoHash = "\(registered.infoHash)"
         name = registered.name
         byteCount = registered.byteCount
         (seeders, leechers, completed) = (counts.seeders, counts.leechers, counts.completed)
-        (origin, hasFile, self.magnet) = ("file", false, magnet)
+        (origin, hasFile, self.magnet) = (AccountOrigin.file.word, false, magnet)
+        self.whyNoFile = whyNoFile
+    }
+}
+
+extension AccountOrigin {
+    /// As the API has it.
+    var word: String {
+        switch self {
+        case .file: "file"
+        case .console: "console"
+        }
     }
 }

@@ -9,6 +9,8 @@ import Primitives
 import TrackerLogic
 import Wire
 
+import struct NIOCore.TimeAmount
+
 /// The console's server: the state of this tracker and its cluster as JSON and as metrics, and the orders that a
 /// cluster takes.
 ///
@@ -110,6 +112,8 @@ public struct APIServer: Sendable {
             var configuration = TLSConfiguration.makeServerConfiguration(
                 certificateChain: chain, privateKey: .privateKey(privateKey))
             configuration.minimumTLSVersion = .tlsv12
+            // Whoever does not answer the good-bye holds no stop up: by default five seconds.
+            configuration.shutdownTimeout = .milliseconds(300)
             return try NIOSSLContext(configuration: configuration)
         } catch {
             throw CertificateUnusable(path: key, reason: error)
@@ -166,8 +170,8 @@ public struct APIServer: Sendable {
             routes += torrentRoutes(files, swarms)
             resources.append("uploads")
         }
-        let offered = resources
-        routes.append(.get("/api/v1") { _ in try .json(ResourcesDocument(resources: offered)) })
+        let offered = ResourcesDocument(resources: resources, torrentFileByteCount: parts.files?.maxByteCount)
+        routes.append(.get("/api/v1") { _ in try .json(offered) })
         routes += ConsolePages.routes
         return APIResponder(routes: routes, door: door)
     }

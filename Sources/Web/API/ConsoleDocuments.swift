@@ -157,6 +157,8 @@ struct TrackersDocument: Encodable {
 struct ResourcesDocument: Encodable {
     var version = "1"
     var resources: [String]
+    /// Left out where no torrent files are taken.
+    var torrentFileByteCount: Int?
 }
 
 struct ElectionDocument: Encodable {

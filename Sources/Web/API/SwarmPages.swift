@@ -12,15 +12,15 @@ public struct SwarmRow: Sendable, Equatable {
     public var counts: SwarmCounts
     /// Nil where nobody has registered it: then its name is unknown.
     public var registered: RegisteredTorrent?
-    /// Whether its torrent file was uploaded, and is here.
-    public var hasFile: Bool
+    /// Where its torrent file comes from; nil where it is not here.
+    public var file: AccountOrigin?
 
     /// Takes the fields as they are.
-    public init(infoHash: InfoHash, counts: SwarmCounts, registered: RegisteredTorrent?, hasFile: Bool = false) {
+    public init(infoHash: InfoHash, counts: SwarmCounts, registered: RegisteredTorrent?, file: AccountOrigin? = nil) {
         self.infoHash = infoHash
         self.counts = counts
         self.registered = registered
-        self.hasFile = hasFile
+        self.file = file
     }
 }
 
@@ -255,7 +255,7 @@ struct TorrentsDocument: Encodable {
                 Torrent(
                     infoHash: "\(row.infoHash)", name: registered.name, byteCount: registered.byteCount,
                     seeders: row.counts.seeders, leechers: row.counts.leechers, completed: row.counts.completed,
-                    origin: row.hasFile ? "console" : "file", hasFile: row.hasFile)
+                    origin: (row.file ?? .file).word, hasFile: row.file != nil)
             }
         }
         next = page.next?.text

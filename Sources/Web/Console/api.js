@@ -13,6 +13,7 @@ export class Refusal extends Error {
 
 /** The parts of the API that this tracker has. */
 const resources = signal(new Set());
+let largest = Infinity;
 
 /** Whether there is somebody to log in as; told by the first 401. */
 export const mustLogIn = signal(false);
@@ -50,10 +51,15 @@ export function upload(path, file, progress) {
     });
 }
 
-/** Learns which parts of the API there are. */
+/** Learns which parts of the API there are, and how much it takes. */
 export async function learnResources() {
-    resources.value = new Set((await get("", {}, { within: 3000 })).resources ?? []);
+    const told = await get("", {}, { within: 3000 });
+    resources.value = new Set(told.resources ?? []);
+    largest = told.torrentFileByteCount ?? Infinity;
 }
+
+/** Bytes of a torrent file that the tracker takes at most. */
+export const largestTorrentFile = () => largest;
 
 export const has = (name) => resources.value.has(name);
 

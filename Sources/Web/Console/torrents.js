@@ -1,6 +1,6 @@
 // Torrents: what is registered here, from files or uploaded; upload, look into, download, copy the magnet link, delete.
 
-import { get, has, order, part, upload } from "./api.js";
+import { get, has, largestTorrentFile, order, part, upload } from "./api.js";
 import { ask, attempt, tell } from "./dialog.js";
 import { h, list, named } from "./dom.js";
 import { bytes, count } from "./format.js";
@@ -16,8 +16,6 @@ const columns = [
         { name: "Leechers", class: "number" },
     { name: "Completed", class: "number.wide" }, { name: "From", class: "from.wide" },
 ];
-/** What the cluster takes at most; the tracker says so itself where it is told otherwise. */
-const largest = 8 << 20;
 
 const canUpload = () => has("uploads") && may("uploader");
 
@@ -57,6 +55,7 @@ function uploads(done) {
     const running = signal([]);
     let last = 0;
     const send = async (files) => {
+        const largest = largestTorrentFile();
         for (const file of files) {
             if (file.size > largest) {
                 tell(h("span", null, named(file.name),
@@ -130,8 +129,10 @@ export function torrentPage(hash) {
                 figure("Leechers", () => count(torrent.value?.leechers)),
             figure("Completed", () => count(torrent.value?.completed)),
                 figure("From", () => torrent.value?.origin ?? "–")),
-        h("p.muted", { hidden: () => torrent.value?.hasFile !== false },
-            "Its name and size are known, its file is not kept here."),
+        h("p.muted", { hidden: () => torrent.value?.hasFile !== false }, "Its name and size are known, its file is not kept "
+            + "here: ", () => named(torrent.value?.whyNoFile ?? "")),
+        h("p.muted", { hidden: () => torrent.value?.origin !== "file" }, "It is in the master's directory of torrents, and "
+            + "stays until it is taken away there and the directory is read again."),
         files(torrent));
 }
 

@@ -69,14 +69,19 @@ public struct TorrentFileHead: Sendable, Hashable {
     public var byteCount: UInt32
     /// The SHA-256 of the torrent file, found where it was uploaded.
     public var sha256: Bytes32
+    /// Whether somebody has uploaded it at a console, or the master's directory of torrents has it.
+    public var origin: AccountOrigin
 
     /// Bytes of a name, at most.
     public static let maxNameByteCount = 512
 
     /// Takes the fields as they are.
-    public init(upload: UploadID, name: [UInt8], contentByteCount: UInt64, byteCount: UInt32, sha256: Bytes32) {
+    public init(
+        upload: UploadID, name: [UInt8], contentByteCount: UInt64, byteCount: UInt32, sha256: Bytes32,
+        origin: AccountOrigin = .console
+    ) {
         (self.upload, self.name, self.contentByteCount) = (upload, name, contentByteCount)
-        (self.byteCount, self.sha256) = (byteCount, sha256)
+        (self.byteCount, self.sha256, self.origin) = (byteCount, sha256, origin)
     }
 
     /// Whether a file may be like that.
@@ -123,6 +128,7 @@ extension TorrentFileHead {
         bytes.append(bigEndian: contentByteCount)
         bytes.append(bigEndian: byteCount)
         bytes.append(sha256)
+        bytes.append(origin.rawValue)
     }
 
     /// Reads a head that is within its bounds.
@@ -130,6 +136,7 @@ extension TorrentFileHead {
         self.init(
             upload: try UploadID(&reader), name: Array(try reader.counted()), contentByteCount: try reader.u64(),
             byteCount: try reader.u32(), sha256: try reader.bytes32())
-        guard isWithinBounds else { throw OutOfBytes() }
+        guard isWithinBounds, let origin = AccountOrigin(rawValue: try reader.u8()) else { throw OutOfBytes() }
+        self.origin = origin
     }
 }

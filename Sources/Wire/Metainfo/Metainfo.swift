@@ -18,6 +18,8 @@ public struct Metainfo: Sendable, Hashable {
     public let bytes: [UInt8]
     /// Where the info dictionary stands in `bytes`.
     public let infoRange: Range<Int>
+    /// Bytes that follow the torrent's end, which a lenient reader lets through; 0 in a strict one.
+    public let trailingByteCount: Int
     /// What the torrent shares: the info dictionary, read.
     public let info: TorrentInfo
     /// The tracker of BEP 3; clients ignore it where there is an `announceList`.
@@ -68,6 +70,7 @@ public struct Metainfo: Sendable, Hashable {
         let infoField = try file.require("info")
         self.bytes = bytes
         infoRange = infoField.node.range
+        trailingByteCount = bytes.count - document.root.range.upperBound
         info = try TorrentInfo(infoField, strictness)
         pieceLayers = info.version == .v1 ? [] : try FileTree.layers(file, info)
         announce = Metainfo.url(file.field("announce")?.node.bytes)

@@ -63,6 +63,37 @@ struct ConsoleClusterTests {
         for id: UInt32 in 1...3 { #expect(trio[id].state.files.find(file.infoHash)?.bytes == file.bytes) }
     }
 
+    @Test func `each tracker takes what a master has decided, whatever its own limits are`() throws {
+        var trio = Trio.serving(.paxos) { id, configuration in
+            configuration.shardCount = 16
+            // The master of now takes much, the next one hardly anything.
+            guard id < 3 else { return }
+            configuration.limits.torrentFileByteCount = 1000
+            configuration.limits.torrentFilesByteCount = 1000
+            configuration.limits.torrentFiles = 1
+            configuration.limits.uploads = 1
+        }
+        for number in 1...3 { upload(&trio, 3, TestFile(number, byteCount: 30_000)) }
+        let last = TestFile(4, byteCount: 30_000)
+        for part in [last.parts[0], TestFile(5).parts[0]] { #expect(isDone(change(&trio, 3, .uploadPart(part)))) }
+        trio.run(.seconds(2))
+        #expect(digests(trio).count == 1)
+        for id: UInt32 in 1...3 { #expect(trio[id].state.files.count == 3) }
+        trio.crash(3)
+        trio.run(.seconds(5))
+        #expect(trio.masters == [2])
+        // What has begun comes to its end; what begins is held against what the new master was told.
+        #expect(isDone(change(&trio, 2, .uploadPart(last.parts[1]))))
+        #expect(isDone(change(&trio, 2, .finishUpload(last.head, expected: .any))))
+        #expect(
+            change(&trio, 2, .uploadPart(TestFile(6, byteCount: 1001).parts[0]))
+                == .refused("a torrent file may have 1000 bytes, this one has 1001"))
+        trio.start(3)
+        trio.run(.seconds(20))
+        #expect(digests(trio).count == 1)
+        for id: UInt32 in 1...3 { #expect(trio[id].state.files.find(last.infoHash)?.bytes == last.bytes) }
+    }
+
     @Test func `a master that steps down tells each asker that nothing is known of his change`() {
         var trio = trio()
         trio.holdMessages { if case .prepare = $0.body { true } else { false } }

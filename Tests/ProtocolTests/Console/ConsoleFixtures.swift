@@ -41,15 +41,24 @@ struct TestFile: Sendable, Equatable {
     var head: TorrentFileHead
     var bytes: [UInt8]
 
-    init(_ number: Int, byteCount: Int = 40_000, upload: UInt64 = 1, fill: UInt64 = 0) {
+    init(
+        _ number: Int, byteCount: Int = 40_000, upload: UInt64 = 1, fill: UInt64 = 0,
+        from origin: AccountOrigin = .console
+    ) {
         var random = RandomStream(seed: UInt64(number) ^ fill << 32)
         bytes = (0..<byteCount).map { _ in UInt8(truncatingIfNeeded: random.next()) }
         head = TorrentFileHead(
             upload: UploadID(infoHash: .numbered(number), number: upload), name: [UInt8](ascii: "file \(number)"),
-            contentByteCount: 12_345, byteCount: UInt32(byteCount), sha256: .numbered(number))
+            contentByteCount: 12_345, byteCount: UInt32(byteCount), sha256: .numbered(number),
+            origin: origin)
     }
 
     var infoHash: InfoHash { head.upload.infoHash }
+
+    /// As a directory of torrents has it.
+    var listed: FileTorrent {
+        FileTorrent(RegisteredTorrent(infoHash: infoHash, name: "listed", byteCount: 12_345), isKept: true)
+    }
 
     var parts: [UploadPart] {
         (0..<UploadPart.count(head.byteCount)).compactMap { UploadPart($0, of: bytes, head.upload) }

@@ -40,5 +40,9 @@ extension Plant {
         Plant(.uploadsUnbounded, .queuesAreBounded, on: oneUpload),
         Plant(.uploadsNotInChunks, .statesAgree, .healedIsOne, on: snapshots),
         Plant(.filesStopWithSwarms, .statesAgree, in: [.alone], on: consoles),
+        Plant(.uploadTakenByFiles, .uploadsStay, on: consoles),
+        Plant(.fileTakesUpload, .uploadsStay, on: consoles),
+        Plant(.fileKeptWithoutTorrent, .filesAreRegistered, on: consoles),
+        Plant(.unregisteredFileKept, .filesAreRegistered, on: consoles),
     ]
 }
