@@ -40,7 +40,7 @@ extension Setting {
         Setting(
             .console, flag: "console", .optionalAddress(\.console),
             "Where to serve the console, its JSON API and the metrics.",
-            note: "\"none\" switches it off. Anything but loopback needs a token file."),
+            note: "\"none\" switches it off. Anything but loopback needs accounts or a token file."),
         Setting(
             .consoleURL, flag: "console-url", .pageURL(\.consoleURL),
             "Where a browser reaches this console, for the pages of the other trackers' consoles.",
@@ -59,6 +59,12 @@ extension Setting {
             "File with the bearer token that the console asks for.",
             note: "One line of at least 16 printable characters; for example from: openssl rand -hex 32.",
             example: "\"console.token\"", defaultNote: "no token"),
+        Setting(
+            .accountsFile, flag: "console-accounts-file", .optionalPath(\.accountsFile, "FILE"),
+            "File with accounts of the console, beside those that are made there.",
+            note: "A line each, as \"tracker user hash\" prints it; # starts a comment. Read again on SIGHUP; in a "
+                + "cluster the master's file counts.",
+            example: "\"accounts.txt\"", defaultNote: "no accounts"),
     ]
 
     private static let storing = [

@@ -4,6 +4,8 @@ import ArgumentParser
 import Client
 import Foundation
 import Settings
+import Web
+import Wire
 
 /// `tracker user`: who may log in at the console.
 struct UserCommand: AsyncParsableCommand {
@@ -15,7 +17,7 @@ struct UserCommand: AsyncParsableCommand {
             everybody has to log in; the first has to be an admin. A password is asked for on the terminal, or read \
             from a file; it is never an argument, which others on this machine could see.
             """,
-        subcommands: [Add.self, Password.self, Remove.self, List.self])
+        subcommands: [Add.self, Password.self, Remove.self, List.self, Hash.self])
 
     /// Where a password comes from.
     struct PasswordSource: ParsableArguments {
@@ -127,6 +129,30 @@ struct UserCommand: AsyncParsableCommand {
             } catch {
                 throw Failure(error)
             }
+        }
+    }
+
+    struct Hash: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "hash", abstract: "Print an account's line for a file of accounts (--console-accounts-file).",
+            discussion: "Nobody is asked: the account is there when trackers have read the file, at a start or SIGHUP.")
+
+        @Argument(help: "Its name.") var name: String
+        @Option(help: "What it may do.") var role: String
+        @OptionGroup var password: PasswordSource
+
+        func run() async throws {
+            guard Account.isName(name) else { throw Failure(.usage, Account.nameRule) }
+            guard let role = AccountRole(word: role) else {
+                let known = AccountRole.allCases.map(\.word).joined(separator: ", ")
+                throw Failure(.usage, "--role has to be one of \(known)")
+            }
+            let password = try password.read()
+            guard PasswordHasher.isAcceptable(password) else { throw Failure(.usage, PasswordHasher.passwordRule) }
+            let account = Account(
+                name: Array(name.utf8), role: role, origin: .file, password: await PasswordHasher().hash(password))
+            guard let line = AccountFile.line(account) else { throw Failure(.system, "the password cannot be hashed") }
+            Terminal.output.write(line + "\n")
         }
     }
 

@@ -114,6 +114,7 @@ extension ReplicatedState {
         let kept = accounts.find(account.name)
         if kept?.account == account { return .update(.putAccount(account)) }
         if let disappointment = disappointment(expected, kept?.changedAt) { return disappointment }
+        if let kept, kept.account.origin == .file { return refusedAsFiles(kept) }
         guard account.isWithinBounds else {
             return refused("an account has a name of 1 to \(Account.maxNameByteCount) bytes, and a password of ours")
         }
@@ -129,10 +130,16 @@ extension ReplicatedState {
     private func judgeRemoval(of name: [UInt8], _ expected: Expectation) -> Judgement {
         guard let kept = accounts.find(name) else { return .update(.removeAccount(name: name)) }
         if let disappointment = disappointment(expected, kept.changedAt) { return disappointment }
+        if kept.account.origin == .file { return refusedAsFiles(kept) }
         if accounts.isLastAdmin(name), !has(.lastAdminLost) {
             return refused("\(text(name)) is the last admin: make another one first")
         }
         return .update(.removeAccount(name: name))
+    }
+
+    /// What a file says is changed there: a start or SIGHUP would bring it back otherwise.
+    private func refusedAsFiles(_ kept: KeptAccount) -> Judgement {
+        refused("\(text(kept.account.name)) comes from a tracker's file: change it there, and have that read again")
     }
 
     private func judge(_ session: Session, _ expected: Expectation) -> Judgement {

@@ -15,6 +15,22 @@ public enum AccountRole: UInt8, Sendable, Hashable, Comparable, CaseIterable {
 
     /// Whether the right role may do more.
     public static func < (left: AccountRole, right: AccountRole) -> Bool { left.rawValue < right.rawValue }
+
+    /// As people write it.
+    public var word: String {
+        switch self {
+        case .viewer: "viewer"
+        case .uploader: "uploader"
+        case .operator: "operator"
+        case .admin: "admin"
+        }
+    }
+
+    /// The role of a word; nil where there is none.
+    public init?(word: String) {
+        guard let role = AccountRole.allCases.first(where: { $0.word == word }) else { return nil }
+        self = role
+    }
 }
 
 /// Where an account, or another thing that is kept, comes from.
@@ -67,7 +83,7 @@ public struct PasswordHash: Sendable, Hashable {
 public struct Account: Sendable, Hashable {
     /// The key: UTF-8, 1 to `maxNameByteCount` bytes.
     ///
-    /// Which characters a name may have is checked where it is made.
+    /// Which characters a name may have is checked where it is made (`isName`).
     public var name: [UInt8]
     /// What the account may do.
     public var role: AccountRole
@@ -78,6 +94,23 @@ public struct Account: Sendable, Hashable {
 
     /// Bytes of a name, at most.
     public static let maxNameByteCount = 64
+
+    /// What a name has to be, for whoever gives another.
+    public static let nameRule =
+        "a name has 1 to \(maxNameByteCount) bytes: letters, digits and . - _ @ +, and begins with none of . - +"
+
+    /// Whether somebody may be called so.
+    ///
+    /// Letters and digits of any script would do, but names that look alike would not.
+    public static func isName(_ name: String) -> Bool {
+        let bytes = Array(name.utf8)
+        guard (1...maxNameByteCount).contains(bytes.count), let first = bytes.first else { return false }
+        guard !Array(".-+".utf8).contains(first) else { return false }
+        return bytes.allSatisfy { byte in
+            (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte)
+                || Array(".-_@+".utf8).contains(byte)
+        }
+    }
 
     /// Takes the fields as they are.
     public init(name: [UInt8], role: AccountRole, origin: AccountOrigin, password: PasswordHash? = nil) {
