@@ -121,8 +121,8 @@ extension Setting {
                 of: [("open", .open), ("allow", .allow), ("deny", .deny), ("private", .private)]),
             "Who may announce what.",
             note: "\"open\": any info hash; \"allow\": only those on the list; \"deny\": all but those on the list; "
-                + "\"private\": any, but only with a user's passkey, which a scrape over UDP has no place for: "
-                + "it is refused."),
+                + "\"private\": any, but only with the passkey of a user or of an account, which a scrape over UDP has "
+                + "no place for: it is refused."),
         Setting(
             .accessList, flag: "access-list", .optionalPath(\.accessListFile, "FILE"),
             "The list of \"allow\" and \"deny\".",
@@ -130,7 +130,7 @@ extension Setting {
             example: "\"infohashes.txt\"", defaultNote: "no list"),
         Setting(
             .users, flag: "users", .optionalPath(\.usersFile, "FILE"),
-            "The users of \"private\".",
+            "The users of \"private\", beside the accounts that have a passkey.",
             note: "NAME PASSKEY a line; # starts a comment. Read again on SIGHUP.",
             example: "\"users.txt\"", defaultNote: "no users"),
         Setting(

@@ -221,6 +221,10 @@ public enum PlantedBug: String, CaseIterable, Sendable {
     case uploadsNotInChunks
     /// An orderly stop takes the torrent files with the swarms.
     case filesStopWithSwarms
+    /// The passkey of an account that was removed still lets in.
+    case passkeyOutlivesAccount
+    /// Whoever reads accounts from a disk, or is sent them, knows none of their passkeys.
+    case passkeysNotRestored
 }
 
 extension NodeConfiguration {

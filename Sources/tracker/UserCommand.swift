@@ -17,7 +17,7 @@ struct UserCommand: AsyncParsableCommand {
             everybody has to log in; the first has to be an admin. A password is asked for on the terminal, or read \
             from a file; it is never an argument, which others on this machine could see.
             """,
-        subcommands: [Add.self, Password.self, Remove.self, List.self, Hash.self])
+        subcommands: [Add.self, Password.self, Remove.self, List.self, Hash.self, Passkey.self])
 
     /// Where a password comes from.
     struct PasswordSource: ParsableArguments {
@@ -121,9 +121,9 @@ struct UserCommand: AsyncParsableCommand {
                 } else if users.isEmpty {
                     Terminal.output.write("There are no accounts: whoever is on a tracker's machine may do all.\n")
                 } else {
-                    var table = TextTable(.left, .left, .left)
-                    table.add("name", "role", "from")
-                    for user in users { table.add(user.name, user.role, user.origin) }
+                    var table = TextTable(.left, .left, .left, .left)
+                    table.add("name", "role", "from", "passkey")
+                    for user in users { table.add(user.name, user.role, user.origin, user.hasPasskey ? "yes" : "–") }
                     Terminal.output.write(table.text { Terminal.output.styled($0, .bold) })
                 }
             } catch {
@@ -153,6 +153,36 @@ struct UserCommand: AsyncParsableCommand {
                 name: Array(name.utf8), role: role, origin: .file, password: await PasswordHasher().hash(password))
             guard let line = AccountFile.line(account) else { throw Failure(.system, "the password cannot be hashed") }
             Terminal.output.write(line + "\n")
+        }
+    }
+
+    struct Passkey: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "passkey", abstract: "Give an account a new passkey for a private tracker, and print it.",
+            discussion: """
+                Clients announce with it where the trackers are private (--access private). An older one of the account \
+                lets nobody in from then on: torrents with it in their announce URL have to be downloaded or edited anew.
+                """)
+
+        @Argument(help: "The account's name.") var name: String
+        @Flag(help: "Take the passkey away, and make no other.") var remove = false
+        @OptionGroup var options: ClusterConsoles
+        @OptionGroup var report: ReportOptions
+
+        func run() async throws {
+            let console = try await options.first().client
+            do throws(TrackerClientError) {
+                let made = try await console.setPasskey(of: name, isRemoved: remove)
+                if report.isJSON {
+                    try? report.writeJSON(made)
+                } else if let passkey = made.passkey {
+                    Terminal.output.write(([passkey] + made.announce).joined(separator: "\n") + "\n")
+                } else {
+                    Terminal.output.write("The account \(name) has no passkey any more.\n")
+                }
+            } catch {
+                throw Failure(error)
+            }
         }
     }
 

@@ -668,9 +668,10 @@ class FileAccounts(ThreeTrackers):
 
     def cluster(self, number):
         # A tracker that lags behind does not know the session yet, nor, in the first moments, the account.
-        if self.root(number).get("sessions").status == 401:
-            return None
-        return super().cluster(number)
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            if self.root(number).get("sessions").status != 401:
+                return super().cluster(number)
+        return None
 
     def log_in(self, among):
         for number in among:
@@ -732,6 +733,99 @@ class FileAccounts(ThreeTrackers):
         self.trackers[3].signal(signal.SIGHUP)
         wait_until(lambda: "no admin would be left" in self.trackers[3].words, 10, lambda: self.trackers[3].words)
         self.assertEqual(self.users(2), before)
+
+
+class Passkeys(ThreeTrackers):
+    """A private cluster: clients are let in by the passkeys of accounts."""
+
+    extra = ("--access", "private")
+    HASH = "0123456789abcdef0123456789abcdef01234567"
+
+    def urls(self, passkey, among):
+        for number in among or tuple(self.places):
+            place = self.places[number]
+            for path in [f"{passkey}/announce", f"announce?passkey={passkey}"]:
+                yield f"udp://127.0.0.1:{place.udp}/{path}"  # The options of BEP 41.
+                yield f"http://127.0.0.1:{place.http}/{path}"
+
+    def refusals(self, passkey, *among):
+        """What each tracker says to an announce, over UDP and over HTTP; nothing where it lets it in."""
+        programs = [self.program("announce", url, self.HASH) for url in self.urls(passkey, among)]
+        for program in programs:
+            self.assertIn(program.wait(30), (0, 1), program.words)
+        return {next((why for why in ("unknown passkey", "needs your passkey") if why in program.words), program.words)
+                if program.status else "" for program in programs}
+
+    def wait_for(self, passkey, *among, refusals):
+        wait_until(lambda: self.refusals(passkey, *among) == refusals, 10, lambda: self.refusals(passkey, *among))
+
+    def passkey(self, number, session, method="GET", name="ann", status=200, **options):
+        answer = self.console(number, session).ask(method, f"users/{name}/passkey", **options)
+        self.assertEqual(answer.status, status, answer)
+        return answer.json
+
+    def test_it_lets_in_everywhere_until_it_is_renewed_or_taken_away_or_its_account_is_gone(self):
+        self.make_admin()
+        ann, bob = self.make("ann", "viewer"), self.make("bob", "operator")
+        self.passkey(1, ann, status=404)
+        first = self.passkey(1, ann, "PUT")
+        self.assertRegex(first["passkey"], "^[0-9a-f]{32}$")
+        self.wait_for(first["passkey"], refusals={""})
+        self.assertEqual(self.refusals("0" * 32), {"unknown passkey"})
+        # The URLs that it tells are good as they are.
+        self.assertEqual(len(first["announce"]), 3)
+        for url in first["announce"]:
+            self.assertEqual(self.run_program("announce", url, self.HASH).status, 0, url)
+
+        # Its owner and admins see it; nobody else, and it is in no log.
+        for number in self.places:
+            for session in (ann, self.admin):
+                self.assertEqual(self.passkey(number, session)["passkey"], first["passkey"])
+            for method in ("GET", "PUT", "DELETE"):
+                self.passkey(number, bob, method, status=403)
+            self.assertNotIn(first["passkey"], self.trackers[number].words)
+        users = {one["name"]: one["hasPasskey"] for one in self.root(2).get("users").json["users"]}
+        self.assertEqual(users, {"root": False, "ann": True, "bob": False})
+
+        # It stays when something else of the account is changed, and a failover keeps it.
+        self.assertEqual(self.root(2).ask("PUT", "users/ann", {"role": "uploader"}).status, 200)
+        self.trackers[3].kill()
+        self.wait_for_master(1, 2)
+        self.assertEqual(self.refusals(first["passkey"], 1, 2), {""})
+        second = self.passkey(2, ann, "PUT")["passkey"]
+        self.wait_for(first["passkey"], 1, 2, refusals={"unknown passkey"})
+        self.assertEqual(self.refusals(second, 1, 2), {""})
+        # Who comes back knows it, too, and refuses the one that was good when it left.
+        self.begin(3)
+        self.wait_for_master()
+        self.assertEqual(self.refusals(second), {""})
+        self.assertEqual(self.refusals(first["passkey"]), {"unknown passkey"})
+
+        self.assertEqual(self.passkey(3, ann, "DELETE"), {"name": "ann", "passkey": None, "announce": []})
+        self.wait_for(second, refusals={"unknown passkey"})
+        third = self.passkey(3, self.admin, "PUT")["passkey"]
+        self.wait_for(third, refusals={""})
+        self.assertEqual(self.root(1).ask("DELETE", "users/ann").status, 200)
+        self.wait_for(third, refusals={"unknown passkey"})
+        self.restart(1)
+        self.wait_for_master()
+        self.assertEqual(self.refusals(third), {"unknown passkey"})
+
+    def test_the_command_makes_one_and_takes_it_away(self):
+        self.make_admin()
+        token = self.directory / "token"
+        token.write_text(self.root(1).ask("POST", "sessions/tokens", {"label": "commands"}).json["token"] + "\n")
+        token.chmod(0o600)
+        options = ("--token-file", token)
+        wait_until(lambda: self.run_program("user", "list", "--console", f"127.0.0.1:{self.places[2].console}",
+                                            *options).status == 0, 10, "the token is known")
+        lines = self.user_command(2, "passkey", "root", *options).output.splitlines()
+        self.wait_for(lines[0], refusals={""})
+        self.assertTrue(all(f"/{lines[0]}/announce" in line for line in lines[1:]), lines)
+        self.assertEqual(self.user_command(2, "list", *options).output.split()[-4:], ["root", "admin", "console", "yes"])
+        self.assertIn("no account", self.user_command(2, "passkey", "nobody", *options, status=1).words)
+        self.assertIn("no passkey any more", self.user_command(2, "passkey", "root", "--remove", *options).output)
+        self.wait_for(lines[0], refusals={"unknown passkey"})
 
 
 class Newcomer(ThreeTrackers):

@@ -16,7 +16,7 @@ extension World {
         guard let node = console(of: number) else { return think(number, .milliseconds(300)) }
         if stewards[number].wish == nil {
             guard clientsWokenAt == nil, let state = nodes[node].machine?.state,
-                let wish = stewards[number].draw(state, stewardTorrents)
+                let wish = stewards[number].draw(state, stewardTorrents, clients: options.clientCount)
             else { return think(number, .milliseconds(500)) }
             stewards[number].wish = wish
             stewards[number].wishedAt = now

@@ -114,9 +114,18 @@ extension ReplicatedState {
         let kept = accounts.find(account.name)
         if kept?.account == account { return .update(.putAccount(account)) }
         if let disappointment = disappointment(expected, kept?.changedAt) { return disappointment }
-        if let kept, kept.account.origin == .file { return refusedAsFiles(kept) }
+        if let kept, kept.account.origin == .file, !account.isSameButForPasskey(as: kept.account) {
+            return refusedAsFiles(kept)
+        }
         guard account.isWithinBounds else {
-            return refused("an account has a name of 1 to \(Account.maxNameByteCount) bytes, and a password of ours")
+            return refused(
+                "an account has a name of 1 to \(Account.maxNameByteCount) bytes, a password of ours, and a passkey of "
+                    + "printable characters other than / ? & # %, if any")
+        }
+        if let passkey = account.passkey, passkey != kept?.account.passkey,
+            accounts.know(passkey: passkey) || access.know(passkey: passkey)
+        {
+            return refused("another has this passkey")
         }
         if kept == nil, accounts.count >= Accounts.Bounds.accounts {
             return refused("there are \(Accounts.Bounds.accounts) accounts already")
@@ -234,6 +243,8 @@ extension ReplicatedState {
         for var account in wanted where named.find(account.name) == nil {
             named.insert(KeptAccount(account: account, changedAt: 0, passwordAt: 0, changedTime: 0))
             account.origin = .file
+            // The one thing about it that the console gives.
+            if let kept = accounts.find(account.name)?.account, kept.origin == .file { account.passkey = kept.passkey }
             guard account.isWithinBounds else {
                 return .failure(Refused("the account \(text(account.name)) has too long a name, or a strange password"))
             }
@@ -323,6 +334,15 @@ extension ReplicatedState {
         #else
             false
         #endif
+    }
+}
+
+extension Account {
+    /// Whether the other one has at most another passkey.
+    fileprivate func isSameButForPasskey(as other: Account) -> Bool {
+        var account = self
+        account.passkey = other.passkey
+        return account == other
     }
 }
 

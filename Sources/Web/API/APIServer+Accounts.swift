@@ -147,7 +147,9 @@ extension APIServer {
             throw APIError(.conflict, "the first account has to be an admin: nobody else could make another")
         }
         guard Account.isName(name) else { throw APIError(.badRequest, Account.nameRule) }
-        var account = Account(name: Array(name.utf8), role: role, origin: .console, password: known?.account.password)
+        var account = Account(
+            name: Array(name.utf8), role: role, origin: .console, password: known?.account.password,
+            passkey: known?.account.passkey)
         if let password = order.password {
             guard PasswordHasher.isAcceptable(password) else {
                 throw APIError(.badRequest, PasswordHasher.passwordRule)
@@ -171,7 +173,7 @@ extension APIServer {
         if order.password != nil { await logIns.forget(name) }
         request.logger.notice("\(request.caller.name) has changed the account \(name.debugDescription)")
         var response = try Response.json(
-            UserDocument(name: name, role: role, origin: .console, changedAt: index),
+            UserDocument(account, changedAt: index),
             status: known == nil ? .created : .ok)
         response.headers[.eTag] = "\"\(index)\""
         return response
@@ -267,17 +269,20 @@ struct UserDocument: Encodable {
     var name: String
     var role: String
     var origin: String
+    /// Whether it lets clients announce on a private tracker.
+    var hasPasskey: Bool
     /// The number in its ETag.
     var changedAt: UInt64
 
-    init(name: String, role: AccountRole, origin: AccountOrigin, changedAt: UInt64) {
-        self.name = name
-        self.role = role.word
-        self.origin =
-            switch origin {
+    init(_ account: Account, changedAt: UInt64) {
+        name = LogIns.text(account.name)
+        role = account.role.word
+        origin =
+            switch account.origin {
             case .file: "file"
             case .console: "console"
             }
+        hasPasskey = account.passkey != nil
         self.changedAt = changedAt
     }
 }
@@ -286,11 +291,7 @@ struct UsersDocument: Encodable {
     var users: [UserDocument]
 
     init(_ accounts: Accounts) {
-        users = accounts.all.map { kept in
-            UserDocument(
-                name: LogIns.text(kept.account.name), role: kept.account.role, origin: kept.account.origin,
-                changedAt: kept.changedAt)
-        }
+        users = accounts.all.map { UserDocument($0.account, changedAt: $0.changedAt) }
     }
 }
 

@@ -168,6 +168,7 @@ public struct APIServer: Sendable {
         }
         if let logIns, let accounts = parts.accounts {
             routes += logInRoutes(logIns, door) + sessionRoutes(logIns, door, accounts) + userRoutes(logIns, accounts)
+            routes += passkeyRoutes(accounts)
             resources += ["users", "sessions"]
         }
         if let files = parts.files, let swarms = parts.swarms {
