@@ -160,8 +160,9 @@ struct UserCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "passkey", abstract: "Give an account a new passkey for a private tracker, and print it.",
             discussion: """
-                Clients announce with it where the trackers are private (--access private). An older one of the account \
-                lets nobody in from then on: torrents with it in their announce URL have to be downloaded or edited anew.
+                Clients announce with it where the trackers are private (--access private). An older one of the \
+                account lets nobody in from then on: torrents with it in their announce URL have to be downloaded or \
+                edited anew.
                 """)
 
         @Argument(help: "The account's name.") var name: String

@@ -75,7 +75,7 @@ struct AccountFileTests {
             dan viewer hunter2hunter2
             eve viewer $argon2id$ln=15,r=8,p=3$\(salt)$\(key)
             fay viewer $scrypt$ln=15,r=8,p=3$\(salt)=$\(key)
-            gus viewer $scrypt$ln=15,r=8,p=3$\(salt)$\(key)B
+            gus viewer $scrypt$ln=15,r=8,p=3$\(salt)$\(key)BB
             hal viewer $scrypt$ln=015,r=8,p=3$\(salt)$\(key)
             ida viewer $scrypt$r=8,ln=15,p=3$\(salt)$\(key)
             jan viewer $scrypt$ln=22,r=8,p=3$\(salt)$\(key)
@@ -106,7 +106,7 @@ struct AccountFileTests {
     @Test
     func `there is a bound on accounts, and files that are not there are told`() throws {
         let many = (0...Accounts.Bounds.accounts).map { "u\($0) viewer \(Self.hash)" }.joined(separator: "\n")
-        #expect(problems(many) == ["accounts:10001: the file has more than 10,000 accounts"])
+        #expect(problems(many) == ["accounts:10001: the file has more than 10_000 accounts"])
         var configuration = ServerConfiguration()
         #expect(try configuration.rules() == ServerConfiguration.Rules())
         configuration.accountsFile = directory.path("none")

@@ -79,8 +79,8 @@ public struct PasswordHash: Sendable, Hashable {
 
 /// Somebody who may log in at a console.
 ///
-/// No `User`: those are of a file, and have nothing but a passkey, with which clients announce on a private tracker. An
-/// account may have a passkey, too.
+/// No `User`: those are of a file, and have nothing but a passkey, with which clients announce on a private tracker.
+/// An account may have a passkey, too.
 public struct Account: Sendable, Hashable {
     /// The key: UTF-8, 1 to `maxNameByteCount` bytes.
     ///
@@ -94,7 +94,8 @@ public struct Account: Sendable, Hashable {
     public var password: PasswordHash?
     /// Lets clients announce on a private tracker, as that of a `User` does; nil for none.
     ///
-    /// No two accounts have the same. Printable ASCII without `/ ? & # %`, 1 to `maxPasskeyByteCount` bytes (`isPasskey`).
+    /// No two accounts have the same. Printable ASCII without `/ ? & # %`, 1 to `maxPasskeyByteCount` bytes
+    /// (`isPasskey`).
     public var passkey: [UInt8]?
 
     /// Bytes of a passkey, at most.

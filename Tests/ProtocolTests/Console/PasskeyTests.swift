@@ -117,7 +117,7 @@ struct PasskeyTests {
         #expect(try harness.disk.restored().state.accounts.know(passkey: key("first-key")))
     }
 
-    @Test func `an account of a file has a passkey from the console, and keeps it when the file is read again`() throws {
+    @Test func `an account of a file has a passkey of the console, and keeps it when the file is read again`() throws {
         var harness = try harness()
         func read(_ accounts: Account...) {
             harness.step(.commandReceived(.setFileAccounts(accounts)))
