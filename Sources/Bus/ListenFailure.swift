@@ -72,8 +72,9 @@ public struct ListenFailure: Error, Equatable, CustomStringConvertible {
         case .tooManyFiles:
             "no file descriptors left; raise the limit (ulimit -n)"
         case .tokenMissing:
-            "others can reach this address, so a log-in is needed, and there are no accounts yet; name a token file "
-                + "(--console-token-file), or listen on 127.0.0.1 and make an account there (tracker user add)"
+            "others can reach this address, so a log-in is needed, and there are no accounts yet; name a file of "
+                + "accounts (--console-accounts-file) or of a token (--console-token-file), or listen on 127.0.0.1 and "
+                + "make an account there (tracker user add)"
         case .other(let words):
             words
         }

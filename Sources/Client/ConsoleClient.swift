@@ -359,6 +359,18 @@ public struct ConsoleClient: Sendable {
         public var role: String
         /// `file` or `console`.
         public var origin: String
+        /// Whether it lets clients announce on a private tracker.
+        public var hasPasskey: Bool
+    }
+
+    /// The passkey of an account.
+    public struct Passkey: Sendable, Hashable, Codable {
+        /// Of the account.
+        public var name: String
+        /// Nil where it has none now.
+        public var passkey: String?
+        /// Announce URLs with the passkey, as far as the trackers tell theirs.
+        public var announce: [String]
     }
 
     /// All accounts.
@@ -397,6 +409,17 @@ public struct ConsoleClient: Sendable {
     public func removeUser(_ name: String) async throws(TrackerClientError) {
         _ = try await ask(
             "DELETE", "/api/v1/users/\(Self.escaped(name))", within: ConsoleClient.orderTimeout)
+    }
+
+    /// Gives an account a new passkey, in the place of the one that it may have, or takes it away.
+    ///
+    /// - Returns: the new one.
+    /// - Throws: `.refused` with the console's words.
+    public func setPasskey(of name: String, isRemoved: Bool) async throws(TrackerClientError) -> Passkey {
+        try decode(
+            try await ask(
+                isRemoved ? "DELETE" : "PUT", "/api/v1/users/\(Self.escaped(name))/passkey",
+                within: ConsoleClient.orderTimeout), "a passkey")
     }
 
     private static func escaped(_ name: String) -> String {

@@ -308,17 +308,6 @@ extension NodeHost {
         TorrentFileStore(
             maxByteCount: byteCount, change: { [self] in await change($0) },
             file: { [self] infoHash in await current?.inbox.ask { $0.state.files.find(infoHash) } ?? nil },
-            trackers: { [self] in await announceURLs() }, reason: { uploads.reason(for: $0) })
-    }
-
-    /// Where clients reach the trackers of the cluster.
-    private func announceURLs() async -> [String] {
-        guard let report = await cluster() else { return [] }
-        let own = report.status.life
-        return report.status.trackers.compactMap { tracker in
-            let told = tracker.life == own ? report.own : tracker.report?.report
-            guard let clients = told.map({ "\($0.clients)" }), !clients.isEmpty else { return nil }
-            return clients.contains("://") ? clients : "udp://\(clients)/announce"
-        }
+            trackers: { [self] in await cluster()?.announceURLs ?? [] }, reason: { uploads.reason(for: $0) })
     }
 }

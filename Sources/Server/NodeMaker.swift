@@ -37,7 +37,7 @@ struct NodeMaker: Sendable {
     /// - Parameter rules: of the operator's files.
     /// - Returns: it, not running yet; what the console shows of it and those after it; where it listens for clients.
     /// - Throws: `StoreError`, `SocketError`, `ListenFailure`, `BusConfigurationError`: each says what to do.
-    func make(rules: AccessRules) async throws -> (
+    func make(rules: ServerConfiguration.Rules) async throws -> (
         run: NodeHost.Run, feed: ConsoleFeed, listeners: [ProcessFacts.Listener]
     ) {
         let cuts = Cuts(hasBus: configuration.node.cluster.hasBus)
@@ -50,7 +50,7 @@ struct NodeMaker: Sendable {
     /// A further life, with the files of the operator as they are now.
     func makeAgain(_ feed: ConsoleFeed, console: SocketAddress?) async throws -> NodeHost.Run {
         guard givenBus == nil else { throw BusIsGone() }
-        let (run, _) = try await make(rules: try configuration.accessRules(), bus: nil) { _ in feed }
+        let (run, _) = try await make(rules: try configuration.rules(), bus: nil) { _ in feed }
         run.service.latest.note(facts(run.service.listeners, console: console))
         return run
     }
@@ -66,7 +66,7 @@ struct NodeMaker: Sendable {
     }
 
     private func make(
-        rules: AccessRules, bus given: (any Bus)?, feed makeFeed: (Life) -> ConsoleFeed
+        rules: ServerConfiguration.Rules, bus given: (any Bus)?, feed makeFeed: (Life) -> ConsoleFeed
     ) async throws -> (NodeHost.Run, ConsoleFeed) {
         let (store, node) = try RecordReader(configuration: configuration, logger: logger).open()
         do {

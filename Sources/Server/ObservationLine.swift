@@ -37,6 +37,9 @@ extension Observation {
         case .commandDropped: .info
         case .voteFailed: .warning
         case .suspects(.zero): .notice
+        // No file names any, as with most trackers.
+        case .fileAccountsSet(accounts: 0, _): .debug
+        case .fileAccountsSet(_, let leftOut) where leftOut > 0: .warning
         case .fenced, .steppedDown, .suspects, .trackerDown: .warning
         case .merged(_, _, let leftOut) where leftOut > 0: .warning
         case .becameMaster, .follows, .stands, .idAssigned, .trackerUp, .transferBegan, .transferEnded, .merged,

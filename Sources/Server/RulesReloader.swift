@@ -1,4 +1,4 @@
-// Keeps the access rules and the registered torrents as the operator's files say.
+// Keeps the access rules, the accounts of files and the registered torrents as the operator's files say.
 
 import Datagrams
 import Logging
@@ -7,7 +7,8 @@ import Settings
 import TrackerLogic
 import UnixSignals
 
-/// Keeps the access rules and the registered torrents as the operator's files say: at the start, and again on SIGHUP.
+/// Keeps the access rules, the accounts of files and the registered torrents as the operator's files say: at the start,
+/// and again on SIGHUP.
 struct RulesReloader: Service {
     let configuration: ServerConfiguration
     let host: NodeHost
@@ -19,11 +20,11 @@ struct RulesReloader: Service {
     func run() async throws {
         let signals = await UnixSignalsSequence(trapping: .sighup)
         for await _ in signals.cancelOnGracefulShutdown() {
-            logger.info("reading lists and torrents again")
+            logger.info("reading lists, accounts and torrents again")
             manager?.beginsToReload(now: Clock.monotonic())
             do {
                 let configuration = try reload()
-                Self.apply(try configuration.accessRules(), of: configuration, uploads, logger, host.command)
+                Self.apply(try configuration.rules(), of: configuration, uploads, logger, host.command)
                 warnOfOtherChanges(configuration)
             } catch {
                 logger.error("the rules in force are kept: \(error)")
@@ -37,10 +38,13 @@ struct RulesReloader: Service {
 
     /// Hands rules and torrents to a node.
     static func apply(
-        _ rules: AccessRules, of configuration: ServerConfiguration, _ uploads: DirectoryUploads, _ logger: Logger,
+        _ rules: ServerConfiguration.Rules, of configuration: ServerConfiguration, _ uploads: DirectoryUploads,
+        _ logger: Logger,
         _ command: (OperatorCommand) -> Void
     ) {
-        command(.setAccess(rules))
+        command(.setAccess(rules.access))
+        // Without a file, too: what an earlier one said goes.
+        command(.setFileAccounts(rules.accounts))
         guard let directory = configuration.torrentsDirectory else { return }
         do {
             let listing = try TorrentDirectory.read(directory, configuration.node.limits, logger: logger)
@@ -59,6 +63,7 @@ struct RulesReloader: Service {
         comparable.accessMode = configuration.accessMode
         comparable.accessListFile = configuration.accessListFile
         comparable.usersFile = configuration.usersFile
+        comparable.accountsFile = configuration.accountsFile
         comparable.torrentsDirectory = configuration.torrentsDirectory
         if comparable != configuration {
             logger.warning("other settings have changed too; they are in force after a restart")

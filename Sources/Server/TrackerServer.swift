@@ -67,7 +67,8 @@ public struct TrackerServer: Service {
         let maker = NodeMaker(
             configuration: configuration, version: version, logger: logger, key: try configuration.clusterKey(),
             givenBus: givenBus, tally: tally, uploads: uploads, startedAt: Clock.read().wall)
-        let (first, feed, listeners) = try await maker.make(rules: try configuration.accessRules())
+        let rules = try configuration.rules()
+        let (first, feed, listeners) = try await maker.make(rules: rules)
         let host = NodeHost(first, clusterName: configuration.cluster.name, logger: logger) {
             try await maker.makeAgain(feed, console: console.withLock { $0 })
         }
@@ -76,7 +77,7 @@ public struct TrackerServer: Service {
         var pages: [HTTPService] = []
         do {
             if let address = configuration.console {
-                let page = try await listen(on: address, host, feed, files, tally, token: token) { [maker] in
+                let page = try await listen(on: address, host, feed, files, tally, token: token, rules) { [maker] in
                     maker.facts(host.current?.listeners ?? [], console: console.withLock { $0 })
                 }
                 console.withLock { $0 = page.address }
@@ -117,7 +118,7 @@ public struct TrackerServer: Service {
 
     private func listen(
         on address: SocketAddress, _ host: NodeHost, _ feed: ConsoleFeed, _ files: TorrentFileStore,
-        _ tally: HTTPTally, token: String?,
+        _ tally: HTTPTally, token: String?, _ rules: ServerConfiguration.Rules,
         facts: @escaping @Sendable () -> ProcessFacts
     ) async throws -> HTTPService {
         var api = APIServer(status: host, cluster: host, tally: tally, facts: facts)
@@ -127,7 +128,9 @@ public struct TrackerServer: Service {
         api.parts.settings = SettingsInForce(configuration)
         api.parts.node = host
         api.parts.accounts = host
-        api.parts.hasAccounts = host.hadAccounts
+        api.parts.hasAccounts = host.hadAccounts || !rules.accounts.isEmpty
+        // Nobody is let in without a log-in in the moments before they are in force.
+        api.parts.expectsAccounts = !rules.accounts.isEmpty
         api.parts.files = files
         api.parts.cookieSuffix = "\(configuration.cluster.name)-\(address.port)"
         var options = APIServer.Options()

@@ -65,7 +65,7 @@ extension AccessRules {
                 return "the name has \(rest.count) bytes; write at most \(Limits.maxNameByteCount)"
             }
             // Not the passkey itself: messages end up in logs.
-            guard passkeyLengths.contains(passkey.count), passkey.allSatisfy(isPasskeyCharacter) else {
+            guard passkeyLengths.contains(passkey.count), passkey.allSatisfy(Account.isPasskeyByte) else {
                 return "the passkey of \(quoted(name)) will not do; write 8 to 64 letters, digits or signs "
                     + "other than / ? & # %"
             }
@@ -83,10 +83,6 @@ extension AccessRules {
             return nil
         }
         return users
-    }
-
-    static func isPasskeyCharacter(_ byte: UInt8) -> Bool {
-        (33...126).contains(byte) && !"/?&#%".utf8.contains(byte)
     }
 }
 

@@ -160,7 +160,6 @@ extension ConfigurationLoader {
     private mutating func checkAccess() {
         guard areSound(.accessMode, .accessList, .users) else { return }
         let list = "\(SettingKey.accessList.path) (--\(Setting.of(.accessList).flag))"
-        let users = "\(SettingKey.users.path) (--\(Setting.of(.users).flag))"
         switch configuration.accessMode {
         case .allow where configuration.accessListFile == nil:
             report(
@@ -170,10 +169,7 @@ extension ConfigurationLoader {
             report(
                 .accessMode,
                 "\(subject(.accessMode)) is \"deny\", but there is no list of what is denied; name it by \(list)")
-        case .private where configuration.usersFile == nil:
-            report(
-                .accessMode,
-                "\(subject(.accessMode)) is \"private\", but there is no file of users; name it by \(users)")
+        // Without a file of users those are let in whose accounts have a passkey.
         case .open, .allow, .deny, .private: break
         }
         // A list that nobody enforces would be a trap. Said explicitly, "open" is believed.

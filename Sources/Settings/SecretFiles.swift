@@ -33,6 +33,7 @@ extension ServerConfiguration {
         }
         if let file, holdsPassword(file, inForce: cluster.bus?.password) { look(file, "the broker's password") }
         if console != nil { look(consoleTokenFile, "the console's token") }
+        look(accountsFile, "the hashes of the accounts' passwords")
         if accessMode == .private { look(usersFile, "the users' passkeys") }
         if !dataDirectory.isEmpty, isOpenToOthers(dataDirectory) {
             for name in ["tracker.sqlite", "tracker.sqlite-wal"] {

@@ -32,6 +32,8 @@ public struct ServerConfiguration: Sendable, Equatable {
     public var consoleKeyFile: String?
     /// A file with the bearer token of the console; needed wherever the console is not on loopback.
     public var consoleTokenFile: String?
+    /// Accounts of the console, read at the start and on SIGHUP.
+    public var accountsFile: String?
     /// Where the record is kept; empty only in a value that `load` did not make.
     public var dataDirectory = ""
     /// What a write survives that was answered.

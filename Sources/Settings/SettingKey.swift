@@ -30,6 +30,7 @@ public enum SettingKey: String, Sendable, Hashable, CaseIterable {
     case consoleCertificateFile = "console.certificate-file"
     case consoleKeyFile = "console.key-file"
     case consoleTokenFile = "console.token-file"
+    case accountsFile = "console.accounts-file"
     case dataDirectory = "storage.directory"
     case durability = "storage.durability"
     case keepSwarms = "storage.keep-swarms"

@@ -41,7 +41,7 @@ extension Setting {
         Setting(
             .console, flag: "console", .optionalAddress(\.console),
             "Where to serve the console, its JSON API and the metrics.",
-            note: "\"none\" switches it off. Anything but loopback needs a token file."),
+            note: "\"none\" switches it off. Anything but loopback needs accounts or a token file."),
         Setting(
             .consoleURL, flag: "console-url", .pageURL(\.consoleURL),
             "Where a browser reaches this console, for the pages of the other trackers' consoles.",
@@ -60,6 +60,12 @@ extension Setting {
             "File with the bearer token that the console asks for.",
             note: "One line of at least 16 printable characters; for example from: openssl rand -hex 32.",
             example: "\"console.token\"", defaultNote: "no token"),
+        Setting(
+            .accountsFile, flag: "console-accounts-file", .optionalPath(\.accountsFile, "FILE"),
+            "File with accounts of the console, beside those that are made there.",
+            note: "A line each, as \"tracker user hash\" prints it; # starts a comment. Read again on SIGHUP; in a "
+                + "cluster the master's file counts.",
+            example: "\"accounts.txt\"", defaultNote: "no accounts"),
     ]
 
     private static let storing = [
@@ -116,8 +122,8 @@ extension Setting {
                 of: [("open", .open), ("allow", .allow), ("deny", .deny), ("private", .private)]),
             "Who may announce what.",
             note: "\"open\": any info hash; \"allow\": only those on the list; \"deny\": all but those on the list; "
-                + "\"private\": any, but only with a user's passkey, which a scrape over UDP has no place for: "
-                + "it is refused."),
+                + "\"private\": any, but only with the passkey of a user or of an account, which a scrape over UDP has "
+                + "no place for: it is refused."),
         Setting(
             .accessList, flag: "access-list", .optionalPath(\.accessListFile, "FILE"),
             "The list of \"allow\" and \"deny\".",
@@ -125,7 +131,7 @@ extension Setting {
             example: "\"infohashes.txt\"", defaultNote: "no list"),
         Setting(
             .users, flag: "users", .optionalPath(\.usersFile, "FILE"),
-            "The users of \"private\".",
+            "The users of \"private\", beside the accounts that have a passkey.",
             note: "NAME PASSKEY a line; # starts a comment. Read again on SIGHUP.",
             example: "\"users.txt\"", defaultNote: "no users"),
         Setting(

@@ -229,6 +229,10 @@ public enum PlantedBug: String, CaseIterable, Sendable {
     case fileKeptWithoutTorrent
     /// A torrent file from files is taken though its torrent has gone from them while it was on its way.
     case unregisteredFileKept
+    /// The passkey of an account that was removed still lets in.
+    case passkeyOutlivesAccount
+    /// Whoever reads accounts from a disk, or is sent them, knows none of their passkeys.
+    case passkeysNotRestored
 }
 
 extension NodeConfiguration {

@@ -17,7 +17,8 @@ struct ServeCommand: AsyncParsableCommand {
             the environment before the file. A setting that is wrong is named with its place, and nothing is \
             started.
 
-            SIGTERM and SIGINT answer what waits and stop; SIGHUP reads the lists, the users and the torrents again. \
+            SIGTERM and SIGINT answer what waits and stop; SIGHUP reads the lists, the users, the accounts and the \
+            torrents again. \
             systemd is told when the tracker is ready, how it fares and that its thread is alive (sd_notify): \
             docs/operations.md.
             """)
@@ -95,7 +96,7 @@ struct ServeCommand: AsyncParsableCommand {
     private static func checked(_ load: () throws -> ServerConfiguration) throws(Failure) -> ServerConfiguration {
         do {
             let configuration = try load()
-            _ = try configuration.accessRules()
+            _ = try configuration.rules()
             _ = try configuration.consoleToken()
             _ = try configuration.clusterKey()
             return configuration

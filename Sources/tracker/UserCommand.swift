@@ -4,6 +4,8 @@ import ArgumentParser
 import Client
 import Foundation
 import Settings
+import Web
+import Wire
 
 /// `tracker user`: who may log in at the console.
 struct UserCommand: AsyncParsableCommand {
@@ -15,7 +17,7 @@ struct UserCommand: AsyncParsableCommand {
             everybody has to log in; the first has to be an admin. A password is asked for on the terminal, or read \
             from a file; it is never an argument, which others on this machine could see.
             """,
-        subcommands: [Add.self, Password.self, Remove.self, List.self])
+        subcommands: [Add.self, Password.self, Remove.self, List.self, Hash.self, Passkey.self])
 
     /// Where a password comes from.
     struct PasswordSource: ParsableArguments {
@@ -119,10 +121,65 @@ struct UserCommand: AsyncParsableCommand {
                 } else if users.isEmpty {
                     Terminal.output.write("There are no accounts: whoever is on a tracker's machine may do all.\n")
                 } else {
-                    var table = TextTable(.left, .left, .left)
-                    table.add("name", "role", "from")
-                    for user in users { table.add(user.name, user.role, user.origin) }
+                    var table = TextTable(.left, .left, .left, .left)
+                    table.add("name", "role", "from", "passkey")
+                    for user in users { table.add(user.name, user.role, user.origin, user.hasPasskey ? "yes" : "–") }
                     Terminal.output.write(table.text { Terminal.output.styled($0, .bold) })
+                }
+            } catch {
+                throw Failure(error)
+            }
+        }
+    }
+
+    struct Hash: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "hash", abstract: "Print an account's line for a file of accounts (--console-accounts-file).",
+            discussion: "Nobody is asked: the account is there when trackers have read the file, at a start or SIGHUP.")
+
+        @Argument(help: "Its name.") var name: String
+        @Option(help: "What it may do.") var role: String
+        @OptionGroup var password: PasswordSource
+
+        func run() async throws {
+            guard Account.isName(name) else { throw Failure(.usage, Account.nameRule) }
+            guard let role = AccountRole(word: role) else {
+                let known = AccountRole.allCases.map(\.word).joined(separator: ", ")
+                throw Failure(.usage, "--role has to be one of \(known)")
+            }
+            let password = try password.read()
+            guard PasswordHasher.isAcceptable(password) else { throw Failure(.usage, PasswordHasher.passwordRule) }
+            let account = Account(
+                name: Array(name.utf8), role: role, origin: .file, password: await PasswordHasher().hash(password))
+            guard let line = AccountFile.line(account) else { throw Failure(.system, "the password cannot be hashed") }
+            Terminal.output.write(line + "\n")
+        }
+    }
+
+    struct Passkey: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "passkey", abstract: "Give an account a new passkey for a private tracker, and print it.",
+            discussion: """
+                Clients announce with it where the trackers are private (--access private). An older one of the \
+                account lets nobody in from then on: torrents with it in their announce URL have to be downloaded or \
+                edited anew.
+                """)
+
+        @Argument(help: "The account's name.") var name: String
+        @Flag(help: "Take the passkey away, and make no other.") var remove = false
+        @OptionGroup var options: ClusterConsoles
+        @OptionGroup var report: ReportOptions
+
+        func run() async throws {
+            let console = try await options.first().client
+            do throws(TrackerClientError) {
+                let made = try await console.setPasskey(of: name, isRemoved: remove)
+                if report.isJSON {
+                    try? report.writeJSON(made)
+                } else if let passkey = made.passkey {
+                    Terminal.output.write(([passkey] + made.announce).joined(separator: "\n") + "\n")
+                } else {
+                    Terminal.output.write("The account \(name) has no passkey any more.\n")
                 }
             } catch {
                 throw Failure(error)

@@ -173,7 +173,8 @@ struct CommandTests {
             var harness = harness(updatesPerEntry: 1)
             harness.setAccess(old)
             func isAdmitted(_ client: Int, _ access: AccessControl) -> Bool {
-                access.refusal(.numbered(client % 6), passkey: { passkey(client / 6) }) == nil
+                let accounts = Accounts(secret: 0, keepsMergeData: false)
+                return access.refusal(.numbered(client % 6), accounts, passkey: { passkey(client / 6) }) == nil
             }
             let clients = (0..<24).filter { isAdmitted($0, harness.node.state.access) }
             harness.step(.commandReceived(.setAccess(new)))

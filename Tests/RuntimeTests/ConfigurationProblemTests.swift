@@ -163,11 +163,6 @@ struct ConfigurationProblemTests {
                 + "name it by access.list (--access-list)"
         ),
         (
-            "access.mode = \"private\"",
-            "tracker.toml:1:15: access.mode is \"private\", but there is no file of users; "
-                + "name it by access.users (--users)"
-        ),
-        (
             "access.list = \"l\"",
             "tracker.toml:1:15: access.list is given, but nothing says what the list is for; "
                 + "set access.mode to \"allow\" or \"deny\" (or to \"open\", to leave it unused)"

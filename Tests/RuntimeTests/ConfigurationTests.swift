@@ -139,6 +139,7 @@ struct ConfigurationTests {
         (.consoleCertificateFile, "\"/c\"", "/c", { $0.consoleCertificateFile == "/c" }),
         (.consoleKeyFile, "\"/k\"", "/k", { $0.consoleKeyFile == "/k" }),
         (.consoleTokenFile, "\"/t\"", "/t", { $0.consoleTokenFile == "/t" }),
+        (.accountsFile, "\"/a\"", "/a", { $0.accountsFile == "/a" }),
         (.dataDirectory, "\"/d\"", "/d", { $0.dataDirectory == "/d" }),
         (.durability, "\"process\"", "process", { $0.durability == .process }),
         (.keepSwarms, "true", "true", { $0.node.keepsSwarms }),

@@ -206,8 +206,9 @@ struct HTTPAPITests {
                 _ = try await server(on: address)
             } throws: { error in
                 "\(error)" == "cannot listen for the API on \(address): others can reach this address, so a log-in "
-                    + "is needed, and there are no accounts yet; name a token file (--console-token-file), or listen "
-                    + "on 127.0.0.1 and make an account there (tracker user add)"
+                    + "is needed, and there are no accounts yet; name a file of accounts (--console-accounts-file) or "
+                    + "of a token (--console-token-file), or listen on 127.0.0.1 and make an account there "
+                    + "(tracker user add)"
             }
             let service = try await server(token: "secret", on: address)
             await service.close()

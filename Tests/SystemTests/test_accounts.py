@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import socket
 import stat
 import subprocess
@@ -16,7 +17,7 @@ import time
 
 import metainfo
 from consoles import CLUSTER, PASSWORD, Console, ThreeTrackers
-from serving import TrackerTest, require_tracker, wait_until
+from serving import TrackerTest, free_port, require_tracker, wait_until
 
 setUpModule = require_tracker
 
@@ -587,6 +588,42 @@ class Addresses(TrackerTest):
         tracker = self.serve(place)
         self.assertEqual(Console(place.console).ask("PUT", "users/root", {"role": "admin", "password": PASSWORD}).status, 201)
         tracker.stop()
+        self.lets_in_who_has_logged_in(place, flags)
+
+    def test_accounts_of_a_file_will_do_and_nobody_slips_in_before_they_are_in_force(self):
+        place, file = self.place(), self.directory / "accounts.txt"
+        flags = ["--udp", f"127.0.0.1:{place.udp}", "--data", place.data, "--console", f"0.0.0.0:{place.console}",
+                 "--console-accounts-file", file]
+        file.write_text("# nobody\n")
+        self.assertIn("accounts", self.run_program("serve", *flags).words)
+        password = self.directory / "password"
+        password.write_text(f"{PASSWORD}\n")
+        file.write_text(self.run_program("user", "hash", "root", "--role", "admin", "--password-file", password).output)
+        file.chmod(0o644)
+        tracker = self.lets_in_who_has_logged_in(place, flags)
+        self.assertIn(f"chmod o= {file}", tracker.words)
+        # In a cluster that has no master, nothing of a file is in force, and yet nobody is let in.
+        tracker.signal(signal.SIGTERM)
+        self.assertEqual(tracker.wait(20), 0)
+        alone, key = self.place(), self.directory / "cluster.key"
+        key.write_text(os.urandom(32).hex())
+        key.chmod(0o600)
+        flags = ["--udp", f"127.0.0.1:{alone.udp}", "--data", alone.data, "--console", f"0.0.0.0:{alone.console}",
+                 "--console-accounts-file", file, "--id", 1, "--members", "1,2", "--cluster-key-file", key,
+                 "--bus", f"multicast://239.192.7.9:{free_port()}?interface=lo"]
+        waiting = self.program("serve", *flags)
+        console = Console(alone.console)
+
+        def status():
+            with contextlib.suppress(OSError):
+                return console.get("status", Host="localhost").status
+        wait_until(lambda: status() or waiting.status is not None, 20, lambda: waiting.words)
+        self.assertEqual(status(), 401, waiting.words)
+        evil = console.ask("PUT", "users/evil", {"role": "admin", "password": PASSWORD}, {"Host": "localhost"})
+        self.assertEqual(evil.status, 401)
+        self.assertEqual(console.log_in("root").status, 401)
+
+    def lets_in_who_has_logged_in(self, place, flags):
         again = self.program("serve", *flags)
         wait_until(lambda: self.is_there(place) or again.status is not None, 20, again.words)
         self.assertIsNone(again.status, again.words)
@@ -594,12 +631,201 @@ class Addresses(TrackerTest):
         self.assertEqual(console.get("status").status, 401)
         self.assertEqual(console.get("status", Host="localhost").status, 401)
         self.assertEqual(console.ask("PUT", "users/evil", {"role": "admin", "password": PASSWORD}).status, 401)
-        self.assertEqual(console.log_in("root").status, 201)
+        wait_until(lambda: console.log_in("root").status == 201, 10, lambda: again.words)
         self.assertEqual(console.get("status", Host="tracker.example").status, 200)
+        return again
 
     def is_there(self, place):
         with contextlib.suppress(OSError):
             return Console(place.console).get("/healthz").status == 200
+
+
+class FileAccounts(ThreeTrackers):
+    """Accounts that trackers read from a file, beside those of the console."""
+
+    def setUp(self):
+        self.file, self.hashes = self.directory / "accounts.txt", {}
+        self.write(("root", "admin"), ("fay", "viewer"))
+        self.extra = ("--console-accounts-file", self.file)
+        super().setUp()
+
+    def write(self, *accounts):
+        self.file.write_text("".join(map(self.line, *zip(*accounts))))
+        self.file.chmod(0o600)
+
+    def line(self, name, role):
+        # With another salt it would be another password, which ends the sessions.
+        if name not in self.hashes:
+            made = self.run_program("user", "hash", name, "--role", role, "--password-file", self.password_file())
+            self.hashes[name] = made.output.split()[2]
+        return f"{name} {role} {self.hashes[name]}\n"
+
+    def wait_for_master(self, *among, **options):
+        # Whoever asks has to be logged in, and the accounts are in force as soon as there is a master.
+        if self.admin is None:
+            wait_until(lambda: self.log_in(among or tuple(self.trackers)), 40, "somebody can log in")
+        return super().wait_for_master(*among, **options)
+
+    def cluster(self, number):
+        # A tracker that lags behind does not know the session yet, nor, in the first moments, the account.
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            if self.root(number).get("sessions").status != 401:
+                return super().cluster(number)
+        return None
+
+    def log_in(self, among):
+        for number in among:
+            # Not so often from one address that it has to wait.
+            self.attempts = getattr(self, "attempts", 0) + 1
+            console = self.console(number, source=f"127.0.4.{self.attempts % 200 + 1}")
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                if console.log_in("root").status == 201:
+                    self.admin = console.session
+                    return True
+        return False
+
+    def users(self, number):
+        return {one["name"]: (one["role"], one["origin"]) for one in self.root(number).get("users").json["users"]}
+
+    def test_they_are_those_of_the_file_and_what_the_console_has_stays(self):
+        files = {"root": ("admin", "file"), "fay": ("viewer", "file")}
+        self.assertEqual([self.users(number) for number in self.places], [files] * 3)
+        self.assertEqual(self.console(2).get("status").status, 401)
+        for method, body in [("PUT", {"role": "admin", "password": PASSWORD}), ("DELETE", None)]:
+            answer = self.root(1).ask(method, "users/fay", body)
+            self.assertEqual(answer.status, 409)
+            self.assertIn("comes from a tracker's file", answer.error)
+        fay = self.console(2)
+        self.assertEqual(fay.log_in("fay").status, 201)
+        self.assertEqual(fay.ask("PUT", "users/fay", {"password": "another password"}).status, 409)
+        self.make("cora", "operator")
+        kept = {"root": ("admin", "file"), "cora": ("operator", "console")}
+
+        # Read again by the master: what the file has no more goes, and what the console has stays and wins.
+        self.write(("root", "admin"), ("cora", "admin"), ("gus", "uploader"))
+        self.trackers[3].signal(signal.SIGHUP)
+        after = kept | {"gus": ("uploader", "file")}
+        wait_until(lambda: self.users(1) == after, 20, lambda: f"{after}: {self.users(1)}")
+        wait_until(lambda: "left-out=1" in self.trackers[3].words, 5, lambda: self.trackers[3].words)
+        self.wait_for_session(fay.session, 401)
+
+        # A file with a mistake changes nothing, and says why.
+        self.file.write_text("nonsense\n")
+        self.trackers[3].signal(signal.SIGHUP)
+        wait_until(lambda: f"{self.file}:1" in self.trackers[3].words, 10, lambda: self.trackers[3].words)
+        self.assertEqual(self.users(2), after)
+
+        # They are in the log like all else: there after the master has died, and after a restart of everybody.
+        self.trackers[3].kill()
+        self.wait_for_master(1, 2)
+        self.assertEqual([self.users(number) for number in (1, 2)], [after] * 2)
+        self.write(("root", "admin"), ("hal", "viewer"))
+        for number in (1, 2):
+            self.trackers[number].stop()
+        for number in self.places:
+            self.begin(number)
+        self.wait_for_master()
+        wait_until(lambda: self.users(2) == kept | {"hal": ("viewer", "file")}, 20, lambda: f"{self.users(2)}")
+
+    def test_without_an_admin_they_stay_as_they_are(self):
+        before = self.users(1)
+        self.write(("fay", "viewer"))
+        self.trackers[3].signal(signal.SIGHUP)
+        wait_until(lambda: "no admin would be left" in self.trackers[3].words, 10, lambda: self.trackers[3].words)
+        self.assertEqual(self.users(2), before)
+
+
+class Passkeys(ThreeTrackers):
+    """A private cluster: clients are let in by the passkeys of accounts."""
+
+    extra = ("--access", "private")
+    HASH = "0123456789abcdef0123456789abcdef01234567"
+
+    def urls(self, passkey, among):
+        for number in among or tuple(self.places):
+            place = self.places[number]
+            for path in [f"{passkey}/announce", f"announce?passkey={passkey}"]:
+                yield f"udp://127.0.0.1:{place.udp}/{path}"  # The options of BEP 41.
+                yield f"http://127.0.0.1:{place.http}/{path}"
+
+    def refusals(self, passkey, *among):
+        """What each tracker says to an announce, over UDP and over HTTP; nothing where it lets it in."""
+        programs = [self.program("announce", url, self.HASH) for url in self.urls(passkey, among)]
+        for program in programs:
+            self.assertIn(program.wait(30), (0, 1), program.words)
+        return {next((why for why in ("unknown passkey", "needs your passkey") if why in program.words), program.words)
+                if program.status else "" for program in programs}
+
+    def wait_for(self, passkey, *among, refusals):
+        wait_until(lambda: self.refusals(passkey, *among) == refusals, 10, lambda: self.refusals(passkey, *among))
+
+    def passkey(self, number, session, method="GET", name="ann", status=200, **options):
+        answer = self.console(number, session).ask(method, f"users/{name}/passkey", **options)
+        self.assertEqual(answer.status, status, answer)
+        return answer.json
+
+    def test_it_lets_in_everywhere_until_it_is_renewed_or_taken_away_or_its_account_is_gone(self):
+        self.make_admin()
+        ann, bob = self.make("ann", "viewer"), self.make("bob", "operator")
+        self.passkey(1, ann, status=404)
+        first = self.passkey(1, ann, "PUT")
+        self.assertRegex(first["passkey"], "^[0-9a-f]{32}$")
+        self.wait_for(first["passkey"], refusals={""})
+        self.assertEqual(self.refusals("0" * 32), {"unknown passkey"})
+        # The URLs that it tells are good as they are.
+        self.assertEqual(len(first["announce"]), 3)
+        for url in first["announce"]:
+            self.assertEqual(self.run_program("announce", url, self.HASH).status, 0, url)
+
+        # Its owner and admins see it; nobody else, and it is in no log.
+        for number in self.places:
+            for session in (ann, self.admin):
+                self.assertEqual(self.passkey(number, session)["passkey"], first["passkey"])
+            for method in ("GET", "PUT", "DELETE"):
+                self.passkey(number, bob, method, status=403)
+            self.assertNotIn(first["passkey"], self.trackers[number].words)
+        users = {one["name"]: one["hasPasskey"] for one in self.root(2).get("users").json["users"]}
+        self.assertEqual(users, {"root": False, "ann": True, "bob": False})
+
+        # It stays when something else of the account is changed, and a failover keeps it.
+        self.assertEqual(self.root(2).ask("PUT", "users/ann", {"role": "uploader"}).status, 200)
+        self.trackers[3].kill()
+        self.wait_for_master(1, 2)
+        self.assertEqual(self.refusals(first["passkey"], 1, 2), {""})
+        second = self.passkey(2, ann, "PUT")["passkey"]
+        self.wait_for(first["passkey"], 1, 2, refusals={"unknown passkey"})
+        self.assertEqual(self.refusals(second, 1, 2), {""})
+        # Who comes back knows it, too, and refuses the one that was good when it left.
+        self.begin(3)
+        self.wait_for_master()
+        self.assertEqual(self.refusals(second), {""})
+        self.assertEqual(self.refusals(first["passkey"]), {"unknown passkey"})
+
+        self.assertEqual(self.passkey(3, ann, "DELETE"), {"name": "ann", "passkey": None, "announce": []})
+        self.wait_for(second, refusals={"unknown passkey"})
+        third = self.passkey(3, self.admin, "PUT")["passkey"]
+        self.wait_for(third, refusals={""})
+        self.assertEqual(self.root(1).ask("DELETE", "users/ann").status, 200)
+        self.wait_for(third, refusals={"unknown passkey"})
+        self.restart(1)
+        self.wait_for_master()
+        self.assertEqual(self.refusals(third), {"unknown passkey"})
+
+    def test_the_command_makes_one_and_takes_it_away(self):
+        self.make_admin()
+        token = self.directory / "token"
+        token.write_text(self.root(1).ask("POST", "sessions/tokens", {"label": "commands"}).json["token"] + "\n")
+        token.chmod(0o600)
+        options = ("--token-file", token)
+        wait_until(lambda: self.run_program("user", "list", "--console", f"127.0.0.1:{self.places[2].console}",
+                                            *options).status == 0, 10, "the token is known")
+        lines = self.user_command(2, "passkey", "root", *options).output.splitlines()
+        self.wait_for(lines[0], refusals={""})
+        self.assertTrue(all(f"/{lines[0]}/announce" in line for line in lines[1:]), lines)
+        self.assertEqual(self.user_command(2, "list", *options).output.split()[-4:], ["root", "admin", "console", "yes"])
+        self.assertIn("no account", self.user_command(2, "passkey", "nobody", *options, status=1).words)
+        self.assertIn("no passkey any more", self.user_command(2, "passkey", "root", "--remove", *options).output)
+        self.wait_for(lines[0], refusals={"unknown passkey"})
 
 
 class Newcomer(ThreeTrackers):

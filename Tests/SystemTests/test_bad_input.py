@@ -370,6 +370,13 @@ class Configurations(Refusals):
                                    flags=["--access", "private", "--users", file])
         self.assertNotIn("aaaaaaaaaaaa", words, "passkeys are secrets")
 
+    def test_accounts_with_mistakes(self):
+        file = self.directory / "accounts.txt"
+        file.write_text("alice admin hunter2hunter2\n# fine\nbob king $scrypt$\n")
+        words = self.assertRefuses(CONFIGURATION, f"{file}:1", f"{file}:3", flags=["--console-accounts-file", file])
+        self.assertNotIn("hunter2", words, "somebody's password")
+        self.assertRefuses(CONFIGURATION, "gone.txt", flags=["--console-accounts-file", "gone.txt"])
+
 
 class FullDisk(TrackerTest):
 

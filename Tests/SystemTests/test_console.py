@@ -589,6 +589,20 @@ class Replicated(ConsoleTest):
         self.browser.type("input[name=password]", password)
         self.browser.click(".login button")
 
+    def make_own_passkey(self):
+        self.browser.go("users")
+        self.browser.wait_for_text("#own-passkey", "You have none.")
+        self.browser.wait_for_text("#access-mode", "“open”")
+        self.browser.click("#renew-passkey")
+        self.browser.wait_for_text("#own-passkey", "/announce", 20)
+        passkey = self.browser.text("#own-passkey code")
+        self.assertRegex(passkey, "^[0-9a-f]{32}$")
+        # Another one only after a question, for clients with the old one are not let in any more.
+        self.browser.click("#renew-passkey")
+        self.browser.wait_for_text("dialog", "Running clients are not let in any more")
+        self.browser.click("dialog button.grave")
+        wait_until(lambda: passkey not in (self.browser.text("#own-passkey") or passkey), 20, self.browser.told)
+
     def test_users_log_in_and_may_do_what_their_role_says(self):
         torrent = metainfo.Torrent(2, 1000)
         self.upload(1, torrent)
@@ -602,6 +616,7 @@ class Replicated(ConsoleTest):
         self.browser.wait_for(".login .problem")
         self.log_in(2, "vic")
         self.browser.wait_for_text("#foot", "vic viewer", 20)
+        self.make_own_passkey()
         self.browser.go(f"torrents/{torrent.info_hash.hex()}")
         self.browser.wait_for_text("#page h1", torrent.name)
         self.assertNotIn("Delete …", self.browser.texts("#page button"))

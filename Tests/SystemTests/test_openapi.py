@@ -440,6 +440,8 @@ class AccountsAPI(DescribedTest):
                 part()
         # As much as a cluster keeps at most is not uploaded here.
         others = {("POST /api/v1/torrents", 409)}
+        # Nor are random numbers made anew until two are the same.
+        others |= {(f"{method} /api/v1/users/{{name}}/passkey", 409) for method in ("PUT", "DELETE")}
         others |= {(one.name, 503) for one in self.api.operations
                    if one.name not in ("PUT /api/v1/users/{name}", "DELETE /api/v1/torrents/{hash}")}
         self.check_all_is_seen([one for one in self.api.operations if is_of_accounts(one)], others)
@@ -526,6 +528,7 @@ class AccountsAPI(DescribedTest):
                  "DELETE /api/v1/sessions/current": (413, long, {}), "POST /api/v1/torrents": (400, "x", TORRENT),
                  "PUT /api/v1/users/{name}": (400, {"role": "viewer"}, {}),
                  "DELETE /api/v1/users/{name}": (404, None, {}), "DELETE /api/v1/torrents/{hash}": (404, None, {}),
+                 **{f"{method} /api/v1/users/{{name}}/passkey": (404, None, {}) for method in ("GET", "PUT", "DELETE")},
                  "GET /api/v1/torrents/{hash}/file": (404, None, {}), "DELETE /api/v1/faults": (200, None, {}),
                  "DELETE /api/v1/faults/{id}": (404, None, {})}
         names = {"hash": self.large.info_hash.hex(), "id": "bus", "file": "style.css", "name": "nobody"}
@@ -540,8 +543,9 @@ class AccountsAPI(DescribedTest):
                     expected = 401
                 elif operation.role and ROLES.index(role) < ROLES.index(operation.role):
                     expected = 403
-                # Anybody may change the own password, and nobody but an admin anything else of an account.
-                elif operation.name == "PUT /api/v1/users/{name}" and role != "admin":
+                # Anybody may change the own password and passkey, and nobody but an admin anything else of an account.
+                elif role != "admin" and (operation.name == "PUT /api/v1/users/{name}"
+                                          or operation.path.endswith("/passkey")):
                     expected = 403
                 with self.subTest(operation.name, role=role):
                     own = {**headers, **(self.cookies[role] if role else {})}
@@ -593,6 +597,8 @@ class AccountsAPI(DescribedTest):
         remove("new", 412, {"If-Match": tag})
         remove("new", 400, {"If-Match": "x"})
         self.ask(member, "DELETE", path, {"name": "new"}, body="x" * 17_000, headers=admin, status=413)
+        self.check_passkey(member, admin)
+        fields, _ = self.put("new", {"role": "viewer"}, 200, member=member)
         remove("new", 200, {"If-Match": fields["ETag"]})
         self.trackers.wait_until_equal()
         remove("new", 404)
@@ -606,6 +612,29 @@ class AccountsAPI(DescribedTest):
         self.trackers.wait_until_equal()
         self.ask(member, "GET", "/api/v1/sessions", headers=viewer, status=401)
         self.cookies["viewer"], _ = self.log_in(member, "viewer", "a password of its own")
+        self.trackers.wait_until_equal()
+
+    def check_passkey(self, member, admin):
+        path = "/api/v1/users/{name}/passkey"
+
+        def ask(method, status, headers=None, **options):
+            return self.ask_all(member, method, path, {"name": "new"}, headers={**admin, **(headers or {})},
+                                status=status, **options)
+        ask("GET", 404)
+        fields, made = ask("PUT", 200)
+        self.trackers.wait_until_equal()
+        for method in ("PUT", "DELETE"):
+            ask(method, 400, {"If-Match": "x"})
+            ask(method, 412, {"If-Match": '"1"'})
+            ask(method, 413, body="x" * 17_000)
+        self.assertRegex(made["passkey"], "^[0-9a-f]{32}$")
+        self.assertTrue(made["announce"] and all(f"/{made['passkey']}/announce" in url for url in made["announce"]))
+        self.trackers.wait_until_equal()
+        self.assertEqual(ask("GET", 200)[1], made)
+        ask("PUT", 200, {"If-Match": fields["ETag"]})
+        self.trackers.wait_until_equal()
+        self.assertNotEqual(ask("GET", 200)[1]["passkey"], made["passkey"])
+        self.assertEqual(ask("DELETE", 200)[1], {"name": "new", "passkey": None, "announce": []})
         self.trackers.wait_until_equal()
 
     def check_uploads(self):

@@ -210,8 +210,11 @@ local function behind(tvb, at) return at + 2 + tvb(at, 2):uint() end
 
 local function account(tvb, at)
     at = behind(tvb, at) + 2
-    if tvb(at, 1):uint() == 0 then return at + 1 end
-    return behind(tvb, behind(tvb, at + 4))
+    local has = tvb(at, 1):uint()
+    at = at + 1
+    if has % 2 == 1 then at = behind(tvb, behind(tvb, at + 3)) end
+    if has >= 2 then at = behind(tvb, at) end
+    return at
 end
 
 local function session(tvb, at) return behind(tvb, behind(tvb, at + 32) + 5) end

@@ -119,6 +119,13 @@ struct ConsoleModel: Sendable {
     }
 
     private mutating func put(_ account: Account) {
+        var account = account
+        // Two never have the same passkey: who has it keeps it.
+        if let passkey = account.passkey,
+            accounts.contains(where: { $0.key != account.name && $0.now?.account.passkey == passkey })
+        {
+            account.passkey = nil
+        }
         let old = self.account(account.name)
         guard old?.account != account, account.role == .admin || !isLastAdmin(old?.account) else { return }
         let keepsPassword = old != nil && old?.account.password == account.password
@@ -183,6 +190,9 @@ struct ConsoleModel: Sendable {
     }
 
     // MARK: - What there is
+
+    /// Of all accounts.
+    var passkeys: [[UInt8]] { accounts.compactMap { $0.now?.account.passkey } }
 
     private func account(_ name: [UInt8]) -> HeldAccount? { accounts.first { $0.key == name }?.now }
     private func session(_ key: Bytes32) -> HeldSession? { sessions.first { $0.key == key }?.now }

@@ -123,6 +123,21 @@ struct Requests: Sendable {
         }
     }
 
+    /// An announce that is in the log was let in: by the passkey of the client, whichever copy was heard.
+    func checkAdmitted(_ announced: Announced, _ client: Int, entry: UInt64, _ step: Step, _ scene: inout Scene) {
+        let book = books[client]
+        let isAdmitted = book.asks.contains { ask in
+            guard let request = ask.announce, announced.isAsked(by: request, from: book.address) else { return false }
+            return scene.isAdmitted(
+                announced.infoHash, passkey: Passkey.inURL(AnnounceOptions.urlData(ask.bytes.span.bytes)), entry: entry,
+                since: ask.decidedBefore)
+        }
+        if isAdmitted { return }
+        scene.violate(
+            .admissionIsJustified, at: step.time,
+            "entry \(entry) has an announce of client \(client), whom no rules let in since it was sent")
+    }
+
     /// A request of a client that asks for an update, and that is not in the log as often as it was heard.
     ///
     /// `hearer` is the tracker whose request it is; nil where it may be anybody's.

@@ -98,6 +98,7 @@ extension Rule {
         case .repliesAreRight:
             [
                 .replyIsRight, .replyIsAddressed, .onlyProvenAreAnswered, .connectionIDsLast, .refusalIsJustified,
+                .admissionIsJustified,
             ]
         case .consoleIsKept:
             [
@@ -156,7 +157,7 @@ extension Rule {
         case .expiryIsPatient: [.impatientExpiry, .intervalOfOne]
         case .stopEmptiesSwarms: [.emptiedByOne, .stopNoteKept, .recallOutlivesWelcome]
         case .healsByItself: [.cutLogWaitedFor, .voteSaidOnce, .proposalSentOnce, .gapsNotFetched]
-        case .repliesAreRight: [.connectionIDOfOne]
+        case .repliesAreRight: [.connectionIDOfOne, .passkeyOutlivesAccount, .passkeysNotRestored]
         case .consoleIsKept:
             [
                 .changeToldEarly, .expectationIgnored, .lastAdminLost, .sessionsOutliveAccount,

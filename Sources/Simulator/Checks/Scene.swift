@@ -113,6 +113,16 @@ struct Scene: Sendable {
         }
     }
 
+    /// Whether an announce may have been let in that is in an entry, and was sent after so many.
+    ///
+    /// Its master had applied all entries before that one but for the last two, which may have been under way.
+    func isAdmitted(
+        _ infoHash: InfoHash, passkey: [UInt8], entry: UInt64, since index: UInt64
+    ) -> Bool {
+        !promises.repliesAreLinear
+            || access.admitted(infoHash, passkey: passkey, since: min(index, entry - min(entry, 3)))
+    }
+
     /// Whether a tracker loses its disk in a step.
     static func failsNow(_ effects: borrowing Effects) -> Bool {
         effects.observations.contains { if case .storageFailed(.broken, _) = $0 { true } else { false } }

@@ -61,6 +61,7 @@ struct Swarms: Sendable {
                         scene.violate(.uploadsStay, at: step.time, theft)
                     }
                     scene.console.apply(update) { step.files?.chunk(of: $0) }
+                    areRulesChanged = true
                 } else {
                     scene.model.apply(update, table)
                     areRulesChanged = true
@@ -71,7 +72,9 @@ struct Swarms: Sendable {
             scene.violate(.recordIsReadable, at: step.time, "entry \(position.index) cannot be read")
         }
         let limits = scene.configurations[step.node].limits
-        if areRulesChanged || limits.peers < 1000 || limits.torrents < 1000 { scene.access.note(scene.model) }
+        if areRulesChanged || limits.peers < 1000 || limits.torrents < 1000 {
+            scene.access.note(scene.model, scene.console)
+        }
         guard isAnySwarmChanged else { return }
         for infoHash in scene.history.infoHashes {
             scene.history.note(infoHash, scene.model.counts(of: infoHash), after: position.index)
@@ -90,6 +93,7 @@ struct Swarms: Sendable {
         let swarm = scene.model.swarm(announced.infoHash) ?? SwarmModel.Swarm(infoHash: announced.infoHash)
         scene.history.note(announced.infoHash, swarm.counts, after: place.index)
         if let (client, sentAt) = requests.checkAsked(announced, life, number, step, &scene) {
+            requests.checkAdmitted(announced, client, entry: place.index, step, &scene)
             if announced.event == .stopped {
                 requests.ledger.decidedStop(announced.infoHash, by: client, announced.address, index: place.index)
             }

@@ -18,6 +18,8 @@ public enum Invariant: String, Sendable, Hashable, CaseIterable {
     case connectionIDsLast
     /// A request is refused only for the reason that it is told.
     case refusalIsJustified
+    /// What is answered, or in the log, was asked for by somebody whom the rules of access let in.
+    case admissionIsJustified
     /// Entries follow each other without gaps, and nothing is written over.
     case logHasNoGap
     /// An entry that was decided does not change.

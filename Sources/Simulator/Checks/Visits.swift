@@ -51,6 +51,15 @@ struct Visits: Sendable {
                 "\(scene.name(step.node)) answers HTTP request \(visit.request.id) from no entry that it has applied")
         }
         scene.nodes[step.node].expectedReplies[place].isAnswered = true
+        let entry = scene.nodes[step.node].expectedReplies[place].place.index
+        if !scene.isAdmitted(
+            announce.infoHash, passkey: visit.request.passkey, entry: entry, since: visit.decidedBefore)
+        {
+            scene.violate(
+                .admissionIsJustified, at: step.time,
+                "\(scene.name(step.node)) answers HTTP request \(visit.request.id), which no rules let in since it "
+                    + "came")
+        }
         let fault = AnnounceFault.find(
             in: answer, to: scene.nodes[step.node].expectedReplies[place], wanted: announce.numWant,
             scene.nodes[step.node].configuration)
@@ -68,6 +77,14 @@ struct Visits: Sendable {
                 "\(scene.name(step.node)) answers HTTP request \(visit.request.id), for \(visit.infoHashes.count) "
                     + "swarms, "
                     + "with the counts of \(counts.count)")
+        }
+        if scene.promises.repliesAreLinear,
+            !scene.access.mayLook(
+                passkey: visit.request.passkey, since: scene.entryKnown(toAll: visit.decidedBefore))
+        {
+            scene.violate(
+                .admissionIsJustified, at: step.time,
+                "\(scene.name(step.node)) answers HTTP request \(visit.request.id), a scrape with a passkey of nobody")
         }
         let told = zip(visit.infoHashes, counts).map { (infoHash: $0, counts: $1) }
         if scene.isRight(told, since: visit.decidedBefore, step, before) { return }

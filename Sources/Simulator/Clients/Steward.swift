@@ -89,14 +89,21 @@ struct Steward: Sendable {
     }
 
     /// What he wants next, having looked at a tracker's state; nil for nothing.
+    ///
+    /// - Parameters:
+    ///   - state: of the tracker that he asks.
+    ///   - torrents: that have files.
+    ///   - directory: the operator's torrent files.
+    ///   - clients: whose passkeys he gives out.
+    /// - Returns: a change, or the next part of one.
     mutating func draw(
-        _ state: ReplicatedState, _ torrents: [InfoHash], _ directory: [SimulatedFile]
+        _ state: ReplicatedState, _ torrents: [InfoHash], _ directory: [SimulatedFile], clients: Int
     ) -> ConsoleChange? {
         if let upload { return next(upload.file, upload.next) }
         // An admin comes first.
         if state.accounts.adminCount == 0 { return .putAccount(account("root", .admin), expected: .any) }
         switch random.below(13) {
-        case 0, 1, 2: return drawAccount(state.accounts)
+        case 0, 1, 2: return drawAccount(state.accounts, clients)
         case 3, 4: return drawSession(state.accounts)
         case 5: return sessions.isEmpty ? nil : .removeSession(sessions.remove(at: random.below(sessions.count)))
         case 6:
@@ -154,14 +161,19 @@ struct Steward: Sendable {
             password: PasswordHash(log2N: 15, r: 8, p: 3, salt: [1], hash: hash))
     }
 
-    private mutating func drawAccount(_ accounts: Accounts) -> ConsoleChange {
+    private mutating func drawAccount(_ accounts: Accounts, _ clients: Int) -> ConsoleChange {
         let name = Steward.names[random.below(Steward.names.count)]
         let kept = accounts.find(name)
         let expected = expected(kept?.changedAt)
         if kept != nil, random.oneIn(3) { return .removeAccount(name: name, expected: expected) }
+        if var account = kept?.account, random.oneIn(2) {
+            account.passkey = random.oneIn(4) ? nil : Workload.passkey(random.below(clients))
+            return .putAccount(account, expected: expected)
+        }
         let role = AccountRole.allCases[random.below(4)]
         var account = account("", role)
         account.name = name
+        account.passkey = kept?.account.passkey
         // Another role, and the same password.
         if let kept, random.oneIn(2) { account.password = kept.account.password }
         return .putAccount(account, expected: expected)

@@ -93,17 +93,23 @@ struct Workload: Sendable {
 
     /// Rules that an operator may want.
     mutating func rules() -> AccessRules {
+        // Where people at consoles give passkeys to accounts, few have one from a file.
+        if options.stewardCount > 0, random.oneIn(2) {
+            let users = (0..<options.clientCount).filter { _ in random.oneIn(4) }
+            return AccessRules(mode: .private, users: users.map(Workload.user))
+        }
         let some = infoHashes.filter { _ in random.oneIn(2) }
         switch random.below(5) {
         case 0: return AccessRules(mode: .allow, infoHashes: some)
         case 1: return AccessRules(mode: .deny, infoHashes: some)
         case 2:
             let users = (0..<options.clientCount).filter { _ in !random.oneIn(4) }
-            return AccessRules(
-                mode: .private, users: users.map { User(name: "user \($0)", passkey: Workload.passkey($0)) })
+            return AccessRules(mode: .private, users: users.map(Workload.user))
         default: return AccessRules()
         }
     }
+
+    private static func user(_ client: Int) -> User { User(name: "user \(client)", passkey: passkey(client)) }
 
     static func passkey(_ client: Int) -> [UInt8] { Array("key\(client)".utf8) }
 }

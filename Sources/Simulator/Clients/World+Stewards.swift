@@ -16,7 +16,7 @@ extension World {
         guard let node = console(of: number) else { return think(number, .milliseconds(300)) }
         if stewards[number].wish == nil {
             guard clientsWokenAt == nil, let state = nodes[node].machine?.state,
-                let wish = stewards[number].draw(state, stewardTorrents, directory)
+                let wish = stewards[number].draw(state, stewardTorrents, directory, clients: options.clientCount)
             else {
                 if clientsWokenAt == nil { readDirectory(number, at: node) }
                 return think(number, .milliseconds(500))

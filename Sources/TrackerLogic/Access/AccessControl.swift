@@ -31,23 +31,27 @@ public struct AccessControl: Sendable {
     ///
     /// - Parameters:
     ///   - infoHash: the torrent's.
+    ///   - accounts: whose passkeys are as good as those of users.
     ///   - passkey: called only on private trackers; empty for none.
     /// - Returns: nil where it may.
-    public func refusal(_ infoHash: InfoHash, passkey: () -> [UInt8]) -> Refusal? {
+    public func refusal(_ infoHash: InfoHash, _ accounts: Accounts, passkey: () -> [UInt8]) -> Refusal? {
         switch mode {
         case .open: return nil
         case .allow: return infoHashes.contains(ListedInfoHash(infoHash)) ? nil : .infoHashNotAllowed
         case .deny: return infoHashes.contains(ListedInfoHash(infoHash)) ? .infoHashDenied : nil
-        case .private: return refusal(passkey: passkey())
+        case .private: return refusal(accounts, passkey: passkey())
         }
     }
 
     /// Whether somebody with this passkey may ask at all; nil where he may.
-    public func refusal(passkey: [UInt8]) -> Refusal? {
+    public func refusal(_ accounts: Accounts, passkey: [UInt8]) -> Refusal? {
         guard mode == .private else { return nil }
         guard !passkey.isEmpty else { return .passkeyMissing }
-        return usersByPasskey.contains(UserByPasskey(User(name: "", passkey: passkey))) ? nil : .passkeyUnknown
+        return know(passkey: passkey) || accounts.know(passkey: passkey) ? nil : .passkeyUnknown
     }
+
+    /// Whether a passkey is a user's.
+    func know(passkey: [UInt8]) -> Bool { usersByPasskey.contains(UserByPasskey(User(name: "", passkey: passkey))) }
 
     /// Whether a scrape over UDP may be granted.
     ///

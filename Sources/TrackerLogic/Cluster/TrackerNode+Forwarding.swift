@@ -207,7 +207,7 @@ extension TrackerNode {
             }
         case .announce(let announce, let passkey): gather(announce, request, of: life, now, &effects) { passkey }
         case .scrape(let infoHashes, let passkey):
-            if let refusal = state.access.refusal(passkey: passkey) {
+            if let refusal = state.access.refusal(state.accounts, passkey: passkey) {
                 return refuse(number: request.number, of: life, refusal, now, &effects)
             }
             read(infoHashes, request.number, life, now, &effects)

@@ -69,6 +69,8 @@ public struct Accounts: Sendable {
 
     private var accounts: FlatTable<KeptAccount>
     private var sessions: FlatTable<KeptSession>
+    /// Of the accounts that have one.
+    private var passkeys: FlatTable<HeldPasskey>
     /// Where another side of a partition may have them still; the one that was removed last, last.
     public private(set) var removed: [RemovedAccount] = []
     private let secret: UInt64
@@ -89,6 +91,7 @@ public struct Accounts: Sendable {
         self.keepsMergeData = keepsMergeData
         accounts = FlatTable(secret: secret)
         sessions = FlatTable(secret: secret)
+        passkeys = FlatTable(secret: secret)
     }
 
     // MARK: - Looking
@@ -133,6 +136,12 @@ public struct Accounts: Sendable {
         return find(kept.session.account)
     }
 
+    /// Whether a passkey is an account's, which is asked for each announce on a private tracker.
+    public func know(passkey: [UInt8]) -> Bool { passkeys.contains(HeldPasskey(passkey)) }
+
+    /// The name of the account that has a passkey; nil where it is nobody's.
+    func holder(ofPasskey passkey: [UInt8]) -> [UInt8]? { passkeys.find(HeldPasskey(passkey))?.name }
+
     /// Sessions of an account, the oldest first.
     public func sessions(of name: [UInt8]) -> [KeptSession] { allSessions.filter { $0.session.account == name } }
 
@@ -153,7 +162,7 @@ public struct Accounts: Sendable {
 
     // MARK: - Changing
 
-    /// Makes an account, or changes it.
+    /// Makes an account, or changes it; a passkey that another account has stays that one's.
     ///
     /// - Parameters:
     ///   - account: as it is to be.
@@ -161,6 +170,10 @@ public struct Accounts: Sendable {
     ///   - time: cluster time of the change, in seconds.
     ///   - isMerged: whether it was changed on another side of a partition; what has changed here since stays.
     mutating func put(_ account: Account, at index: UInt64, time: UInt32, isMerged: Bool = false) {
+        var account = account
+        if let passkey = account.passkey, let holder = holder(ofPasskey: passkey), holder != account.name {
+            account.passkey = nil
+        }
         let old = find(account.name)
         guard old?.account != account, !isMerged || isOlder(account.name, than: time) else { return }
         if old == nil, count >= Bounds.accounts { return }
@@ -241,6 +254,12 @@ public struct Accounts: Sendable {
     private mutating func forget(_ old: KeptAccount) {
         accounts.remove(old)
         note(old, isThere: false)
+        if has(.passkeyOutlivesAccount), let held = HeldPasskey(of: old) { passkeys.put(held) }
+    }
+
+    /// Whoever reads accounts knows none of their passkeys; never, in what is delivered.
+    mutating func plantedAfterRestore() {
+        if has(.passkeysNotRestored) { passkeys = FlatTable(secret: secret) }
     }
 
     private mutating func note(_ kept: KeptAccount, isThere: Bool) {
@@ -248,7 +267,9 @@ public struct Accounts: Sendable {
         if isThere {
             digest &+= fingerprint(kept)
             if isAdmin { adminCount += 1 }
+            if let held = HeldPasskey(of: kept) { passkeys.put(held) }
         } else {
+            if let held = HeldPasskey(of: kept) { passkeys.remove(held) }
             digest &-= fingerprint(kept)
             if isAdmin { adminCount -= 1 }
         }
@@ -299,4 +320,21 @@ extension KeptSession: FlatRecord {
     public func keyHash(_ secret: UInt64) -> UInt64 { session.key.hash(key: secret) }
     /// Whether the other session has the same key.
     public func hasSameKey(as other: Self) -> Bool { session.key == other.session.key }
+}
+
+/// A passkey, and the account that has it.
+private struct HeldPasskey: FlatRecord {
+    var passkey: [UInt8]
+    var name: [UInt8]
+
+    init(_ passkey: [UInt8]) { (self.passkey, name) = (passkey, []) }
+
+    /// Nil where the account has none.
+    init?(of kept: KeptAccount) {
+        guard let passkey = kept.account.passkey else { return nil }
+        (self.passkey, name) = (passkey, kept.account.name)
+    }
+
+    func keyHash(_ secret: UInt64) -> UInt64 { hash(passkey, secret: secret) }
+    func hasSameKey(as other: Self) -> Bool { passkey == other.passkey }
 }

@@ -114,8 +114,18 @@ extension ReplicatedState {
         let kept = accounts.find(account.name)
         if kept?.account == account { return .update(.putAccount(account)) }
         if let disappointment = disappointment(expected, kept?.changedAt) { return disappointment }
+        if let kept, kept.account.origin == .file, !account.isSameButForPasskey(as: kept.account) {
+            return refusedAsFiles(kept)
+        }
         guard account.isWithinBounds else {
-            return refused("an account has a name of 1 to \(Account.maxNameByteCount) bytes, and a password of ours")
+            return refused(
+                "an account has a name of 1 to \(Account.maxNameByteCount) bytes, a password of ours, and a passkey of "
+                    + "printable characters other than / ? & # %, if any")
+        }
+        if let passkey = account.passkey, passkey != kept?.account.passkey,
+            accounts.know(passkey: passkey) || access.know(passkey: passkey)
+        {
+            return refused("another has this passkey")
         }
         if kept == nil, accounts.count >= Accounts.Bounds.accounts {
             return refused("there are \(Accounts.Bounds.accounts) accounts already")
@@ -129,10 +139,16 @@ extension ReplicatedState {
     private func judgeRemoval(of name: [UInt8], _ expected: Expectation) -> Judgement {
         guard let kept = accounts.find(name) else { return .update(.removeAccount(name: name)) }
         if let disappointment = disappointment(expected, kept.changedAt) { return disappointment }
+        if kept.account.origin == .file { return refusedAsFiles(kept) }
         if accounts.isLastAdmin(name), !has(.lastAdminLost) {
             return refused("\(text(name)) is the last admin: make another one first")
         }
         return .update(.removeAccount(name: name))
+    }
+
+    /// What a file says is changed there: a start or SIGHUP would bring it back otherwise.
+    private func refusedAsFiles(_ kept: KeptAccount) -> Judgement {
+        refused("\(text(kept.account.name)) comes from a tracker's file: change it there, and have that read again")
     }
 
     private func judge(_ session: Session, _ expected: Expectation) -> Judgement {
@@ -219,6 +235,8 @@ extension ReplicatedState {
         for var account in wanted where named.find(account.name) == nil {
             named.insert(KeptAccount(account: account, changedAt: 0, passwordAt: 0, changedTime: 0))
             account.origin = .file
+            // The one thing about it that the console gives.
+            if let kept = accounts.find(account.name)?.account, kept.origin == .file { account.passkey = kept.passkey }
             guard account.isWithinBounds else {
                 return .failure(Refused("the account \(text(account.name)) has too long a name, or a strange password"))
             }
@@ -310,6 +328,15 @@ extension ReplicatedState {
         #else
             false
         #endif
+    }
+}
+
+extension Account {
+    /// Whether the other one has at most another passkey.
+    fileprivate func isSameButForPasskey(as other: Account) -> Bool {
+        var account = self
+        account.passkey = other.passkey
+        return account == other
     }
 }
 

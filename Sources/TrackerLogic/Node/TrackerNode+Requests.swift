@@ -79,7 +79,7 @@ extension TrackerNode {
     ) -> Refusal? {
         let (infoHash, event) = (announce.infoHash, announce.event)
         if announce.port == 0 { return .portZero }
-        if let refusal = state.access.refusal(infoHash, passkey: passkey) { return refusal }
+        if let refusal = state.access.refusal(infoHash, state.accounts, passkey: passkey) { return refusal }
         let limits = configuration.limits
         let counts = state.table.counts
         // Those that are already here may go on when the table is full.

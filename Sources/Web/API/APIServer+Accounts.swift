@@ -133,7 +133,7 @@ extension APIServer {
         guard request.caller.role == .admin || isOwn else { throw Self.forAdmins }
         let role: AccountRole
         if let text = order.role {
-            guard let found = AccountRole.allCases.first(where: { $0.word == text }) else {
+            guard let found = AccountRole(word: text) else {
                 throw APIError(
                     .badRequest, "role has to be one of \(AccountRole.allCases.map(\.word).joined(separator: ", "))")
             }
@@ -146,19 +146,13 @@ extension APIServer {
         guard role == .admin || accounts.adminCount > 0 else {
             throw APIError(.conflict, "the first account has to be an admin: nobody else could make another")
         }
-        guard Self.isName(name) else {
-            throw APIError(
-                .badRequest, "a name has 1 to 64 bytes: letters, digits and . - _ @ +, and begins with none of . - +")
-        }
-        var account = Account(name: Array(name.utf8), role: role, origin: .console, password: known?.account.password)
+        guard Account.isName(name) else { throw APIError(.badRequest, Account.nameRule) }
+        var account = Account(
+            name: Array(name.utf8), role: role, origin: .console, password: known?.account.password,
+            passkey: known?.account.passkey)
         if let password = order.password {
-            guard password.count >= PasswordHasher.minPasswordLength,
-                password.utf8.count <= PasswordHasher.maxPasswordByteCount
-            else {
-                throw APIError(
-                    .badRequest,
-                    "a password has \(PasswordHasher.minPasswordLength) characters or more, and at most "
-                        + "\(PasswordHasher.maxPasswordByteCount) bytes")
+            guard PasswordHasher.isAcceptable(password) else {
+                throw APIError(.badRequest, PasswordHasher.passwordRule)
             }
             guard let hash = await logIns.hash(password) else {
                 throw APIError(.serviceUnavailable, "too many log in just now; try again in a moment", retryAfter: 2)
@@ -179,7 +173,7 @@ extension APIServer {
         if order.password != nil { await logIns.forget(name) }
         request.logger.notice("\(request.caller.name) has changed the account \(name.debugDescription)")
         var response = try Response.json(
-            UserDocument(name: name, role: role, origin: .console, changedAt: index),
+            UserDocument(account, changedAt: index),
             status: known == nil ? .created : .ok)
         response.headers[.eTag] = "\"\(index)\""
         return response
@@ -187,17 +181,6 @@ extension APIServer {
 
     private static var forAdmins: APIError {
         APIError(.forbidden, "only an admin may make accounts and change those of others")
-    }
-
-    /// Letters and digits of any script would do, but names that look alike would not.
-    static func isName(_ name: String) -> Bool {
-        let bytes = Array(name.utf8)
-        guard (1...Account.maxNameByteCount).contains(bytes.count), let first = bytes.first else { return false }
-        guard !Array(".-+".utf8).contains(first) else { return false }
-        return bytes.allSatisfy { byte in
-            (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte)
-                || Array(".-_@+".utf8).contains(byte)
-        }
     }
 
     // MARK: - What changes have in common
@@ -237,18 +220,6 @@ extension APIServer {
         case .refused(let reason): throw APIError(.conflict, reason)
         case .partWanted: throw APIError(.serviceUnavailable, "the upload was interrupted; try again")
         case .dropped(let reason): throw APIError(.serviceUnavailable, reason)
-        }
-    }
-}
-
-extension AccountRole {
-    /// As the API has it.
-    var word: String {
-        switch self {
-        case .viewer: "viewer"
-        case .uploader: "uploader"
-        case .operator: "operator"
-        case .admin: "admin"
         }
     }
 }
@@ -298,12 +269,15 @@ struct UserDocument: Encodable {
     var name: String
     var role: String
     var origin: String
+    /// Whether it lets clients announce on a private tracker.
+    var hasPasskey: Bool
     /// The number in its ETag.
     var changedAt: UInt64
 
-    init(name: String, role: AccountRole, origin: AccountOrigin, changedAt: UInt64) {
-        self.name = name
-        (self.role, self.origin) = (role.word, origin.word)
+    init(_ account: Account, changedAt: UInt64) {
+        name = LogIns.text(account.name)
+        (role, origin) = (account.role.word, account.origin.word)
+        hasPasskey = account.passkey != nil
         self.changedAt = changedAt
     }
 }
@@ -312,11 +286,7 @@ struct UsersDocument: Encodable {
     var users: [UserDocument]
 
     init(_ accounts: Accounts) {
-        users = accounts.all.map { kept in
-            UserDocument(
-                name: LogIns.text(kept.account.name), role: kept.account.role, origin: kept.account.origin,
-                changedAt: kept.changedAt)
-        }
+        users = accounts.all.map { UserDocument($0.account, changedAt: $0.changedAt) }
     }
 }
 

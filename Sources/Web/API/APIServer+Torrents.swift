@@ -158,7 +158,8 @@ extension APIServer {
         }
     }
 
-    private func tagged(_ response: Response, _ index: UInt64) -> Response {
+    /// With an ETag: the index of the entry that last changed a thing.
+    func tagged(_ response: Response, _ index: UInt64) -> Response {
         var response = response
         response.headers[.eTag] = "\"\(index)\""
         return response

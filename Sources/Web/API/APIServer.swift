@@ -90,7 +90,8 @@ public struct APIServer: Sendable {
                 throw ListenFailure(purpose: purpose, address: address, cause: .other("\(error)"))
             }
         }
-        return try await HTTPService.listen(on: address, service, responder: responder(token: options.token))
+        let responder = responder(token: options.token, isOpenToOthers: !address.isLoopback)
+        return try await HTTPService.listen(on: address, service, responder: responder)
     }
 
     /// What is wrong with a certificate, or its key.
@@ -124,9 +125,16 @@ public struct APIServer: Sendable {
     private static let description = String(decoding: PackageResources.openapi_yaml, as: UTF8.self)
 
     /// What answers, without a listener.
-    public func responder(token: String?) -> some Responder {
+    ///
+    /// - Parameters:
+    ///   - token: whoever knows it may ask; nil for none.
+    ///   - isOpenToOthers: whether others than this machine reach it: then nobody is let in who has not logged in.
+    /// - Returns: all routes, behind a door.
+    public func responder(token: String?, isOpenToOthers: Bool = false) -> some Responder {
         let logIns = parts.accounts.map { LogIns($0) }
-        let door = Door(token: token, logIns: logIns, cookieName: "swarmkeeper-\(parts.cookieSuffix)")
+        let door = Door(
+            token: token, logIns: logIns, cookieName: "swarmkeeper-\(parts.cookieSuffix)",
+            insists: isOpenToOthers || parts.expectsAccounts)
         var routes: [APIRoute] = [
             APIRoute.get("/healthz") { _ in await health() }.open(),
             .get("/metrics") { _ in await metricsPage() },
@@ -164,6 +172,7 @@ public struct APIServer: Sendable {
         }
         if let logIns, let accounts = parts.accounts {
             routes += logInRoutes(logIns, door) + sessionRoutes(logIns, door, accounts) + userRoutes(logIns, accounts)
+            routes += passkeyRoutes(accounts)
             resources += ["users", "sessions"]
         }
         if let files = parts.files, let swarms = parts.swarms {

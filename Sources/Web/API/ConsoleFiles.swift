@@ -18,6 +18,7 @@ enum ConsoleFiles {
             ("moving.js", PackageResources.moving_js),
             ("overview.js", PackageResources.overview_js),
             ("parts.css", PackageResources.parts_css),
+            ("passkeys.js", PackageResources.passkeys_js),
             ("peers.js", PackageResources.peers_js),
             ("route.js", PackageResources.route_js),
             ("sentence.js", PackageResources.sentence_js),

@@ -198,6 +198,8 @@ public struct ConsoleParts: Sendable {
     public var accounts: (any AccountProvider)?
     /// Whether there are accounts already, before the node runs.
     public var hasAccounts = false
+    /// Whether a file names accounts: then everybody logs in, also before they are in force.
+    public var expectsAccounts = false
     /// Keeps torrent files.
     public var files: (any TorrentFileProvider)?
     /// In the name of the cookie: the cluster's name and the port.

@@ -35,11 +35,14 @@ struct Door: Sendable {
     let logIns: LogIns?
     /// Holds the cluster's name and the port, so that two consoles of one host do not log each other out.
     let cookieName: String
+    /// Whether a log-in is wanted even while no account is known: others than this machine can ask, or a file names
+    /// accounts that are not in force yet.
+    let insists: Bool
 
     /// Whether whoever asks has to say who it is.
     var wantsLogIn: Bool {
         get async {
-            if token != nil { return true }
+            if token != nil || insists { return true }
             return await logIns?.hasAccounts ?? false
         }
     }

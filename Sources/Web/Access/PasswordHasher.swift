@@ -19,6 +19,14 @@ public final class PasswordHasher: Sendable {
     public static let maxPasswordByteCount = 1024
     /// Characters of a new password, at least (NIST SP 800-63B).
     public static let minPasswordLength = 8
+    /// What a new password has to be, for whoever gives another.
+    public static let passwordRule =
+        "a password has \(minPasswordLength) characters or more, and at most \(maxPasswordByteCount) bytes"
+
+    /// Whether it may be anybody's new password.
+    public static func isAcceptable(_ password: String) -> Bool {
+        password.count >= minPasswordLength && password.utf8.count <= maxPasswordByteCount
+    }
 
     private static let parameters = (log2N: UInt8(15), r: UInt8(8), p: UInt8(3))
     private static let saltByteCount = 16

@@ -1,12 +1,13 @@
-// Users: who may log in, and what each may do; add one, change its role or password, remove it.
+// Users: who may log in, and what each may do; add one, change its role or password, remove it; passkeys.
 
 import { getTagged, order, part } from "./api.js";
-import { ask, attempt } from "./dialog.js";
+import { ask, attempt, show } from "./dialog.js";
 import { h, list, named } from "./dom.js";
 import { counted } from "./format.js";
-import { signal } from "./signals.js";
+import { accessWords, ownPasskey, renew, takeAway } from "./passkeys.js";
+import { computed, effect, signal } from "./signals.js";
 import { may, state } from "./stream.js";
-import { badge, heading } from "./widgets.js";
+import { badge, copyButton, heading } from "./widgets.js";
 
 const roles = [
     ["viewer", "sees everything but the users"], ["uploader", "and uploads and deletes torrents"],
@@ -18,7 +19,11 @@ export function usersPage() {
     const tag = signal(null);
     const problem = signal("");
     const isTold = signal(false);
+    const self = computed(() => state.value?.login?.user?.name ?? null);
+    const isAdmin = computed(() => may("admin"));
     const learn = async () => {
+        // Whoever is no admin sees the own passkey only.
+        if (!isAdmin.peek()) return;
         try {
             const answer = await getTagged("users");
             [users.value, tag.value, problem.value, isTold.value] = [answer.body.users, answer.tag, "", true];
@@ -26,9 +31,9 @@ export function usersPage() {
             problem.value = refusal.message;
         }
     };
-    learn();
+    effect(() => isAdmin.value && learn());
     const change = async (work, done, button) => {
-        await attempt(work, done, button);
+        if (work) await attempt(work, done, button);
         await learn();
     };
     const tagged = () => (tag.peek() ? { "If-Match": tag.peek() } : {});
@@ -39,7 +44,7 @@ export function usersPage() {
         h("p.problem", { role: "alert" }, () => problem.value),
         h("div.table-box", { hidden: () => users.value.length === 0 }, h("table.cards", { role: "table", "aria-label": "Users" },
             h("thead", { role: "rowgroup" },
-                h("tr", { role: "row" }, ["Name", "Role", "From", ""].map((name) =>
+                h("tr", { role: "row" }, ["Name", "Role", "From", "Passkey", ""].map((name) =>
                     h("th", { role: "columnheader", scope: "col" }, name)))),
             list(h("tbody", { role: "rowgroup" }), () => users.value, (one) => one.name,
                 (one) => userRow(one, change, tagged)))),
@@ -47,6 +52,8 @@ export function usersPage() {
             ? "There is no user so far: whoever reaches this console may do everything. Let the first one be an admin."
             : `${counted(users.value.length, "user")}. Those from a file are changed in that file; those of the console `
                 + "are replicated, and survive a failover.")),
+        h("p.muted", { id: "access-mode" }, accessWords),
+        () => (self.value ? ownPasskey(self.value, learn) : null),
         h("section.card.roles", null, h("h2", null, "Roles"),
             h("dl.stacked", null, roles.map(([name, text]) => [h("dt", null, name), h("dd", null, text)]))));
 }
@@ -54,6 +61,16 @@ export function usersPage() {
 function userRow(one, change, tagged) {
     const { name } = one.peek();
     const path = `users/${part(name)}`;
+    const setPasskey = async (event) => {
+        const made = await renew(name, one.peek().hasPasskey, event.target);
+        if (made) show(`The passkey of ${name}`, h("p", null, h("code", null, made.passkey), " ",
+            copyButton(() => made.passkey, "Passkey")));
+        await change();
+    };
+    const removePasskey = async (event) => {
+        await takeAway(name, event.target);
+        await change();
+    };
     const isFixed = () => one.value.origin === "file" || !may("admin");
     const setRole = (event) => change(() => order("PUT", path, { role: event.target.value }, tagged()),
         "The role is changed.");
@@ -75,6 +92,12 @@ function userRow(one, change, tagged) {
         h("td", { role: "cell", "data-label": "Role" },
             () => (isFixed() ? one.value.role : roleField(one.value.role, setRole, name))),
         h("td", { role: "cell", "data-label": "From" }, () => badge("plain", one.value.origin)),
+        h("td", { role: "cell", "data-label": "Passkey" }, h("div.row", null,
+            () => (one.value.hasPasskey ? "yes" : "none"),
+            h("button.quiet", { type: "button", onclick: setPasskey, "aria-label": `Passkey of ${name}` },
+                () => (one.value.hasPasskey ? "Renew …" : "Make one")),
+            h("button.quiet.bad-text", { type: "button", hidden: () => !one.value.hasPasskey, onclick: removePasskey,
+                "aria-label": `Take the passkey of ${name} away` }, "Take away …"))),
         h("td", { role: "cell" }, h("div.row", { hidden: isFixed },
             h("button.quiet", { type: "button", onclick: setPassword }, "Password …"),
                 h("button.quiet.bad-text", { type: "button", onclick: remove }, "Remove …"))));

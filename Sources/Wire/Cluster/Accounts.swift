@@ -15,6 +15,22 @@ public enum AccountRole: UInt8, Sendable, Hashable, Comparable, CaseIterable {
 
     /// Whether the right role may do more.
     public static func < (left: AccountRole, right: AccountRole) -> Bool { left.rawValue < right.rawValue }
+
+    /// As people write it.
+    public var word: String {
+        switch self {
+        case .viewer: "viewer"
+        case .uploader: "uploader"
+        case .operator: "operator"
+        case .admin: "admin"
+        }
+    }
+
+    /// The role of a word; nil where there is none.
+    public init?(word: String) {
+        guard let role = AccountRole.allCases.first(where: { $0.word == word }) else { return nil }
+        self = role
+    }
 }
 
 /// Where an account, or another thing that is kept, comes from.
@@ -63,11 +79,12 @@ public struct PasswordHash: Sendable, Hashable {
 
 /// Somebody who may log in at a console.
 ///
-/// Nothing to do with `User`s, whose passkeys let clients announce on a private tracker.
+/// No `User`: those are of a file, and have nothing but a passkey, with which clients announce on a private tracker.
+/// An account may have a passkey, too.
 public struct Account: Sendable, Hashable {
     /// The key: UTF-8, 1 to `maxNameByteCount` bytes.
     ///
-    /// Which characters a name may have is checked where it is made.
+    /// Which characters a name may have is checked where it is made (`isName`).
     public var name: [UInt8]
     /// What the account may do.
     public var role: AccountRole
@@ -75,18 +92,59 @@ public struct Account: Sendable, Hashable {
     public var origin: AccountOrigin
     /// Nil for an account that has tokens only.
     public var password: PasswordHash?
+    /// Lets clients announce on a private tracker, as that of a `User` does; nil for none.
+    ///
+    /// No two accounts have the same. Printable ASCII without `/ ? & # %`, 1 to `maxPasskeyByteCount` bytes
+    /// (`isPasskey`).
+    public var passkey: [UInt8]?
 
+    /// Bytes of a passkey, at most.
+    public static let maxPasskeyByteCount = 64
     /// Bytes of a name, at most.
     public static let maxNameByteCount = 64
 
+    /// What a name has to be, for whoever gives another.
+    public static let nameRule =
+        "a name has 1 to \(maxNameByteCount) bytes: letters, digits and . - _ @ +, and begins with none of . - +"
+
+    /// Whether somebody may be called so.
+    ///
+    /// Letters and digits of any script would do, but names that look alike would not.
+    public static func isName(_ name: String) -> Bool {
+        let bytes = Array(name.utf8)
+        guard (1...maxNameByteCount).contains(bytes.count), let first = bytes.first else { return false }
+        guard !Array(".-+".utf8).contains(first) else { return false }
+        return bytes.allSatisfy { byte in
+            (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte)
+                || Array(".-_@+".utf8).contains(byte)
+        }
+    }
+
     /// Takes the fields as they are.
-    public init(name: [UInt8], role: AccountRole, origin: AccountOrigin, password: PasswordHash? = nil) {
-        (self.name, self.role, self.origin, self.password) = (name, role, origin, password)
+    public init(
+        name: [UInt8], role: AccountRole, origin: AccountOrigin, password: PasswordHash? = nil, passkey: [UInt8]? = nil
+    ) {
+        (self.name, self.role, self.origin) = (name, role, origin)
+        (self.password, self.passkey) = (password, passkey)
+    }
+
+    /// Whether a byte may stand in a passkey: it is a part of an announce URL.
+    public static func isPasskeyByte(_ byte: UInt8) -> Bool {
+        (33...126).contains(byte) && !"/?&#%".utf8.contains(byte)
+    }
+
+    /// Whether it may be anybody's passkey.
+    ///
+    /// In an announce URL the one part that is none of two words is the passkey.
+    public static func isPasskey(_ bytes: [UInt8]) -> Bool {
+        (1...maxPasskeyByteCount).contains(bytes.count) && bytes.allSatisfy(isPasskeyByte)
+            && !bytes.elementsEqual("announce".utf8) && !bytes.elementsEqual("scrape".utf8)
     }
 
     /// Whether the account may be kept.
     public var isWithinBounds: Bool {
-        (1...Account.maxNameByteCount).contains(name.count) && password?.isWithinBounds ?? true
+        (1...Account.maxNameByteCount).contains(name.count) && (password?.isWithinBounds ?? true)
+            && (passkey.map(Account.isPasskey) ?? true)
     }
 }
 
@@ -163,9 +221,13 @@ extension Account {
         bytes.append(counted: name)
         bytes.append(role.rawValue)
         bytes.append(origin.rawValue)
-        bytes.append(password == nil ? 0 : 1)
+        bytes.append((password == nil ? 0 : Account.hasPassword) | (passkey == nil ? 0 : Account.hasPasskey))
         password?.encode(into: &bytes)
+        if let passkey { bytes.append(counted: passkey) }
     }
+
+    private static let hasPassword: UInt8 = 1
+    private static let hasPasskey: UInt8 = 2
 
     /// Reads an account that is within its bounds.
     public init(_ reader: inout ByteReader) throws(OutOfBytes) {
@@ -173,7 +235,10 @@ extension Account {
         guard let role = AccountRole(rawValue: try reader.u8()), let origin = AccountOrigin(rawValue: try reader.u8())
         else { throw OutOfBytes() }
         self.init(name: name, role: role, origin: origin)
-        if try reader.flag() { password = try PasswordHash(&reader) }
+        let has = try reader.u8()
+        guard has & ~(Account.hasPassword | Account.hasPasskey) == 0 else { throw OutOfBytes() }
+        if has & Account.hasPassword != 0 { password = try PasswordHash(&reader) }
+        if has & Account.hasPasskey != 0 { passkey = Array(try reader.counted()) }
         guard isWithinBounds else { throw OutOfBytes() }
     }
 }

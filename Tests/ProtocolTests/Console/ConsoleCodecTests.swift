@@ -12,6 +12,7 @@ struct ConsoleCodecTests {
 
     static let updates: [ConsoleUpdate] = [
         .putAccount(.test("ada", .admin)), .putAccount(.test("bob", .viewer, password: nil, origin: .file)),
+        .putAccount(.test("eve", passkey: "k3y-of-eve")), .putAccount(.test("dan", password: nil, passkey: "k")),
         .removeAccount(name: [97]), .putSession(.test(1, of: "ada", isToken: true)), .removeSession(.numbered(3)),
         .expireSessions(through: 0x0102_0304), .uploadPart(small), .finishUpload(file.head),
         .dropUpload(file.head.upload), .forgetUploads(chunk: 3, idleSince: 0x0102_0304),

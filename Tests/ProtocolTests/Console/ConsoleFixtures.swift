@@ -8,13 +8,14 @@ import Wire
 extension Account {
     /// An account of the console; another `password` is another hash.
     static func test(
-        _ name: String, _ role: AccountRole = .viewer, password: UInt8? = 1, origin: AccountOrigin = .console
+        _ name: String, _ role: AccountRole = .viewer, password: UInt8? = 1, origin: AccountOrigin = .console,
+        passkey: String? = nil
     ) -> Account {
         Account(
             name: [UInt8](ascii: name), role: role, origin: origin,
             password: password.map {
                 PasswordHash(log2N: 15, r: 8, p: 3, salt: [1, 2, 3], hash: Array(repeating: $0, count: 32))
-            })
+            }, passkey: passkey.map { [UInt8](ascii: $0) })
     }
 }
 

@@ -27,7 +27,7 @@ extension Plant {
         (options.snapshotAge, options.snapshotLogByteCount, options.tailCount) = (.seconds(1), 300, 1)
     }
 
-    /// Mistakes of rule 25.
+    /// Mistakes of rules 24 and 25.
     static let ofConsole: [Plant] = [
         Plant(.changeToldEarly, .changesAreDecided, on: consoles),
         Plant(.expectationIgnored, .changesFollow, on: consoles),
@@ -39,6 +39,8 @@ extension Plant {
         Plant(.uploadsKept, .uploadsAreForgotten, on: consoles),
         Plant(.uploadsUnbounded, .queuesAreBounded, on: oneUpload),
         Plant(.uploadsNotInChunks, .statesAgree, .healedIsOne, on: snapshots),
+        Plant(.passkeyOutlivesAccount, .admissionIsJustified, on: consoles),
+        Plant(.passkeysNotRestored, .refusalIsJustified, on: snapshots),
         Plant(.filesStopWithSwarms, .statesAgree, in: [.alone], on: consoles),
         Plant(.uploadTakenByFiles, .uploadsStay, on: consoles),
         Plant(.fileTakesUpload, .uploadsStay, on: consoles),
