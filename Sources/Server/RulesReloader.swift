@@ -9,11 +9,10 @@ import UnixSignals
 
 /// Keeps the access rules and the registered torrents as the operator's files say: at the start, and again on SIGHUP.
 struct RulesReloader: Service {
-    let configuration: ServerConfiguration
+    let current: CurrentSettings
     let host: NodeHost
     let manager: ServiceManager?
     let logger: Logger
-    let reload: @Sendable () throws -> ServerConfiguration
 
     func run() async throws {
         let signals = await UnixSignalsSequence(trapping: .sighup)
@@ -21,7 +20,7 @@ struct RulesReloader: Service {
             logger.info("reading lists and torrents again")
             manager?.beginsToReload(now: Clock.monotonic())
             do {
-                let configuration = try reload()
+                let configuration = try current.reload()
                 Self.apply(try configuration.accessRules(), of: configuration, logger, host.command)
                 warnOfOtherChanges(configuration)
             } catch {
@@ -54,6 +53,7 @@ struct RulesReloader: Service {
 
     /// Says so where the file has changed in a way that only a restart brings about.
     private func warnOfOtherChanges(_ new: ServerConfiguration) {
+        let configuration = current.configuration
         var comparable = new
         comparable.accessMode = configuration.accessMode
         comparable.accessListFile = configuration.accessListFile
