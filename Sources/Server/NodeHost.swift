@@ -50,6 +50,8 @@ final class NodeHost: Service, Sendable {
         /// Whoever wants a start.
         var starter: CheckedContinuation<NodeSwitchOutcome, Never>?
         var hasEnded = false
+        /// Whether the settings of the next life are being changed.
+        var isChanging = false
     }
 
     /// The cluster's.
@@ -224,6 +226,9 @@ extension NodeHost: NodeSwitch {
                 case .stopping: return .refused("the tracker is stopping; try again when it has")
                 case .stopped:
                     guard state.starter == nil else { return .refused("the tracker is starting already") }
+                    guard !state.isChanging else {
+                        return .refused("its settings are being changed; try again in a moment")
+                    }
                     state.starter = continuation
                     return nil
                 }
@@ -232,6 +237,31 @@ extension NodeHost: NodeSwitch {
             start.yield()
         }
     }
+}
+
+// MARK: - Other settings for the next life
+
+extension NodeHost {
+    /// Keeps the node stopped while its settings are changed, until `endChange`.
+    ///
+    /// - Returns: why they cannot be changed now, and what to do; nil where they can.
+    func beginChange() -> String? {
+        state.withLock { state in
+            guard case .stopped = state.phase, !state.hasEnded else {
+                return "settings are changed while the tracker is stopped; stop it first: POST /api/v1/node/stop"
+            }
+            guard state.starter == nil, !state.isChanging else {
+                return "the tracker is starting, or its settings are being changed; try again in a moment"
+            }
+            state.isChanging = true
+            return nil
+        }
+    }
+
+    func endChange() { state.withLock { $0.isChanging = false } }
+
+    /// How the cluster was when the node stopped; nil while there is one.
+    var lastReport: ClusterReport? { stopped?.report }
 }
 
 // MARK: - What is asked of the node

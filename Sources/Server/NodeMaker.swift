@@ -16,7 +16,7 @@ import Wire
 ///
 /// Everything that can be refused is refused here, before anybody is served.
 struct NodeMaker: Sendable {
-    let configuration: ServerConfiguration
+    var configuration: ServerConfiguration
     let version: String
     let logger: Logger
     /// The cluster's; nil for a tracker that is alone.
@@ -50,9 +50,19 @@ struct NodeMaker: Sendable {
     /// A further life, with the files of the operator as they are now.
     func makeAgain(_ feed: ConsoleFeed, console: SocketAddress?) async throws -> NodeHost.Run {
         guard givenBus == nil else { throw BusIsGone() }
-        let (run, _) = try await make(rules: try configuration.rules(), bus: nil) { _ in feed }
+        let (run, _) = try await make(rules: try configuration.rules(), bus: nil) { life in
+            feed.begins(as: life.id)
+            return feed
+        }
         run.service.latest.note(facts(run.service.listeners, console: console))
         return run
+    }
+
+    /// The same with other settings.
+    func with(_ configuration: ServerConfiguration) -> NodeMaker {
+        var maker = self
+        maker.configuration = configuration
+        return maker
     }
 
     /// What does not change while a life goes on.

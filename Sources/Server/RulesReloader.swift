@@ -10,12 +10,11 @@ import UnixSignals
 /// Keeps the access rules, the accounts of files and the registered torrents as the operator's files say: at the start,
 /// and again on SIGHUP.
 struct RulesReloader: Service {
-    let configuration: ServerConfiguration
+    let current: CurrentSettings
     let host: NodeHost
     let manager: ServiceManager?
     let uploads: DirectoryUploads
     let logger: Logger
-    let reload: @Sendable () throws -> ServerConfiguration
 
     func run() async throws {
         let signals = await UnixSignalsSequence(trapping: .sighup)
@@ -23,7 +22,7 @@ struct RulesReloader: Service {
             logger.info("reading lists, accounts and torrents again")
             manager?.beginsToReload(now: Clock.monotonic())
             do {
-                let configuration = try reload()
+                let configuration = try current.reload()
                 Self.apply(try configuration.rules(), of: configuration, uploads, logger, host.command)
                 warnOfOtherChanges(configuration)
             } catch {
@@ -59,6 +58,7 @@ struct RulesReloader: Service {
 
     /// Says so where the file has changed in a way that only a restart brings about.
     private func warnOfOtherChanges(_ new: ServerConfiguration) {
+        let configuration = current.configuration
         var comparable = new
         comparable.accessMode = configuration.accessMode
         comparable.accessListFile = configuration.accessListFile

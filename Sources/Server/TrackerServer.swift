@@ -25,7 +25,7 @@ public struct TrackerServer: Service {
     private let manager: ServiceManager?
     private let onReady: @Sendable (ProcessFacts) -> Void
     /// Reads the configuration again, for SIGHUP.
-    private let reload: @Sendable () throws -> ServerConfiguration
+    private let reload: CurrentSettings.Load
 
     /// A tracker that is not served yet.
     ///
@@ -38,11 +38,11 @@ public struct TrackerServer: Service {
     ///   - onReady: told when all addresses are bound, with the ports that the system chose; clients that come now are
     ///     served
     ///     in a moment.
-    ///   - reload: reads the configuration again when SIGHUP asks for it.
+    ///   - reload: reads the configuration again, for SIGHUP and for changes by the console, with what that adds.
     public init(
         configuration: ServerConfiguration, version: String, logger: Logger, bus: (any Bus)? = nil,
         manager: ServiceManager? = nil, onReady: @escaping @Sendable (ProcessFacts) -> Void = { _ in },
-        reload: @escaping @Sendable () throws -> ServerConfiguration
+        reload: @escaping @Sendable (ConsoleSettings) throws -> ServerConfiguration
     ) {
         self.configuration = configuration
         self.version = version
@@ -59,26 +59,31 @@ public struct TrackerServer: Service {
     ///   is served; `RecordLost` when the disk fails meanwhile. Each says what to do.
     public func run() async throws {
         Memory.prepare()
+        for note in configuration.overriddenNotes { logger.warning("\(note)") }
         let token = try configuration.consoleToken()
         manager?.opensRecord()
         let tally = HTTPTally()
         let console = Mutex<SocketAddress?>(nil)
         let uploads = DirectoryUploads()
+        let current = CurrentSettings(configuration, revision: Clock.read().wall, load: reload)
         let maker = NodeMaker(
             configuration: configuration, version: version, logger: logger, key: try configuration.clusterKey(),
             givenBus: givenBus, tally: tally, uploads: uploads, startedAt: Clock.read().wall)
         let rules = try configuration.rules()
         let (first, feed, listeners) = try await maker.make(rules: rules)
         let host = NodeHost(first, clusterName: configuration.cluster.name, logger: logger) {
-            try await maker.makeAgain(feed, console: console.withLock { $0 })
+            try await maker.with(current.configuration).makeAgain(feed, console: console.withLock { $0 })
         }
         let files = host.files(atMost: configuration.node.limits.torrentFileByteCount, uploads)
         var facts = maker.facts(listeners, console: nil)
         var pages: [HTTPService] = []
         do {
             if let address = configuration.console {
-                let page = try await listen(on: address, host, feed, files, tally, token: token, rules) { [maker] in
-                    maker.facts(host.current?.listeners ?? [], console: console.withLock { $0 })
+                let desk = SettingsDesk(current: current, host: host)
+                let page = try await listen(on: address, host, desk, feed, files, tally, token: token, rules) {
+                    [maker] in
+                    maker.with(current.configuration)
+                        .facts(host.current?.listeners ?? [], console: console.withLock { $0 })
                 }
                 console.withLock { $0 = page.address }
                 facts = maker.facts(listeners, console: page.address)
@@ -91,8 +96,7 @@ public struct TrackerServer: Service {
         first.service.latest.note(facts)
         onReady(facts)
         let rulesReloader = RulesReloader(
-            configuration: configuration, host: host, manager: manager, uploads: uploads, logger: logger,
-            reload: reload)
+            current: current, host: host, manager: manager, uploads: uploads, logger: logger)
         let uploader = DirectoryUploader(uploads: uploads, host: host, store: files, logger: logger)
         var services: [any Service] = [host] + pages + [rulesReloader, uploader]
         // The last is stopped first, and says so.
@@ -117,15 +121,15 @@ public struct TrackerServer: Service {
     }
 
     private func listen(
-        on address: SocketAddress, _ host: NodeHost, _ feed: ConsoleFeed, _ files: TorrentFileStore,
-        _ tally: HTTPTally, token: String?, _ rules: ServerConfiguration.Rules,
+        on address: SocketAddress, _ host: NodeHost, _ desk: SettingsDesk, _ feed: ConsoleFeed,
+        _ files: TorrentFileStore, _ tally: HTTPTally, token: String?, _ rules: ServerConfiguration.Rules,
         facts: @escaping @Sendable () -> ProcessFacts
     ) async throws -> HTTPService {
         var api = APIServer(status: host, cluster: host, tally: tally, facts: facts)
         api.parts.events = (feed.log, feed.history)
         api.parts.swarms = host
         api.parts.faults = feed.cuts
-        api.parts.settings = SettingsInForce(configuration)
+        api.parts.settings = desk
         api.parts.node = host
         api.parts.accounts = host
         api.parts.hasAccounts = host.hadAccounts || !rules.accounts.isEmpty

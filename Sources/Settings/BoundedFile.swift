@@ -71,6 +71,12 @@ public enum BoundedFile {
         return content
     }
 
+    /// Whether something has this name, a link to nowhere included.
+    static func exists(_ path: String) -> Bool {
+        var status = stat()
+        return lstat(path, &status) == 0 || errno != ENOENT && errno != ENOTDIR
+    }
+
     /// Reads a file line by line, without its comments and blank lines.
     ///
     /// A `#` at the start of a line or after a blank begins a comment. The lines may end in CR LF, and the file may

@@ -14,6 +14,7 @@ extension ConfigurationLoader {
         checkTorrentFiles()
         finishCluster()
         guard problems.isEmpty else {
+            adviseOnKept()
             let rest = problems.count - Self.maxProblems
             if rest > 0 {
                 problems.removeLast(rest)
@@ -24,11 +25,13 @@ extension ConfigurationLoader {
         for (key, place) in places {
             switch place {
             case .file: configuration.origins[key] = .file
+            case .kept, .console: configuration.origins[key] = .console
             case .environment: configuration.origins[key] = .environment
             case .flag: configuration.origins[key] = .flag
             case .nowhere: break
             }
         }
+        configuration.kept = keptValues
         return configuration
     }
 
@@ -51,7 +54,7 @@ extension ConfigurationLoader {
                 defaults.limits.torrentFileByteCount, configuration.node.limits.torrentFilesByteCount)
         }
         guard configuration.dataDirectory.isEmpty, places[.dataDirectory] == nil else { return }
-        if let directory = ServerConfiguration.defaultDataDirectory(environment: environment) {
+        if let directory = dataDirectory(environment: environment) {
             configuration.dataDirectory = directory
         } else {
             problems.append(
@@ -72,11 +75,21 @@ extension ConfigurationLoader {
             return switch places[key] {
             case nil, .nowhere: (0, nothing)
             case .file(_, let position): (1, position ?? nothing)
-            case .environment: (2, nothing)
-            case .flag: (3, nothing)
+            case .kept(_, let position): (2, position ?? nothing)
+            case .environment: (3, nothing)
+            case .flag: (4, nothing)
+            case .console: (5, nothing)
             }
         }
         return rank(second) > rank(first) ? second : first
+    }
+
+    /// The data directory as far as it is known; nil where nothing tells it.
+    func dataDirectory(environment: [String: String]) -> String? {
+        guard places[.dataDirectory] == nil else {
+            return areSound(.dataDirectory) ? configuration.dataDirectory : nil
+        }
+        return ServerConfiguration.defaultDataDirectory(environment: environment)
     }
 
     private mutating func checkAnnouncing() {

@@ -20,29 +20,36 @@ public struct ConfigurationProblem: Sendable, Equatable, CustomStringConvertible
     public var place: Place
     /// What is wrong and what would be right, in a sentence.
     public var message: String
+    /// The setting to which the message belongs; nil where it is no setting's.
+    public var key: SettingKey?
 
     /// Takes the fields as they are.
-    public init(_ place: Place, _ message: String) {
+    public init(_ place: Place, _ message: String, key: SettingKey? = nil) {
         self.place = place
         self.message = message
+        self.key = key
     }
 
     /// As in `tracker.toml:9:12: announce.interval = "soon" is not a duration; …`.
     public var description: String {
         switch place {
-        case .file(let name, let position?): "\(name):\(position.line):\(position.column): \(message)"
-        case .file(let name, nil): "\(name): \(message)"
-        case .environment, .flag, .nowhere: message
+        case .file(let name, let position?), .kept(let name, let position?): "\(name):\(position.line):\(position.column): \(message)"
+        case .file(let name, nil), .kept(let name, nil): "\(name): \(message)"
+        case .environment, .flag, .console, .nowhere: message
         }
     }
 
     /// Where a value was given.
     public enum Place: Sendable, Hashable {
         case file(String, TextPosition?)
+        /// The file in which the console keeps settings.
+        case kept(String, TextPosition?)
         /// The name of the variable; its messages begin with it.
         case environment(String)
         /// The flag, with its dashes; its messages begin with it.
         case flag(String)
+        /// The console of the process that runs.
+        case console
         /// A default, or a value that is missing.
         case nowhere
     }

@@ -1,4 +1,4 @@
-// From file, environment and flags to one checked configuration, or to all that is wrong with them.
+// From file, environment, flags and console to one checked configuration, or to all that is wrong with them.
 
 import Primitives
 import TrackerLogic
@@ -7,7 +7,8 @@ extension ServerConfiguration {
     /// Bytes of a configuration file: a hundred times the longest sensible one.
     public static let maxFileByteCount = 1 << 20
 
-    /// Builds the configuration of `tracker serve`: defaults, then the file, then the environment, then the flags.
+    /// Builds the configuration of `tracker serve`: defaults, then the file, then what the console has kept in the data
+    /// directory, then the environment, then the flags, then what the console of this process has been told.
     ///
     /// What comes later replaces what came before, lists as a whole.
     ///
@@ -15,13 +16,34 @@ extension ServerConfiguration {
     ///   - file: the path of a TOML file; nil for what `SWARMKEEPER_CONFIG` names, or for none.
     ///   - environment: all variables; those that begin with `SWARMKEEPER_` are ours.
     ///   - flags: what was given on the command line, in the order given; for a switch `true` or `false`.
+    ///   - console: what the console adds; what it has kept is read where it does not say.
     /// - Returns: a configuration that has been checked as a whole.
     /// - Throws: `ConfigurationError` with everything that is wrong, each with its place and what would be right.
     public static func load(
-        file: String?, environment: [String: String], flags: [SettingKey: [String]] = [:]
+        file: String?, environment: [String: String], flags: [SettingKey: [String]] = [:],
+        console: ConsoleSettings = ConsoleSettings()
     ) throws(ConfigurationError) -> ServerConfiguration {
+        let (text, name) = try read(file: file, environment: environment)
+        var console = console
+        if console.kept == nil {
+            // Where it lies follows from all the other sources.
+            var others = ConfigurationLoader(home: environment["HOME"])
+            try others.read(text: text, name: name)
+            others.read(environment: environment)
+            others.read(flags: flags)
+            if let directory = others.dataDirectory(environment: environment) {
+                console.kept = try KeptSettings.find(in: directory)
+            }
+        }
+        return try load(text: text, name: name, environment: environment, flags: flags, console: console)
+    }
+
+    /// The text of the file that is named, and its path; both empty where none is.
+    private static func read(
+        file: String?, environment: [String: String]
+    ) throws(ConfigurationError) -> (text: String, name: String) {
         let named = environment[SettingKey.configurationFileVariable].flatMap { $0.isEmpty ? nil : $0 }
-        guard let path = file ?? named else { return try load(environment: environment, flags: flags) }
+        guard let path = file ?? named else { return ("", "") }
         let bytes: [UInt8]
         do {
             bytes = try BoundedFile.read(path, atMost: maxFileByteCount)
@@ -36,7 +58,7 @@ extension ServerConfiguration {
                 ConfigurationProblem(.file(path, nil), "the file is not UTF-8 text; save it as UTF-8")
             ])
         }
-        return try load(text: text, name: path, environment: environment, flags: flags)
+        return (text, path)
     }
 
     /// Builds the configuration where the text of the file is at hand.
@@ -46,15 +68,19 @@ extension ServerConfiguration {
     ///   - name: the file's path: for messages, and because relative paths in it start at its directory.
     ///   - environment: all variables; those that begin with `SWARMKEEPER_` are ours.
     ///   - flags: what was given on the command line, in the order given; for a switch `true` or `false`.
+    ///   - console: what the console adds; no file is read for it.
     /// - Returns: a configuration that has been checked as a whole.
     /// - Throws: `ConfigurationError` with everything that is wrong, each with its place and what would be right.
     public static func load(
-        text: String = "", name: String = "", environment: [String: String] = [:], flags: [SettingKey: [String]] = [:]
+        text: String = "", name: String = "", environment: [String: String] = [:], flags: [SettingKey: [String]] = [:],
+        console: ConsoleSettings = ConsoleSettings()
     ) throws(ConfigurationError) -> ServerConfiguration {
         var loader = ConfigurationLoader(home: environment["HOME"])
         try loader.read(text: text, name: name)
+        if let kept = console.kept { try loader.read(kept) }
         loader.read(environment: environment)
         loader.read(flags: flags)
+        loader.read(console: console.given)
         return try loader.finish(environment: environment)
     }
 }
@@ -67,6 +93,10 @@ struct ConfigurationLoader {
     var places: [SettingKey: ConfigurationProblem.Place] = [:]
     /// Settings that were given a value that they cannot have.
     private(set) var rejected: Set<SettingKey> = []
+    /// What the console has kept, as TOML.
+    var kept: [SettingKey: String] = [:]
+    /// Settings that go before what is kept, with where they were given.
+    private(set) var overriding: [SettingKey: SettingOrigin] = [:]
     private let home: String?
 
     init(home: String?) { self.home = home }
@@ -76,16 +106,16 @@ struct ConfigurationLoader {
         switch places[key] {
         case .environment(let name): name
         case .flag(let name): name
-        case .file, .nowhere, nil: key.path
+        case .file, .kept, .console, .nowhere, nil: key.path
         }
     }
 
     mutating func report(_ key: SettingKey, _ message: String) {
-        problems.append(ConfigurationProblem(places[key] ?? .nowhere, message))
+        problems.append(ConfigurationProblem(places[key] ?? .nowhere, message, key: key))
     }
 
     /// Gives a value to a setting, or notes why it cannot have it.
-    private mutating func set(
+    mutating func set(
         _ setting: Setting, _ input: SettingInput, _ context: SettingContext,
         place: (_ element: Int?) -> ConfigurationProblem.Place
     ) {
@@ -96,46 +126,66 @@ struct ConfigurationLoader {
             rejected.insert(setting.key)
             let name = subject(setting.key)
             guard !setting.field.isSecret else {
-                problems.append(ConfigurationProblem(place(nil), "\(name): \(error.reason)"))
+                problems.append(ConfigurationProblem(place(nil), "\(name): \(error.reason)", key: setting.key))
                 return
             }
             let equals = if case .flag = places[setting.key] { "" } else { "= " }
             let subject =
                 error.element.map { "\($0.shown) in \(name)" } ?? "\(name) \(equals)\(input.shown)"
-            problems.append(ConfigurationProblem(place(error.element?.index), "\(subject) \(error.reason)"))
+            problems.append(
+                ConfigurationProblem(
+                    place(error.element?.index), "\(subject) \(error.reason)", key: setting.key))
         }
     }
 
     // MARK: The file
 
+    /// A text with settings, and whose it is.
+    struct Source {
+        /// Its path.
+        var name: String
+        /// Whether the console wrote it.
+        var isKept = false
+
+        func place(_ position: TextPosition?) -> ConfigurationProblem.Place {
+            isKept ? .kept(name, position) : .file(name, position)
+        }
+    }
+
     mutating func read(text: String, name: String) throws(ConfigurationError) {
+        try read(text, Source(name: name))
+    }
+
+    mutating func read(_ text: String, _ source: Source) throws(ConfigurationError) {
         let root: TOMLTable
         do {
             root = try TOMLReader.read(text)
         } catch {
-            let place = ConfigurationProblem.Place.file(name, error.position)
+            let place = source.place(error.position)
             throw ConfigurationError(problems: [ConfigurationProblem(place, "this is not TOML: \(error.message)")])
         }
         let before = problems.count
-        readTable(root, at: [], name: name)
+        readTable(root, at: [], source)
         func position(_ problem: ConfigurationProblem) -> TextPosition {
-            if case .file(_, let position?) = problem.place { return position }
-            return TextPosition(line: .max, column: 0)
+            switch problem.place {
+            case .file(_, let position?), .kept(_, let position?): position
+            case .file, .kept, .environment, .flag, .console, .nowhere: TextPosition(line: .max, column: 0)
+            }
         }
         problems[before...].sort { position($0) < position($1) }
     }
 
-    private mutating func readTable(_ table: TOMLTable, at path: [String], name: String) {
-        let directory = name.lastIndex(of: "/").map { String(name[...$0]) } ?? ""
+    private mutating func readTable(_ table: TOMLTable, at path: [String], _ source: Source) {
+        let directory = source.name.lastIndex(of: "/").map { String(source.name[...$0]) } ?? ""
         let context = SettingContext(directory: directory, home: home)
         for entry in table.entries {
             let (key, value) = (entry.key, entry.value)
             let here = path + [key]
-            let place = ConfigurationProblem.Place.file(name, entry.position)
+            let place = source.place(entry.position)
             let known = key.contains(".") || path.count > 1 ? nil : SettingKey(rawValue: here.joined(separator: "."))
             if path.isEmpty, !key.isEmpty, SettingKey.sections.contains(key) {
                 if case .table(let section) = value.content {
-                    readTable(section, at: here, name: name)
+                    readTable(section, at: here, source)
                 } else {
                     problems.append(
                         ConfigurationProblem(place, "\(quoted(key)) is a section; write [\(key)] and its keys below it")
@@ -143,7 +193,7 @@ struct ConfigurationLoader {
                 }
             } else if let known {
                 set(Setting.of(known), value.input, context) { element in
-                    .file(name, element.map { value.position(ofElement: $0) } ?? value.position)
+                    source.place(element.map { value.position(ofElement: $0) } ?? value.position)
                 }
             } else {
                 // To guess what each was meant to be takes longest, and all beyond a hundred is told as a number.
@@ -188,6 +238,7 @@ struct ConfigurationLoader {
             let name = setting.key.environmentName
             guard let value = environment[name] else { continue }
             set(setting, .text(value), context) { _ in .environment(name) }
+            overriding[setting.key] = .environment
         }
         let names = SettingKey.allCases.map(\.environmentName) + [SettingKey.configurationFileVariable]
         for name in environment.keys.sorted()
@@ -219,6 +270,7 @@ struct ConfigurationLoader {
                 ? .text(last)
                 : values.count == 1 ? .text(last) : .list(values.map { .text($0) })
             set(setting, input, context) { _ in .flag(flag) }
+            overriding[setting.key] = .flag
         }
     }
 }

@@ -7,7 +7,8 @@ import TrackerLogic
 
 /// Everything that `tracker serve` needs to know before it opens its first socket.
 ///
-/// Built by `ServerConfiguration.load` from, in rising order: these defaults, a TOML file, the environment, flags.
+/// Built by `ServerConfiguration.load` from, in rising order: these defaults, a TOML file, what the
+/// console has kept, the environment, flags, what the console of this process has been told.
 /// Every property but those of `node` that are no setting has one line in `Setting.all`, from which the file's keys,
 /// the environment's names, the flags and the documentation are derived.
 public struct ServerConfiguration: Sendable, Equatable {
@@ -55,6 +56,8 @@ public struct ServerConfiguration: Sendable, Equatable {
 
     /// Where each setting that is not a default was given last.
     public var origins = SettingOrigins()
+    /// What the console has kept for each start.
+    public var kept = KeptValues()
 
     /// The defaults.
     public init() {}
@@ -80,6 +83,8 @@ public struct SettingOrigins: Sendable, Equatable {
 /// Where a setting was given.
 public enum SettingOrigin: Sendable, Hashable {
     case file
+    /// The console, now or for this start.
+    case console
     case environment
     case flag
 }

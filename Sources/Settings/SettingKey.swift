@@ -63,6 +63,12 @@ public enum SettingKey: String, Sendable, Hashable, CaseIterable {
     case logLevel = "log.level"
     case logFormat = "log.format"
 
+    /// What the console changes while the tracker is stopped: under which number it acts, and where clients reach it.
+    ///
+    /// The way to the other trackers is not among them: another bus is another cluster, and wants its key. What the
+    /// process itself needs, as its console and its data directory, stays as it is until the process ends.
+    public static let changeable: [SettingKey] = [.id, .entry, .group, .interface, .advertise, .udp, .http]
+
     /// The prefix of all environment variables that are ours.
     public static let environmentPrefix = "SWARMKEEPER_"
     /// The environment variable that names the file.

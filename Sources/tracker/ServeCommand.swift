@@ -14,7 +14,7 @@ struct ServeCommand: AsyncParsableCommand {
         discussion: """
             Every flag can also be set in a TOML file and in the environment: docs/configuration.md lists the keys \
             and the variables, examples/tracker.toml is a file with every default. Flags go before the environment, \
-            the environment before the file. A setting that is wrong is named with its place, and nothing is \
+            the environment before what the console has kept, and that before the file. A setting that is wrong is named with its place, and nothing is \
             started.
 
             SIGTERM and SIGINT answer what waits and stop; SIGHUP reads the lists, the users, the accounts and the \
@@ -47,12 +47,14 @@ struct ServeCommand: AsyncParsableCommand {
     var flags: ServeFlags
 
     func run() async throws {
-        let load: @Sendable () throws -> ServerConfiguration = { [config, values = flags.values] in
-            try ServerConfiguration.load(
-                file: config, environment: ProcessInfo.processInfo.environment, flags: values)
+        let load: @Sendable (ConsoleSettings) throws -> ServerConfiguration = {
+            [config, values = flags.values, acceptsLoss] console in
+            var configuration = try ServerConfiguration.load(
+                file: config, environment: ProcessInfo.processInfo.environment, flags: values, console: console)
+            configuration.acceptsLoss = acceptsLoss
+            return configuration
         }
-        var configuration = try Self.checked(load)
-        configuration.acceptsLoss = acceptsLoss
+        let configuration = try Self.checked { try load(ConsoleSettings()) }
         guard !check else {
             print("The configuration is fine.")
             return

@@ -32,7 +32,7 @@ final class RunningTracker: Sendable {
         let (ready, continuation) = AsyncThrowingStream.makeStream(of: ProcessFacts.self)
         let server = TrackerServer(
             configuration: configuration, version: "1", logger: logger, bus: bus, manager: manager,
-            onReady: { facts in continuation.yield(facts) }, reload: { configuration })
+            onReady: { facts in continuation.yield(facts) }, reload: { _ in configuration })
         group = ServiceGroup(configuration: .init(services: [server], logger: quiet))
         task = Task { [group] in
             do {

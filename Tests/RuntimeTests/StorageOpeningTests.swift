@@ -166,7 +166,7 @@ import Wire
         configuration.console = nil
         let server = TrackerServer(
             configuration: configuration, version: "1", logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
-            reload: { ServerConfiguration() })
+            reload: { _ in ServerConfiguration() })
         await #expect(throws: StoreError.incomplete(path: parent.path("data") + "/tracker.sqlite")) {
             try await server.run()
         }

@@ -23,6 +23,9 @@ final class ConsoleFeed: Sendable {
         self.cuts = cuts
     }
 
+    /// Another life of the node begins, perhaps by another number.
+    func begins(as id: UInt32) { recorder.withLock { $0.begins(as: id) } }
+
     /// Takes down what has happened.
     func record(_ body: (inout TransitionRecorder) -> Void) { recorder.withLock { body(&$0) } }
 }

@@ -6,20 +6,34 @@ import Web
 
 extension SettingsInForce {
     /// The settings of a configuration, each with where it was given.
-    init(_ configuration: ServerConfiguration) {
+    init(_ configuration: ServerConfiguration, revision: UInt64) {
         let settings = Settings.Setting.all.map { setting in
-            let source: Source =
-                switch configuration.origins[setting.key] {
-                case nil: .default
-                case .file: .file
-                case .environment: .environment
-                case .flag: .flag
-                }
-            return SettingsInForce.Setting(
-                key: setting.key.path, value: setting.shownValue(in: configuration), source: source,
-                flag: setting.flag, about: setting.summary)
+            var shown = SettingsInForce.Setting(
+                key: setting.key.path, value: setting.shownValue(in: configuration),
+                source: Source(configuration.origins[setting.key]), flag: setting.flag, about: setting.summary)
+            if SettingKey.changeable.contains(setting.key) { shown.typed = setting.typedValue(in: configuration) }
+            if let kept = configuration.kept.values[setting.key] {
+                shown.kept = kept.shown
+                shown.keptOverriddenBy = kept.overriddenBy.map { Source($0) }
+            }
+            return shown
         }
-        self.init(name: configuration.cluster.name, settings: settings, profile: Profile(configuration.cluster))
+        self.init(
+            name: configuration.cluster.name, settings: settings, profile: Profile(configuration.cluster),
+            revision: revision)
+    }
+}
+
+extension SettingsInForce.Source {
+    init(_ origin: SettingOrigin?) {
+        self =
+            switch origin {
+            case nil: .default
+            case .file: .file
+            case .console: .console
+            case .environment: .environment
+            case .flag: .flag
+            }
     }
 }
 

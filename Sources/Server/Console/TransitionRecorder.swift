@@ -41,6 +41,8 @@ package struct TransitionRecorder: Sendable {
         self.id = id
     }
 
+    mutating func begins(as id: UInt32) { self.id = id }
+
     // MARK: - What the node observes
 
     package mutating func observed(_ observation: Observation, at now: WallTime) {

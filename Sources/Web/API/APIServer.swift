@@ -159,7 +159,7 @@ public struct APIServer: Sendable {
             resources.append("faults")
         }
         if let settings = parts.settings {
-            routes.append(.get("/api/v1/settings") { _ in try .json(SettingsDocument(settings)) })
+            routes += settingsRoutes(settings)
             resources.append("settings")
         }
         if let (log, history) = parts.events {

@@ -128,6 +128,14 @@ struct SettingsDocument: Encodable {
         var flag: String
         var about: String
         var isSecret: Bool
+        /// Whether it can be changed while the tracker is stopped.
+        var isChangeable: Bool
+        /// As one types it; left out but for what can be changed.
+        var typed: String?
+        /// Left out where nothing is kept.
+        var kept: String?
+        /// Left out where it is not overridden.
+        var keptOverriddenBy: String?
     }
 
     struct ProfileDocument: Encodable {
@@ -143,7 +151,8 @@ struct SettingsDocument: Encodable {
         self.settings = settings.settings.map { setting in
             SettingDocument(
                 key: setting.key, value: setting.value, source: setting.source.rawValue, flag: "--\(setting.flag)",
-                about: setting.about, isSecret: setting.value == nil)
+                about: setting.about, isSecret: setting.value == nil, isChangeable: setting.typed != nil,
+                typed: setting.typed, kept: setting.kept, keptOverriddenBy: setting.keptOverriddenBy?.rawValue)
         }
         let profile = settings.profile
         self.profile = ProfileDocument(name: profile.name, promises: profile.promises, givesUp: profile.givesUp)

@@ -109,6 +109,8 @@ public protocol NodeSwitch: Sendable {
 public struct SettingsInForce: Sendable, Equatable {
     /// Where a value comes from.
     public enum Source: String, Sendable, Hashable {
+        /// The console, now or for each start.
+        case console
         case flag
         case environment
         case file
@@ -127,8 +129,14 @@ public struct SettingsInForce: Sendable, Equatable {
         public var flag: String
         /// In one sentence.
         public var about: String
+        /// As one types it; nil where the console cannot change it.
+        public var typed: String?
+        /// What the console has kept for each start, as in the file.
+        public var kept: String?
+        /// What goes before that at each start.
+        public var keptOverriddenBy: Source?
 
-        /// Takes the fields as they are.
+        /// Takes the fields as they are; the console neither changes nor keeps it.
         public init(key: String, value: String?, source: Source, flag: String, about: String) {
             self.key = key
             self.value = value
@@ -161,12 +169,15 @@ public struct SettingsInForce: Sendable, Equatable {
     public var settings: [Setting]
     /// The one in force.
     public var profile: Profile
+    /// Counts the changes: the number in their ETag.
+    public var revision: UInt64
 
     /// Takes the fields as they are.
-    public init(name: String, settings: [Setting], profile: Profile) {
+    public init(name: String, settings: [Setting], profile: Profile, revision: UInt64 = 1) {
         self.name = name
         self.settings = settings
         self.profile = profile
+        self.revision = revision
     }
 }
 
@@ -190,8 +201,8 @@ public struct ConsoleParts: Sendable {
     public var swarms: (any SwarmProvider)?
     /// Cuts on purpose.
     public var faults: (any FaultProvider)?
-    /// The settings in force.
-    public var settings: SettingsInForce?
+    /// The settings in force, and their changes.
+    public var settings: (any SettingsProvider)?
     /// Stops and starts the node.
     public var node: (any NodeSwitch)?
     /// Who may log in.
