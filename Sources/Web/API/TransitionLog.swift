@@ -105,6 +105,9 @@ public final class TransitionLog: Sendable {
         }
     }
 
+    /// The number of the newest; 0 before the first.
+    var last: UInt64 { state.withLock { $0.last } }
+
     /// The transitions after a number, oldest first.
     ///
     /// - Parameters:
