@@ -263,11 +263,11 @@ extension NodeHost: StatusProvider, ClusterProvider {
 extension NodeHost: SwarmProvider {
     func swarms(_ query: SwarmQuery) async -> SwarmsPage? { await current?.swarms.swarms(query) }
 
-    func swarm(_ infoHash: InfoHash) async -> (row: SwarmRow, asOf: WallTime)? {
+    func swarm(_ infoHash: InfoHash) async -> Sought<(row: SwarmRow, asOf: WallTime)>? {
         await current?.swarms.swarm(infoHash)
     }
 
-    func peers(of infoHash: InfoHash, _ query: PeerQuery) async -> PeersPage? {
+    func peers(of infoHash: InfoHash, _ query: PeerQuery) async -> Sought<PeersPage>? {
         await current?.swarms.peers(of: infoHash, query)
     }
 }
@@ -307,6 +307,7 @@ extension NodeHost {
     func files(atMost byteCount: Int) -> TorrentFileStore {
         TorrentFileStore(
             maxByteCount: byteCount, change: { [self] in await change($0) },
+            isStopped: { [self] in current == nil },
             file: { [self] infoHash in await current?.inbox.ask { $0.state.files.find(infoHash) } ?? nil },
             trackers: { [self] in await announceURLs() })
     }

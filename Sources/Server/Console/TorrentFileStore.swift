@@ -25,6 +25,7 @@ final class TorrentFileStore: TorrentFileProvider {
 
     let maxByteCount: Int
     private let change: @Sendable (ConsoleChange) async -> ChangeOutcome
+    private let isStopped: @Sendable () -> Bool
     private let file: @Sendable (InfoHash) async -> TrackerLogic.TorrentFile?
     private let trackers: @Sendable () async -> [String]
     private let uploads = Mutex(0)
@@ -32,15 +33,18 @@ final class TorrentFileStore: TorrentFileProvider {
     /// - Parameters:
     ///   - maxByteCount: of a file.
     ///   - change: brings a change into the log.
+    ///   - isStopped: whether there is no node that could; then nobody waits for a master.
     ///   - file: what is applied here.
     ///   - trackers: the announce URLs of the cluster.
     init(
         maxByteCount: Int, change: @escaping @Sendable (ConsoleChange) async -> ChangeOutcome,
+        isStopped: @escaping @Sendable () -> Bool,
         file: @escaping @Sendable (InfoHash) async -> TrackerLogic.TorrentFile?,
         trackers: @escaping @Sendable () async -> [String]
     ) {
         self.maxByteCount = maxByteCount
         self.change = change
+        self.isStopped = isStopped
         self.file = file
         self.trackers = trackers
     }
@@ -74,7 +78,7 @@ final class TorrentFileStore: TorrentFileProvider {
         let outcome = await send(bytes, head, expected)
         guard case .done(let index) = outcome else {
             // It would be forgotten in any case; this is sooner.
-            _ = await change(.dropUpload(upload))
+            if !isStopped() { _ = await change(.dropUpload(upload)) }
             return .failed(outcome)
         }
         return .done(await describe(metainfo, infoHash, changedAt: index), isNew: !wasThere)
@@ -104,7 +108,9 @@ final class TorrentFileStore: TorrentFileProvider {
                 number = wanted
                 if wanted == 0 { try? await Task.sleep(for: Self.pause) }
             case .dropped:
-                guard silentSince.duration(to: .now) < Self.patience, !Task.isCancelled else { return outcome }
+                guard silentSince.duration(to: .now) < Self.patience, !Task.isCancelled, !isStopped() else {
+                    return outcome
+                }
                 try? await Task.sleep(for: Self.pause)
             case .outdated, .refused: return outcome
             }

@@ -84,7 +84,7 @@ extension APIServer {
             },
             APIRoute(.get, "/api/v1/swarms/{hash}") { _, values in
                 let infoHash = try infoHash(values["hash"])
-                guard let (row, asOf) = await swarms.swarm(infoHash) else { throw Self.noSuchSwarm }
+                guard let (row, asOf) = try await swarm(infoHash, swarms) else { throw Self.noSuchSwarm }
                 return try .json(SwarmsDocument.Swarm(row, asOf: asOf))
             },
             APIRoute(.get, "/api/v1/swarms/{hash}/peers") { request, values in
@@ -99,7 +99,9 @@ extension APIServer {
                     query.after = cursor
                 }
                 let wanted = query
-                guard let page = await swarms.peers(of: infoHash, wanted) else { throw Self.noSuchSwarm }
+                guard let page = try await known({ await swarms.peers(of: infoHash, wanted) }).found else {
+                    throw Self.noSuchSwarm
+                }
                 return try .json(PeersDocument(page))
             },
         ]
@@ -136,6 +138,13 @@ extension APIServer {
             throw APIError(.badRequest, "an info hash has 40 hexadecimal digits")
         }
         return infoHash
+    }
+
+    /// One swarm; nil where it is not there.
+    ///
+    /// - Throws: `APIError`: 503 where the node does not answer.
+    func swarm(_ infoHash: InfoHash, _ swarms: any SwarmProvider) async throws -> (row: SwarmRow, asOf: WallTime)? {
+        try await known { await swarms.swarm(infoHash) }.found
     }
 
     private func known<Value: Sendable>(_ ask: @escaping @Sendable () async -> Value?) async throws -> Value {
