@@ -26,16 +26,13 @@ extension APIServer {
                 guard request.method == .get else { throw APIError(.methodNotAllowed, "a stream is read by GET") }
                 let caller = request.caller
                 let seen = request.headers[.lastEventID] ?? request.parameter("after")
+                let place = try stream.enter(caller)
                 // Made once: they stay the same for as long as the stream goes on.
                 let (required, free) = (try Self.logIn(caller, true), try Self.logIn(caller, false))
                 return Response(
                     headers: [.contentType: "text/event-stream; charset=utf-8", .cacheControl: "no-store"]
                 ) { writer in
-                    guard let place = stream.enter() else {
-                        // The status is out already where a stream begins; a reader that gets nothing comes back.
-                        return try await writer.write(ByteBuffer(string: "retry: 10000\n\n"))
-                    }
-                    try await stream.run(place, writer, after: seen) {
+                    await stream.run(place, writer, after: seen) {
                         // Whoever has been logged out, or has another role, comes back as that.
                         guard let now = try? await door.caller(of: request), now == caller else { return nil }
                         return await door.wantsLogIn ? required : free

@@ -1,6 +1,7 @@
 // The stream of server-sent events that keeps the console's pages alive.
 
 import Foundation
+import HTTPTypes
 import NIOCore
 import Primitives
 import ServiceLifecycle
@@ -59,6 +60,10 @@ private struct Look: Sendable {
 final class EventStream: Sendable {
     /// Readers at once; more are told to come back.
     static let maxReaders = 64
+    /// Of them, those of one account: so that nobody who may look keeps the others from it.
+    static let maxReadersPerAccount = 8
+    /// Of them, those who came without an account: by a token of a file, or from this machine.
+    static let maxReadersWithoutAccount = 32
     /// Between two looks for transitions.
     static let pace = Swift.Duration.milliseconds(250)
     /// Looks between two states.
@@ -81,8 +86,14 @@ final class EventStream: Sendable {
         deinit { stream.leave(number) }
     }
 
+    private struct Reader {
+        /// Nil for one without.
+        var account: String?
+        var looks: AsyncStream<Look>.Continuation
+    }
+
     private struct State {
-        var readers: [UInt64: AsyncStream<Look>.Continuation] = [:]
+        var readers: [UInt64: Reader] = [:]
         var lastPlace: UInt64 = 0
         var isLooking = false
     }
@@ -101,20 +112,39 @@ final class EventStream: Sendable {
 
     /// Takes a reader in.
     ///
-    /// - Returns: nil where there are too many.
-    func enter() -> Place? {
+    /// - Throws: `APIError`: 429 where its account has too many, 503 where there are too many at all.
+    func enter(_ caller: Caller) throws(APIError) -> Place {
+        let account = caller.session == nil ? nil : caller.name
         // Before the reader looks for what was: nothing falls between the two.
         let start = log.last
         let (looks, continuation) = AsyncStream.makeStream(of: Look.self, bufferingPolicy: .bufferingNewest(1))
-        let (number, isFirst) = state.withLock { state -> (UInt64?, Bool) in
-            guard state.readers.count < EventStream.maxReaders else { return (nil, false) }
+        let admission = state.withLock { state -> Result<(number: UInt64, isFirst: Bool), APIError> in
+            let own = state.readers.values.count { $0.account == account }
+            let limit = account == nil ? Self.maxReadersWithoutAccount : Self.maxReadersPerAccount
+            guard own < limit else { return .failure(Self.tooManyOfOne(caller, limit)) }
+            guard state.readers.count < Self.maxReaders else { return .failure(Self.tooMany) }
             state.lastPlace += 1
-            state.readers[state.lastPlace] = continuation
+            state.readers[state.lastPlace] = Reader(account: account, looks: continuation)
             defer { state.isLooking = true }
-            return (state.lastPlace, !state.isLooking)
+            return .success((state.lastPlace, !state.isLooking))
         }
+        let (number, isFirst) = try admission.get()
         if isFirst { Task { await look(after: start) } }
-        return number.map { Place($0, looks, in: self) }
+        return Place(number, looks, in: self)
+    }
+
+    private static func tooManyOfOne(_ caller: Caller, _ limit: Int) -> APIError {
+        APIError(
+            .tooManyRequests,
+            "\(caller.name) reads \(limit) streams of events already; close a page, or stop a program, that reads one",
+            retryAfter: 10)
+    }
+
+    private static var tooMany: APIError {
+        APIError(
+            .serviceUnavailable,
+            "\(maxReaders) read the stream of events already; try again in a moment, or ask another tracker",
+            retryAfter: 10)
     }
 
     private func leave(_ place: UInt64) { state.withLock { $0.readers[place] = nil } }
@@ -141,7 +171,7 @@ final class EventStream: Sendable {
             }
             if looks % EventStream.looksPerState == 0 { look.state = await stateNow() }
             guard look.last > look.after || look.state != nil else { continue }
-            for reader in state.withLock({ Array($0.readers.values) }) { reader.yield(look) }
+            for reader in state.withLock({ Array($0.readers.values) }) { reader.looks.yield(look) }
         }
     }
 
@@ -177,7 +207,7 @@ final class EventStream: Sendable {
     func run(
         _ place: Place, _ writer: BodyWriter, after id: String?,
         logIn: @escaping @Sendable () async -> ByteBuffer?
-    ) async throws {
+    ) async {
         let start = log.number(of: id)
         await cancelWhenGracefulShutdown {
             do {

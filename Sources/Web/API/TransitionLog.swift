@@ -113,6 +113,7 @@ public final class TransitionLog: Sendable {
     /// - Parameters:
     ///   - number: 0 for all that are kept.
     ///   - count: how many at most.
+    /// - Returns: none where nothing has happened since.
     public func after(_ number: UInt64, atMost count: Int) -> [Transition] {
         state.withLock { state in
             guard let last = state.transitions.last, last.number > number else { return [] }
