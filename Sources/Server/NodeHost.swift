@@ -57,7 +57,7 @@ final class NodeHost: Service, Sendable {
     /// The cluster's.
     let clusterName: String
     private let state: Mutex<State>
-    /// The accounts as they were when they were last asked for; nil before the node has any state.
+    /// The accounts as they were known last; nil before the node has any state.
     private let known: Mutex<Accounts?>
     /// Whether there were accounts when the process began.
     let hadAccounts: Bool
@@ -122,6 +122,7 @@ final class NodeHost: Service, Sendable {
         let isStopped = state.withLock { if case .stopping = $0.phase { true } else { false } }
         guard isStopped, !Task.isShuttingDownGracefully else { return false }
         let (node, report) = run.service.lastWords
+        if let accounts = run.service.accounts { known.withLock { $0 = accounts } }
         state.withLock { state in
             state.phase = .stopped(node, report)
             for stopper in state.stoppers { stopper.resume(returning: .done) }
@@ -292,11 +293,11 @@ extension NodeHost: StatusProvider, ClusterProvider {
 extension NodeHost: SwarmProvider {
     func swarms(_ query: SwarmQuery) async -> SwarmsPage? { await current?.swarms.swarms(query) }
 
-    func swarm(_ infoHash: InfoHash) async -> (row: SwarmRow, asOf: WallTime)? {
+    func swarm(_ infoHash: InfoHash) async -> Sought<(row: SwarmRow, asOf: WallTime)>? {
         await current?.swarms.swarm(infoHash)
     }
 
-    func peers(of infoHash: InfoHash, _ query: PeerQuery) async -> PeersPage? {
+    func peers(of infoHash: InfoHash, _ query: PeerQuery) async -> Sought<PeersPage>? {
         await current?.swarms.peers(of: infoHash, query)
     }
 }
@@ -307,16 +308,15 @@ extension NodeHost: AccountProvider {
     func accounts() async -> Accounts? {
         // Where the node has stopped, or does not answer, those that were known count. One that has no state yet knows
         // of nobody, which does not mean that there is nobody.
-        let told = await current?.inbox.ask { node in
-            (
-                accounts: node.state.accounts,
-                isKnown: node.state.index > 0 || node.clusterStatus(now: Clock.monotonic()).isServing
-            )
+        let current = current
+        if let applied = current?.accounts {
+            return known.withLock { known in
+                known = applied
+                return applied
+            }
         }
-        return known.withLock { known in
-            if let told, told.isKnown { known = told.accounts }
-            return known
-        }
+        let isServing = await current?.inbox.ask { $0.clusterStatus(now: Clock.monotonic()).isServing } ?? false
+        return known.withLock { $0 ?? (isServing ? Accounts(secret: 0, keepsMergeData: false) : nil) }
     }
 
     func change(_ change: ConsoleChange) async -> ChangeOutcome {
@@ -337,6 +337,7 @@ extension NodeHost {
     func files(atMost byteCount: Int, _ uploads: DirectoryUploads) -> TorrentFileStore {
         TorrentFileStore(
             maxByteCount: byteCount, change: { [self] in await change($0) },
+            isStopped: { [self] in current == nil },
             file: { [self] infoHash in await current?.inbox.ask { $0.state.files.find(infoHash) } ?? nil },
             trackers: { [self] in await cluster()?.announceURLs ?? [] }, reason: { uploads.reason(for: $0) })
     }

@@ -22,6 +22,8 @@ struct NodeOutlets {
     var isCutFromPeers: () -> Bool = { false }
     /// Takes what was measured, whenever somebody may ask for it.
     var publish: (NodeFigures) -> Void = { _ in }
+    /// Takes the console's accounts and sessions, whenever they have changed.
+    var keepAccounts: (Accounts) -> Void = { _ in }
     /// Looks at the node about once a keepalive.
     ///
     /// Returns what the other trackers are to be told.
@@ -59,6 +61,8 @@ final class NodeLoop {
     private var isDone = false
     private var tally = LoopTally()
     private var examineAt = Instant(nanoseconds: 0)
+    /// Of the accounts that were told last.
+    private var accountsDigest: UInt64?
     private let period: Duration
     private let incarnation: UInt64
     /// Whether clients are answered before other trackers hear of it.
@@ -126,6 +130,13 @@ final class NodeLoop {
         let now = Clock.read()
         node.step(event, now: now, into: &effects)
         if tally.awaitsCommit { tally.applied(through: node.state.index, at: now.monotonic) }
+        // Before anybody hears what became of a change. A node without any state knows of nobody yet.
+        if node.state.accounts.digest != accountsDigest, node.state.index > 0 { tellAccounts() }
+    }
+
+    private func tellAccounts() {
+        accountsDigest = node.state.accounts.digest
+        outlets.keepAccounts(node.state.accounts)
     }
 
     private func readInput() {

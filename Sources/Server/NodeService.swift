@@ -61,6 +61,8 @@ final class NodeService: Service, Sendable {
     private let clusterName: String
     /// The others as they were last known: a node that has lost its bus forgets them.
     private let crowd = Mutex<(trackers: [TrackerView], at: Instant)>(([], Instant(nanoseconds: 0)))
+    /// The console's accounts and sessions as they are applied; nil before the node has any state.
+    private let kept = Mutex<Accounts?>(nil)
     /// How the node was when it was last looked at.
     private let last: Mutex<(node: NodeStatus, view: ClusterStatus)>
     private let orderHandler: OrderHandler
@@ -123,6 +125,9 @@ final class NodeService: Service, Sendable {
     /// Takes requests from HTTP.
     var requestHandler: some RequestHandler { requests }
 
+    /// The console's accounts and sessions as they are applied; nil before the node has any state.
+    var accounts: Accounts? { kept.withLock { $0 } }
+
     /// Where it listens for clients, once that is known.
     var listeners: [ProcessFacts.Listener] { addresses.withLock { $0 } }
 
@@ -166,6 +171,7 @@ final class NodeService: Service, Sendable {
                 })
             outlets.isCutFromPeers = { [cuts = feed.cuts] in cuts.isCutFromPeers }
             outlets.publish = { [latest] in latest.publish($0) }
+            outlets.keepAccounts = { [self] accounts in kept.withLock { $0 = accounts } }
             outlets.examine = { [self] in examine($0, $1, $2, announceRate: $3) }
             if let bus {
                 outlets.send = { [receiver] messages in

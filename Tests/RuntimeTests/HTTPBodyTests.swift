@@ -104,6 +104,42 @@ struct HTTPBodyTests {
         }
     }
 
+    @Test func `who sends slowly is told so, and who sends steadily is not`() async throws {
+        var limits = APIServer.Options().limits
+        limits.bodyPace = .seconds(1)
+        let statuses = try await HTTPOpenAPITests().withServer(limits: limits) { address in
+            let stalled = try await RawConnection(to: address)
+            try await stalled.send("\(head)Content-Length: 8\r\n\r\n{")
+            let refusal = try await stalled.response()
+            #expect(refusal.text.contains("the body comes too slowly: 1 s have to bring 16384 bytes, or its end"))
+            #expect(refusal["connection"] == "close")
+            #expect(try await stalled.closes())
+            return refusal.status
+        }
+        #expect(statuses == 408)
+    }
+
+    @Test func `one sender takes two of the places for large bodies, and the others stay free`() async throws {
+        let bodies = try await HTTPOpenAPITests().withServer { address in
+            let large =
+                "POST /api/v1/torrents HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-bittorrent\r\n"
+                + "Transfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n"
+            var held: [RawConnection] = []
+            for _ in 0..<2 {
+                let connection = try await RawConnection(to: address)
+                try await connection.send(large)
+                #expect(try await connection.response(withBody: false).status == 100)
+                held.append(connection)
+            }
+            let third = try await RawConnection(to: address)
+            try await third.send(large)
+            let refusal = try await third.response()
+            return (refusal.status, refusal.text, held.count)
+        }
+        #expect(bodies.0 == 429)
+        #expect(bodies.1.contains("you are sending 2 large files already"))
+    }
+
     @Test func `of those who may not ask, nothing is read`() async throws {
         struct Status: StatusProvider {
             func status() async -> NodeStatus? { MetricsNodeTests.status() }

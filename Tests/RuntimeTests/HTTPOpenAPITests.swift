@@ -24,16 +24,16 @@ struct HTTPOpenAPITests {
             SwarmsPage(rows: [row], next: .init(infoHash: row.infoHash), total: 2, asOf: WallTime(milliseconds: 0))
         }
 
-        func swarm(_ infoHash: InfoHash) async -> (row: SwarmRow, asOf: WallTime)? {
-            (row, WallTime(milliseconds: 0))
+        func swarm(_ infoHash: InfoHash) async -> Sought<(row: SwarmRow, asOf: WallTime)>? {
+            .found((row, WallTime(milliseconds: 0)))
         }
 
-        func peers(of infoHash: InfoHash, _ query: PeerQuery) async -> PeersPage? {
+        func peers(of infoHash: InfoHash, _ query: PeerQuery) async -> Sought<PeersPage>? {
             let id = PeerID(Bytes20(Array("-qB4520-abcdefghijkl".utf8))!)
             let peer = PeerImage(
                 address: loopback, peerID: id, downloaded: 1, left: 2, lastSeen: 3, isCounted: false)
-            return PeersPage(
-                peers: [peer], next: .init(number: 0, address: loopback), total: 2, asOf: WallTime(milliseconds: 0))
+            let next = PeerQuery.Cursor(number: 0, address: loopback)
+            return .found(PeersPage(peers: [peer], next: next, total: 2, asOf: WallTime(milliseconds: 0)))
         }
 
         let faults = [
@@ -84,7 +84,8 @@ struct HTTPOpenAPITests {
     }()
 
     func withServer<Value: Sendable>(
-        token: String? = nil, with change: (inout ConsoleParts) -> Void = { _ in },
+        token: String? = nil, limits: HTTPLimits = APIServer.Options().limits,
+        with change: (inout ConsoleParts) -> Void = { _ in },
         _ body: @Sendable (SocketAddress) async throws -> Value
     ) async throws -> Value {
         var server = APIServer(status: Providers(), cluster: StillCluster(), tally: HTTPTally()) {
@@ -95,7 +96,7 @@ struct HTTPOpenAPITests {
         server.parts = Self.parts
         change(&server.parts)
         var options = APIServer.Options()
-        (options.token, options.logger) = (token, quiet)
+        (options.token, options.logger, options.limits) = (token, quiet, limits)
         let service = try await server.listen(on: loopback, options)
         return try await running([service]) { try await body(service.address) }.value
     }

@@ -318,28 +318,44 @@ extension HTTPTimedTests.HTTPServiceTests {
     }
 
     @Test
-    func `past the bound on all connections, further ones wait until one goes`() async throws {
+    func `who comes to a full listener takes the place of one that brings nothing, the longest first`() async throws {
         var limits = HTTPLimits()
         limits.connections = 16
         let service = try await tracker(Logic(), limits: limits)
         try await running([service]) {
             var kept: [RawConnection] = []
-            for _ in 0..<40 {
+            for _ in 0..<16 { kept.append(try await RawConnection(to: service.address)) }
+            for _ in 0..<24 {
                 let connection = try await RawConnection(to: service.address)
                 try await connection.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+                let response = try await connection.response()
+                #expect(response.status == 200)
                 kept.append(connection)
             }
-            var answered = 0
-            for (place, connection) in kept.enumerated()
-            where try await connection.receive(within: place < 16 ? Waiting.mostMilliseconds : 100) != nil {
-                answered += 1
+            #expect(try await kept[0].closes())
+        }
+    }
+
+    @Test
+    func `those who are being answered keep their places, and further ones wait until one is done`() async throws {
+        var limits = HTTPLimits()
+        limits.connections = 16
+        limits.answer = .seconds(5)
+        let logic = Logic(Logic.silent)
+        let service = try await tracker(logic, limits: limits)
+        try await running([service]) {
+            var kept: [RawConnection] = []
+            for _ in 0..<40 {
+                let connection = try await RawConnection(to: service.address)
+                try await connection.send("GET /announce?\(exampleQuery) HTTP/1.1\r\nHost: x\r\n\r\n")
+                kept.append(connection)
             }
+            try await eventually { logic.handled.count >= 16 }
+            try await Task.sleep(for: .milliseconds(300))
             // NIO accepts up to four at a time, so that it may be a few more.
-            #expect((16...20).contains(answered))
-            let last = kept.removeLast()
-            kept.removeAll()
-            let response = try await last.response()
-            #expect(response.status == 200)
+            #expect((16...20).contains(logic.handled.count))
+            // They are told that it is late, and then make room.
+            try await eventually { logic.handled.count == 40 }
         }
     }
 }

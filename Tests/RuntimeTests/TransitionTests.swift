@@ -88,6 +88,47 @@ struct TransitionTests {
         }
     }
 
+    @Test func `a reader of HTTP 1_0 gets no chunks`() async throws {
+        let log = TransitionLog(incarnation: 1)
+        log.append(transition(.master, "the first"))
+        try await withStream(log) { address in
+            let connection = try await RawConnection(to: address)
+            try await connection.send("GET /api/v1/events HTTP/1.0\r\nHost: localhost\r\n\r\n")
+            var text = ""
+            while !text.contains("event: state"), let bytes = try await connection.receive(), !bytes.isEmpty {
+                text += String(decoding: bytes, as: UTF8.self)
+            }
+            let parts = text.split(separator: "\r\n\r\n", maxSplits: 1)
+            #expect(parts.count == 2)
+            #expect(parts[0].lowercased().contains("connection: close"))
+            #expect(!parts[0].lowercased().contains("transfer-encoding"))
+            #expect(parts[1].hasPrefix("retry: 1000\n\n"))
+            #expect(!parts[1].contains("\r"))
+        }
+    }
+
+    @Test func `those without an account hold so many streams, and the next is told why`() async throws {
+        try await withStream(TransitionLog(incarnation: 1)) { address in
+            var held: [RawConnection] = []
+            for _ in 0..<32 {
+                let connection = try await RawConnection(to: address)
+                try await connection.send("GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                #expect(try await connection.response(withBody: false).status == 200)
+                held.append(connection)
+            }
+            let refusal = try await fetch("/api/v1/events", from: address)
+            #expect(refusal.status == 429)
+            #expect(refusal.text.contains("reads 32 streams of events already; close a page"))
+            #expect(refusal["retry-after"] == "10")
+            held.removeAll()
+            try await eventually {
+                let connection = try await RawConnection(to: address)
+                try await connection.send("GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                return try await connection.response(withBody: false).status == 200
+            }
+        }
+    }
+
     // MARK: - Causes
 
     private func recorded(_ body: (inout TransitionRecorder) -> Void) -> [Transition] {

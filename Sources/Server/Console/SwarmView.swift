@@ -56,18 +56,18 @@ actor SwarmView: SwarmProvider {
         }.value
     }
 
-    func swarm(_ infoHash: InfoHash) async -> (row: SwarmRow, asOf: WallTime)? {
+    func swarm(_ infoHash: InfoHash) async -> Sought<(row: SwarmRow, asOf: WallTime)>? {
         let answer = await inbox.ask { node in
             (
                 node.state.table.contains(infoHash), node.state.table.counts(of: infoHash),
                 node.state.registry.find(infoHash), node.state.files.find(infoHash)?.head
             )
         }
-        guard let (isThere, counts, listed, head) = answer, isThere || listed != nil || head != nil else { return nil }
+        guard let (isThere, counts, listed, head) = answer else { return nil }
+        guard isThere || listed != nil || head != nil else { return .absent }
         let torrent = head.map(RegisteredTorrent.init) ?? listed
-        return (
-            SwarmRow(infoHash: infoHash, counts: counts, registered: torrent, file: head?.origin), Clock.read().wall
-        )
+        let row = SwarmRow(infoHash: infoHash, counts: counts, registered: torrent, file: head?.origin)
+        return .found((row, Clock.read().wall))
     }
 
     private func current() async -> Copy? {
@@ -141,7 +141,7 @@ actor SwarmView: SwarmProvider {
 
     // MARK: - Peers
 
-    func peers(of infoHash: InfoHash, _ query: PeerQuery) async -> PeersPage? {
+    func peers(of infoHash: InfoHash, _ query: PeerQuery) async -> Sought<PeersPage>? {
         let asOf = Clock.read().wall
         var peers: [PeerImage] = []
         var total = 0
@@ -153,12 +153,13 @@ actor SwarmView: SwarmProvider {
                     node.state.table.contains(infoHash) || node.state.registry.find(infoHash) != nil
                 )
             }
-            guard let (part, isThere) = answer, isThere else { return nil }
+            guard let (part, isThere) = answer else { return nil }
+            guard isThere else { return .absent }
             total = part.total
             peers += part.peers
             if part.peers.count < SwarmView.peersPerSlice { break }
         }
-        return PeerPageMaker(query).page(of: peers, total: total, asOf: asOf)
+        return .found(PeerPageMaker(query).page(of: peers, total: total, asOf: asOf))
     }
 }
 

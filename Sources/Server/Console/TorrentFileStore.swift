@@ -25,6 +25,7 @@ final class TorrentFileStore: TorrentFileProvider {
 
     let maxByteCount: Int
     private let change: @Sendable (ConsoleChange) async -> ChangeOutcome
+    private let isStopped: @Sendable () -> Bool
     private let file: @Sendable (InfoHash) async -> TrackerLogic.TorrentFile?
     private let trackers: @Sendable () async -> [String]
     private let reason: @Sendable (InfoHash) -> String?
@@ -33,16 +34,19 @@ final class TorrentFileStore: TorrentFileProvider {
     /// - Parameters:
     ///   - maxByteCount: of a file.
     ///   - change: brings a change into the log.
+    ///   - isStopped: whether there is no node that could; then nobody waits for a master.
     ///   - file: what is applied here.
     ///   - trackers: the announce URLs of the cluster.
     ///   - reason: why a torrent that is registered has no file here; nil where nobody here knows.
     init(
         maxByteCount: Int, change: @escaping @Sendable (ConsoleChange) async -> ChangeOutcome,
+        isStopped: @escaping @Sendable () -> Bool,
         file: @escaping @Sendable (InfoHash) async -> TrackerLogic.TorrentFile?,
         trackers: @escaping @Sendable () async -> [String], reason: @escaping @Sendable (InfoHash) -> String?
     ) {
         self.maxByteCount = maxByteCount
         self.change = change
+        self.isStopped = isStopped
         self.file = file
         self.trackers = trackers
         self.reason = reason
@@ -96,7 +100,7 @@ final class TorrentFileStore: TorrentFileProvider {
         let outcome = await sendAll(bytes, head, expected, pause)
         if case .done = outcome { return outcome }
         // It would be forgotten in any case; this is sooner.
-        _ = await change(.dropUpload(head.upload))
+        if !isStopped() { _ = await change(.dropUpload(head.upload)) }
         return outcome
     }
 
@@ -128,7 +132,9 @@ final class TorrentFileStore: TorrentFileProvider {
                 number = wanted
                 if wanted == 0 { try? await Task.sleep(for: Self.pause) }
             case .dropped:
-                guard silentSince.duration(to: .now) < Self.patience, !Task.isCancelled else { return outcome }
+                guard silentSince.duration(to: .now) < Self.patience, !Task.isCancelled, !isStopped() else {
+                    return outcome
+                }
                 try? await Task.sleep(for: Self.pause)
             case .outdated, .refused: return outcome
             }

@@ -84,11 +84,11 @@ struct APIResponder: Responder {
     let door: Door
 
     /// Nothing is read of those who may not ask.
-    func bodyLimit(of request: Request) async -> Int? {
-        guard let (route, _) = try? route(for: request), (try? await admit(request, to: route)) != nil else {
+    func bodyTerms(of request: Request) async -> BodyTerms? {
+        guard let (route, _) = try? route(for: request), let caller = try? await admit(request, to: route) else {
             return nil
         }
-        return route.bodyByteCount
+        return route.bodyByteCount.map { BodyTerms(byteCount: $0, sender: caller.name) }
     }
 
     func respond(to request: Request) async throws -> Response {

@@ -10,11 +10,13 @@ extension APIServer {
 
     func eventRoutes(_ log: TransitionLog, _ history: History, _ door: Door) -> [APIRoute] {
         let board = StateBoard { try await state(history).body }
-        let stream = EventStream(log: log)
+        let stream = EventStream(log: log, board: board)
         return [
             .get("/api/v1/state") { request in
                 var response = Response.text("", type: "application/json; charset=utf-8")
-                response.setBody(try await Self.state(board, for: request.caller, door))
+                var (body, rest) = (try Self.logIn(request.caller, await door.wantsLogIn), try await board.current())
+                body.writeBuffer(&rest)
+                response.setBody(body)
                 return response
             },
             .get("/api/v1/history") { _ in
@@ -24,44 +26,42 @@ extension APIServer {
                 guard request.method == .get else { throw APIError(.methodNotAllowed, "a stream is read by GET") }
                 let caller = request.caller
                 let seen = request.headers[.lastEventID] ?? request.parameter("after")
+                let place = try stream.enter(caller)
+                // Made once: they stay the same for as long as the stream goes on.
+                let (required, free) = (try Self.logIn(caller, true), try Self.logIn(caller, false))
                 return Response(
                     headers: [.contentType: "text/event-stream; charset=utf-8", .cacheControl: "no-store"]
                 ) { writer in
-                    guard stream.enter() else {
-                        // The status is out already where a stream begins; a reader that gets nothing comes back.
-                        return try await writer.write(ByteBuffer(string: "retry: 10000\n\n"))
-                    }
-                    defer { stream.leave() }
-                    try await stream.run(writer, after: seen) {
+                    await stream.run(place, writer, after: seen) {
                         // Whoever has been logged out, or has another role, comes back as that.
                         guard let now = try? await door.caller(of: request), now == caller else { return nil }
-                        return try await Self.state(board, for: caller, door)
+                        return await door.wantsLogIn ? required : free
                     }
                 }
             },
         ]
     }
 
-    /// The state with who its reader is: the rest is the same for all.
-    private static func state(_ board: StateBoard, for caller: Caller, _ door: Door) async throws -> ByteBuffer {
-        let login = try Response.json(LoginDocument(required: await door.wantsLogIn, caller), isLine: true).body
-        var state = ByteBuffer(string: "{\"login\":")
-        state.writeImmutableBuffer(login)
-        state.writeString(",")
-        var rest = try await board.current()
-        rest.moveReaderIndex(forwardBy: 1)
-        state.writeBuffer(&rest)
-        return state
+    /// The beginning of the state, which says who its reader is: the rest is the same for all.
+    private static func logIn(_ caller: Caller, _ isRequired: Bool) throws -> ByteBuffer {
+        var beginning = ByteBuffer(string: "{\"login\":")
+        var login = try Response.json(LoginDocument(required: isRequired, caller), isLine: true).body
+        beginning.writeBuffer(&login)
+        beginning.writeString(",")
+        return beginning
     }
 
+    /// The state without its first brace (`logIn`).
     private func state(_ history: History) async throws -> Response {
         let now = wallTimeNow()
         let status = try await statusDocument(now: now)
-        return try .json(
+        var response = try Response.json(
             StateDocument(
                 now: instantText(now), name: status.cluster.name, status: status,
                 sample: history.last.map(SampleDocument.init), faults: FaultsDocument(parts.faults?.faults ?? [])),
             isLine: true)
+        response.body.moveReaderIndex(forwardBy: 1)
+        return response
     }
 
     // MARK: - Swarms
@@ -81,7 +81,7 @@ extension APIServer {
             },
             APIRoute(.get, "/api/v1/swarms/{hash}") { _, values in
                 let infoHash = try infoHash(values["hash"])
-                guard let (row, asOf) = await swarms.swarm(infoHash) else { throw Self.noSuchSwarm }
+                guard let (row, asOf) = try await swarm(infoHash, swarms) else { throw Self.noSuchSwarm }
                 return try .json(SwarmsDocument.Swarm(row, asOf: asOf))
             },
             APIRoute(.get, "/api/v1/swarms/{hash}/peers") { request, values in
@@ -96,7 +96,9 @@ extension APIServer {
                     query.after = cursor
                 }
                 let wanted = query
-                guard let page = await swarms.peers(of: infoHash, wanted) else { throw Self.noSuchSwarm }
+                guard let page = try await known({ await swarms.peers(of: infoHash, wanted) }).found else {
+                    throw Self.noSuchSwarm
+                }
                 return try .json(PeersDocument(page))
             },
         ]
@@ -133,6 +135,13 @@ extension APIServer {
             throw APIError(.badRequest, "an info hash has 40 hexadecimal digits")
         }
         return infoHash
+    }
+
+    /// One swarm; nil where it is not there.
+    ///
+    /// - Throws: `APIError`: 503 where the node does not answer.
+    func swarm(_ infoHash: InfoHash, _ swarms: any SwarmProvider) async throws -> (row: SwarmRow, asOf: WallTime)? {
+        try await known { await swarms.swarm(infoHash) }.found
     }
 
     private func known<Value: Sendable>(_ ask: @escaping @Sendable () async -> Value?) async throws -> Value {

@@ -99,10 +99,10 @@ extension APIServer {
             APIRoute(.get, "/api/v1/torrents/{hash}") { _, values in
                 let infoHash = try infoHash(values["hash"])
                 if let torrent = await files.torrent(infoHash) {
-                    let counts = await swarms.swarm(infoHash)?.row.counts
+                    let counts = try await swarm(infoHash, swarms)?.row.counts
                     return tagged(try .json(TorrentDocument(torrent, counts)), torrent.changedAt)
                 }
-                guard let row = await swarms.swarm(infoHash)?.row, let registered = row.registered else {
+                guard let row = try await swarm(infoHash, swarms)?.row, let registered = row.registered else {
                     throw Self.noSuchTorrent
                 }
                 let magnet = await files.magnet(infoHash, name: registered.name)
@@ -111,7 +111,7 @@ extension APIServer {
             },
             APIRoute(.get, "/api/v1/torrents/{hash}/file") { request, values in
                 let infoHash = try infoHash(values["hash"])
-                guard let (parts, changedAt) = await files.bytes(of: infoHash) else { throw Self.noSuchFile }
+                let (parts, changedAt) = try await file(infoHash, files, swarms)
                 var body = ByteBuffer()
                 body.reserveCapacity(parts.reduce(0) { $0 + $1.count })
                 for part in parts { body.writeBytes(part) }
@@ -126,13 +126,22 @@ extension APIServer {
             },
             APIRoute(.delete, "/api/v1/torrents/{hash}", bodyByteCount: APIRoute.jsonByteCount) { request, values in
                 let infoHash = try infoHash(values["hash"])
-                guard await files.bytes(of: infoHash) != nil else { throw Self.noSuchFile }
+                _ = try await file(infoHash, files, swarms)
                 let outcome = await files.remove(infoHash, expected: try Self.expectation(of: request))
                 _ = try Self.index(outcome, was: "the torrent")
                 request.logger.notice("\(request.caller.name) has removed the torrent \(infoHash)")
                 return try .json(DoneDocument())
             }.needing(.uploader),
         ]
+    }
+
+    /// - Throws: `APIError`: 404 where there is no such file, 503 where the node does not answer.
+    private func file(
+        _ infoHash: InfoHash, _ files: any TorrentFileProvider, _ swarms: any SwarmProvider
+    ) async throws -> (parts: [[UInt8]], changedAt: UInt64) {
+        if let file = await files.bytes(of: infoHash) { return file }
+        _ = try await swarm(infoHash, swarms)
+        throw Self.noSuchFile
     }
 
     private static var noSuchTorrent: APIError { APIError(.notFound, "no torrent of this info hash is known by name") }

@@ -181,16 +181,27 @@ public struct SettingsInForce: Sendable, Equatable {
     }
 }
 
+/// What a node that answers says of one thing.
+public enum Sought<Value: Sendable>: Sendable {
+    /// It is here.
+    case found(Value)
+    /// There is no such thing.
+    case absent
+
+    /// Nil where there is no such thing.
+    var found: Value? { if case .found(let value) = self { value } else { nil } }
+}
+
 /// Reads the swarms, page by page.
 public protocol SwarmProvider: Sendable {
     /// A page of the list of all swarms.
     ///
     /// - Returns: nil where the node does not answer.
     func swarms(_ query: SwarmQuery) async -> SwarmsPage?
-    /// One swarm; nil where the node does not answer, or it is not there.
-    func swarm(_ infoHash: InfoHash) async -> (row: SwarmRow, asOf: WallTime)?
-    /// A page of a swarm's peers; nil where the node does not answer, or the swarm is not there.
-    func peers(of infoHash: InfoHash, _ query: PeerQuery) async -> PeersPage?
+    /// One swarm; nil where the node does not answer.
+    func swarm(_ infoHash: InfoHash) async -> Sought<(row: SwarmRow, asOf: WallTime)>?
+    /// A page of a swarm's peers; nil where the node does not answer.
+    func peers(of infoHash: InfoHash, _ query: PeerQuery) async -> Sought<PeersPage>?
 }
 
 /// The parts from which the console's pages are fed; what is nil is not offered.

@@ -105,11 +105,15 @@ public final class TransitionLog: Sendable {
         }
     }
 
+    /// The number of the newest; 0 before the first.
+    var last: UInt64 { state.withLock { $0.last } }
+
     /// The transitions after a number, oldest first.
     ///
     /// - Parameters:
     ///   - number: 0 for all that are kept.
     ///   - count: how many at most.
+    /// - Returns: none where nothing has happened since.
     public func after(_ number: UInt64, atMost count: Int) -> [Transition] {
         state.withLock { state in
             guard let last = state.transitions.last, last.number > number else { return [] }

@@ -4,7 +4,8 @@
 //         └──────────┴──────────┴──▶ login (it asks who is there)
 //
 // A lost connection is noticed at once where it breaks, else after SILENCE without a word (the state comes once a
-// second). It is tried again, at first after half a second, then ever more slowly.
+// second). It is tried again, at first after half a second, then ever more slowly. Where the tracker takes no more
+// readers of its stream, it is asked for its state.
 
 import { Refusal, get, has, learnResources, mustLogIn } from "./api.js";
 import { computed, signal } from "./signals.js";
@@ -30,6 +31,7 @@ export const age = computed(() => {
 });
 
 const silence = 3000;
+const pollPause = 2000;
 const pauses = [500, 1000, 2000, 3000, 5000];
 const unseen = 60_000;
 const keptSamples = 600;
@@ -87,13 +89,32 @@ export async function connect() {
 }
 
 function listenToEvents() {
+    let isOpen = false;
     source = new EventSource(`/api/v1/events${lastID ? `?after=${encodeURIComponent(lastID)}` : ""}`);
     source.addEventListener("state", (event) => take(event, accept));
     source.addEventListener("transition", (event) => take(event, (told) => note(told, event.lastEventId)));
+    source.addEventListener("open", () => { isOpen = true; });
     source.addEventListener("error", () => {
+        const isRefused = !isOpen && source?.readyState === EventSource.CLOSED;
         close();
-        failed();
+        if (isRefused) poll();
+        else failed();
     });
+}
+
+/** The tracker takes no more readers: its state is asked for, and every fifth time the stream is tried again. */
+async function poll(times = 1) {
+    try {
+        const told = await get("state", {}, { within: silence });
+        if (source || isConnecting || link.peek().phase === "paused") return;
+        accept(told);
+    } catch (problem) {
+        if (problem instanceof Refusal && problem.status === 401) enter("login");
+        else failed();
+        return;
+    }
+    clearTimeout(retry);
+    retry = setTimeout(() => (times % 5 ? poll(times + 1) : listenToEvents()), pollPause);
 }
 
 /** What is not as it should be is left out: a page that shows the rest is better than none. */
@@ -176,6 +197,7 @@ document.addEventListener("visibilitychange", () => {
         hiding = setTimeout(() => {
             if (link.peek().phase !== "live") return;
             close();
+            clearTimeout(retry);
             enter("paused");
         }, unseen);
     } else if (link.peek().phase === "paused") {

@@ -13,6 +13,8 @@ import Primitives
 /// It stands where swift-nio-extras' `HTTP1ToHTTPServerCodec` would, and differs from it on purpose:
 /// - the target is passed on byte for byte, not through Foundation's `URLComponents`;
 /// - HTTP/1.0 clients get `Connection: close` and a closed connection, which they wait for;
+/// - a body without a length goes to them as it is, for they do not know `Transfer-Encoding`;
+/// - a body that comes too slowly is refused (408), and when the listener is full, whoever brings nothing makes room;
 /// - a client that sends requests but reads no answers is closed too, and at a shutdown so is one that is merely slow;
 /// - a body is read by a listener that takes any (`HTTPLimits.bodyByteCount`), and is the last thing that a connection
 ///   brings; elsewhere it is not.
@@ -26,18 +28,20 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private let escaper: RequestLineEscaper
     /// Whether the connection is one too many for its address.
     private let isRefused: Bool
+    private let place: IdleConnections.Place
+    /// Whether the last request is of an HTTP that knows no `Transfer-Encoding`.
+    private var isOld = false
     private var state: ConnectionState
     /// Whether what comes belongs to the body of the last request.
     private var isInBody = false
     private var timer: Scheduled<Void>?
 
-    init(limits: HTTPLimits, escaper: RequestLineEscaper, isRefused: Bool) {
+    init(limits: HTTPLimits, escaper: RequestLineEscaper, place: IdleConnections.Place, isRefused: Bool) {
         self.limits = limits
         self.escaper = escaper
+        self.place = place
         self.isRefused = isRefused
-        state = ConnectionState(
-            idle: TimeAmount(limits.idle), writeStall: TimeAmount(limits.writeStall),
-            wholeBody: TimeAmount(limits.wholeBody), now: .now())
+        state = ConnectionState(limits, now: .now())
     }
 
     func channelActive(context: ChannelHandlerContext) {
@@ -46,6 +50,17 @@ final class ConnectionHandler: ChannelDuplexHandler {
             context.close(promise: nil)
         } else {
             arm(context)
+            notePlace()
+        }
+    }
+
+    /// Says whether the connection can be done without.
+    private func notePlace() {
+        // One that has had its last answer closes soon, when the client has had time to read it.
+        if state.isBringing, state.lastRequest == nil || isInBody {
+            place.idles(since: .now(), isKnown: isInBody || state.requestsRead > 0)
+        } else {
+            place.isAnswered()
         }
     }
 
@@ -63,7 +78,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
         case .head(let head):
             headReceived(head, context: context)
         case .body(let bytes):
-            state.bodyReceived(now: .now())
+            state.bodyReceived(bytes.readableBytes, now: .now())
+            notePlace()
             context.fireChannelRead(wrapInboundOut(.body(bytes)))
         case .end:
             if isInBody {
@@ -71,6 +87,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
                 escaper.isShut = true
             }
             state.requestRead(now: .now())
+            notePlace()
             context.fireChannelRead(wrapInboundOut(.end(nil)))
         }
     }
@@ -92,6 +109,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
             hasBody || !head.isKeepAlive || head.version != .http1_1 || head.method == .CONNECT
             || headers.contains(name: "upgrade")
         state.requestBegan(isLast: isLast, now: .now())
+        isOld = head.version == .http1_0 || head.version == .http0_9
         var request = HTTPRequest(
             method: method, scheme: "http", authority: headers["host"].first,
             path: Self.originForm(head.uri), headerFields: HTTPFields(headers, splitCookie: false))
@@ -103,11 +121,14 @@ final class ConnectionHandler: ChannelDuplexHandler {
         request.headerFields[.connection] = "close"
         if hasBody, limits.bodyByteCount > 0, !headers.contains(name: "upgrade") {
             isInBody = true
+            state.bodyBegan(now: .now())
+            notePlace()
             context.fireChannelRead(wrapInboundOut(.head(request)))
             return
         }
         escaper.isShut = true
         state.requestRead(now: .now())
+        notePlace()
         context.fireChannelRead(wrapInboundOut(.head(request)))
         context.fireChannelRead(wrapInboundOut(.end(nil)))
     }
@@ -135,6 +156,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
             // "100 Continue" is not the response yet.
             if state.isLastResponse, response.status.kind != .informational {
                 head.headers.replaceOrAdd(name: "connection", value: "close")
+                // The encoder frames a body without a length by the version; this one ends with the connection.
+                if isOld, response.headerFields[.contentLength] == nil { head.version = .http1_0 }
             }
             context.write(wrapOutboundOut(.head(head)), promise: promise)
         case .body(let bytes):
@@ -142,6 +165,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         case .end(let trailers):
             let isLast = state.isLastResponse
             state.responseEnded(now: .now())
+            notePlace()
             let written = watched(promise, context)
             context.write(wrapOutboundOut(.end(trailers.map(HTTPHeaders.init))), promise: written)
             if isLast { closeSoon(context, after: written.futureResult) }
@@ -154,7 +178,10 @@ final class ConnectionHandler: ChannelDuplexHandler {
     ) -> EventLoopPromise<Void> {
         let written = promise ?? context.eventLoop.makePromise()
         state.writeBegan(now: .now())
-        written.futureResult.assumeIsolated().whenComplete { _ in self.state.writeEnded(now: .now()) }
+        written.futureResult.assumeIsolated().whenComplete { _ in
+            self.state.writeEnded(now: .now())
+            self.notePlace()
+        }
         return written
     }
 
@@ -195,17 +222,30 @@ final class ConnectionHandler: ChannelDuplexHandler {
     ///
     /// One timer a connection, not moved with each request: a deadline may be overstepped by as long again.
     private func arm(_ context: ChannelHandlerContext) {
-        let latest = .now() + min(state.idle, state.writeStall)
-        let deadline = min(state.deadline ?? latest, latest)
+        let latest = .now() + min(state.idle, state.writeStall, state.bodyPace)
+        let deadline = min(state.deadline ?? latest, state.paceDeadline ?? latest, latest)
         timer = context.eventLoop.assumeIsolated().scheduleTask(deadline: deadline) {
             if let deadline = self.state.deadline, deadline <= .now() {
                 context.close(promise: nil)
-            } else {
-                self.arm(context)
+                return
             }
+            if let deadline = self.state.paceDeadline, deadline <= .now() { self.refuseBody(context) }
+            self.arm(context)
         }
     }
+
+    /// Has the request answered without its body, of which nothing more is read.
+    private func refuseBody(_ context: ChannelHandlerContext) {
+        isInBody = false
+        escaper.isShut = true
+        state.bodyRefused(now: .now())
+        notePlace()
+        context.fireErrorCaught(BodyTooSlow())
+    }
 }
+
+/// A body does not keep the pace that `HTTPLimits.bodyPace` asks for.
+struct BodyTooSlow: Error {}
 
 extension TimeAmount {
     init(_ duration: Duration) { self = .nanoseconds(duration.nanoseconds) }

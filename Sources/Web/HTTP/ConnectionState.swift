@@ -13,6 +13,8 @@ struct ConnectionState {
     let writeStall: TimeAmount
     /// How long a request with a body may take to come, however steadily it does.
     let wholeBody: TimeAmount
+    /// How long a body may take to bring its next `HTTPLimits.bodyPaceByteCount` bytes.
+    let bodyPace: TimeAmount
     private(set) var requestsBegun = 0
     private(set) var requestsRead = 0
     private(set) var responsesEnded = 0
@@ -22,11 +24,14 @@ struct ConnectionState {
     private var writesPending = 0
     private var lastProgress: NIODeadline
     private var lastBegan: NIODeadline
+    /// Nil but for a connection that is bringing a body; else when the body last kept pace, and bytes since.
+    private var body: (paceAt: NIODeadline, byteCount: Int)?
 
-    init(idle: TimeAmount, writeStall: TimeAmount, wholeBody: TimeAmount, now: NIODeadline) {
-        self.idle = idle
-        self.writeStall = writeStall
-        self.wholeBody = wholeBody
+    init(_ limits: HTTPLimits, now: NIODeadline) {
+        idle = TimeAmount(limits.idle)
+        writeStall = TimeAmount(limits.writeStall)
+        wholeBody = TimeAmount(limits.wholeBody)
+        bodyPace = TimeAmount(limits.bodyPace)
         lastProgress = now
         lastBegan = now
     }
@@ -41,10 +46,32 @@ struct ConnectionState {
         lastBegan = now
     }
 
+    /// What comes now belongs to the body of the last request.
+    mutating func bodyBegan(now: NIODeadline) { body = (now, 0) }
+
     /// A part of a request's body has come.
-    mutating func bodyReceived(now: NIODeadline) { lastProgress = now }
+    mutating func bodyReceived(_ byteCount: Int, now: NIODeadline) {
+        lastProgress = now
+        guard let (paceAt, before) = body else { return }
+        let isInPace = before + byteCount >= HTTPLimits.bodyPaceByteCount
+        body = isInPace ? (now, 0) : (paceAt, before + byteCount)
+    }
+
+    /// The body comes too slowly; the answer that says so (408) is the last.
+    mutating func bodyRefused(now: NIODeadline) {
+        body = nil
+        requestsRead += 1
+        lastProgress = now
+    }
+
+    /// Whether nothing is being answered; the connection may be bringing a request.
+    var isBringing: Bool { responsesEnded >= requestsRead && writesPending == 0 }
+
+    /// When a body has not kept pace; nil where there is none to come.
+    var paceDeadline: NIODeadline? { body.map { $0.paceAt + bodyPace } }
 
     mutating func requestRead(now: NIODeadline) {
+        body = nil
         requestsRead += 1
         lastProgress = now
     }

@@ -16,12 +16,14 @@ struct HTTPConnectionChannel: Sendable {
     private let responder: any Responder
     private let limits: HTTPLimits
     private let table: ConnectionTable
+    private let idle: IdleConnections
     private let largeBodies = BodyCount()
     private let logger: Logger
     private let tls: NIOSSLContext?
 
-    init(options: HTTPService.Options, responder: any Responder) {
+    init(options: HTTPService.Options, responder: any Responder, idle: IdleConnections) {
         self.responder = responder
+        self.idle = idle
         limits = options.limits
         table = ConnectionTable(
             limit: limits.connectionsPerAddress, trusted: options.trusted, listener: options.name,
@@ -34,6 +36,7 @@ struct HTTPConnectionChannel: Sendable {
         let address = Primitives.SocketAddress(of: channel)
         let isRefused = !table.admit(address)
         channel.closeFuture.whenComplete { _ in table.release(address) }
+        let place = idle.open(channel)
         return channel.eventLoop.makeCompletedFuture {
             var decoderLimits = NIOHTTPDecoderLimitConfiguration()
             decoderLimits.maxHeaderFieldSize = limits.fieldByteCount
@@ -46,7 +49,8 @@ struct HTTPConnectionChannel: Sendable {
             try pipeline.configureHTTPServerPipeline(
                 withPipeliningAssistance: false, withErrorHandling: false, withOutboundHeaderValidation: false,
                 withEncoderConfiguration: .init(), withDecoderLimitConfiguration: decoderLimits)
-            try pipeline.addHandler(ConnectionHandler(limits: limits, escaper: escaper, isRefused: isRefused))
+            try pipeline.addHandler(
+                ConnectionHandler(limits: limits, escaper: escaper, place: place, isRefused: isRefused))
             return try NIOAsyncChannel(
                 wrappingChannelSynchronously: channel, configuration: .init(isOutboundHalfClosureEnabled: true))
         }
@@ -65,6 +69,8 @@ struct HTTPConnectionChannel: Sendable {
                         try await answer(&parts, outbound, remoteAddress: Primitives.SocketAddress(of: channel))
                     } catch is HTTPParserError {
                         try await outbound.write(contentsOf: [.head(Response(status: .badRequest).head), .end(nil)])
+                    } catch is BodyTooSlow {
+                        try await write(slowBody, isHead: false, outbound)
                     }
                     outbound.finish()
                     // `ConnectionHandler` closes it, when the client has had time to read the last answer.
@@ -78,6 +84,22 @@ struct HTTPConnectionChannel: Sendable {
         }
     }
 
+    private var slowBody: Response {
+        let (bytes, seconds) = (HTTPLimits.bodyPaceByteCount, limits.bodyPace.wholeSeconds)
+        return signed(
+            responder.refusal(
+                "the body comes too slowly: \(seconds) s have to bring \(bytes) bytes, or its end; send it again",
+                status: .requestTimeout))
+    }
+
+    /// With what all responses have in common.
+    private func signed(_ response: Response) -> Response {
+        var response = response
+        response.headers[.date] = HTTPDate.now()
+        response.headers[.server] = "Swarmkeeper"
+        return response
+    }
+
     /// Answers all requests up to the last one, or to the end of what the client sends.
     private func answer(
         _ parts: inout NIOAsyncChannelInboundStream<HTTPRequestPart>.AsyncIterator,
@@ -88,7 +110,7 @@ struct HTTPConnectionChannel: Sendable {
             guard case .head(let head) = part else { continue }
             var request = Request(head: head, remoteAddress: remoteAddress, logger: logger)
             request.isEncrypted = tls != nil
-            var response: Response
+            let response: Response
             var isReadToEnd = true
             switch try await readBody(of: request, &parts, outbound) {
             case .body(let body):
@@ -104,13 +126,18 @@ struct HTTPConnectionChannel: Sendable {
                 isReadToEnd = false
                 response = responder.refusal(
                     "others are sending as much already; try again in a moment", status: .serviceUnavailable)
+            case .tooManyOfSender:
+                isReadToEnd = false
+                response = responder.refusal(
+                    "you are sending \(limits.largeBodiesPerSender) large files already; send another after them",
+                    status: .tooManyRequests)
             }
-            response.headers[.date] = HTTPDate.now()
-            response.headers[.server] = "Swarmkeeper"
-            try await write(response, isHead: head.method == .head, outbound)
+            try await write(signed(response), isHead: head.method == .head, outbound)
             guard head.headerFields[.connection] == "close" else { continue }
             // A client that is still sending would be cut off before it has read its answer.
-            if !isReadToEnd { while try await parts.next() != nil {} }
+            if !isReadToEnd {
+                do { while try await parts.next() != nil {} } catch is BodyTooSlow {}
+            }
             return
         }
     }
@@ -138,6 +165,7 @@ struct HTTPConnectionChannel: Sendable {
         case body(ByteBuffer)
         case tooLarge(limit: Int)
         case tooMany
+        case tooManyOfSender
     }
 
     private func readBody(
@@ -147,13 +175,19 @@ struct HTTPConnectionChannel: Sendable {
         let length = request.headers[.contentLength].map { Int($0) ?? .max }
         let isChunked = request.headers[.transferEncoding] != nil
         guard limits.bodyByteCount > 0, isChunked || (length ?? 0) > 0,
-            let wanted = await responder.bodyLimit(of: request)
+            let terms = await responder.bodyTerms(of: request)
         else { return .none }
-        let limit = min(wanted, limits.bodyByteCount)
+        let limit = min(terms.byteCount, limits.bodyByteCount)
         if let length, length > limit { return .tooLarge(limit: limit) }
         let isLarge = (length ?? limit) > HTTPLimits.smallBodyByteCount
-        guard !isLarge || largeBodies.begin(atMost: limits.largeBodies) else { return .tooMany }
-        defer { if isLarge { largeBodies.end() } }
+        if isLarge {
+            switch largeBodies.begin(of: terms.sender, limits) {
+            case .admitted: break
+            case .tooMany: return .tooMany
+            case .tooManyOfSender: return .tooManyOfSender
+            }
+        }
+        defer { if isLarge { largeBodies.end(of: terms.sender) } }
         if request.headers[.expect]?.lowercased() == "100-continue" {
             try await outbound.write(.head(HTTPResponse(status: .continue)))
         }
@@ -187,17 +221,29 @@ extension Primitives.SocketAddress {
     }
 }
 
-/// How many large bodies are being read.
+/// How many large bodies are being read, of each sender.
 private final class BodyCount: Sendable {
-    private let count = Mutex(0)
+    enum Admission {
+        case admitted
+        case tooMany
+        case tooManyOfSender
+    }
 
-    func begin(atMost limit: Int) -> Bool {
-        count.withLock { count in
-            guard count < limit else { return false }
-            count += 1
-            return true
+    private let counts = Mutex<[String: Int]>([:])
+
+    func begin(of sender: String, _ limits: HTTPLimits) -> Admission {
+        counts.withLock { counts in
+            guard counts[sender, default: 0] < limits.largeBodiesPerSender else { return .tooManyOfSender }
+            guard counts.values.reduce(0, +) < limits.largeBodies else { return .tooMany }
+            counts[sender, default: 0] += 1
+            return .admitted
         }
     }
 
-    func end() { count.withLock { $0 -= 1 } }
+    func end(of sender: String) {
+        counts.withLock { counts in
+            guard let count = counts[sender] else { return }
+            counts[sender] = count > 1 ? count - 1 : nil
+        }
+    }
 }

@@ -8,12 +8,12 @@ import Primitives
 ///
 /// | bound | enforced by |
 /// |---|---|
-/// | `connections` | `AcceptGate`: no accept while full, the rest wait in `backlog` |
+/// | `connections` | `AcceptGate`: one that brings nothing makes room, else further ones wait in `backlog` |
 /// | `connectionsPerAddress` | `ConnectionTable`: one more is closed at once |
 /// | `fieldByteCount`, `headByteCount`, `fieldCount` | `NIOHTTPDecoderLimitConfiguration`: 400 and close |
 /// | socket buffers | SO_RCVBUF and SO_SNDBUF |
-/// | `bodyByteCount`, `largeBodies` | `HTTPConnectionChannel`: read of who may send one; else the connection closes |
-/// | `idle`, `wholeBody`, `writeStall`, `linger` | `ConnectionHandler` |
+/// | `bodyByteCount`, `largeBodies`, `largeBodiesPerSender` | `HTTPConnectionChannel`: 413, 503, 429 |
+/// | `idle`, `wholeBody`, `bodyPace`, `writeStall`, `linger` | `ConnectionHandler` |
 /// | `answer`, `waitingRequests` | `BoundedWait` |
 ///
 /// A connection holds at most about 100 KB in the process (a read of 16 KiB, the head being parsed, some parsed parts)
@@ -38,6 +38,10 @@ public struct HTTPLimits: Sendable, Equatable {
     public var bodyByteCount = 0
     /// Bodies of more than `smallBodyByteCount` that are read at once.
     public var largeBodies = 4
+    /// Of them, those of one sender: so that nobody who sends slowly takes the room of all.
+    public var largeBodiesPerSender = 2
+    /// How long a body may take to bring `bodyPaceByteCount` bytes, or its end; then it is refused (408).
+    public var bodyPace = Duration.seconds(10)
     /// How long a connection may take to bring a request with its body, however steadily it comes.
     public var wholeBody = Duration.seconds(120)
     /// How long a connection may take to bring a whole request, be it the first or a further one.
@@ -58,6 +62,8 @@ public struct HTTPLimits: Sendable, Equatable {
     package var shutdownClose = Duration.milliseconds(450)
     /// Up to here a body counts as small: no more than a head.
     static let smallBodyByteCount = 16_384
+    /// Bytes of a body that have to come in each `bodyPace`.
+    static let bodyPaceByteCount = 16_384
     /// The largest read, and so what one stranger's bytes can take before they are looked at.
     static let readByteCount = 16_384
     /// What the system keeps of a connection's bytes, each way; left alone it would keep up to 6 MB.

@@ -60,7 +60,8 @@ public final class HTTPService: Service, CustomStringConvertible {
         let group = MultiThreadedEventLoopGroup.singleton
         let quiescing = ServerQuiescingHelper(group: group)
         let (connections, continuation) = AsyncStream.makeStream(of: AcceptedConnection.self)
-        let handler = HTTPConnectionChannel(options: options, responder: responder)
+        let idle = IdleConnections()
+        let handler = HTTPConnectionChannel(options: options, responder: responder, idle: idle)
         let limits = options.limits
         let maxConnections = limits.effectiveConnections
         var bootstrap = ServerBootstrap(group: group)
@@ -70,7 +71,7 @@ public final class HTTPService: Service, CustomStringConvertible {
             .serverChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandlers([
-                        AcceptGate(limit: maxConnections),
+                        AcceptGate(limit: maxConnections, idle: idle),
                         quiescing.makeServerChannelHandler(channel: channel),
                     ])
                 }

@@ -15,7 +15,7 @@ public struct Request: Sendable {
     public let remoteAddress: Primitives.SocketAddress
     /// For what only the operator is to hear of it.
     public let logger: Logger
-    /// Whole; empty where there is none, or where nobody wants it (`Responder.bodyLimit`).
+    /// Whole; empty where there is none, or where nobody wants it (`Responder.bodyTerms`).
     public var body = ByteBuffer()
     /// Who asks, once that is known (`Door`).
     var caller = Caller.local
@@ -95,12 +95,23 @@ struct BodyWriter: Sendable {
     func write(_ bytes: ByteBuffer) async throws { try await outbound.write(.body(bytes)) }
 }
 
+/// On what terms a body is read.
+public struct BodyTerms: Sendable {
+    /// How many bytes, at most.
+    public var byteCount: Int
+    /// Who sends it: large bodies are counted by sender (`HTTPLimits.largeBodiesPerSender`).
+    public var sender: String
+
+    /// Takes the fields as they are.
+    public init(byteCount: Int, sender: String) { (self.byteCount, self.sender) = (byteCount, sender) }
+}
+
 /// What answers requests.
 public protocol Responder: Sendable {
-    /// How many bytes of a request's body it wants to see; nil where it wants none, and answers without.
+    /// How much of a request's body it wants to see; nil where it wants none, and answers without.
     ///
     /// Asked before any of it is read, so that nobody can fill our memory who may not.
-    func bodyLimit(of request: Request) async -> Int?
+    func bodyTerms(of request: Request) async -> BodyTerms?
 
     /// - Throws: what is no answer but our own fault: 500, and a line in the log.
     func respond(to request: Request) async throws -> Response
@@ -113,7 +124,7 @@ public protocol Responder: Sendable {
 
 extension Responder {
     /// None, unless a responder says otherwise.
-    public func bodyLimit(of request: Request) async -> Int? { nil }
+    public func bodyTerms(of request: Request) async -> BodyTerms? { nil }
 
     /// Plain text, unless a responder says otherwise.
     public func refusal(_ words: String, status: HTTPResponse.Status) -> Response {
