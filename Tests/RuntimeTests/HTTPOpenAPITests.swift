@@ -182,6 +182,7 @@ struct HTTPOpenAPITests {
             let statuses = [
                 "POST /api/v1/faults": 201, "POST /api/v1/torrents": 201, "PUT /api/v1/users/{name}": 201,
                 "POST /api/v1/sessions": 401, "POST /api/v1/sessions/tokens": 409, "DELETE /api/v1/users/{name}": 404,
+                "GET /api/v1/users/{name}/sessions": 404, "DELETE /api/v1/users/{name}/sessions/{id}": 404,
             ]
             let names = [
                 "{hash}": String(repeating: "0", count: 40), "{id}": "bus", "{file}": "style.css", "{name}": "anna",

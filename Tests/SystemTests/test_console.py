@@ -579,7 +579,7 @@ class Hostile(ConsoleTest):
 class Replicated(ConsoleTest):
     """What is put in at one console is at all of them."""
 
-    expected = (*GONE, "status of 401", "status of 403", "status of 404")
+    expected = (*GONE, "status of 401", "status of 403", "status of 404", "status of 412")
 
     def upload(self, number, torrent):
         path = self.directory / f"{torrent.name}.torrent"
@@ -644,6 +644,37 @@ class Replicated(ConsoleTest):
         self.browser.wait_for_text("#foot", "ada admin")
         self.browser.go("users")
         self.add_user("vic", "viewer")
+        # Of each user the sessions and tokens, which are ended one by one.
+        made = self.browser.driver.execute_async_script(
+            "const done = arguments[0]; fetch('/api/v1/sessions/tokens', { method: 'POST', headers: "
+            "{ 'Content-Type': 'application/json' }, body: JSON.stringify({ label: 'build <b>one</b>' }) })"
+            ".then((e) => done(e.status))")
+        self.assertEqual(made, 201)
+        self.browser.click("[aria-label='Sessions of ada']")
+        wait_until(lambda: [row[0] for row in self.browser.rows(".sessions tbody tr")]
+                   == ["Log-in this one", "Token build <b>one</b>"], 10, self.browser.told)
+        self.assertEqual(self.browser.faults_of_page(), [])
+        self.browser.click(".sessions tbody tr:nth-child(2) button")
+        self.browser.wait_for_text("dialog", "build <b>one</b>")
+        self.browser.click("dialog button.grave")
+        wait_until(lambda: [row[0] for row in self.browser.rows(".sessions tbody tr")] == ["Log-in this one"], 10,
+                   self.browser.told)
+        self.browser.click("[aria-label='Sessions of vic']")
+        self.browser.wait_for_text(".sessions", "There are none.")
+        # A role that somebody else has changed meanwhile is not changed back unseen.
+        changed = self.browser.driver.execute_async_script(
+            "const done = arguments[0]; fetch('/api/v1/users/vic', { method: 'PUT', headers: { 'Content-Type': "
+            "'application/json' }, body: JSON.stringify({ role: 'uploader' }) }).then((e) => done(e.status))")
+        self.assertEqual(changed, 200)
+        self.browser.run("const e = document.querySelector(\"[aria-label='Role of vic']\"); e.value = 'admin'; "
+                         "e.dispatchEvent(new Event('change'))")
+        self.browser.wait_for_text("#notices", "the account has been changed meanwhile")
+        wait_until(lambda: self.browser.run(
+            "return document.querySelector(\"[aria-label='Role of vic']\").value") == "uploader", 10, self.browser.told)
+        self.browser.click("#notices button")
+        self.browser.run("const e = document.querySelector(\"[aria-label='Role of vic']\"); e.value = 'viewer'; "
+                         "e.dispatchEvent(new Event('change'))")
+        self.browser.wait_for_text("#notices", "The role is changed.")
         self.log_in(2, "vic", "a wrong one")
         self.browser.wait_for(".login .problem")
         self.log_in(2, "vic")
