@@ -295,6 +295,7 @@ extension NodeService: ClusterProvider {
             var old = old
             old.role = nil
             old.silence = old.silence + age
+            old.reportAge = old.reportAge + age
             return old
         }
         return (trackers + gone).sorted { $0.life.id < $1.life.id }

@@ -56,12 +56,14 @@ struct ClusterMessageTests {
         (report.openFiles, report.maxFiles, report.receiveBuffer, report.wantedReceiveBuffer) = (8, 9, 10, 11)
         (report.lostDatagrams, report.wallTime, report.stamp) = (12, 13, .max)
         report.echoes = [.init(incarnation: 14, stamp: 15, held: 16)]
+        report.heard = [.init(id: 17, silence: 18, isUp: true), .init(id: 19, silence: .max, isUp: false)]
         return report
     }()
     private static let reportBytes: [UInt8] =
         [1, 49, 1, 104, 1, 117, 0, 2, 110, 111] + [2, 1] + four(6) + (1...7).flatMap { four($0) }
         + [0xD6, 0x93, 0xA4, 0x00] + (8...11).flatMap { four($0) } + eight(12) + eight(13)
         + Array(repeating: 0xFF, count: 8) + [1] + eight(14) + eight(15) + four(16)
+        + [2] + four(17) + [0, 18, 1] + four(19) + [0xFF, 0xFF, 0]
     private static func four(_ last: UInt8) -> [UInt8] { [0, 0, 0, last] }
 
     static let vectors: [Vector] = [
@@ -267,12 +269,14 @@ struct ClusterMessageTests {
     @Test func `a report says nothing beyond its bounds`() throws {
         let good = bytes(message(.report(Self.report)))
         let body = good.count - Self.reportBytes.count
-        // A control character in a text; each number one more than there is any sense in; and echoes without end.
+        // A control character in a text; each number one more than there is any sense in; echoes and trackers without
+        // end; a tracker without a number, one that is neither up nor down, and one twice.
         let lies: [(offset: Int, bytes: [UInt8])] = [
             (1, [0x1B]), (0, [201]), (10, [3]), (10, [0]), (11, [5]), (12, [0x80, 0, 0, 1]),
             (16, [0xD6, 0x93, 0xA4, 1]),
             (44, [0xD6, 0x93, 0xA4, 1]), (48, [0x80, 0, 0, 1]), (60, [0xFF]), (64, [0, 1, 0, 0, 0, 0, 0, 1]),
             (72, [0, 1, 0, 0, 0, 0, 0, 1]), (88, [64]), (105, [0xD6, 0x93, 0xA4, 1]),
+            (109, [64]), (110, [0, 0, 0, 0]), (116, [2]), (117, [0, 0, 0, 17]),
         ]
         #expect(try ClusterMessage(good) == message(.report(Self.report)))
         for lie in lies {

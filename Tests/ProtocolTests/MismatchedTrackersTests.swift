@@ -12,6 +12,8 @@ private struct Company {
     var told: [[Observation]] = []
     /// What becomes of a node's writes; nil where they succeed.
     var failures: [StorageFailure?] = []
+    /// Directions in which nothing comes through: from one node to another.
+    var cuts: [(from: Int, to: Int)] = []
     var now = ClockReading(
         monotonic: Instant(nanoseconds: 5_000_000_000), wall: WallTime(milliseconds: NodeHarness.wallStart))
     private var effects = Effects()
@@ -45,7 +47,10 @@ private struct Company {
                     (node, failure.map { .persistFailed(persist.token, $0) } ?? .persisted(persist.token)))
             }
             for message in effects.messages {
-                for other in nodes.indices where other != node { queue.append((other, .messageReceived(message))) }
+                for other in nodes.indices where other != node {
+                    guard !cuts.contains(where: { $0 == (node, other) }) else { continue }
+                    queue.append((other, .messageReceived(message)))
+                }
             }
             effects.removeAll()
             count += 1
@@ -195,6 +200,35 @@ private struct Company {
         #expect(view?.report?.report.host == "one.example")
         #expect(view?.report?.clockDifference == 2_500)
         #expect(company.status(2).trackers.first { $0.life.id == 2 }?.report == nil)
+    }
+
+    @Test func `a cut in one direction is told by whoever does not hear, and by nobody else`() {
+        var company = Company([1, 2, 3].map { configuration($0) })
+        company.run(.seconds(8))
+        company.cuts = [(from: 0, to: 1)]
+        company.run(.milliseconds(5_350))
+        for node in 0..<3 { company.step(node, .reportMade(TrackerReport())) }
+        // What each is told by the others; tracker 2 misses what tracker 1 reports, and the rest is told to all.
+        func hears(_ teller: UInt32, asToldTo node: Int) -> [TrackerReport.Heard]? {
+            company.status(node).trackers.first { $0.life.id == teller }?.report?.report.heard
+        }
+        func row(_ heard: (UInt32, Bool)...) -> [[UInt32]] { heard.map { [$0.0, $0.1 ? 1 : 0] } }
+        func shown(_ heard: [TrackerReport.Heard]?) -> [[UInt32]]? { heard?.map { [$0.id, $0.isUp ? 1 : 0] } }
+        #expect(shown(hears(1, asToldTo: 2)) == row((2, true), (3, true)))
+        #expect(shown(hears(2, asToldTo: 2)) == row((1, false), (3, true)))
+        #expect(shown(hears(2, asToldTo: 0)) == row((1, false), (3, true)))
+        #expect(shown(hears(3, asToldTo: 0)) == row((1, true), (2, true)))
+        #expect(hears(1, asToldTo: 1) == nil)
+        // Whole seconds, rounded up: a keepalive comes each second, and the cut one has been silent since it was cut.
+        let silences = hears(2, asToldTo: 2)?.map(\.silence) ?? []
+        #expect(silences.count == 2 && (6...7).contains(silences[0]) && (0...1).contains(silences[1]))
+        // And how old a report is.
+        company.now.monotonic = company.now.monotonic + .milliseconds(700)
+        #expect(company.status(2).trackers.map(\.reportAge) == [.milliseconds(700), .milliseconds(700), .zero])
+        // What has been silent for a day is silent for as long as can be told.
+        company.now.monotonic = company.now.monotonic + .seconds(86_400)
+        company.step(1, .reportMade(TrackerReport()))
+        #expect(hears(2, asToldTo: 2)?.map(\.silence) == [.max, .max])
     }
 
     @Test func `of two that come back together, the one that is preferred to both is handed the role`() {

@@ -57,14 +57,21 @@ struct HTTPAPITests {
         let report = /"report":(\{.*?"writeSeconds":\{[^}]*\}\}),/
         let reports = response.text.matches(of: report).map { String($0.1) }
         let own = """
-            {"announcesPerSecond":231,"answerSeconds":{"median":0,"p99":0},"clients":"udp://one.example:6969",\
+            {"ageSeconds":0,"announcesPerSecond":231,"answerSeconds":{"median":0,"p99":0},\
+            "clients":"udp://one.example:6969",\
             "clockDifferenceSeconds":0,"commitSeconds":{"median":0.00086,"p99":0.0025},"console":"127.0.0.1:1",\
-            "disk":"full","durability":"process","host":"one.example","lostDatagrams":236,"maxFiles":233,\
+            "disk":"full","durability":"process","hears":[\
+            {"id":2,"isUp":true,"silentSeconds":0.125},{"id":3,"isUp":false,"silentSeconds":70}],\
+            "host":"one.example","lostDatagrams":236,"maxFiles":233,\
             "openFiles":232,"problem":"","receiveBufferBytes":234,\
             "roundTripSeconds":{"median":0.00025,"p99":0.001},"version":"1",\
             "wantedReceiveBufferBytes":235,"writeSeconds":{"median":0,"p99":0}}
             """
         let other = own.replacing("\"clockDifferenceSeconds\":0,", with: "\"clockDifferenceSeconds\":0.25,")
+            .replacing("\"ageSeconds\":0,", with: "\"ageSeconds\":0.5,")
+            .replacing("{\"id\":2,\"isUp\":true,", with: "{\"id\":1,\"isUp\":true,")
+            .replacing("\"silentSeconds\":0.125", with: "\"silentSeconds\":1")
+            .replacing("\"silentSeconds\":70", with: "\"silentSeconds\":65535")
         #expect(reports == [own, other, other])
         let text = response.text.replacing(uptime.0, with: "\"uptimeSeconds\":0").replacing(report, with: "")
         #expect(

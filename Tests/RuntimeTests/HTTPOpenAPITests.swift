@@ -190,6 +190,7 @@ struct HTTPOpenAPITests {
                 "POST /api/v1/sessions": 401, "POST /api/v1/sessions/tokens": 409, "DELETE /api/v1/users/{name}": 404,
                 "GET /api/v1/users/{name}/passkey": 404, "PUT /api/v1/users/{name}/passkey": 404,
                 "DELETE /api/v1/users/{name}/passkey": 404,
+                "GET /api/v1/users/{name}/sessions": 404, "DELETE /api/v1/users/{name}/sessions/{id}": 404,
             ]
             let names = [
                 "{hash}": String(repeating: "0", count: 40), "{id}": "bus", "{file}": "style.css", "{name}": "anna",

@@ -14,6 +14,7 @@ struct StillCluster: ClusterProvider {
                 agreement: index > 20 ? .ahead : .same, hasFullState: true, hasVote: true)
             view.report = HeardReport(
                 life: view.life, report: own, heardAt: Instant(nanoseconds: 0), clockDifference: 250)
+            view.reportAge = .milliseconds(500)
             return view
         }
         var status = ClusterStatus(
@@ -57,6 +58,7 @@ struct StillCluster: ClusterProvider {
         own.roundTrips = .init(median: 250, p99: 1_000)
         (own.openFiles, own.maxFiles, own.receiveBuffer, own.wantedReceiveBuffer) = (232, 233, 234, 235)
         own.lostDatagrams = 236
+        own.heard = [.init(id: 1, silence: 1, isUp: true), .init(id: 3, silence: .max, isUp: false)]
         return own
     }()
 

@@ -72,6 +72,7 @@ class Roles(ThreeTrackers):
         ("POST", "cluster/handover", {"to": 99}, "operator"), ("POST", "cluster/members", {"add": 1}, "operator"),
         ("POST", "cluster/stop", {"name": "another"}, "admin"), ("GET", "users", None, "admin"),
         ("PUT", "users/new", {"role": "admin", "password": "short"}, "admin"), ("DELETE", "users/nobody", None, "admin"),
+        ("GET", "users/root/sessions", None, "admin"), ("DELETE", "users/nobody/sessions/0", None, "admin"),
     ]
     FORBIDDEN = [("POST", "cluster/election", "operator"), ("POST", "node/stop", "operator"),
                  ("POST", "node/start", "operator"), ("DELETE", "faults", "operator")]
@@ -322,6 +323,53 @@ class Sessions(ThreeTrackers):
         self.assertEqual(self.root(2).ask("PUT", "users/ci", {"password": "a new password"}).status, 200)
         wait_until(lambda: {self.console(number, token=token).get("status").status for number in self.places} == {401},
                    10, "the token is good no more")
+
+
+    def test_one_session_or_token_of_an_account_is_ended_alone(self):
+        self.make_admin()
+        first, second = self.make("ci", "viewer"), None
+        console = self.console(2)
+        self.assertEqual(console.log_in("ci").status, 201)
+        second = console.session
+        self.wait_for_session(second)
+        other = self.make("op", "operator")
+        token = self.console(1, first).ask("POST", "sessions/tokens", {"label": "build"}).json["token"]
+        wait_until(lambda: {self.console(number, token=token).get("status").status for number in self.places} == {200},
+                   10, "the token is known")
+
+        def kept(session, name="ci", number=3):
+            return self.console(number, session).get(f"users/{name}/sessions")
+        for session in (first, self.admin):
+            shown = kept(session).json["sessions"]
+            self.assertEqual([(one["label"], one["isToken"]) for one in shown], [("", False), ("", False), ("build", True)])
+        self.assertEqual([one["isCurrent"] for one in kept(second).json["sessions"]], [False, True, False])
+        self.assertEqual(kept(first).json, self.console(1, first).get("sessions").json)
+        ids = [one["id"] for one in kept(self.admin).json["sessions"]]
+        # Nobody but an admin sees or ends those of others, or learns who has an account.
+        for name in ("ci", "root", "nobody"):
+            self.assertEqual(kept(other, name).status, 403, name)
+            self.assertEqual(self.console(1, other).ask("DELETE", f"users/{name}/sessions/{ids[0]}").status, 403, name)
+        self.assertEqual(kept(self.admin, "nobody").status, 404)
+        # By the name of another account, by no id, and by one that is unknown, nothing is found.
+        for path in (f"op/sessions/{ids[0]}", "ci/sessions/current", f"ci/sessions/{'0' * 64}", f"ci/sessions/{first}"):
+            self.assertEqual(self.root(1).ask("DELETE", f"users/{path}").status, 404, path)
+        self.assertEqual(len(kept(self.admin).json["sessions"]), 3)
+        # The account ends one of its own, and the admin the token; all else goes on.
+        self.assertEqual(self.console(3, second).ask("DELETE", f"users/ci/sessions/{ids[0]}").status, 200)
+        self.wait_for_session(first, 401)
+        self.assertEqual(self.root(2).ask("DELETE", f"users/ci/sessions/{ids[2]}").status, 200)
+        wait_until(lambda: {self.console(number, token=token).get("status").status for number in self.places} == {401},
+                   10, "the token is good no more")
+        self.assertEqual(self.statuses(second) + self.statuses(other) + self.statuses(self.admin), [200] * 9)
+        self.assertEqual([one["id"] for one in kept(self.admin).json["sessions"]], [ids[1]])
+        self.assertEqual(self.root(2).ask("DELETE", f"users/ci/sessions/{ids[2]}").status, 404)
+
+    def test_a_refusal_names_the_role_in_good_english(self):
+        self.make_admin()
+        for role, words in (("uploader", "an uploader"), ("operator", "an operator"), ("viewer", "a viewer")):
+            refusal = self.console(1, self.make(f"one-{role}", role)).get("users")
+            self.assertEqual(refusal.status, 403)
+            self.assertTrue(refusal.error.endswith(f"logged in as one-{role}, {words}"), refusal.error)
 
 
 class ClassicSessions(Sessions):

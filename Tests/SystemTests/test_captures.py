@@ -201,6 +201,21 @@ class Frames(TrackerTest):
             "greeting: hears 2 sessions", "wants 1 gap of session 000000000000000a", "mark before frame 9"])
         self.assertEqual((packets[1][2], packets[2][3]), ("4", "2"))
 
+    def test_a_report_says_who_is_heard(self):
+        def report(echoes, heard):
+            texts = b"".join(bytes([len(text)]) + text for text in (b"1.0", b"one.example", b"", b"127.0.0.1:6970", b""))
+            body = texts + bytes([1, 0]) + struct.pack("!I", 250) + bytes(32 + 16 + 8) + struct.pack("!QQ", 1234, 99)
+            body += bytes([len(echoes)]) + b"".join(struct.pack("!QQI", *echo) for echo in echoes)
+            body += bytes([len(heard)]) + b"".join(struct.pack("!IH?", *one) for one in heard)
+            message = b"SKM\x03" + struct.pack("!IQBQIB", 3, 7, 0, 2, 3, 24) + body
+            return self.frame(1, struct.pack("!QI", 0, len(message)) + message)
+        path = self.capture(report([(0xA, 5, 6)], [(1, 65535, False), (2, 1, True), (5, 2, True)]), report([], []))
+        packets = dissect(path, "_ws.col.Info", "skm.report.host", "skm.report.announces", "skm.report.wall_time",
+                          "skm.report.hears", "skm.report.silence", "skm.rest")
+        self.assertEqual(packets, [
+            ["3 to all: REPORT [2.3] hears 2, 5; not 1", "one.example", "250", "1234", "1;2;5", "65535;1;2", ""],
+            ["3 to all: REPORT [2.3] hears nobody", "one.example", "250", "1234", "", "", ""]])
+
     def test_junk_stops_nothing(self):
         message = b"SKM\x03" + struct.pack("!IQBQIB", 3, 7, 0, 2, 3, 9) + struct.pack("!QQ", 4, 5)
         whole = self.frame(1, struct.pack("!QI", 0, len(message)) + message)

@@ -9,14 +9,16 @@ import json
 import os
 import pathlib
 import signal
+import tempfile
 import time
+import unittest
 import urllib.parse
 import urllib.request
 
 import bep15
 import browser
 import metainfo
-from cluster import DETECTION
+from cluster import CONSOLE, DETECTION, Cluster
 from serving import TrackerTest, free_port, require_tracker, wait_until
 
 PASSWORD = "correct horse battery"
@@ -331,6 +333,50 @@ class Pages(ConsoleTest):
                         self.assertEqual(self.browser.faults_of_page(), [])
 
 
+class OneDirection(unittest.TestCase):
+    """A link that is broken in one direction: the tracker that is not heard notices nothing, and its console tells it."""
+
+    def cells(self, page):
+        """(who listens, who speaks) by what the matrix says of it."""
+        shown = page.run("return [...document.querySelectorAll('.matrix tbody td')].map((e) => "
+                         "[e.className, e.closest('tr').dataset.listener + e.dataset.speaker])")
+        return {kind: {pair for one, pair in shown if one == kind} for kind in ("silent", "unknown", "self", "cut")}
+
+    def check(self, member, silent, unknown=()):
+        """Has a browser on a tracker's host look at its console: these cells are red and grey, and no others."""
+        wanted = {"silent": set(silent), "unknown": set(unknown), "self": {"11", "22", "33"}, "cut": set()}
+        with tempfile.TemporaryDirectory() as directory, member.host.entered(), \
+                browser.Browser(pathlib.Path(directory) / "browser") as page:
+            page.open(f"http://127.0.0.1:{CONSOLE}", "trackers")
+            wait_until(lambda: self.cells(page) == wanted, 20, lambda: f"{self.cells(page)}; {page.told()}")
+            told = [f"✕ Tracker {pair[0]} does not hear tracker {pair[1]}." for pair in silent]
+            self.assertEqual(page.texts(".deaf li"), told)
+            for size in (browser.WIDE, browser.NARROW):
+                for scheme in ("light", "dark"):
+                    page.look(size, scheme)
+                    time.sleep(0.5)
+                    if place := os.environ.get("SWARMKEEPER_PICTURES"):
+                        pathlib.Path(place).mkdir(parents=True, exist_ok=True)
+                        page.picture(pathlib.Path(place) / f"deaf-{member.number}-{len(silent)}-{size[0]}-{scheme}.png")
+                    self.assertEqual(page.faults_of_page(), [])
+            self.assertEqual(page.problems(), [])
+
+    def test_who_does_not_hear_whom_is_seen_at_each_console(self):
+        with Cluster("multicast") as trackers:
+            one, two, three = trackers.members
+            self.check(three, [])
+            two.host.nft(f"table inet deaf {{\nchain input {{\ntype filter hook input priority 0\n"
+                         f"ip saddr {one.host.ipv4} drop\n}}\n}}\n")
+            # All go on: the master hears both.
+            for member in (three, one):
+                self.check(member, ["21"])
+            # What tracker 1 reports does not come to tracker 2, which knows only what it hears itself.
+            self.check(two, ["21"], unknown=["12", "13"])
+            self.assertEqual(trackers.master(), three)
+            two.host.nft("delete table inet deaf\n")
+            self.check(one, [])
+
+
 class Faults(ConsoleTest):
     """Trackers that are cut off, held, and killed, while their consoles are open."""
 
@@ -533,7 +579,7 @@ class Hostile(ConsoleTest):
 class Replicated(ConsoleTest):
     """What is put in at one console is at all of them."""
 
-    expected = (*GONE, "status of 401", "status of 403", "status of 404")
+    expected = (*GONE, "status of 401", "status of 403", "status of 404", "status of 412")
 
     def upload(self, number, torrent):
         path = self.directory / f"{torrent.name}.torrent"
@@ -612,6 +658,37 @@ class Replicated(ConsoleTest):
         self.browser.wait_for_text("#foot", "ada admin")
         self.browser.go("users")
         self.add_user("vic", "viewer")
+        # Of each user the sessions and tokens, which are ended one by one.
+        made = self.browser.driver.execute_async_script(
+            "const done = arguments[0]; fetch('/api/v1/sessions/tokens', { method: 'POST', headers: "
+            "{ 'Content-Type': 'application/json' }, body: JSON.stringify({ label: 'build <b>one</b>' }) })"
+            ".then((e) => done(e.status))")
+        self.assertEqual(made, 201)
+        self.browser.click("[aria-label='Sessions of ada']")
+        wait_until(lambda: [row[0] for row in self.browser.rows(".sessions tbody tr")]
+                   == ["Log-in this one", "Token build <b>one</b>"], 10, self.browser.told)
+        self.assertEqual(self.browser.faults_of_page(), [])
+        self.browser.click(".sessions tbody tr:nth-child(2) button")
+        self.browser.wait_for_text("dialog", "build <b>one</b>")
+        self.browser.click("dialog button.grave")
+        wait_until(lambda: [row[0] for row in self.browser.rows(".sessions tbody tr")] == ["Log-in this one"], 10,
+                   self.browser.told)
+        self.browser.click("[aria-label='Sessions of vic']")
+        self.browser.wait_for_text(".sessions", "There are none.")
+        # A role that somebody else has changed meanwhile is not changed back unseen.
+        changed = self.browser.driver.execute_async_script(
+            "const done = arguments[0]; fetch('/api/v1/users/vic', { method: 'PUT', headers: { 'Content-Type': "
+            "'application/json' }, body: JSON.stringify({ role: 'uploader' }) }).then((e) => done(e.status))")
+        self.assertEqual(changed, 200)
+        self.browser.run("const e = document.querySelector(\"[aria-label='Role of vic']\"); e.value = 'admin'; "
+                         "e.dispatchEvent(new Event('change'))")
+        self.browser.wait_for_text("#notices", "the account has been changed meanwhile")
+        wait_until(lambda: self.browser.run(
+            "return document.querySelector(\"[aria-label='Role of vic']\").value") == "uploader", 10, self.browser.told)
+        self.browser.click("#notices button")
+        self.browser.run("const e = document.querySelector(\"[aria-label='Role of vic']\"); e.value = 'viewer'; "
+                         "e.dispatchEvent(new Event('change'))")
+        self.browser.wait_for_text("#notices", "The role is changed.")
         self.log_in(2, "vic", "a wrong one")
         self.browser.wait_for(".login .problem")
         self.log_in(2, "vic")

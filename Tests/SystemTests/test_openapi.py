@@ -232,7 +232,7 @@ class ClusterAPI(DescribedTest):
                 self.api.check(json.loads(content), refused["schema"], f"{method} {path}")
             if "GET" in methods:
                 status, fields, content = ask(member.host, cluster.CONSOLE, "HEAD", target(path, names))
-                expected = 405 if path == "/api/v1/events" else 200
+                expected = {"/api/v1/events": 405, "/api/v1/users/{name}/sessions": 404}.get(path, 200)
                 self.assertEqual((status, content), (expected, b""), path)
         for path in ["/api", "/api/v1/nothing", "/api/status", "/console", "/metrics/x"]:
             status, _, content = ask(member.host, cluster.CONSOLE, "GET", path)
@@ -468,7 +468,8 @@ class AccountsAPI(DescribedTest):
         self.ask(member, "POST", "/api/v1/sessions/tokens", body={"label": "nobody's"}, status=409)
         for operation in self.api.operations:
             if operation.method == "GET" and not operation.is_open:
-                self.ask(member, "GET", operation.path, {"hash": UNKNOWN}, headers={"Host": "evil.example"}, status=403)
+                self.ask(member, "GET", operation.path, {"hash": UNKNOWN, "name": "nobody"},
+                         headers={"Host": "evil.example"}, status=403)
         self.put("viewer", {"role": "viewer", "password": self.password("viewer")}, 409, member=member)
         _, made = self.put("admin", {"role": "admin", "password": self.password("admin")}, 201, member=member)
         self.assertEqual((made["name"], made["role"], made["origin"]), ("admin", "admin", "console"))
@@ -521,6 +522,14 @@ class AccountsAPI(DescribedTest):
             headers = {"Authorization": f"Bearer {made['token']}"}
             sessions = self.ask(other, "GET", "/api/v1/sessions", headers=headers, status=200)["sessions"]
             self.assertIn(("to look", True), {(one["label"], one["isToken"]) for one in sessions})
+            kept = self.ask(other, "GET", "/api/v1/users/{name}/sessions", {"name": "admin"}, headers=headers,
+                            status=200)["sessions"]
+            self.assertEqual(kept, sessions)
+        mine = next(one["id"] for one in kept if one["isCurrent"])
+        path, names = "/api/v1/users/{name}/sessions/{id}", {"name": "admin", "id": mine}
+        self.ask(member, "DELETE", path, names, body="x" * 17_000, headers=self.cookies["admin"], status=413)
+        self.ask(member, "DELETE", path, names, headers=headers, status=200)
+        self.ask(member, "DELETE", path, names, headers=self.cookies["admin"], status=404)
 
     def check_roles(self):
         """Every operation by every role and by nobody. What is asked for changes nothing, even where it is allowed."""
@@ -531,7 +540,8 @@ class AccountsAPI(DescribedTest):
                  "DELETE /api/v1/users/{name}": (404, None, {}), "DELETE /api/v1/torrents/{hash}": (404, None, {}),
                  **{f"{method} /api/v1/users/{{name}}/passkey": (404, None, {}) for method in ("GET", "PUT", "DELETE")},
                  "GET /api/v1/torrents/{hash}/file": (404, None, {}), "DELETE /api/v1/faults": (200, None, {}),
-                 "DELETE /api/v1/faults/{id}": (404, None, {})}
+                 "DELETE /api/v1/faults/{id}": (404, None, {}), "GET /api/v1/users/{name}/sessions": (404, None, {}),
+                 "DELETE /api/v1/users/{name}/sessions/{id}": (404, None, {})}
         names = {"hash": self.large.info_hash.hex(), "id": "bus", "file": "style.css", "name": "nobody"}
         allowed = set()
         for operation, number in zip(self.api.operations, itertools.cycle(range(3))):
@@ -544,9 +554,9 @@ class AccountsAPI(DescribedTest):
                     expected = 401
                 elif operation.role and ROLES.index(role) < ROLES.index(operation.role):
                     expected = 403
-                # Anybody may change the own password and passkey, and nobody but an admin anything else of an account.
-                elif role != "admin" and (operation.name == "PUT /api/v1/users/{name}"
-                                          or operation.path.endswith("/passkey")):
+                # Anybody may change the own password and passkey and end the own sessions, and nobody but an admin
+                # anything else.
+                elif operation.path.startswith("/api/v1/users/{name}") and operation.role == "viewer" and role != "admin":
                     expected = 403
                 with self.subTest(operation.name, role=role):
                     own = {**headers, **(self.cookies[role] if role else {})}

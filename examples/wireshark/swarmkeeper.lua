@@ -361,6 +361,17 @@ do
     m.requests = field("uint16", "requests", "Requests", base.DEC)
     m.request = field("uint64", "request", "Request", base.DEC)
     m.client = field("string", "client", "Client")
+    m.program = field("string", "report.version", "Version of the program")
+    m.host = field("string", "report.host", "Host")
+    m.clients = field("string", "report.clients", "Where clients find it")
+    m.console = field("string", "report.console", "Where its console listens")
+    m.problem = field("string", "report.problem", "Why it answers nobody")
+    m.rate = field("uint32", "report.announces", "Announces a second", base.DEC)
+    m.wall = field("uint64", "report.wall_time", "Its clock, in milliseconds since 1970", base.DEC)
+    m.echo = field("uint64", "report.echo", "Echo of a report of the incarnation", base.HEX)
+    m.hears = field("uint32", "report.hears", "Hears tracker", base.DEC)
+    m.silence = field("uint16", "report.silence", "Silent for seconds, rounded up", base.DEC)
+    m.is_up = field("bool", "report.is_up", "Is up for the sender")
     m.hash = field("bytes", "info_hash", "Info hash")
     m.rest = field("bytes", "rest", "Not looked into")
     done()
@@ -516,6 +527,31 @@ local BODIES = {
         local count = c:add(m.requests, 2):uint()
         for _ = 1, count do answered(c) end
         return counted(count, "request")
+    end,
+    [24] = function(c)
+        for _, text in ipairs({ m.program, m.host, m.clients, m.console, m.problem }) do
+            local count = c:take(1):uint()
+            if count > 0 then c:add(text, count) end
+        end
+        -- Durability and the disk; behind the rate, figures of answers, commits, writes and round trips, then files,
+        -- buffers and losses.
+        c:take(2)
+        c:add(m.rate, 4)
+        c:take(32 + 16 + 8)
+        c:add(m.wall, 8)
+        c:take(8)
+        for _ = 1, c:take(1):uint() do
+            c:add(m.echo, 8)
+            c:take(8 + 4)
+        end
+        local up, down = {}, {}
+        for _ = 1, c:take(1):uint() do
+            local id = c:add(m.hears, 4):uint()
+            c:add(m.silence, 2)
+            table.insert(c:add(m.is_up, 1):uint() == 1 and up or down, id)
+        end
+        return "hears " .. (#up > 0 and table.concat(up, ", ") or "nobody")
+            .. (#down > 0 and "; not " .. table.concat(down, ", ") or "")
     end,
 }
 

@@ -244,9 +244,11 @@ extension TrackerNode {
         }
     }
 
-    /// Tells the others how this tracker fares.
-    mutating func sendReport(_ report: TrackerReport, _ effects: inout Effects) {
+    /// Tells the others how this tracker fares, and whom it hears.
+    mutating func sendReport(_ report: TrackerReport, _ now: Instant, _ effects: inout Effects) {
         guard office.isBusUp, office.takesPart, admission.id != 0 else { return }
+        var report = report
+        report.heard = neighbours.heard(now: now)
         broadcast(.report(report), &effects)
     }
 

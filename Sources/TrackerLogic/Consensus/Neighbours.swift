@@ -195,6 +195,15 @@ struct Neighbours: Sendable, Hashable {
         return gone
     }
 
+    /// Whom this tracker hears, or has heard, as it tells the others.
+    func heard(now: Instant) -> [TrackerReport.Heard] {
+        all.map { other in
+            let silence = max(now - other.heardAt, .zero).nanoseconds
+            let seconds = silence / 1_000_000_000 + (silence % 1_000_000_000 > 0 ? 1 : 0)
+            return TrackerReport.Heard(id: other.life.id, silence: UInt16(clamping: seconds), isUp: other.isUp)
+        }
+    }
+
     /// When the next one will have been silent for too long.
     func silenceDeadline(_ detectionTime: Duration) -> Instant? {
         var deadline: Instant?

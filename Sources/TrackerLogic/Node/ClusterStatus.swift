@@ -81,6 +81,8 @@ public struct TrackerView: Sendable, Equatable {
     public var hasVote: Bool
     /// What it last said of itself.
     public var report: HeardReport?
+    /// How old that is; zero where there is none.
+    public var reportAge = Duration.zero
 
     /// Takes the fields as they are.
     public init(
@@ -179,6 +181,7 @@ extension TrackerNode {
             silence: max(now - neighbour.heardAt, .zero), position: position, lag: neighbour.lag, agreement: agreement,
             hasFullState: neighbour.hasFullState, hasVote: voters.contains(neighbour.life.id))
         view.report = reports.report(of: neighbour.life)
+        view.reportAge = view.report.map { max(now - $0.heardAt, .zero) } ?? .zero
         return view
     }
 }

@@ -157,7 +157,7 @@ public struct TrackerNode: Sendable, Equatable {
         case .messageReceived(let message): hear(message, now, &effects)
         case .busConnected: connectBus(now, &effects)
         case .busLost: loseBus(now, &effects)
-        case .reportMade(let report): sendReport(report, &effects)
+        case .reportMade(let report): sendReport(report, now.monotonic, &effects)
         }
         fireTimers(now, &effects)
         driveCluster(now, &effects)

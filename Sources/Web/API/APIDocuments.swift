@@ -167,9 +167,11 @@ struct ClusterDocument: Encodable {
             isWhole = view.hasFullState
             hasVote = view.hasVote
             if isThis {
-                report = own.map { ReportDocument($0, clockDifference: 0) }
+                report = own.map { ReportDocument(own: $0, of: status) }
             } else {
-                report = view.report.map { ReportDocument($0.report, clockDifference: $0.clockDifference) }
+                report = view.report.map {
+                    ReportDocument($0.report, clockDifference: $0.clockDifference, age: view.reportAge)
+                }
             }
         }
     }

@@ -16,6 +16,16 @@ struct ReportDocument: Encodable {
         }
     }
 
+    /// Another tracker, as the one that reports hears it.
+    struct HeardDocument: Encodable {
+        var id: UInt32
+        var silentSeconds: Double
+        var isUp: Bool
+    }
+
+    /// Since it came.
+    var ageSeconds: Double
+    var hears: [HeardDocument]
     var version: String
     var host: String
     var clients: String
@@ -40,7 +50,10 @@ struct ReportDocument: Encodable {
     /// - Parameters:
     ///   - report: as it came over the bus.
     ///   - clockDifference: milliseconds by which its clock is ahead.
-    init(_ report: TrackerReport, clockDifference: Int64) {
+    ///   - age: since it came.
+    init(_ report: TrackerReport, clockDifference: Int64, age: Duration) {
+        ageSeconds = Double(age.wholeMilliseconds) / 1000
+        hears = report.heard.map { HeardDocument(id: $0.id, silentSeconds: Double($0.silence), isUp: $0.isUp) }
         version = "\(report.version)"
         host = "\(report.host)"
         clients = "\(report.clients)"
@@ -59,6 +72,15 @@ struct ReportDocument: Encodable {
         wantedReceiveBufferBytes = report.wantedReceiveBuffer
         lostDatagrams = report.lostDatagrams
         clockDifferenceSeconds = Double(clockDifference) / 1000
+    }
+
+    /// What the tracker that is asked says of itself: whom it hears it knows by now, and exactly.
+    init(own report: TrackerReport, of status: ClusterStatus) {
+        self.init(report, clockDifference: 0, age: .zero)
+        hears = status.trackers.filter { $0.life != status.life }.map { view in
+            HeardDocument(
+                id: view.life.id, silentSeconds: Double(view.silence.wholeMilliseconds) / 1000, isUp: view.role != nil)
+        }
     }
 }
 

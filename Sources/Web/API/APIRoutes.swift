@@ -142,8 +142,8 @@ struct APIResponder: Responder {
         guard caller.role >= role else {
             throw APIError(
                 .forbidden,
-                "this is for the role \(role.word) and above; you are logged in as \(caller.name), a "
-                    + "\(caller.role.word)")
+                "this is for the role \(role.word) and above; you are logged in as \(caller.name), "
+                    + "\(caller.role.oneOfThem)")
         }
         return caller
     }

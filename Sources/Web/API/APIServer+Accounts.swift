@@ -1,4 +1,4 @@
-// The API's pages on accounts and sessions.
+// The API's pages on accounts.
 
 import HTTPTypes
 import Logging
@@ -8,89 +8,6 @@ import TrackerLogic
 import Wire
 
 extension APIServer {
-    // MARK: - Sessions
-
-    private struct LogInOrder: Decodable {
-        var name: String
-        var password: String
-    }
-
-    private struct TokenOrder: Decodable {
-        var label: String
-        var days: UInt32?
-    }
-
-    /// Routes that are open to those who have not logged in yet.
-    func logInRoutes(_ logIns: LogIns, _ door: Door) -> [APIRoute] {
-        [
-            APIRoute.post("/api/v1/sessions") { request in
-                try Door.refuseStrangers(request)
-                let order = try request.json(LogInOrder.self)
-                guard order.password.utf8.count <= PasswordHasher.maxPasswordByteCount,
-                    order.name.utf8.count <= Account.maxNameByteCount
-                else { throw Self.wrongLogIn }
-                switch await logIns.logIn(order.name, order.password, from: request.remoteAddress) {
-                case .wrong: throw Self.wrongLogIn
-                case .busy:
-                    throw APIError(
-                        .serviceUnavailable, "too many log in just now; try again in a moment", retryAfter: 2)
-                case .limited(let wait):
-                    let seconds = max(wait.wholeSeconds, 1)
-                    throw APIError(
-                        .tooManyRequests, "too many attempts from this address; try again in \(seconds) s",
-                        retryAfter: seconds)
-                case .refused(let reason): throw APIError(.serviceUnavailable, reason, retryAfter: 1)
-                case .loggedIn(let id, let caller, let isLocal):
-                    request.logger.notice("\(caller.name) has logged in at the console")
-                    var response = try Response.json(
-                        SessionDocument(caller, isLocal: isLocal), status: .created)
-                    response.headers[.setCookie] = door.setCookie(
-                        id, seconds: LogIns.span, isSecure: request.isSecure)
-                    return response
-                }
-            }.open()
-        ]
-    }
-
-    private static var wrongLogIn: APIError { APIError(.unauthorized, "name or password is wrong") }
-
-    func sessionRoutes(_ logIns: LogIns, _ door: Door, _ provider: any AccountProvider) -> [APIRoute] {
-        [
-            .get("/api/v1/sessions") { request in
-                let accounts = try await Self.known(provider)
-                let sessions = accounts.sessions(of: Array(request.caller.name.utf8))
-                return try .json(SessionsDocument(sessions))
-            },
-            APIRoute(.delete, "/api/v1/sessions/current", bodyByteCount: APIRoute.jsonByteCount) { request, _ in
-                var problem: String?
-                if let key = request.caller.session { problem = await logIns.logOut(key) }
-                var response = try Response.json(DoneDocument())
-                if let problem {
-                    response = try .json(
-                        ErrorDocument(error: "the session goes on, though not in this browser: \(problem)"),
-                        status: .serviceUnavailable)
-                }
-                // The browser forgets it in any case.
-                response.headers[.setCookie] = door.setCookie(nil, seconds: 0, isSecure: request.isSecure)
-                return response
-            }.needing(.viewer),
-            APIRoute.post("/api/v1/sessions/tokens") { request in
-                guard request.caller.session != nil else {
-                    throw APIError(.conflict, "a token belongs to an account: log in first")
-                }
-                let order = try request.json(TokenOrder.self)
-                let days = order.days ?? 365
-                guard (1...3650).contains(days), (1...Session.maxLabelByteCount).contains(order.label.utf8.count) else {
-                    throw APIError(.badRequest, "a token has a label of 1 to 64 bytes, and is good for 1 to 3650 days")
-                }
-                let (token, outcome) = await logIns.makeToken(
-                    order.label, for: request.caller.name, seconds: days * 86_400)
-                _ = try Self.index(outcome, was: "the account")
-                return try .json(TokenDocument(token: token, label: order.label, days: days), status: .created)
-            }.needing(.viewer),
-        ]
-    }
-
     // MARK: - Accounts
 
     private struct UserOrder: Decodable {
@@ -224,45 +141,30 @@ extension APIServer {
     }
 }
 
-struct DoneDocument: Encodable {
-    var isDone = true
-}
-
-struct SessionDocument: Encodable {
-    var name: String
-    var role: String
-    /// Whether it is good at this tracker alone, since nothing can be decided now.
-    var isLocal: Bool
-
-    init(_ caller: Caller, isLocal: Bool) {
-        (name, role, self.isLocal) = (caller.name, caller.role.word, isLocal)
-    }
-}
-
-struct SessionsDocument: Encodable {
-    struct Session: Encodable {
-        var id: String
-        var label: String
-        var isToken: Bool
-        var expires: String
+extension AccountRole {
+    /// As the API has it.
+    var word: String {
+        switch self {
+        case .viewer: "viewer"
+        case .uploader: "uploader"
+        case .operator: "operator"
+        case .admin: "admin"
+        }
     }
 
-    var sessions: [Session]
-
-    init(_ sessions: [KeptSession]) {
-        self.sessions = sessions.map { kept in
-            Session(
-                id: "\(kept.session.key)", label: LogIns.text(kept.session.label), isToken: kept.session.isToken,
-                expires: instantText(WallTime(milliseconds: Int64(kept.session.expires) * 1000)))
+    /// As a sentence has somebody with this role.
+    var oneOfThem: String {
+        switch self {
+        case .viewer: "a viewer"
+        case .uploader: "an uploader"
+        case .operator: "an operator"
+        case .admin: "an admin"
         }
     }
 }
 
-struct TokenDocument: Encodable {
-    /// Shown once.
-    var token: String
-    var label: String
-    var days: UInt32
+struct DoneDocument: Encodable {
+    var isDone = true
 }
 
 struct UserDocument: Encodable {

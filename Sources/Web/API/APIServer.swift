@@ -171,8 +171,8 @@ public struct APIServer: Sendable {
             resources.append("node")
         }
         if let logIns, let accounts = parts.accounts {
-            routes += logInRoutes(logIns, door) + sessionRoutes(logIns, door, accounts) + userRoutes(logIns, accounts)
-            routes += passkeyRoutes(accounts)
+            routes += logInRoutes(logIns, door) + sessionRoutes(logIns, door, accounts)
+            routes += userRoutes(logIns, accounts) + keptSessionRoutes(logIns, accounts) + passkeyRoutes(accounts)
             resources += ["users", "sessions"]
         }
         if let files = parts.files, let swarms = parts.swarms {

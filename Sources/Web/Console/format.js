@@ -5,6 +5,8 @@ const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-dig
 const clockSeconds = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const dayAndClock = new Intl.DateTimeFormat("en-GB",
     { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+const yearAndClock = new Intl.DateTimeFormat("en-GB",
+    { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit" });
 
 export const nothing = "–";
 
@@ -63,6 +65,12 @@ export function since(instant) {
     const date = new Date(instant);
     if (Number.isNaN(date.getTime())) return nothing;
     return date.toDateString() === new Date().toDateString() ? clock.format(date) : dayAndClock.format(date);
+}
+
+/** 14 Nov 2027, 14:02 */
+export function day(instant) {
+    const date = new Date(instant);
+    return Number.isNaN(date.getTime()) ? nothing : yearAndClock.format(date);
 }
 
 /** 14:02:07.123 */

@@ -1,10 +1,10 @@
-// Trackers: who is who, how each keeps up, whom this one hears; hand over, force an election, give and take votes.
+// Trackers: who is who, how each keeps up, who hears whom; hand over, force an election, give and take votes.
 
 import { order } from "./api.js";
 import { appearance, property, ready, whenSized } from "./canvas.js";
 import { ask, attempt } from "./dialog.js";
 import { h, list, named } from "./dom.js";
-import { count, seconds } from "./format.js";
+import { count, seconds, span } from "./format.js";
 import { consoles } from "./moving.js";
 import { behind } from "./sentence.js";
 import { computed, effect } from "./signals.js";
@@ -29,7 +29,7 @@ export function trackersPage() {
         h("p.muted", null, "Each column tells what tracker ", () => cluster().id,
             " knows: of the others, what they last said over the bus."),
         orders(cluster),
-        h("div.columns", null, hearing(all), members(cluster), bus(cluster)));
+        h("div.stack", null, hearing(all), h("div.columns", null, members(cluster), bus(cluster))));
 }
 
 // MARK: The table
@@ -202,28 +202,72 @@ async function vote(id, isTaken, button) {
 
 // MARK: Who hears whom
 
-/** What this tracker hears of each other: nobody tells it what they hear of each other, so there is this row alone. */
+/** Seconds after which what a tracker reports, once a second or so, is too old to tell how it is now. */
+const old = 3;
+
+/**
+ * Who hears whom, a row for each tracker that listens and a column for each that speaks: a link may be broken in one
+ * direction alone. Its own row a tracker knows; the others are as of their last reports.
+ */
 function hearing(all) {
-    const others = computed(() => all().filter((one) => !one.isThis));
     const faults = () => state.value.faults?.faults ?? [];
     const isCut = (id) => faults().some((one) => one.from === "bus" || (one.from === "tracker" && one.tracker === id));
-    const cell = (one) => h("td", { role: "cell",
-        class: () => ({ silent: one.value.role === "down", late: one.value.silentSeconds > 1.5,
-        cut: isCut(one.value.id) }) },
-        h("b", null, () => (isCut(one.value.id) ? "cut" : seconds(one.value.silentSeconds))),
-        h("span.sub", null, () => (one.value.role === "down" ? "not heard" : "since it spoke")));
+    const isHeard = (speaker) => all().some((one) => ["", "late"].includes(link(one, speaker, isCut).tone));
+    // Whom nobody hears is down, and the table says so.
+    const deaf = computed(() => all().filter(isHeard).flatMap((speaker) => all()
+        .filter((listener) => link(listener, speaker, isCut).tone === "silent")
+        .map((listener) => [listener.id, speaker.id])));
     return h("section.card", { hidden: () => all().length < 2 || all().length > matrixMost },
         h("h2", null, "Who hears whom"),
-        h("div.table-box", null, h("table.matrix", null,
-            h("thead", null, list(h("tr", null, h("td", null, "")), () => others.value, (one) => one.id,
-                (one, id) => h("th", { scope: "col" }, `from ${id}`))),
-            h("tbody", null, list(h("tr", null,
-                h("th", { scope: "row" }, () => `tracker ${state.value.status.node.id}`)), () => others.value,
-                (one) => one.id, cell)))),
-        h("p.muted", null, "What the others hear, their consoles tell: ",
+        h("div.table-box", null, h("table.matrix", { "aria-label": "Who hears whom" },
+            h("thead", null, list(h("tr", null, h("td", null, "")), all, (one) => one.id,
+                (one, id) => h("th", { scope: "col" }, `hears ${id}`))),
+            list(h("tbody", null), all, (one) => one.id, (listener) => list(h("tr", { "data-listener": listener.peek().id },
+                h("th", { scope: "row" }, `tracker ${listener.peek().id}`, h("span.sub", null, () => told(listener.value)))),
+                all, (one) => one.id, (speaker) => {
+                    const now = computed(() => link(listener.value, speaker.value, isCut));
+                    return h("td", { "data-speaker": speaker.peek().id, class: () => Object.fromEntries(
+                        ["silent", "late", "cut", "unknown", "self"].map((one) => [one, now.value.tone === one])) },
+                        h("b", null, () => now.value.text), h("span.sub", null, () => now.value.sub));
+                })))),
+        list(h("ul.plain.deaf", null), () => deaf.value, (pair) => pair.join("-"), (pair) => {
+            const [listener, speaker] = pair.peek();
+            return h("li.bad-text", null, `✕ Tracker ${listener} does not hear tracker ${speaker}.`);
+        }),
+        h("p.muted", null, "Each cell tells how long ago the one that listens heard the one that speaks. Trackers tell each "
+            + "other about once a second; beside each stands how old its word is. Their own consoles: ",
             list(h("span.links", null), () => consoles.value.filter((one) => !one.isThis && one.origin),
                 (one) => one.id,
                 (one, id) => h("a", { href: () => `${one.value.origin}/#/trackers` }, `tracker ${id}`))));
+}
+
+/** How old the words of a tracker on whom it hears are. */
+function told(one) {
+    if (one.isThis) return "now";
+    return one.report ? `${seconds(one.report.ageSeconds)} ago` : "has told nothing yet";
+}
+
+/** What is known of one tracker's words to another: `tone` is silent, late, cut, unknown, self, or empty where all is well. */
+function link(listener, speaker, isCut) {
+    if (listener.id === speaker.id) return { tone: "self", text: "–", sub: "" };
+    if (listener.isThis) {
+        if (isCut(speaker.id)) return { tone: "cut", text: "cut", sub: speaker.role === "down" ? "not heard" : "heard" };
+        return heard(speaker.silentSeconds, speaker.role !== "down", 1.5, seconds);
+    }
+    if (!listener.report) return { tone: "unknown", text: "?", sub: "not known" };
+    const found = listener.report.hears.find((one) => one.id === speaker.id);
+    if (listener.role === "down" || listener.report.ageSeconds > old) {
+        return { tone: "unknown", text: "?", sub: found?.isUp ? "was heard" : "was not heard" };
+    }
+    // A tracker that another has never heard is not in its list.
+    if (!found) return { tone: "silent", text: "never", sub: "not heard" };
+    return heard(found.silentSeconds, found.isUp, 2, (whole) => `≤ ${span(whole)}`);
+}
+
+function heard(silence, isUp, most, words) {
+    if (!isUp) return { tone: "silent", text: words(silence), sub: "not heard" };
+    const isLate = silence > most;
+    return { tone: isLate ? "late" : "", text: words(silence), sub: isLate ? "late" : "heard" };
 }
 
 function bus(cluster) {

@@ -1,9 +1,10 @@
-// Users: who may log in, and what each may do; add one, change its role or password, remove it; passkeys.
+// Users: who may log in, and what each may do; add one, change its role or password, end its sessions, remove it;
+// passkeys.
 
-import { getTagged, order, part } from "./api.js";
+import { get, order, part } from "./api.js";
 import { ask, attempt, show } from "./dialog.js";
 import { h, list, named } from "./dom.js";
-import { counted } from "./format.js";
+import { counted, day } from "./format.js";
 import { accessWords, ownPasskey, renew, takeAway } from "./passkeys.js";
 import { computed, effect, signal } from "./signals.js";
 import { may, state } from "./stream.js";
@@ -16,7 +17,6 @@ const roles = [
 
 export function usersPage() {
     const users = signal([]);
-    const tag = signal(null);
     const problem = signal("");
     const isTold = signal(false);
     const self = computed(() => state.value?.login?.user?.name ?? null);
@@ -25,8 +25,7 @@ export function usersPage() {
         // Whoever is no admin sees the own passkey only.
         if (!isAdmin.peek()) return;
         try {
-            const answer = await getTagged("users");
-            [users.value, tag.value, problem.value, isTold.value] = [answer.body.users, answer.tag, "", true];
+            [users.value, problem.value, isTold.value] = [(await get("users")).users, "", true];
         } catch (refusal) {
             problem.value = refusal.message;
         }
@@ -36,7 +35,7 @@ export function usersPage() {
         if (work) await attempt(work, done, button);
         await learn();
     };
-    const tagged = () => (tag.peek() ? { "If-Match": tag.peek() } : {});
+    const open = signal(null);
     return h("div", null,
         heading("Users", h("button.primary",
             { type: "button", id: "add-user", hidden: () => !may("admin"), onclick: () => add(change) },
@@ -47,7 +46,8 @@ export function usersPage() {
                 h("tr", { role: "row" }, ["Name", "Role", "From", "Passkey", ""].map((name) =>
                     h("th", { role: "columnheader", scope: "col" }, name)))),
             list(h("tbody", { role: "rowgroup" }), () => users.value, (one) => one.name,
-                (one) => userRow(one, change, tagged)))),
+                (one) => userRow(one, change, open)))),
+        () => (open.value === null ? null : sessionsOf(open.value, () => (open.value = null))),
         h("p.muted", { hidden: () => !isTold.value }, () => (users.value.length === 0
             ? "There is no user so far: whoever reaches this console may do everything. Let the first one be an admin."
             : `${counted(users.value.length, "user")}. Those from a file are changed in that file; those of the console `
@@ -58,7 +58,7 @@ export function usersPage() {
             h("dl.stacked", null, roles.map(([name, text]) => [h("dt", null, name), h("dd", null, text)]))));
 }
 
-function userRow(one, change, tagged) {
+function userRow(one, change, open) {
     const { name } = one.peek();
     const path = `users/${part(name)}`;
     const setPasskey = async (event) => {
@@ -71,6 +71,8 @@ function userRow(one, change, tagged) {
         await takeAway(name, event.target);
         await change();
     };
+    // So that nobody's change of the meantime is undone.
+    const tagged = () => ({ "If-Match": `"${one.peek().changedAt}"` });
     const isFixed = () => one.value.origin === "file" || !may("admin");
     const setRole = (event) => change(() => order("PUT", path, { role: event.target.value }, tagged()),
         "The role is changed.");
@@ -98,9 +100,54 @@ function userRow(one, change, tagged) {
                 () => (one.value.hasPasskey ? "Renew …" : "Make one")),
             h("button.quiet.bad-text", { type: "button", hidden: () => !one.value.hasPasskey, onclick: removePasskey,
                 "aria-label": `Take the passkey of ${name} away` }, "Take away …"))),
-        h("td", { role: "cell" }, h("div.row", { hidden: isFixed },
-            h("button.quiet", { type: "button", onclick: setPassword }, "Password …"),
-                h("button.quiet.bad-text", { type: "button", onclick: remove }, "Remove …"))));
+        h("td", { role: "cell" }, h("div.row", null,
+            h("button.quiet", { type: "button", "aria-label": `Sessions of ${name}`, onclick: () => (open.value = name) },
+                "Sessions …"),
+            h("button.quiet", { type: "button", hidden: isFixed, onclick: setPassword }, "Password …"),
+            h("button.quiet.bad-text", { type: "button", hidden: isFixed, onclick: remove }, "Remove …"))));
+}
+
+/** The sessions and tokens of a user, each of which can be ended alone. */
+function sessionsOf(name, close) {
+    const sessions = signal(null);
+    const problem = signal("");
+    const path = `users/${part(name)}/sessions`;
+    const learn = async () => {
+        try {
+            [sessions.value, problem.value] = [(await get(path)).sessions, ""];
+        } catch (refusal) {
+            problem.value = refusal.message;
+        }
+    };
+    const end = async (one, button) => {
+        const isSure = await ask({ title: one.isToken ? "Remove this token?" : "End this session?", isGrave: true,
+            action: one.isToken ? "Remove the token" : "End the session",
+            text: [one.isToken ? h("span", null, "Programs that use ", named(one.label), " are refused from now on.")
+                : h("span", null, "Whoever uses it has to log in again."),
+            one.isCurrent ? "It is the one of this browser: you will be logged out." : null].filter(Boolean) });
+        if (!isSure) return;
+        await attempt(() => order("DELETE", `${path}/${part(one.id)}`), one.isToken ? "The token is removed."
+            : "The session has ended.", button);
+        await learn();
+    };
+    learn();
+    return h("section.card.sessions", { "aria-label": `Sessions of ${name}` },
+        h("div.row", null, h("h2.grow", null, "Sessions and tokens of ", named(name)),
+            h("button.quiet", { type: "button", onclick: close }, "Close")),
+        h("p.problem", { role: "alert" }, () => problem.value),
+        h("p.muted", { hidden: () => sessions.value?.length !== 0 }, "There are none."),
+        h("div.table-box", { hidden: () => !sessions.value?.length }, h("table.cards",
+            { role: "table", "aria-label": `Sessions and tokens of ${name}` },
+            h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, ["What", "Good until", ""].map((title) =>
+                h("th", { role: "columnheader", scope: "col" }, title)))),
+            list(h("tbody", { role: "rowgroup" }), () => sessions.value ?? [], (one) => one.id, (one) => h("tr", { role: "row" },
+                h("th", { role: "rowheader", scope: "row", "data-label": "What" },
+                    one.peek().isToken ? h("span", null, "Token ", named(one.peek().label)) : "Log-in", " ",
+                    one.peek().isCurrent ? badge("accent", "this one") : null),
+                h("td", { role: "cell", "data-label": "Good until" }, day(one.peek().expires)),
+                h("td", { role: "cell" }, h("button.quiet.bad-text",
+                    { type: "button", onclick: (event) => end(one.peek(), event.target) },
+                    one.peek().isToken ? "Remove …" : "End …")))))));
 }
 
 function roleField(role, onchange, name) {

@@ -13,6 +13,8 @@ public struct TrackerReport: Sendable, Hashable {
     public enum Limits {
         /// As many as there may be other trackers.
         public static let echoes = 63
+        /// As many as there may be other trackers.
+        public static let heard = 63
         /// Microseconds: an hour, for who waits longer has given up.
         public static let span: UInt32 = 3_600_000_000
         /// Requests a second, files, bytes of a buffer.
@@ -64,6 +66,8 @@ public struct TrackerReport: Sendable, Hashable {
     public var stamp: UInt64 = 0
     /// The last reports that it has heard of others, so that each learns how long the way there and back is.
     public var echoes: [Echo] = []
+    /// Whom the sender hears, and whom it has heard, in rising order of id: so any tracker can tell who hears whom.
+    public var heard: [Heard] = []
 
     /// What survives: the setting that was chosen when the tracker was started.
     public enum Durability: UInt8, Sendable, Hashable, CaseIterable {
@@ -116,6 +120,23 @@ public struct TrackerReport: Sendable, Hashable {
         }
     }
 
+    /// Another tracker as the sender hears it.
+    public struct Heard: Sendable, Hashable {
+        /// Whom it hears; never 0.
+        public var id: UInt32
+        /// Seconds since its last message, rounded up; 65,535 for that and all that is longer.
+        public var silence: UInt16
+        /// Whether the sender takes it for up.
+        public var isUp: Bool
+
+        /// Takes the fields as they are.
+        public init(id: UInt32, silence: UInt16, isUp: Bool) {
+            self.id = id
+            self.silence = silence
+            self.isUp = isUp
+        }
+    }
+
     /// A report that says nothing yet.
     public init() {}
 }
@@ -144,6 +165,12 @@ extension TrackerReport {
             bytes.append(bigEndian: echo.stamp)
             bytes.append(bigEndian: min(echo.held, Limits.span))
         }
+        bytes.append(shortCount: heard.count, atMost: Limits.heard)
+        for other in heard {
+            bytes.append(bigEndian: other.id)
+            bytes.append(bigEndian: other.silence)
+            bytes.append(other.isUp)
+        }
     }
 
     init(_ reader: inout MessageReader) throws(ClusterMessageError) {
@@ -171,6 +198,12 @@ extension TrackerReport {
                 Echo(
                     incarnation: try reader.u64(), stamp: try reader.u64(),
                     held: try reader.u32(atMost: Limits.span)))
+        }
+        for _ in 0..<(try reader.count(atMost: Limits.heard)) {
+            let other = Heard(id: try reader.u32(), silence: try reader.u16(), isUp: try reader.flag())
+            // Each tracker once, and none without a number.
+            guard other.id > heard.last?.id ?? 0 else { throw .damaged }
+            heard.append(other)
         }
     }
 }
