@@ -49,12 +49,13 @@ final class BusReceiver: BusInbox {
         var events: [BusEvent] = []
         events.reserveCapacity(messages.count)
         var malformed: [ClusterMessageError] = []
+        var orders: [ClusterMessage] = []
         for bytes in messages {
             do throws(ClusterMessageError) {
                 let message = try ClusterMessage(bytes)
                 guard isForMe(message) else { continue }
                 switch message.body {
-                case .order, .ordered: takeOrder(message)
+                case .order, .ordered: orders.append(message)
                 default: events.append(.message(message, byteCount: bytes.count))
                 }
             } catch {
@@ -68,8 +69,9 @@ final class BusReceiver: BusInbox {
             return state.news(malformed.map(\.description))
         }
         for complaint in untold { logger.error("a message on the bus is left alone: \(complaint)") }
-        guard !events.isEmpty else { return }
-        inbox.put { input in for event in events { input.bus.append(event) } }
+        if !events.isEmpty { inbox.put { input in for event in events { input.bus.append(event) } } }
+        // What an order has come to stands in what came before: the node is to look at that first.
+        for order in orders { takeOrder(order) }
     }
 
     /// Whether the node would look at it: not its own echo, and nothing that is for another life.

@@ -321,11 +321,14 @@ extension NodeHost: AccountProvider {
 
     func change(_ change: ConsoleChange) async -> ChangeOutcome {
         switch await carryOut(.change(change)) {
-        case .changed(let outcome): outcome
-        case .refused(let reason): .dropped(reason)
-        case .busy: .dropped("too many changes are under way; try again in a moment")
-        case .late: .dropped("nothing can be decided now: nobody has said what became of it")
-        case .stopped: .dropped("the tracker has stopped")
+        case .changed(let outcome):
+            // Whoever is told finds it here: the node takes in first what has come before the answer.
+            if case .done = outcome { _ = await current?.inbox.ask { $0.state.index } }
+            return outcome
+        case .refused(let reason): return .dropped(reason)
+        case .busy: return .dropped("too many changes are under way; try again in a moment")
+        case .late: return .dropped("nothing can be decided now: nobody has said what became of it")
+        case .stopped: return .dropped("the tracker has stopped")
         case .members, .handedOver, .isMaster, .steppedDown, .stopping:
             preconditionFailure("a change is answered as one")
         }

@@ -48,6 +48,8 @@ private struct Look: Sendable {
     var transitions = ByteBuffer()
     /// Nil between two states.
     var state: State?
+    /// States so far.
+    var stateCount: Int
 }
 
 /// The stream: all transitions after the one that the reader saw last, then each as it comes, and the state once a
@@ -162,7 +164,7 @@ final class EventStream: Sendable {
             }
             guard hasReaders else { return }
             looks += 1
-            var look = Look(after: seen, last: seen)
+            var look = Look(after: seen, last: seen, stateCount: looks / EventStream.looksPerState)
             let fresh = log.after(seen, atMost: EventStream.batch)
             if let last = fresh.last {
                 look.last = last.number
@@ -216,6 +218,7 @@ final class EventStream: Sendable {
                 var seen = try await self.catchUp(writer, after: start)
                 guard let first = await self.event(of: await self.stateNow(), logIn) else { return }
                 try await writer.write(first)
+                var stateCount = Int.max
                 for await look in place.looks {
                     var bytes = ByteBuffer()
                     if look.after == seen {
@@ -225,8 +228,13 @@ final class EventStream: Sendable {
                         // It has missed a look, or came between two.
                         seen = try await self.catchUp(writer, after: seen)
                     }
-                    if let state = look.state {
-                        guard var event = await self.event(of: state, logIn) else { return }
+                    // One that it has missed is due, and with it whether it may still look.
+                    let isDue = look.state != nil || look.stateCount > stateCount
+                    stateCount = look.stateCount
+                    if isDue {
+                        var state = look.state
+                        if state == nil { state = await self.stateNow() }
+                        guard let state, var event = await self.event(of: state, logIn) else { return }
                         bytes.writeBuffer(&event)
                     }
                     if bytes.readableBytes > 0 { try await writer.write(bytes) }
