@@ -519,6 +519,7 @@ class AccountsAPI(DescribedTest):
                  "PUT /api/v1/users/{name}": (400, {"role": "viewer"}, {}),
                  "DELETE /api/v1/users/{name}": (404, None, {}), "DELETE /api/v1/torrents/{hash}": (404, None, {}),
                  "GET /api/v1/torrents/{hash}/file": (404, None, {}), "DELETE /api/v1/faults": (200, None, {}),
+                 "DELETE /api/v1/settings": (409, None, {}),
                  "DELETE /api/v1/faults/{id}": (404, None, {})}
         names = {"hash": self.registered.info_hash.hex(), "id": "bus", "file": "style.css", "name": "nobody"}
         allowed = set()
