@@ -33,7 +33,8 @@ public struct ConfigurationProblem: Sendable, Equatable, CustomStringConvertible
     /// As in `tracker.toml:9:12: announce.interval = "soon" is not a duration; …`.
     public var description: String {
         switch place {
-        case .file(let name, let position?), .kept(let name, let position?): "\(name):\(position.line):\(position.column): \(message)"
+        case .file(let name, let position?), .kept(let name, let position?):
+            "\(name):\(position.line):\(position.column): \(message)"
         case .file(let name, nil), .kept(let name, nil): "\(name): \(message)"
         case .environment, .flag, .console, .nowhere: message
         }

@@ -10,7 +10,8 @@ extension Setting {
             #
             # Durations are "90s", "30m", "1h30m" or seconds; numbers may be written 4_000_000 or "4M". Relative paths
             # start at the directory of this file. The environment variable named with each setting goes before this
-            # file, and the flag before both. What is commented out is not set, or follows from something else.
+            # file, and the flag before both; what the console has kept goes between file and environment. What is
+            # commented out is not set, or follows from something else.
 
             """
         for section in SettingKey.sections {
@@ -43,7 +44,8 @@ extension Setting {
 
             Every setting of `tracker serve` can be given in a TOML file (`--config FILE`, or
             `SWARMKEEPER_CONFIG`), in the environment, and by a flag. Flags go before the environment, the
-            environment before the file, the file before the defaults; a list is replaced as a whole.
+            environment before what the console has kept (`console.toml` in the data directory: docs/console.md), that
+            before the file, the file before the defaults; a list is replaced as a whole.
             `examples/tracker.toml` is a file with every setting at its default.
 
             Durations are `90s`, `30m`, `1h30m` or a number of seconds; numbers may be written `4_000_000`

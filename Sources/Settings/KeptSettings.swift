@@ -19,8 +19,8 @@ public struct ConsoleSettings: Sendable, Equatable {
 
 /// What the console keeps for each start: `DIR/console.toml`, written as a configuration file is.
 ///
-/// It goes before the configuration file, which nobody at the console can write. The environment and the flags go before
-/// it: whoever starts a tracker with them means this start.
+/// It goes before the configuration file, which nobody at the console can write. The environment and the flags go
+/// before it: whoever starts a tracker with them means this start.
 public struct KeptSettings: Sendable, Equatable {
     /// Bytes of such a file: far more than the longest that the console writes.
     static let maxByteCount = 65_536

@@ -12,7 +12,7 @@ struct HTTPOpenAPITests {
     ///
     /// Nobody has an account, for none can be made from here: system tests have some.
     private struct Providers: StatusProvider, SwarmProvider, FaultProvider, NodeSwitch, AccountProvider,
-        TorrentFileProvider
+        TorrentFileProvider, SettingsProvider
     {
         private let row = SwarmRow(
             infoHash: InfoHash(.zero), counts: SwarmCounts(),
@@ -46,6 +46,21 @@ struct HTTPOpenAPITests {
         func stopNode(name: String?) async -> NodeSwitchOutcome { .done }
         func startNode() async -> NodeSwitchOutcome { .done }
 
+        let settings: SettingsInForce = {
+            var setting = SettingsInForce.Setting(
+                key: "id", value: "1", source: .flag, flag: "id", about: "Its number.")
+            (setting.typed, setting.kept, setting.keptOverriddenBy) = ("1", "2", .flag)
+            return SettingsInForce(
+                name: "still", settings: [setting],
+                profile: .init(name: "paxos", promises: "Much.", givesUp: "Little."))
+        }()
+        func change(
+            _ wanted: [String: SettingValue], keeps: Bool, expected: Wire.Expectation
+        ) async -> SettingsOutcome {
+            wanted["moon"] == nil ? .done(settings) : .invalid([SettingProblem(key: "moon", message: "None.")])
+        }
+        func forget(expected: Wire.Expectation) async -> SettingsOutcome { .done(settings) }
+
         func accounts() async -> Accounts? { Accounts(secret: 1, keepsMergeData: false) }
         func change(_ change: ConsoleChange) async -> ChangeOutcome { .done(at: 5) }
 
@@ -77,9 +92,7 @@ struct HTTPOpenAPITests {
         parts.node = Providers()
         parts.accounts = Providers()
         parts.files = Providers()
-        parts.settings = SettingsInForce(
-            name: "still", settings: [.init(key: "id", value: "1", source: .flag, flag: "id", about: "Its number.")],
-            profile: .init(name: "paxos", promises: "Much.", givesUp: "Little."))
+        parts.settings = Providers()
         return parts
     }()
 
@@ -142,6 +155,9 @@ struct HTTPOpenAPITests {
             ("GET", "/api/v1/state", "", "State"), ("GET", "/api/v1/history", "", "History"),
             ("GET", "/api/v1/swarms", "", "Swarms"), ("GET", "/api/v1/swarms/\(hash)/peers", "", "Peers"),
             ("GET", "/api/v1/torrents", "", "Torrents"), ("GET", "/api/v1/settings", "", "Settings"),
+            ("PUT", "/api/v1/settings", "{\"settings\":{}}", "Settings"),
+            ("PUT", "/api/v1/settings", "{\"settings\":{\"moon\":1}}", "SettingProblems"),
+            ("DELETE", "/api/v1/settings", "", "Settings"),
             ("GET", "/api/v1/faults", "", "Faults"), ("DELETE", "/api/v1/faults/tracker-2", "", "Faults"),
             ("POST", "/api/v1/torrents", "x", "TorrentNow"),
             ("GET", "/api/v1/torrents/\(hash)", "", "TorrentNow"),
@@ -182,7 +198,7 @@ struct HTTPOpenAPITests {
                 "/api/v1/node/stop": "{}", "/api/v1/node/start": "{}",
                 "/api/v1/faults": "{\"from\":\"both\",\"seconds\":1}", "/api/v1/torrents": "x",
                 "/api/v1/sessions": Self.logIn, "/api/v1/sessions/tokens": "{\"label\":\"x\"}",
-                "/api/v1/users/{name}": Self.account,
+                "/api/v1/users/{name}": Self.account, "/api/v1/settings": "{\"settings\":{}}",
             ]
             // All else is answered with 200. Nobody has an account, so nobody can log in, or make a token.
             let statuses = [

@@ -69,6 +69,7 @@ class Roles(ThreeTrackers):
         ("GET", "sessions", None, "viewer"), ("POST", "sessions/tokens", {"label": ""}, "viewer"),
         ("POST", "torrents", b"no torrent", "uploader"), ("DELETE", f"torrents/{'0' * 40}", None, "uploader"),
         ("POST", "faults", {"from": "moon", "seconds": 1}, "operator"), ("DELETE", "faults/moon", None, "operator"),
+        ("PUT", "settings", {"settings": {"moon": 1}}, "operator"), ("DELETE", "settings", None, "operator"),
         ("POST", "cluster/handover", {"to": 99}, "operator"), ("POST", "cluster/members", {"add": 1}, "operator"),
         ("POST", "cluster/stop", {"name": "another"}, "admin"), ("GET", "users", None, "admin"),
         ("PUT", "users/new", {"role": "admin", "password": "short"}, "admin"), ("DELETE", "users/nobody", None, "admin"),
@@ -514,6 +515,7 @@ class Strangers(ThreeTrackers):
             for method, path, body in [("PUT", "users/evil", {"role": "admin", "password": PASSWORD}),
                                        ("DELETE", "users/root", {}), ("POST", "torrents", torrent()),
                                        ("POST", "faults", {"from": "bus", "seconds": 9}), ("DELETE", "faults", {}),
+                                       ("PUT", "settings", {"settings": {}}), ("DELETE", "settings", {}),
                                        ("DELETE", "sessions/current", {}), ("POST", "sessions/tokens", {"label": "x"}),
                                        ("POST", "cluster/stop", {"name": CLUSTER}), ("POST", "node/stop", {}),
                                        ("POST", "sessions", {"name": "root", "password": PASSWORD})]:

@@ -465,6 +465,48 @@ class Faults(ConsoleTest):
         self.browser.wait_for("#stop", 20)
         self.wait_for_master(3)
 
+    def test_a_stopped_tracker_gets_another_port_by_a_form(self):
+        self.expected = (*GONE, "status of 422")
+        self.browser.open(self.origin(1), "settings")
+        self.assertFalse(self.browser.find("#change").is_displayed())
+        self.browser.click("#stop")
+        self.browser.click("dialog button.grave")
+        self.browser.wait_for("#change")
+        field, port = "#change-listen-udp", free_port()
+        self.browser.type(field, "nowhere")
+        self.browser.type("#change-id", "2")
+        self.browser.click("#do-change")
+        self.browser.wait_for_text(f"{field}-problem", "is not an IP address with a port")
+        self.assertEqual(self.browser.run("return document.activeElement.id"), "change-id")
+        self.browser.type("#change-id", "1")
+        self.browser.type(field, f"127.0.0.1:{port}")
+        self.browser.click("#change input[name=keep]")
+        self.browser.click("#do-change")
+        self.browser.wait_for_text(f"{field}-about", "From: this console")
+        self.browser.wait_for_text(f"{field}-about", "the flag --udp goes before it")
+        self.assertIsNone(self.browser.text(f"{field}-problem"))
+        place = os.environ.get("SWARMKEEPER_PICTURES")
+        for size in (browser.WIDE, browser.NARROW):
+            for scheme in ("light", "dark"):
+                with self.subTest(size=size, scheme=scheme):
+                    self.browser.look(size, scheme)
+                    time.sleep(0.5)
+                    if place:
+                        pathlib.Path(place).mkdir(parents=True, exist_ok=True)
+                        self.browser.run("document.querySelector('#change').scrollIntoView()")
+                        self.browser.picture(pathlib.Path(place) / f"change-{size[0]}-{scheme}.png")
+                    self.assertEqual(self.browser.faults_of_page(), [])
+        self.browser.click("#start")
+        self.browser.wait_for("#stop", 20)
+        with bep15.Client("127.0.0.1", port, timeout=1, tries=20) as client:
+            client.connect()
+        self.browser.click("#stop")
+        self.browser.click("dialog button.grave")
+        self.browser.wait_for("#forget")
+        self.browser.click("#forget")
+        self.browser.wait_for_text(f"{field}-about", "From: a flag")
+        self.assertFalse((self.places[1].data / "console.toml").exists())
+
     def test_the_whole_cluster_is_stopped_by_its_name_alone(self):
         name = self.api(1, "state")["name"]
         self.browser.open(self.origin(1), "settings")

@@ -147,6 +147,8 @@ class ClusterAPI(DescribedTest):
         # 401 is the affair of `TokenAPI`, and what one sender may take that of `test_edges`.
         others = {(one.name, status) for one in self.api.operations for status in UNFORCED | {401}}
         others |= {("GET /api/v1/events", 429)}
+        # What was given elsewhere was right at the start; only a file that has changed since is not.
+        others.add(("DELETE /api/v1/settings", 422))
         self.check_all_is_seen([one for one in self.api.operations if not is_of_accounts(one)], others)
 
     def get(self, member, path, names=None, **query):
@@ -373,6 +375,9 @@ class ClusterAPI(DescribedTest):
         for body in [{"name": 1}, {"name": []}]:
             self.ask(member, "POST", stop, body=body, status=400)
         self.ask(member, "POST", start, body="x" * 17_000, status=413)
+        settings = "/api/v1/settings"
+        self.ask(member, "PUT", settings, body={"settings": {}}, status=409)
+        self.ask(member, "DELETE", settings, status=409)
         # It may go as long as it hears enough others to stay.
         heard = lambda: [one["role"] for one in self.get(member, "/api/v1/cluster")["trackers"] if not one["isThis"]]
         wait_until(lambda: "down" not in heard(), 20, self.trackers.views)
@@ -382,6 +387,17 @@ class ClusterAPI(DescribedTest):
         for path in ["/api/v1/status", "/api/v1/cluster", "/api/v1/trackers", "/api/v1/state", "/api/v1/history"]:
             self.get(member, path)
         self.ask(member, "POST", "/api/v1/cluster/election", body={}, status=409)
+        self.check_bodies(member, settings, {"settings": {}}, method="PUT")
+        for body in [{}, {"settings": []}, {"settings": {}, "keep": 1}]:
+            self.ask(member, "PUT", settings, body=body, status=400)
+        self.ask(member, "PUT", settings, body={"settings": {"moon": 1, "id": {}}}, status=422)
+        self.ask(member, "PUT", settings, body={"settings": {}}, headers={"If-Match": '"1"'}, status=412)
+        self.ask(member, "DELETE", settings, headers={"If-Match": '"1"'}, status=412)
+        self.ask(member, "DELETE", settings, headers={"If-Match": "moon"}, status=400)
+        self.ask(member, "DELETE", settings, body="x" * 17_000, status=413)
+        advertised = {"settings": {"cluster.advertise": "udp://a.example:1/announce"}, "keep": True}
+        self.ask(member, "PUT", settings, body=advertised, status=200)
+        self.ask(member, "DELETE", settings, status=200)
         # Without the others' answers a second one may not go.
         wait_until(lambda: self.trackers.members[1].cluster_view()["trackers"][0]["role"] == "down", 20,
                    self.trackers.views)
@@ -540,6 +556,7 @@ class AccountsAPI(DescribedTest):
                  "DELETE /api/v1/users/{name}": (404, None, {}), "DELETE /api/v1/torrents/{hash}": (404, None, {}),
                  **{f"{method} /api/v1/users/{{name}}/passkey": (404, None, {}) for method in ("GET", "PUT", "DELETE")},
                  "GET /api/v1/torrents/{hash}/file": (404, None, {}), "DELETE /api/v1/faults": (200, None, {}),
+                 "DELETE /api/v1/settings": (409, None, {}),
                  "DELETE /api/v1/faults/{id}": (404, None, {}), "GET /api/v1/users/{name}/sessions": (404, None, {}),
                  "DELETE /api/v1/users/{name}/sessions/{id}": (404, None, {})}
         names = {"hash": self.large.info_hash.hex(), "id": "bus", "file": "style.css", "name": "nobody"}

@@ -6,8 +6,8 @@ import TrackerLogic
 import Web
 import Wire
 
-/// Changes settings while the node is stopped: checked as at the start of the process, all at once, and taken only where
-/// all is right.
+/// Changes settings while the node is stopped: checked as at the start of the process, all at once, and taken only
+/// where all is right.
 struct SettingsDesk: SettingsProvider {
     let current: CurrentSettings
     let host: NodeHost
@@ -59,7 +59,7 @@ struct SettingsDesk: SettingsProvider {
 
     /// Checks, keeps and takes; nothing where there is a problem.
     ///
-    /// - Parameter kept: what is to be kept; nil to leave that alone. It may have more checked.
+    /// `kept` tells what is to be kept, nil to leave that alone, and may have more checked.
     private func take(
         _ given: [SettingKey: SettingInput], _ problems: [SettingProblem],
         kept: (_ check: (ConsoleSettings, _ isNextStart: Bool) -> ServerConfiguration?) -> KeptSettings?
@@ -68,9 +68,14 @@ struct SettingsDesk: SettingsProvider {
         func check(_ console: ConsoleSettings, _ isNextStart: Bool) -> ServerConfiguration? {
             do {
                 let loaded = try current.read(console)
-                guard let problem = numberProblem(loaded) else { return loaded }
+                guard let problem = numberProblem(loaded.node.id, loaded.cluster.members) else { return loaded }
                 note(problem, isNextStart, &problems)
             } catch let error as ConfigurationError {
+                if let id = console.given[.id].flatMap(UInt32.init),
+                    let problem = numberProblem(id, current.configuration.cluster.members)
+                {
+                    note(problem, isNextStart, &problems)
+                }
                 for problem in error.problems {
                     guard !isNextStart || problem != console.kept.map({ KeptSettings.advice($0.path) }) else {
                         continue
@@ -110,16 +115,16 @@ struct SettingsDesk: SettingsProvider {
     ///
     /// A quorum counts on each vote being one record's. A record that has answered under one number and votes under
     /// another one's makes two majorities that have no record in common: what the one has answered, the other forgets.
-    private func numberProblem(_ configuration: ServerConfiguration) -> SettingProblem? {
+    private func numberProblem(_ id: UInt32, _ members: [UInt32]) -> SettingProblem? {
         guard let last = host.lastReport?.status, last.mode == .quorum else { return nil }
-        let (id, own) = (configuration.node.id, last.life.id)
-        guard id != own, last.voters.contains(id) || configuration.cluster.members.contains(id) else { return nil }
+        let own = last.life.id
+        guard id != own, last.voters.contains(id) || members.contains(id) else { return nil }
         return SettingProblem(
             key: SettingKey.id.path,
             message:
-                "\(id) is the number of another member, and the record here was written by tracker \(own): to vote with "
-                + "it in that one's place could lose what was answered. Start a tracker of that number with an empty "
-                + "data directory, or have the members changed: tracker members replace \(id) NUMBER")
+                "\(id) is the number of another member, and the record here was written by tracker \(own): to vote "
+                + "with it in that one's place could lose what was answered. Start a tracker of that number with an "
+                + "empty data directory, or have the members changed: tracker members replace \(id) NUMBER")
     }
 
     private static func notHere(_ path: String) -> String {
@@ -130,6 +135,17 @@ struct SettingsDesk: SettingsProvider {
         return
             "it is in force until the process ends: change its flag, variable or file, and start the process again. "
             + "What can be changed here: \(list)"
+    }
+}
+
+extension UInt32 {
+    /// A number as a setting takes it; nil for what the check of the setting refuses.
+    fileprivate init?(_ input: SettingInput) {
+        switch input {
+        case .integer(let number): self.init(exactly: number)
+        case .text(let text): self.init(text)
+        case .boolean, .list, .other: return nil
+        }
     }
 }
 

@@ -29,6 +29,7 @@ public indirect enum SettingValue: Sendable, Equatable, Decodable {
     /// Something that no setting takes, as it would be shown.
     case other(String)
 
+    /// Takes whatever JSON has.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         if let text = try? container.decode(String.self) {

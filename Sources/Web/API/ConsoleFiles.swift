@@ -9,6 +9,7 @@ enum ConsoleFiles {
             ("api.js", PackageResources.api_js),
             ("app.js", PackageResources.app_js),
             ("canvas.js", PackageResources.canvas_js),
+            ("changes.js", PackageResources.changes_js),
             ("charts.js", PackageResources.charts_js),
             ("dialog.js", PackageResources.dialog_js),
             ("dom.js", PackageResources.dom_js),

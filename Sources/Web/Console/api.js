@@ -4,10 +4,11 @@ import { signal } from "./signals.js";
 
 /** What the tracker refused, or why there is no answer: `status` is 0 where nobody answered. */
 export class Refusal extends Error {
-    constructor(status, words, tag = null) {
+    constructor(status, words, tag = null, problems = []) {
         super(words);
         this.status = status;
         this.tag = tag;
+        this.problems = problems;
     }
 }
 
@@ -91,7 +92,7 @@ async function call(method, url, { body, type, headers = {}, within = patience, 
 
 function refusal(status, body, tag) {
     if (status === 401) mustLogIn.value = true;
-    return new Refusal(status, body?.error ?? `the tracker answered with status ${status}`, tag);
+    return new Refusal(status, body?.error ?? `the tracker answered with status ${status}`, tag, body?.problems);
 }
 
 function parsed(text) {

@@ -1,7 +1,8 @@
-// Settings: cut this tracker off for a while, stop and start it, stop the whole cluster; the profile's promises; each
+// Settings: cut this tracker off for a while, stop, change and start it, stop the whole cluster; the profile's promises; each
 // value with where it comes from.
 
-import { get, has, order, part } from "./api.js";
+import { getTagged, has, order, part } from "./api.js";
+import { changeCard, keptNote } from "./changes.js";
 import { ask, attempt } from "./dialog.js";
 import { h, list, named } from "./dom.js";
 import { counted, exact, span } from "./format.js";
@@ -10,18 +11,28 @@ import { computed, signal } from "./signals.js";
 import { may, state, tick, trackerNow } from "./stream.js";
 import { badge, choice, heading, searchField } from "./widgets.js";
 
-const sources = { flag: "accent", environment: "warn", file: "good", default: "plain" };
+const sources = { console: "accent", flag: "accent", environment: "warn", file: "good", default: "plain" };
 const longest = 3600;
 
 export function settingsPage() {
     const told = signal(null);
     const problem = signal("");
-    get("settings").then((answer) => (told.value = answer), (refusal) => (problem.value = refusal.message));
+    const tag = signal(null);
+    const learn = async () => {
+        try {
+            const answer = await getTagged("settings");
+            [told.value, tag.value, problem.value] = [answer.body, answer.tag, ""];
+        } catch (refusal) {
+            problem.value = refusal.message;
+        }
+    };
+    learn();
     const node = () => state.value.status.node;
     return h("div", null,
         heading("Settings", h("span.muted", null, () => `of tracker ${node().id}`)),
         h("p.problem", { role: "alert" }, () => problem.value),
         h("div.columns", null, cutCard(), h("div.stack", null, profileCard(told), runCard(node))),
+        changeCard(told, tag, learn),
         values(told));
 }
 
@@ -101,7 +112,8 @@ function runCard(node) {
         if (isLastVoter()) text.push("It is the last one that votes: with it nobody is answered, and swarms that are not kept over a stop are emptied.");
         const isSure = await ask({ title: `Stop tracker ${node().id}?`, text, action: "Stop", isGrave: true,
             typed: isLastVoter() ? state.peek().name : null });
-        if (isSure) await attempt(() => order("POST", "node/stop", {}), "It has stopped.", event.target);
+        if (isSure) await attempt(() => order("POST", "node/stop", isLastVoter() ? { name: state.peek().name } : {}),
+            "It has stopped.", event.target);
     };
     const stopAll = async (event) => {
         const name = state.peek().name;
@@ -148,7 +160,7 @@ function values(told) {
     return h("section", { "aria-label": "Values" },
         h("div.heading", null, h("h2", null, "Values"),
             searchField("Part of a key, a value or a meaning", query().q ?? "", (q) => look({ q })),
-            choice("Source", [["", "All"], ["set", "Set"], ["flag", "Flag"], ["environment", "Environment"],
+            choice("Source", [["", "All"], ["set", "Set"], ["console", "Console"], ["flag", "Flag"], ["environment", "Environment"],
                 ["file", "File"], ["default", "Default"]],
                 () => query().source ?? "", (value) => look({ source: value }))),
         h("div.table-box", null, h("table.cards.values", { role: "table", "aria-label": "Settings" },
@@ -159,7 +171,8 @@ function values(told) {
                 h("th", { role: "rowheader", scope: "row", "data-label": "Key" }, h("code", null, () => one.value.key)),
                 h("td", { role: "cell", "data-label": "Value" },
                     () => (one.value.isSecret ? h("span.muted", null, "secret, not shown")
-                    : h("code", null, named(one.value.value)))),
+                    : h("code", null, named(one.value.value))),
+                    () => (one.value.kept === undefined ? null : h("p.muted", null, keptNote(one.value)))),
                 h("td", { role: "cell", "data-label": "Source" },
                     () => badge(sources[one.value.source] ?? "plain", one.value.source)),
                 h("td", { role: "cell", "data-label": "Meaning" }, () => one.value.about, " ",
