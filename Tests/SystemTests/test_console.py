@@ -709,7 +709,12 @@ class Replicated(ConsoleTest):
         self.browser.click("[aria-label='Sessions of ada']")
         wait_until(lambda: [row[0] for row in self.browser.rows(".sessions tbody tr")]
                    == ["Log-in this one", "Token build <b>one</b>"], 10, self.browser.told)
-        self.assertEqual(self.browser.faults_of_page(), [])
+        for size, scheme in ((browser.NARROW, "dark"), (browser.WIDE, "light")):
+            self.browser.look(size, scheme)
+            if place := os.environ.get("SWARMKEEPER_PICTURES"):
+                pathlib.Path(place).mkdir(parents=True, exist_ok=True)
+                self.browser.picture(pathlib.Path(place) / f"sessions-{size[0]}-{scheme}.png")
+            self.assertEqual(self.browser.faults_of_page(), [])
         self.browser.click(".sessions tbody tr:nth-child(2) button")
         self.browser.wait_for_text("dialog", "build <b>one</b>")
         self.browser.click("dialog button.grave")
