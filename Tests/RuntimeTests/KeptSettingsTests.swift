@@ -2,6 +2,7 @@ import Foundation
 import Primitives
 import Settings
 import Testing
+import TrackerLogic
 
 /// What the console adds to the settings: which word goes before which, and files that are damaged.
 @Suite("Settings kept by the console")

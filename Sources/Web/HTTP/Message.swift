@@ -118,7 +118,10 @@ public protocol Responder: Sendable {
 
     /// Says why a body is not read, to whoever sent it.
     ///
-    /// - Parameter words: a sentence.
+    /// - Parameters:
+    ///   - words: a sentence.
+    ///   - status: that says the same to programs.
+    /// - Returns: the answer, after which the connection is closed.
     func refusal(_ words: String, status: HTTPResponse.Status) -> Response
 }
 
