@@ -14,8 +14,8 @@ struct ServeCommand: AsyncParsableCommand {
         discussion: """
             Every flag can also be set in a TOML file and in the environment: docs/configuration.md lists the keys \
             and the variables, examples/tracker.toml is a file with every default. Flags go before the environment, \
-            the environment before what the console has kept, and that before the file. A setting that is wrong is named with its place, and nothing is \
-            started.
+            the environment before what the console has kept, and that before the file. A setting that is wrong is \
+            named with its place, and nothing is started.
 
             SIGTERM and SIGINT answer what waits and stop; SIGHUP reads the lists, the users, the accounts and the \
             torrents again. \

@@ -120,7 +120,7 @@ struct HTTPBodyTests {
     }
 
     @Test func `one sender takes two of the places for large bodies, and the others stay free`() async throws {
-        let bodies = try await HTTPOpenAPITests().withServer { address in
+        let bodies = try await HTTPOpenAPITests().withServer(with: { $0.files = Files() }) { address in
             let large =
                 "POST /api/v1/torrents HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-bittorrent\r\n"
                 + "Transfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n"

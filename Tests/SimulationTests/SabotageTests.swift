@@ -45,7 +45,8 @@ struct SabotageTests {
             [.quorumDecides, .promiseIsKept, .logHasNoGap, .voteIsKept, .appliedIsDurable], within: 60),
         Plant(
             .keepsSwarmsOnStop, [.recordIsReadable, .logHasNoGap, .statesAgree, .stopEmptiesSwarms], within: 60),
-        Plant(.forgetsLastEntry, [.voteIsKept, .statesAgree, .recordIsNotRewritten], in: exact, within: 20),
+        Plant(
+            .forgetsLastEntry, [.voteIsKept, .statesAgree, .recordIsNotRewritten, .logHasNoGap], in: exact, within: 20),
         Plant(.forgetsChunk, [.statesAgree, .recordIsReadable, .decidedIsForEver], within: 40),
         Plant(.forgetsPromise, [.promiseIsKept], within: 20),
         Plant(.repliesTwice, [.answeredOnce], within: 2),

@@ -178,9 +178,9 @@ struct Log: Sendable {
     /// Who has ceased to vote in a step: who is told to take the whole state anew, whose own state is to be merged
     /// first, and who is found to be down.
     ///
-    /// The end of the step does not always show the latter. The number may have had more than one life: the last one may
-    /// have been heard and told to wait, while the one that had a vote was not. And a master that stops counts its votes
-    /// without them, gives up its role, and then takes others for voters: whom it hears, welcomed or not.
+    /// The end of the step does not always show the latter. The number may have had more than one life: the last one
+    /// may have been heard and told to wait, while the one that had a vote was not. And a master that stops counts its
+    /// votes without them, gives up its role, and then takes others for voters: whom it hears, welcomed or not.
     func gone(_ effects: Effects) -> [UInt32] {
         var gone: [UInt32] = []
         for case .trackerDown(let id) in effects.observations { gone.append(id) }

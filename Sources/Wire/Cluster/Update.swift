@@ -237,6 +237,10 @@ public struct UpdateCursor: Sendable {
         end = Int(header.ticketsOffset)
     }
 
+    /// Whether the announce at the cursor has an event that there is: one update has one spelling.
+    @inline(__always)
+    private func hasEvent(_ bytes: [UInt8]) -> Bool { AnnounceEvent(rawValue: UInt32(bytes[offset + 1])) != nil }
+
     /// Reads the update at the cursor, and goes on to the next.
     ///
     /// - Parameter bytes: the same entry at each call.
@@ -249,12 +253,12 @@ public struct UpdateCursor: Sendable {
         switch kind {
         case .announceIPv4:
             let next = offset + AnnounceUpdate<CompactIPv4>.byteCount
-            guard next <= end, end <= bytes.count else { throw EntryDamaged() }
+            guard next <= end, end <= bytes.count, hasEvent(bytes) else { throw EntryDamaged() }
             defer { offset = next }
             return .announceIPv4(AnnounceUpdate(span, at: offset))
         case .announceIPv6:
             let next = offset + AnnounceUpdate<CompactIPv6>.byteCount
-            guard next <= end, end <= bytes.count else { throw EntryDamaged() }
+            guard next <= end, end <= bytes.count, hasEvent(bytes) else { throw EntryDamaged() }
             defer { offset = next }
             return .announceIPv6(AnnounceUpdate(span, at: offset))
         case .expire, .registerTorrent, .unregisterTorrent, .setAccessMode, .listInfoHash, .unlistInfoHash, .putUser,
