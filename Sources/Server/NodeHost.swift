@@ -316,7 +316,10 @@ extension NodeHost: AccountProvider {
             }
         }
         let isServing = await current?.inbox.ask { $0.clusterStatus(now: Clock.monotonic()).isServing } ?? false
-        return known.withLock { $0 ?? (isServing ? Accounts(secret: 0, keepsMergeData: false) : nil) }
+        return known.withLock { known in
+            if known == nil, isServing { known = Accounts(secret: 0, keepsMergeData: false) }
+            return known
+        }
     }
 
     func change(_ change: ConsoleChange) async -> ChangeOutcome {

@@ -57,13 +57,20 @@ def wait_until(condition, seconds, what):
     return value
 
 
+_given = set()
+"""Ports that were found free before, and may be in use soon."""
+
+
 def free_port():
-    """A port that nobody uses, over UDP and TCP, below those that the kernel gives to others."""
+    """A port that nobody uses, over UDP and TCP, below those that the kernel gives to others; each once."""
     while True:
         port = random.randrange(20_000, 32_000)
+        if port in _given:
+            continue
         with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
             for kind in (socket.SOCK_DGRAM, socket.SOCK_STREAM):
                 stack.enter_context(socket.socket(socket.AF_INET, kind)).bind(("0.0.0.0", port))
+            _given.add(port)
             return port
 
 

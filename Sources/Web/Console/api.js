@@ -26,6 +26,9 @@ export async function get(path, parameters = {}, { within = patience, cancel } =
     return (await call("GET", address(path, parameters), { within, cancel })).body;
 }
 
+/** As `get`, with the tag by which a change says what it was made from. */
+export const getTagged = (path) => call("GET", address(path, {}), {});
+
 /** Gives an order with a JSON body. */
 export async function order(method, path, body, headers = {}) {
     const content = body === undefined ? {} : { body: JSON.stringify(body), type: "application/json" };
