@@ -71,6 +71,9 @@ public enum BoundedFile {
         return content
     }
 
+    /// Whether there is such a directory, and this user may look into it.
+    static func maySearch(_ directory: String) -> Bool { access(directory, X_OK) == 0 }
+
     /// Whether something has this name, a link to nowhere included.
     static func exists(_ path: String) -> Bool {
         var status = stat()

@@ -68,7 +68,8 @@ public struct KeptSettings: Sendable, Equatable {
     /// - Throws: where the file is there and cannot be read, with what to do.
     static func find(in directory: String) throws(ConfigurationError) -> KeptSettings? {
         let path = path(in: directory)
-        guard BoundedFile.exists(path) else { return nil }
+        // Whoever may not look into the directory is told so where the record is opened.
+        guard BoundedFile.maySearch(directory), BoundedFile.exists(path) else { return nil }
         do {
             let bytes = try BoundedFile.read(path, atMost: maxByteCount)
             guard let text = String(validating: bytes, as: UTF8.self) else {

@@ -310,7 +310,8 @@ class Pages(ConsoleTest):
         self.browser.press(Keys.ESCAPE)
         wait_until(lambda: self.browser.text("dialog") is None, 5, self.browser.told)
         self.browser.press("t", "t")
-        self.assertEqual(self.browser.run("return document.documentElement.dataset.theme"), "dark")
+        theme = lambda: self.browser.run("return document.documentElement.dataset.theme")
+        wait_until(lambda: theme() == "dark", 5, self.browser.told)
         self.browser.open(self.origin(1))
         self.assertEqual(self.browser.run("return document.documentElement.dataset.theme"), "dark", "the theme is forgotten")
 

@@ -35,8 +35,13 @@ final class IdleConnections: Sendable {
         /// It has brought a request, and is answered.
         func isAnswered() { since.store(0, ordering: .relaxed) }
 
+        fileprivate static func time(of since: UInt64) -> UInt64 { since & ~knownBit }
+
         private static let knownBit: UInt64 = 1 << 63
     }
+
+    /// How long a connection stays that has just come, or has just been answered: its request may be on the way.
+    private static let grace = TimeAmount.milliseconds(500)
 
     private let places = Mutex<[ObjectIdentifier: Place]>([:])
 
@@ -50,15 +55,17 @@ final class IdleConnections: Sendable {
 
     /// Closes the connection that can be done without best.
     ///
-    /// - Returns: the connection, which is closing; nil where all are being answered.
+    /// - Returns: the connection, which is closing; nil where all are being answered, or have come just now.
     /// - Complexity: O(n), and only while a listener is full.
     func closeLongest() -> (any Channel)? {
-        places.withLock { places in
+        let latest = (NIODeadline.now() - Self.grace).uptimeNanoseconds
+        return places.withLock { places in
             while true {
                 var longest: (place: Place, since: UInt64)?
                 for place in places.values {
                     let since = place.since.load(ordering: .relaxed)
-                    if since > 0, since < longest?.since ?? .max { longest = (place, since) }
+                    guard since > 0, Place.time(of: since) <= latest else { continue }
+                    if since < longest?.since ?? .max { longest = (place, since) }
                 }
                 guard let longest else { return nil }
                 // It may have brought a request just now.
