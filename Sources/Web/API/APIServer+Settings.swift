@@ -96,7 +96,7 @@ extension APIServer {
                 }
                 return try Self.answer(outcome)
             },
-            APIRoute(.delete, "/api/v1/settings") { request, _ in
+            APIRoute(.delete, "/api/v1/settings", bodyByteCount: APIRoute.jsonByteCount) { request, _ in
                 let outcome = await provider.forget(expected: try Self.expectation(of: request))
                 if case .done = outcome {
                     request.logger.notice("\(request.caller.name) has had the console's settings forgotten")
