@@ -469,6 +469,7 @@ class Faults(ConsoleTest):
     def test_a_stopped_tracker_gets_another_port_by_a_form(self):
         self.expected = (*GONE, "status of 422")
         self.browser.open(self.origin(1), "settings")
+        self.browser.wait_for("#stop")
         self.assertFalse(self.browser.find("#change").is_displayed())
         self.browser.click("#stop")
         self.browser.click("dialog button.grave")
