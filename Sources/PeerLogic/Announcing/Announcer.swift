@@ -55,7 +55,8 @@ public struct Announcer: Sendable, Equatable {
 
     /// For how long a silent tracker is asked, and which intervals are believed.
     public let patience: RetryTimeouts
-    private let isIPv6: Bool
+    /// Whether the tracker is asked over IPv6, which decides the size of a peer in its replies.
+    var isIPv6: Bool
     private var random: RandomStream
 
     private var phase = Phase.idle

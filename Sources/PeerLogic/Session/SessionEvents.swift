@@ -235,7 +235,7 @@ public struct SessionSettings: Sendable, Hashable {
     /// Connections at most.
     public var maxLinks = 50
     /// Peers that are given blocks at the same time, the optimistic one among them.
-    public var uploadSlots = 8
+    public var uploadSlots = 14
     /// Bytes a second; nil for no limit.
     public var maxDownloadRate: Int?
     /// Bytes a second; nil for no limit.
