@@ -1,0 +1,159 @@
+// Of whom each block is asked.
+
+import PeerLogic
+import Primitives
+import Wire
+
+/// Of whom each block is asked: of one peer at a time, but in the endgame, and never when it is here.
+///
+/// What has been asked stays so until it comes, or is refused; until the peer chokes without the fast extension, or is
+/// silent for as long as the session's patience; until the connection ends, or the block came from another and is
+/// cancelled. The session does not say when its patience is over: that is found out when it asks somebody else.
+struct BlockRequests: Sendable {
+    /// Peers that a block may be asked of at once in the endgame.
+    private static let maxEndgameCount: UInt8 = 2
+    /// After so long without a block, what was asked may be asked of others; the session's own bound, less what clocks
+    /// may differ by.
+    private static let patience = Duration.seconds(29)
+
+    mutating func asks(_ end: Int, _ block: Block, at now: Instant, _ scene: inout TransferScene) {
+        let peer = scene.ends[end].peer
+        guard let number = scene.number(block) else {
+            return scene.violate(
+                .blocksAreAskedOnce, at: now,
+                "\(TransferScene.name(peer)) asks for \(block.length) bytes at \(block.offset) of piece \(block.piece)")
+        }
+        let state = scene.peers[peer].blocks[number]
+        if state & PeerRecord.here != 0 {
+            scene.violate(
+                .keptIsNotAskedAgain, at: now,
+                "\(TransferScene.name(peer)) has \(scene.name(number)), and asks \(TransferScene.name(scene.ends[end].other))")
+        }
+        if state & PeerRecord.countMask > 0 { asksASecondTime(end, number, at: now, &scene) }
+        if scene.ends[end].asked.isEmpty { scene.ends[end].quietSince = now }
+        scene.ends[end].asked.append(EndRecord.Asked(block: Int32(number), at: now))
+        if scene.peers[peer].blocks[number] & PeerRecord.countMask == 0 { scene.peers[peer].freeCount -= 1 }
+        scene.peers[peer].blocks[number] += 1
+    }
+
+    /// Somebody was asked already: his time has to be over, or it is the endgame.
+    private func asksASecondTime(_ end: Int, _ number: Int, at now: Instant, _ scene: inout TransferScene) {
+        let peer = scene.ends[end].peer
+        var asked: [Int] = []
+        for other in scene.ends(of: peer) where scene.ends[other].asked.contains(where: { $0.block == number }) {
+            if now - scene.ends[other].quietSince >= Self.patience {
+                scene.again.timedOut += 1
+                dropAll(of: other, &scene)
+            } else {
+                asked.append(other)
+            }
+        }
+        let count = scene.peers[peer].blocks[number] & PeerRecord.countMask
+        guard count > 0 else { return }
+        scene.again.endgame += 1
+        if asked.contains(end) {
+            scene.violate(
+                .blocksAreAskedOnce, at: now,
+                "\(TransferScene.name(peer)) asks \(TransferScene.name(scene.ends[end].other)) twice for \(scene.name(number))")
+        } else if scene.peers[peer].freeCount > 0 || count >= Self.maxEndgameCount {
+            let names = asked.map { TransferScene.name(scene.ends[$0].other) }.joined(separator: " and ")
+            scene.violate(
+                .blocksAreAskedOnce, at: now,
+                "\(TransferScene.name(peer)) asks \(TransferScene.name(scene.ends[end].other)) for \(scene.name(number)), "
+                    + "which \(names) was asked for; \(scene.peers[peer].freeCount) blocks are free")
+        }
+    }
+
+    // MARK: - What becomes of requests
+
+    /// - Returns: whether it was asked there.
+    @discardableResult
+    mutating func ends(_ end: Int, _ number: Int, _ scene: inout TransferScene) -> Bool {
+        guard let index = scene.ends[end].asked.firstIndex(where: { $0.block == number }) else { return false }
+        scene.ends[end].asked.remove(at: index)
+        freed(scene.ends[end].peer, number, &scene)
+        return true
+    }
+
+    /// All that was asked of one is free.
+    func dropAll(of end: Int, _ scene: inout TransferScene) {
+        let peer = scene.ends[end].peer
+        for asked in scene.ends[end].asked { freed(peer, Int(asked.block), &scene) }
+        scene.ends[end].asked.removeAll(keepingCapacity: true)
+    }
+
+    private func freed(_ peer: Int, _ number: Int, _ scene: inout TransferScene) {
+        scene.peers[peer].blocks[number] -= 1
+        if scene.peers[peer].blocks[number] == 0 { scene.peers[peer].freeCount += 1 }
+    }
+
+    /// A block's head has come, and its bytes are kept.
+    mutating func begins(_ end: Int, _ number: Int, at now: Instant, _ scene: inout TransferScene) {
+        ends(end, number, &scene)
+        let peer = scene.ends[end].peer
+        let state = scene.peers[peer].blocks[number]
+        if state & PeerRecord.here != 0 {
+            scene.violate(
+                .contractIsKept, at: now, "\(TransferScene.name(peer)) keeps \(scene.name(number)) twice")
+        }
+        if state == 0 { scene.peers[peer].freeCount -= 1 }
+        scene.peers[peer].blocks[number] |= PeerRecord.here
+        scene.ends[end].arriving = number
+    }
+
+    mutating func arrived(_ end: Int, at now: Instant, _ scene: inout TransferScene) {
+        scene.ends[end].arriving = -1
+        scene.ends[end].quietSince = now
+    }
+
+    /// The connection has ended.
+    mutating func closed(_ end: Int, _ scene: inout TransferScene) {
+        if !scene.ends[end].asked.isEmpty {
+            scene.again.lost += 1
+            dropAll(of: end, &scene)
+        }
+        if scene.ends[end].arriving >= 0 {
+            gone(scene.ends[end].peer, scene.ends[end].arriving, &scene)
+            scene.ends[end].arriving = -1
+        }
+    }
+
+    /// A block is here no longer.
+    private func gone(_ peer: Int, _ number: Int, _ scene: inout TransferScene) {
+        guard scene.peers[peer].blocks[number] & PeerRecord.here != 0 else { return }
+        scene.peers[peer].blocks[number] &= ~PeerRecord.here
+        if scene.peers[peer].blocks[number] == 0 { scene.peers[peer].freeCount += 1 }
+    }
+
+    /// All blocks of a piece are to be had again: it was wrong, given up, or is gone from the disk.
+    mutating func restarts(_ peer: Int, _ piece: Int, _ scene: inout TransferScene) {
+        for index in 0..<scene.layout.blockCount(ofPiece: piece) {
+            gone(peer, piece * scene.blocksPerPiece + index, &scene)
+        }
+    }
+
+    /// A web seed is asked for a whole piece.
+    mutating func fetches(_ peer: Int, _ piece: Int, at now: Instant, _ scene: inout TransferScene) {
+        for index in 0..<scene.layout.blockCount(ofPiece: piece) {
+            let number = piece * scene.blocksPerPiece + index
+            if scene.peers[peer].blocks[number] != 0 {
+                scene.violate(
+                    .blocksAreAskedOnce, at: now,
+                    "\(TransferScene.name(peer)) fetches piece \(piece) from the web, and has asked for some of it")
+            }
+            scene.peers[peer].blocks[number] |= PeerRecord.here
+            scene.peers[peer].freeCount -= 1
+        }
+    }
+
+    /// A life begins, with what is on the disk.
+    mutating func began(_ peer: Int, _ scene: inout TransferScene) {
+        var blocks: [UInt8] = []
+        blocks.reserveCapacity(scene.blockCount)
+        for number in 0..<scene.blockCount {
+            blocks.append(scene.peers[peer].disk[number / scene.blocksPerPiece] ? PeerRecord.here : 0)
+        }
+        scene.peers[peer].freeCount = blocks.count { $0 == 0 }
+        scene.peers[peer].blocks = blocks
+    }
+}
