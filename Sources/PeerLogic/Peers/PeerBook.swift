@@ -174,5 +174,9 @@ struct PeerBook: Sendable, Equatable {
         guard let index = index(id) else { return }
         entries[index].isBanned = true
         entries[index].isLinked = false
+        // It may be known by another address of its host, too: as one that has called, and as one that listens.
+        for other in entries.indices where !entries[other].isBanned && isBanned(entries[other].host) {
+            entries[other].isBanned = true
+        }
     }
 }

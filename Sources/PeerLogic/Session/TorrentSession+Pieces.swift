@@ -82,6 +82,8 @@ extension TorrentSession {
             for slot in links.indices where links[slot].isReady { closeIfBothComplete(slot, now, &actions) }
         }
         rechoke(now, &actions)
+        // It may have been reached while pieces were missing.
+        checkRatio(&actions)
     }
 
     mutating func storeFailed(_ piece: Int, _ problem: StoreProblem, _ now: Instant, _ actions: inout [Action]) {

@@ -92,7 +92,8 @@ extension TorrentSession {
         upload(slot, now, &actions)
     }
 
-    private mutating func checkRatio(_ actions: inout [Action]) {
+    /// Says so once the ratio is reached that was wanted.
+    mutating func checkRatio(_ actions: inout [Action]) {
         guard !hasReachedRatio, let ratio = settings.targetRatio, let layout = torrent.layout, isComplete else { return }
         let base = beganComplete ? layout.totalLength : max(received, 1)
         guard Double(sent) >= ratio * Double(base) else { return }

@@ -4,18 +4,9 @@ import PeerLogic
 import Primitives
 import Wire
 
-/// A tracker that is no more than a list, asked over HTTP: for swarms whose trackers are not what is looked at.
-struct SimpleTracker: Sendable {
-    enum State: Sendable, Hashable {
-        case works
-        /// Who asks hears nothing.
-        case silent
-        /// Who asks is told an error.
-        case fails
-    }
-
+/// What simple trackers know: one list for all of them, as the trackers of a cluster have.
+struct SimpleSwarm: Sendable {
     var random: RandomStream
-    var state = State.works
     /// Peers, and whether each has all.
     private(set) var peers: [(peer: Int, isSeeder: Bool)] = []
 
@@ -34,6 +25,19 @@ struct SimpleTracker: Sendable {
     var seederCount: Int { peers.count { $0.isSeeder } }
 }
 
+/// A tracker that is no more than a list, asked over HTTP: for swarms whose trackers are not what is looked at.
+struct SimpleTracker: Sendable {
+    enum State: Sendable, Hashable {
+        case works
+        /// Who asks hears nothing.
+        case silent
+        /// Who asks is told an error.
+        case fails
+    }
+
+    var state = State.works
+}
+
 extension TransferWorld {
     /// An owner's patience with a tracker over HTTP.
     private static let trackerPatience = Duration.seconds(20)
@@ -44,23 +48,26 @@ extension TransferWorld {
         tally.announces += 1
         checks.announces(peer, tracker, request.event, at: now)
         let life = peers[peer].life
+        while peers[peer].questions.count <= tracker { peers[peer].questions.append(0) }
+        peers[peer].questions[tracker] += 1
+        let question = peers[peer].questions[tracker]
         let roundTrip = peers[peer].traits.latency * 2 + .milliseconds(5)
         let state = peers[peer].isOffline ? .silent : simpleTrackers[tracker].state
         switch state {
         case .silent:
             queue.put(
-                .trackerAnswers(peer, life: life, tracker: tracker, .failed("no answer")),
+                .trackerAnswers(peer, life: life, tracker: tracker, question: question, .failed("no answer")),
                 at: now + TransferWorld.trackerPatience)
         case .fails:
             queue.put(
-                .trackerAnswers(peer, life: life, tracker: tracker, .failed("error 503")), at: now + roundTrip)
+                .trackerAnswers(peer, life: life, tracker: tracker, question: question, .failed("error 503")), at: now + roundTrip)
         case .works:
-            let others = simpleTrackers[tracker].announced(peer, request)
-            let seederCount = simpleTrackers[tracker].seederCount
+            let others = simpleSwarm.announced(peer, request)
+            let seederCount = simpleSwarm.seederCount
             let answer = TrackerAnswer.announced(
                 interval: options.interval, seeders: seederCount,
-                leechers: simpleTrackers[tracker].peers.count - seederCount, peers: others.map { peers[$0].address })
-            queue.put(.trackerAnswers(peer, life: life, tracker: tracker, answer), at: now + roundTrip)
+                leechers: simpleSwarm.peers.count - seederCount, peers: others.map { peers[$0].address })
+            queue.put(.trackerAnswers(peer, life: life, tracker: tracker, question: question, answer), at: now + roundTrip)
         }
     }
 

@@ -97,7 +97,8 @@ struct SimulatedPeer: Sendable {
     /// Whether `completed` was observed in this life.
     var isDone = false
     var doneAt: Instant?
-    var ratioIsReached = false
+    /// By tracker: how often it was asked; the answer to an earlier question is not waited for.
+    var questions: [Int] = []
 
     init(_ number: Int, _ traits: PeerTraits, layout: PieceLayout, clock: SimulatedClock, random: RandomStream) {
         self.number = number

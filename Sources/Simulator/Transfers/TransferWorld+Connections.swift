@@ -211,6 +211,11 @@ extension TransferWorld {
         let piece = Int(block.piece)
         let buffer = peers[peer].buffer(piece, byteCount: layout.length(ofPiece: piece))
         let bit: UInt64 = 1 << UInt64(index)
+        if checks.wasWrong(peer, piece) {
+            // It may have been begun anew.
+            peers[peer].buffers[buffer].here &= ~bit
+            peers[peer].buffers[buffer].corrupt.removeAll { $0.block == index }
+        }
         let isTaken = peers[peer].buffers[buffer].isVerifying || peers[peer].buffers[buffer].isVerified
         if isTaken || (peers[peer].buffers[buffer].here | peers[peer].buffers[buffer].arriving) & bit != 0 {
             checks.breaks(peer, "keeps a block of piece \(piece) that is here", at: now)

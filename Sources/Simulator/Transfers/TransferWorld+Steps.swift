@@ -185,21 +185,24 @@ extension TransferWorld {
 
     /// A peer leaves in good order; first it is told, and a while later it is gone.
     mutating func leave(_ peer: Int) {
-        if peers[peer].isLeaving {
-            if let session = peers[peer].session, !session.isStopped {
-                checks.breaks(peer, "has not stopped within its time", at: now)
-            }
-            peers[peer].isGone = true
-            for end in table.ends.indices where table.ends[end].phase != .none && table.ends[end].peer == peer {
-                if peers[peer].isHonest { checks.breaks(peer, "has stopped, and keeps a connection", at: now) }
-                endHere(end, tellsOther: true)
-            }
-            return endLife(peer)
-        }
+        guard !peers[peer].isLeaving else { return }
         tell(peer, .lives, "leaves")
         peers[peer].isLeaving = true
-        queue.put(.leaves(peer, life: peers[peer].life), at: now + .seconds(8))
+        queue.put(.hasLeft(peer, life: peers[peer].life), at: now + .seconds(8))
         step(peer, .stopped)
+    }
+
+    /// By now everything is to be over.
+    mutating func hasLeft(_ peer: Int) {
+        if let session = peers[peer].session, !session.isStopped {
+            checks.breaks(peer, "has not stopped within its time", at: now)
+        }
+        peers[peer].isGone = true
+        for end in table.ends.indices where table.ends[end].phase != .none && table.ends[end].peer == peer {
+            if table.ends[end].phase != .called { checks.breaks(peer, "has stopped, and keeps a connection", at: now) }
+            endHere(end, tellsOther: true)
+        }
+        endLife(peer)
     }
 
     /// Somebody who was paused goes on.
@@ -207,7 +210,7 @@ extension TransferWorld {
         guard peers[peer].isPaused else { return }
         peers[peer].isPaused = false
         tell(peer, .lives, "goes on")
-        checks.wentOn(peer, at: now)
+        checks.wentOn(peer, disk: peers[peer].disk, at: now)
         step(peer, .started(have: peers[peer].hasMetadata ? peers[peer].disk : nil))
     }
 

@@ -42,9 +42,11 @@ extension TransferWorld {
         case .storeFailed(let piece, let problem): tell(peer, .disk, "piece \(piece) cannot be written: \(problem)")
         case .pieceLost(let piece): tell(peer, .disk, "finds that piece \(piece) is gone")
         case .trackerAnswered(let tracker, let answer): tell(peer, .clients, "tracker \(tracker) says \(answer)")
+        case .webPieceReceived(let seed, let piece): tell(peer, .messages, "has piece \(piece) of web seed \(seed)")
+        case .webPieceFailed(let seed, let piece, let problem):
+            tell(peer, .messages, "does not get piece \(piece) of web seed \(seed): \(problem)")
         case .deadlineReached, .started, .paused, .stopped, .metadataAccepted, .metadataRejected, .wantedChanged,
-            .settingsChanged, .updateWanted, .peersFound, .dialled, .handshakeReceived, .accepted, .trackerDatagram,
-            .webPieceReceived, .webPieceFailed:
+            .settingsChanged, .updateWanted, .peersFound, .dialled, .handshakeReceived, .accepted, .trackerDatagram:
             break
         }
     }
@@ -59,9 +61,9 @@ extension TransferWorld {
         case .observe(let observation): tell(peer, .lives, "says: \(observation)")
         case .announceOverHTTP(let tracker, let request):
             tell(peer, .clients, "announces to tracker \(tracker): \(request.event), \(request.left) bytes left")
-        case .verify, .store, .releaseBuffer, .checkMetadata, .sendToTracker, .fetchFromWeb, .announceLocally, .dropBlock,
-            .sendHandshake:
-            break
+        case .fetchFromWeb(let seed, let piece): tell(peer, .messages, "fetches piece \(piece) from web seed \(seed)")
+        case .releaseBuffer(let piece): tell(peer, .disk, "needs the buffer of piece \(piece) no more")
+        case .verify, .store, .checkMetadata, .sendToTracker, .announceLocally, .dropBlock, .sendHandshake: break
         }
     }
 }

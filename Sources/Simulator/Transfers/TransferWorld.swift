@@ -32,6 +32,7 @@ struct TransferWorld: Sendable {
     var peers: [SimulatedPeer] = []
     var table = LinkTable()
     var simpleTrackers: [SimpleTracker] = []
+    var simpleSwarm: SimpleSwarm
     /// Whether trackers are those of a cluster, which are asked over UDP, and how many there are.
     let clusterCount: Int
     /// Datagrams to trackers of the cluster.
@@ -65,12 +66,9 @@ struct TransferWorld: Sendable {
         checks = TransferChecks(layout: layout, peerCount: options.peerCount)
         connections = RandomStream(seed, .connections)
         webSeeds = RandomStream(seed, .webSeed)
-        var number = 0
-        for tier in clusterCount > 0 ? [] : options.trackerTiers {
-            for _ in 0..<tier {
-                simpleTrackers.append(SimpleTracker(random: RandomStream(seed, .simpleTracker, number)))
-                number += 1
-            }
+        simpleSwarm = SimpleSwarm(random: RandomStream(seed, .simpleTracker))
+        if clusterCount == 0 {
+            simpleTrackers = Array(repeating: SimpleTracker(), count: options.trackerTiers.reduce(0, +))
         }
         for place in 0..<options.peerCount { peers.append(TransferWorld.peer(place, options, layout, seed: seed)) }
         hash.absorb(seed)
@@ -145,8 +143,8 @@ struct TransferWorld: Sendable {
         case .written(let peer, let life, let piece): if lives(peer, life) { written(peer, piece) }
         case .metadataChecked(let peer, let life, let isRight):
             if lives(peer, life) { metadataChecked(peer, isRight: isRight) }
-        case .trackerAnswers(let peer, let life, let tracker, let answer):
-            if lives(peer, life) { trackerAnswers(peer, tracker, answer) }
+        case .trackerAnswers(let peer, let life, let tracker, let question, let answer):
+            if lives(peer, life), peers[peer].questions[tracker] == question { trackerAnswers(peer, tracker, answer) }
         case .datagramAtPeer(let peer, let life, let tracker, let bytes):
             if lives(peer, life) { step(peer, .trackerDatagram(tracker: tracker, bytes, isIPv6: false)) }
         case .webSeedAnswers(let peer, let life, let seed, let piece):
@@ -154,6 +152,7 @@ struct TransferWorld: Sendable {
         case .comes(let peer): come(peer)
         case .returns(let peer, let life): if peers[peer].life == life, !peers[peer].isUp { come(peer) }
         case .leaves(let peer, let life): if lives(peer, life) { leave(peer) }
+        case .hasLeft(let peer, let life): if lives(peer, life) { hasLeft(peer) }
         case .goesOn(let peer, let life): if lives(peer, life) { goOn(peer) }
         case .isOnline(let peer): peers[peer].isOffline = false
         case .diskMends(let peer): mendDisk(peer)
@@ -200,7 +199,9 @@ struct TransferWorld: Sendable {
         var unfinished: [Int] = []
         for peer in peers.indices
         where peers[peer].isHonest && peers[peer].isUp && !peers[peer].isLeaving {
-            let lacks = (0..<layout.pieceCount).contains { !peers[peer].disk[$0] && reachable[$0] }
+            // What its owner has not found gone, nobody can ask for.
+            let have = peers[peer].session?.have ?? peers[peer].disk
+            let lacks = (0..<layout.pieceCount).contains { !have[$0] && reachable[$0] }
             if lacks { unfinished.append(peer) }
         }
         if unfinished.isEmpty { isOver = true }

@@ -11,11 +11,14 @@ import Wire
 /// for pieces that are in the allowed fast set" (BEP 6).
 struct Answers: Sendable {
     mutating func hears(_ end: Int, _ block: Block, _ scene: inout TransferScene) {
-        scene.ends[end].toAnswer.append(block)
+        // Those who break the protocol may ask twice at once, and are answered once or twice.
+        guard scene.ends[end].isAmongHonest else { return }
+        if !scene.ends[end].toAnswer.contains(block) { scene.ends[end].toAnswer.append(block) }
     }
 
     /// A block is given, or refused.
     mutating func answers(_ end: Int, _ block: Block, _ what: String, at now: Instant, _ scene: inout TransferScene) {
+        guard scene.ends[end].isAmongHonest else { return }
         guard let index = scene.ends[end].toAnswer.firstIndex(of: block) else {
             return scene.violate(
                 .answersWereAsked, at: now,

@@ -23,6 +23,13 @@ struct BlockRequests: Sendable {
                 .blocksAreAskedOnce, at: now,
                 "\(TransferScene.name(peer)) asks for \(block.length) bytes at \(block.offset) of piece \(block.piece)")
         }
+        // A piece that was wrong is had of one peer alone; when that one goes, all of it is had of the next.
+        if scene.peers[peer].wrong[Int(block.piece)], scene.peers[peer].blocks[number] & PeerRecord.here != 0,
+            !isWhole(peer, Int(block.piece), scene)
+        {
+            scene.again.wrong += 1
+            restarts(peer, Int(block.piece), &scene)
+        }
         let state = scene.peers[peer].blocks[number]
         if state & PeerRecord.here != 0 {
             scene.violate(
@@ -34,6 +41,13 @@ struct BlockRequests: Sendable {
         scene.ends[end].asked.append(EndRecord.Asked(block: Int32(number), at: now))
         if scene.peers[peer].blocks[number] & PeerRecord.countMask == 0 { scene.peers[peer].freeCount -= 1 }
         scene.peers[peer].blocks[number] += 1
+    }
+
+    private func isWhole(_ peer: Int, _ piece: Int, _ scene: TransferScene) -> Bool {
+        let first = piece * scene.blocksPerPiece
+        return (first..<first + scene.layout.blockCount(ofPiece: piece)).allSatisfy {
+            scene.peers[peer].blocks[$0] & PeerRecord.here != 0
+        }
     }
 
     /// Somebody was asked already: his time has to be over, or it is the endgame.
@@ -155,5 +169,6 @@ struct BlockRequests: Sendable {
         }
         scene.peers[peer].freeCount = blocks.count { $0 == 0 }
         scene.peers[peer].blocks = blocks
+        scene.peers[peer].wrong = Bitfield(count: scene.layout.pieceCount)
     }
 }

@@ -60,7 +60,8 @@ struct TransferChecks: Sendable {
     mutating func ended(_ peer: Int) { scene.peers[peer].isUp = false }
 
     /// Somebody who was paused goes on, with what is on the disk.
-    mutating func wentOn(_ peer: Int, at now: Instant) {
+    mutating func wentOn(_ peer: Int, disk: Bitfield, at now: Instant) {
+        scene.peers[peer].disk = disk
         requests.began(peer, &scene)
         limits.changed(peer, at: now)
         trackers.began(peer)
@@ -131,6 +132,9 @@ struct TransferChecks: Sendable {
     mutating func closed(_ end: Int) {
         guard scene.ends[end].isOpen else { return }
         requests.closed(end, &scene)
+        // What was still to leave does not.
+        for block in scene.ends[end].sending { limits.takesBack(end, block, &scene) }
+        scene.ends[end].sending.removeAll()
         slots.closed(end, &scene)
         scene.ends[end].isOpen = false
         scene.peers[scene.ends[end].peer].openCount -= 1
@@ -196,7 +200,7 @@ struct TransferChecks: Sendable {
     }
 
     mutating func sent(_ end: Int, _ block: Block, isSent: Bool) {
-        scene.ends[end].sending -= 1
+        if let index = scene.ends[end].sending.firstIndex(of: block) { scene.ends[end].sending.remove(at: index) }
         if isSent {
             scene.peers[scene.ends[end].peer].sentByteCount += Int(block.length)
         } else {
@@ -232,6 +236,7 @@ struct TransferChecks: Sendable {
 
     mutating func pieceFailed(_ peer: Int, _ piece: Int, senders: [Int]) {
         requests.restarts(peer, piece, &scene)
+        scene.peers[peer].wrong.insert(piece)
         bans.failed(peer, senders: senders, &scene)
     }
 
@@ -250,6 +255,9 @@ struct TransferChecks: Sendable {
     mutating func pieceLost(_ peer: Int, _ piece: Int) {
         if scene.peers[peer].disk.remove(piece) { requests.restarts(peer, piece, &scene) }
     }
+
+    /// Whether a piece has been wrong at a peer.
+    func wasWrong(_ peer: Int, _ piece: Int) -> Bool { scene.peers[peer].wrong[piece] }
 
     /// What the contract does not allow.
     mutating func breaks(_ peer: Int, _ what: String, at now: Instant) {

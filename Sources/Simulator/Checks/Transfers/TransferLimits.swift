@@ -45,11 +45,11 @@ struct TransferLimits: Sendable {
 
     mutating func gives(_ end: Int, _ block: Block, at now: Instant, _ scene: inout TransferScene) {
         let peer = scene.ends[end].peer
-        scene.ends[end].sending += 1
-        if scene.ends[end].sending > Self.maxSendingCount {
+        scene.ends[end].sending.append(block)
+        if scene.ends[end].sending.count > Self.maxSendingCount {
             scene.violate(
                 .buffersAreBounded, at: now,
-                "\(TransferScene.name(peer)) has \(scene.ends[end].sending) blocks on their way to one peer")
+                "\(TransferScene.name(peer)) has \(scene.ends[end].sending.count) blocks on their way to one peer")
         }
         guard let rate = scene.peers[peer].settings.maxUploadRate else { return }
         ups[peer].add(Int(block.length), rate: rate, at: now)

@@ -32,7 +32,7 @@ struct EndRecord: Sendable {
     var choked = Instant(nanoseconds: 0)
     var allowed: [UInt32] = []
     /// Blocks given to the owner that have not left.
-    var sending = 0
+    var sending: [Block] = []
     var usefulByteCount = 0
 
     // What it has heard.
@@ -61,6 +61,8 @@ struct PeerRecord: Sendable {
     var disk: Bitfield
     /// Of each block, counted through all pieces: of how many peers it is asked (low bits), and whether it is here.
     var blocks: [UInt8]
+    /// Pieces that have been wrong, and what is known of each: such a one may be begun anew at another peer.
+    var wrong: Bitfield
     /// Blocks that are neither here nor asked for.
     var freeCount: Int
     /// Connections that are given blocks and want them.
@@ -86,6 +88,7 @@ struct PeerRecord: Sendable {
 
     init(layout: PieceLayout) {
         disk = Bitfield(count: layout.pieceCount)
+        wrong = disk
         blocks = []
         freeCount = 0
     }
