@@ -228,6 +228,15 @@ struct PiecePicker: Sendable, Equatable {
         return nil
     }
 
+    /// A peer gives nothing more for now: what it alone was to give is to be had of others.
+    mutating func abandoned(by peer: UInt32) {
+        for slot in active.indices {
+            guard let piece = active[slot], piece.onlyFrom == peer, piece.phase == .fetching, piece.missingCount > 0
+            else { continue }
+            _ = reopen(slot)
+        }
+    }
+
     /// A peer answers a request: it is no longer one that might not be answered.
     mutating func answered(_ block: Block) {
         guard let slot = slot(of: Int(block.piece)), let index = layout.index(of: block),

@@ -131,6 +131,7 @@ extension TorrentSession {
             return
         }
         picker?.lost(Int(piece))
+        if links[slot].requests.activeCount == 0 { picker?.abandoned(by: links[slot].peer) }
         interestChanged(slot, now, &actions)
     }
 
@@ -166,6 +167,8 @@ extension TorrentSession {
         if !links[slot].hasFast {
             giveUpRequests(slot, &actions)
             refillAll(now, &actions)
+        } else if links[slot].requests.activeCount == 0 {
+            picker?.abandoned(by: links[slot].peer)
         }
     }
 

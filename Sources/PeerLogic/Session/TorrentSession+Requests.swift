@@ -37,7 +37,7 @@ extension TorrentSession {
             }
             if isFirst { tellHaves(slot, now, &actions) }
             isFirst = false
-            if links[slot].requests.isEmpty { links[slot].blockAt = now }
+            if links[slot].requests.activeCount == 0 { links[slot].blockAt = now }
             links[slot].requests.append(block, at: now)
             say(slot, .request(block), now, &actions)
         }
@@ -152,6 +152,7 @@ extension TorrentSession {
             release(block, &actions)
         }
         links[slot].requests.trimGivenUp(to: Self.maxGivenUpCount)
+        picker?.abandoned(by: links[slot].peer)
     }
 
     /// The connection is over: what it was asked for is free, and what was coming is broken.

@@ -207,7 +207,7 @@ extension TransferWorld {
 
     /// Somebody who was paused goes on.
     mutating func goOn(_ peer: Int) {
-        guard peers[peer].isPaused else { return }
+        guard peers[peer].isPaused, !peers[peer].isLeaving else { return }
         peers[peer].isPaused = false
         tell(peer, .lives, "goes on")
         checks.wentOn(peer, disk: peers[peer].disk, at: now)

@@ -55,7 +55,7 @@ struct TrackerManners: Sendable {
         }
         guard event == .completed else { return }
         asked[peer][place].completedCount += 1
-        if scene.peers[peer].beganComplete || !scene.peers[peer].disk.isFull {
+        if scene.peers[peer].beganComplete || !scene.peers[peer].wasComplete {
             scene.violate(
                 .trackersAreSpared, at: now,
                 "\(TransferScene.name(peer)) says that it has completed what it \(scene.peers[peer].beganComplete ? "had" : "lacks")")

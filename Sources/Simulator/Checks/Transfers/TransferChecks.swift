@@ -51,6 +51,7 @@ struct TransferChecks: Sendable {
         scene.peers[peer].sentByteCount = 0
         scene.peers[peer].receivedByteCount = 0
         scene.peers[peer].beganComplete = disk.isFull
+        scene.peers[peer].wasComplete = disk.isFull
         requests.began(peer, &scene)
         calls.began(peer)
         trackers.began(peer)
@@ -62,6 +63,7 @@ struct TransferChecks: Sendable {
     /// Somebody who was paused goes on, with what is on the disk.
     mutating func wentOn(_ peer: Int, disk: Bitfield, at now: Instant) {
         scene.peers[peer].disk = disk
+        scene.peers[peer].beganComplete = disk.isFull
         requests.began(peer, &scene)
         limits.changed(peer, at: now)
         trackers.began(peer)
@@ -250,6 +252,7 @@ struct TransferChecks: Sendable {
                 "\(TransferScene.name(peer)) writes piece \(piece), which is not verified or is wrong")
         }
         scene.peers[peer].disk.insert(piece)
+        if scene.peers[peer].disk.isFull { scene.peers[peer].wasComplete = true }
     }
 
     mutating func pieceLost(_ peer: Int, _ piece: Int) {

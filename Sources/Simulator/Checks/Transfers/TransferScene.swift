@@ -82,6 +82,8 @@ struct PeerRecord: Sendable {
     var sentByteCount = 0
     var receivedByteCount = 0
     var beganComplete = false
+    /// It has had all pieces in this life.
+    var wasComplete = false
 
     static let here: UInt8 = 0x80
     static let countMask: UInt8 = 0x3F
