@@ -76,6 +76,14 @@ struct PiecePicker: Sendable, Equatable {
 
     func slot(of piece: Int) -> Int? { slots[piece] < 0 ? nil : Int(slots[piece]) }
 
+    /// After a rest: the disk may hold other pieces than it did. What is being hashed, written or fetched stays begun.
+    mutating func resume(have onDisk: Bitfield) {
+        for piece in 0..<layout.pieceCount where onDisk[piece] != have[piece] && !begun[piece] {
+            if onDisk[piece] { have.insert(piece) } else { have.remove(piece) }
+            if wanted[piece] { unbegunCount += onDisk[piece] ? -1 : 1 }
+        }
+    }
+
     // MARK: - What peers have
 
     mutating func gained(_ piece: Int) { availability[piece] = availability[piece] &+ 1 }
@@ -348,6 +356,9 @@ struct PiecePicker: Sendable, Equatable {
         }
         return result
     }
+
+    /// Whether pieces are between the first request and the disk.
+    var hasBegun: Bool { !begun.isEmpty }
 
     var hasHeld: Bool { active.contains { $0?.phase == .held } }
 

@@ -175,8 +175,13 @@ public struct TorrentSession: Sendable, Equatable {
         uploadLimit.setRate(settings.maxUploadRate, now: now)
         if let layout = torrent.layout {
             let count = layout.pieceCount
-            let wanted = picker?.wanted ?? Bitfield(count: count, isFull: true)
-            picker = PiecePicker(layout: layout, have: have ?? Bitfield(count: count), wanted: wanted)
+            let have = have ?? Bitfield(count: count)
+            if picker?.hasBegun ?? false {
+                picker?.resume(have: have)
+            } else {
+                let wanted = picker?.wanted ?? Bitfield(count: count, isFull: true)
+                picker = PiecePicker(layout: layout, have: have, wanted: wanted)
+            }
             beganComplete = picker?.isComplete ?? false
             hasCompleted = beganComplete
         }

@@ -30,7 +30,7 @@ struct Answers: Sendable {
 
     /// A block was to be given, and has not left: it waits for its answer again.
     mutating func takesBack(_ end: Int, _ block: Block, _ scene: inout TransferScene) {
-        scene.ends[end].toAnswer.append(block)
+        if scene.ends[end].isAmongHonest { scene.ends[end].toAnswer.append(block) }
     }
 
     mutating func choked(_ end: Int, _ scene: inout TransferScene) {

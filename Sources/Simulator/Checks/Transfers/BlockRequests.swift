@@ -39,8 +39,7 @@ struct BlockRequests: Sendable {
         if state & PeerRecord.countMask > 0 { asksASecondTime(end, number, at: now, &scene) }
         if scene.ends[end].asked.isEmpty { scene.ends[end].quietSince = now }
         scene.ends[end].asked.append(EndRecord.Asked(block: Int32(number), at: now))
-        if scene.peers[peer].blocks[number] & PeerRecord.countMask == 0 { scene.peers[peer].freeCount -= 1 }
-        scene.peers[peer].blocks[number] += 1
+        change(peer, number, scene.peers[peer].blocks[number] & ~PeerRecord.perhaps + 1, &scene)
     }
 
     private func isWhole(_ peer: Int, _ piece: Int, _ scene: TransferScene) -> Bool {
@@ -50,6 +49,12 @@ struct BlockRequests: Sendable {
         }
     }
 
+    /// The first blocks that are free, in words.
+    private func free(_ peer: Int, _ scene: TransferScene) -> String {
+        let free = scene.peers[peer].blocks.indices.filter { scene.peers[peer].blocks[$0] == 0 }
+        return free.isEmpty ? "none" : free.prefix(3).map { scene.name($0) }.joined(separator: ", ")
+    }
+
     /// Somebody was asked already: his time has to be over, or it is the endgame.
     private func asksASecondTime(_ end: Int, _ number: Int, at now: Instant, _ scene: inout TransferScene) {
         let peer = scene.ends[end].peer
@@ -57,7 +62,7 @@ struct BlockRequests: Sendable {
         for other in scene.ends(of: peer) where scene.ends[other].asked.contains(where: { $0.block == number }) {
             if now - scene.ends[other].quietSince >= Self.patience {
                 scene.again.timedOut += 1
-                dropAll(of: other, &scene)
+                dropAll(of: other, isCertain: false, &scene)
             } else {
                 asked.append(other)
             }
@@ -74,7 +79,7 @@ struct BlockRequests: Sendable {
             scene.violate(
                 .blocksAreAskedOnce, at: now,
                 "\(TransferScene.name(peer)) asks \(TransferScene.name(scene.ends[end].other)) for \(scene.name(number)), "
-                    + "which \(names) was asked for; \(scene.peers[peer].freeCount) blocks are free")
+                    + "which \(names) was asked for; \(free(peer, scene)) are free")
         }
     }
 
@@ -90,15 +95,32 @@ struct BlockRequests: Sendable {
     }
 
     /// All that was asked of one is free.
-    func dropAll(of end: Int, _ scene: inout TransferScene) {
+    ///
+    /// - Parameter isCertain: whether the session knows; of its patience nobody can tell to the second.
+    func dropAll(of end: Int, isCertain: Bool = true, _ scene: inout TransferScene) {
         let peer = scene.ends[end].peer
-        for asked in scene.ends[end].asked { freed(peer, Int(asked.block), &scene) }
+        for asked in scene.ends[end].asked { freed(peer, Int(asked.block), isCertain: isCertain, &scene) }
         scene.ends[end].asked.removeAll(keepingCapacity: true)
     }
 
-    private func freed(_ peer: Int, _ number: Int, _ scene: inout TransferScene) {
-        scene.peers[peer].blocks[number] -= 1
-        if scene.peers[peer].blocks[number] == 0 { scene.peers[peer].freeCount += 1 }
+    /// A sign of life comes, perhaps too late.
+    func heard(_ end: Int, at now: Instant, _ scene: inout TransferScene) {
+        if !scene.ends[end].asked.isEmpty, now - scene.ends[end].quietSince >= Self.patience {
+            scene.again.timedOut += 1
+            dropAll(of: end, isCertain: false, &scene)
+        }
+        scene.ends[end].quietSince = now
+    }
+
+    private func freed(_ peer: Int, _ number: Int, isCertain: Bool = true, _ scene: inout TransferScene) {
+        let state = scene.peers[peer].blocks[number] - 1
+        change(peer, number, state == 0 && !isCertain ? PeerRecord.perhaps : state, &scene)
+    }
+
+    private func change(_ peer: Int, _ number: Int, _ state: UInt8, _ scene: inout TransferScene) {
+        let wasFree = scene.peers[peer].blocks[number] == 0
+        scene.peers[peer].blocks[number] = state
+        if wasFree != (state == 0) { scene.peers[peer].freeCount += wasFree ? -1 : 1 }
     }
 
     /// A block's head has come, and its bytes are kept.
@@ -110,14 +132,13 @@ struct BlockRequests: Sendable {
             scene.violate(
                 .contractIsKept, at: now, "\(TransferScene.name(peer)) keeps \(scene.name(number)) twice")
         }
-        if state == 0 { scene.peers[peer].freeCount -= 1 }
-        scene.peers[peer].blocks[number] |= PeerRecord.here
+        change(peer, number, (state | PeerRecord.here) & ~PeerRecord.perhaps, &scene)
         scene.ends[end].arriving = number
     }
 
     mutating func arrived(_ end: Int, at now: Instant, _ scene: inout TransferScene) {
         scene.ends[end].arriving = -1
-        scene.ends[end].quietSince = now
+        heard(end, at: now, &scene)
     }
 
     /// The connection has ended.
@@ -135,8 +156,7 @@ struct BlockRequests: Sendable {
     /// A block is here no longer.
     private func gone(_ peer: Int, _ number: Int, _ scene: inout TransferScene) {
         guard scene.peers[peer].blocks[number] & PeerRecord.here != 0 else { return }
-        scene.peers[peer].blocks[number] &= ~PeerRecord.here
-        if scene.peers[peer].blocks[number] == 0 { scene.peers[peer].freeCount += 1 }
+        change(peer, number, scene.peers[peer].blocks[number] & ~PeerRecord.here, &scene)
     }
 
     /// All blocks of a piece are to be had again: it was wrong, given up, or is gone from the disk.
@@ -150,13 +170,12 @@ struct BlockRequests: Sendable {
     mutating func fetches(_ peer: Int, _ piece: Int, at now: Instant, _ scene: inout TransferScene) {
         for index in 0..<scene.layout.blockCount(ofPiece: piece) {
             let number = piece * scene.blocksPerPiece + index
-            if scene.peers[peer].blocks[number] != 0 {
+            if scene.peers[peer].blocks[number] & ~PeerRecord.perhaps != 0 {
                 scene.violate(
                     .blocksAreAskedOnce, at: now,
                     "\(TransferScene.name(peer)) fetches piece \(piece) from the web, and has asked for some of it")
             }
-            scene.peers[peer].blocks[number] |= PeerRecord.here
-            scene.peers[peer].freeCount -= 1
+            change(peer, number, PeerRecord.here, &scene)
         }
     }
 

@@ -62,9 +62,8 @@ struct TransferChecks: Sendable {
 
     /// Somebody who was paused goes on, with what is on the disk.
     mutating func wentOn(_ peer: Int, disk: Bitfield, at now: Instant) {
-        scene.peers[peer].disk = disk
+        for piece in 0..<scene.layout.pieceCount where !disk[piece] { pieceLost(peer, piece) }
         scene.peers[peer].beganComplete = disk.isFull
-        requests.began(peer, &scene)
         limits.changed(peer, at: now)
         trackers.began(peer)
     }
@@ -173,7 +172,7 @@ struct TransferChecks: Sendable {
                 scene.again.choked += 1
                 requests.dropAll(of: end, &scene)
             }
-        case .unchoke: scene.ends[end].quietSince = now
+        case .unchoke: requests.heard(end, at: now, &scene)
         case .interested: slots.hears(end, isInterested: true, at: now, &scene)
         case .notInterested: slots.hears(end, isInterested: false, at: now, &scene)
         case .request(let block): answers.hears(end, block, &scene)

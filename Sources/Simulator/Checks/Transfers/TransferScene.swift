@@ -86,6 +86,8 @@ struct PeerRecord: Sendable {
     var wasComplete = false
 
     static let here: UInt8 = 0x80
+    /// Nobody was asked, or nobody who may still answer: that is the session's to know.
+    static let perhaps: UInt8 = 0x40
     static let countMask: UInt8 = 0x3F
 
     init(layout: PieceLayout) {
