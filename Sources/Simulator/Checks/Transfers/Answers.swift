@@ -13,6 +13,8 @@ struct Answers: Sendable {
     mutating func hears(_ end: Int, _ block: Block, _ scene: inout TransferScene) {
         // Those who break the protocol may ask twice at once, and are answered once or twice.
         guard scene.ends[end].isAmongHonest else { return }
+        // Who has lost patience may ask again for what is on its way.
+        if scene.ends[end].sending.contains(block) { return }
         if !scene.ends[end].toAnswer.contains(block) { scene.ends[end].toAnswer.append(block) }
     }
 

@@ -37,7 +37,7 @@ struct BlockRequests: Sendable {
                 "\(TransferScene.name(peer)) has \(scene.name(number)), and asks \(TransferScene.name(scene.ends[end].other))")
         }
         if state & PeerRecord.countMask > 0 { asksASecondTime(end, number, at: now, &scene) }
-        if scene.ends[end].asked.isEmpty { scene.ends[end].quietSince = now }
+        if scene.ends[end].asked.isEmpty, !scene.ends[end].mayBeGivenUp { scene.ends[end].quietSince = now }
         scene.ends[end].asked.append(EndRecord.Asked(block: Int32(number), at: now))
         change(peer, number, scene.peers[peer].blocks[number] & ~PeerRecord.perhaps + 1, &scene)
     }
@@ -58,15 +58,7 @@ struct BlockRequests: Sendable {
     /// Somebody was asked already: his time has to be over, or it is the endgame.
     private func asksASecondTime(_ end: Int, _ number: Int, at now: Instant, _ scene: inout TransferScene) {
         let peer = scene.ends[end].peer
-        var asked: [Int] = []
-        for other in scene.ends(of: peer) where scene.ends[other].asked.contains(where: { $0.block == number }) {
-            if now - scene.ends[other].quietSince >= Self.patience {
-                scene.again.timedOut += 1
-                dropAll(of: other, isCertain: false, &scene)
-            } else {
-                asked.append(other)
-            }
-        }
+        let asked = askedNow(peer, number, at: now, &scene)
         let count = scene.peers[peer].blocks[number] & PeerRecord.countMask
         guard count > 0 else { return }
         scene.again.endgame += 1
@@ -81,6 +73,20 @@ struct BlockRequests: Sendable {
                 "\(TransferScene.name(peer)) asks \(TransferScene.name(scene.ends[end].other)) for \(scene.name(number)), "
                     + "which \(names) was asked for; \(free(peer, scene)) are free")
         }
+    }
+
+    /// The ends at which a block is asked for, without those that have been silent for too long.
+    private func askedNow(_ peer: Int, _ number: Int, at now: Instant, _ scene: inout TransferScene) -> [Int] {
+        var asked: [Int] = []
+        for other in scene.ends(of: peer) where scene.ends[other].asked.contains(where: { $0.block == number }) {
+            if now - scene.ends[other].quietSince >= Self.patience {
+                scene.again.timedOut += 1
+                dropAll(of: other, isCertain: false, &scene)
+            } else {
+                asked.append(other)
+            }
+        }
+        return asked
     }
 
     // MARK: - What becomes of requests
@@ -101,6 +107,7 @@ struct BlockRequests: Sendable {
         let peer = scene.ends[end].peer
         for asked in scene.ends[end].asked { freed(peer, Int(asked.block), isCertain: isCertain, &scene) }
         scene.ends[end].asked.removeAll(keepingCapacity: true)
+        if !isCertain { scene.ends[end].mayBeGivenUp = true }
     }
 
     /// A sign of life comes, perhaps too late.
@@ -110,6 +117,7 @@ struct BlockRequests: Sendable {
             dropAll(of: end, isCertain: false, &scene)
         }
         scene.ends[end].quietSince = now
+        scene.ends[end].mayBeGivenUp = false
     }
 
     private func freed(_ peer: Int, _ number: Int, isCertain: Bool = true, _ scene: inout TransferScene) {
@@ -170,6 +178,7 @@ struct BlockRequests: Sendable {
     mutating func fetches(_ peer: Int, _ piece: Int, at now: Instant, _ scene: inout TransferScene) {
         for index in 0..<scene.layout.blockCount(ofPiece: piece) {
             let number = piece * scene.blocksPerPiece + index
+            _ = askedNow(peer, number, at: now, &scene)
             if scene.peers[peer].blocks[number] & ~PeerRecord.perhaps != 0 {
                 scene.violate(
                     .blocksAreAskedOnce, at: now,

@@ -47,6 +47,8 @@ struct EndRecord: Sendable {
     var asked: [Asked] = []
     /// Since when nothing has come though something was asked.
     var quietSince = Instant(nanoseconds: 0)
+    /// The session's patience may be over, and nothing has come since.
+    var mayBeGivenUp = false
     /// The block that is arriving, counted through all pieces; -1 for none.
     var arriving = -1
 }
