@@ -125,7 +125,8 @@ extension TorrentSession {
     /// Tells a peer of the pieces that were gained since it was told last, but for those that it has.
     mutating func tellHaves(_ slot: Int, _ now: Instant, _ actions: inout [Action]) {
         guard links[slot].isReady, links[slot].toldCount < gained.count else { return }
-        for index in links[slot].toldCount..<gained.count where !links[slot].has[Int(gained[index])] {
+        for index in links[slot].toldCount..<gained.count
+        where !links[slot].has[Int(gained[index])] && picker?.have[Int(gained[index])] ?? false {
             say(slot, .have(piece: gained[index]), now, &actions)
         }
         links[slot].toldCount = gained.count

@@ -22,7 +22,7 @@ extension PeerTraits {
         }
         upRate = rate()
         downRate = max(rate(), upRate)
-        if liar == .snail { upRate = 4_000 }
+        if liar == .snail { upRate = 16_000 }
         latency = random.between(.microseconds(100), options.maxLatency)
         settings.maxLinks = options.maxLinks
         settings.uploadSlots = 1 + random.below(options.maxUploadSlots)

@@ -142,6 +142,7 @@ extension TransferWorld {
         peers[peer].buffers[place].senders = [PieceSender(peer: sender, end: 0, epoch: 0)]
         if seed < options.lyingWebSeedCount { peers[peer].buffers[place].corrupt.append((0, 9)) }
         tally.webPieces += 1
+        checks.webPieceArrived(peer, byteCount: layout.length(ofPiece: piece))
         step(peer, .webPieceReceived(seed: seed, piece: piece))
     }
 }

@@ -135,6 +135,12 @@ struct BlockRequests: Sendable {
     mutating func begins(_ end: Int, _ number: Int, at now: Instant, _ scene: inout TransferScene) {
         ends(end, number, &scene)
         let peer = scene.ends[end].peer
+        let piece = number / scene.blocksPerPiece
+        if scene.peers[peer].wrong[piece], scene.peers[peer].blocks[number] & PeerRecord.here != 0,
+            !isWhole(peer, piece, scene)
+        {
+            restarts(peer, piece, &scene)
+        }
         let state = scene.peers[peer].blocks[number]
         if state & PeerRecord.here != 0 {
             scene.violate(
@@ -171,6 +177,13 @@ struct BlockRequests: Sendable {
     mutating func restarts(_ peer: Int, _ piece: Int, _ scene: inout TransferScene) {
         for index in 0..<scene.layout.blockCount(ofPiece: piece) {
             gone(peer, piece * scene.blocksPerPiece + index, &scene)
+        }
+    }
+
+    /// A piece is on the disk.
+    mutating func stored(_ peer: Int, _ piece: Int, _ scene: inout TransferScene) {
+        for number in piece * scene.blocksPerPiece..<piece * scene.blocksPerPiece + scene.layout.blockCount(ofPiece: piece) {
+            change(peer, number, (scene.peers[peer].blocks[number] | PeerRecord.here) & ~PeerRecord.perhaps, &scene)
         }
     }
 

@@ -14,6 +14,7 @@ struct TrackerManners: Sendable {
         var failedAt = Instant(nanoseconds: 0)
         var completedCount = 0
         var hasAnswered = false
+        var saidGoodbye = false
     }
 
     /// Announces that have nothing to say come no closer than this (BEP 3 leaves it to the tracker; ours say 60 s).
@@ -39,6 +40,7 @@ struct TrackerManners: Sendable {
         let place = place(peer, tracker)
         let before = asked[peer][place]
         asked[peer][place].at = now
+        asked[peer][place].saidGoodbye = event == .stopped
         if before.failures > 0, event != .stopped {
             let wait = Self.firstWait * (1 << Int64(min(before.failures - 1, 8)))
             if now - before.failedAt < wait {
@@ -64,6 +66,8 @@ struct TrackerManners: Sendable {
 
     mutating func answered(_ peer: Int, _ tracker: Int, isGood: Bool, at now: Instant) {
         let place = place(peer, tracker)
+        // Whether a tracker has heard the end is of no use to anybody.
+        guard !asked[peer][place].saidGoodbye else { return }
         asked[peer][place].hasAnswered = isGood
         asked[peer][place].failures = isGood ? 0 : asked[peer][place].failures + 1
         asked[peer][place].failedAt = now

@@ -65,7 +65,6 @@ struct TransferChecks: Sendable {
         for piece in 0..<scene.layout.pieceCount where !disk[piece] { pieceLost(peer, piece) }
         scene.peers[peer].beganComplete = disk.isFull
         limits.changed(peer, at: now)
-        trackers.began(peer)
     }
 
     mutating func changed(_ peer: Int, settings: SessionSettings, at now: Instant) {
@@ -235,6 +234,8 @@ struct TransferChecks: Sendable {
         limits.asks(peer, scene.layout.pieceLength, at: now, &scene)
     }
 
+    mutating func webPieceArrived(_ peer: Int, byteCount: Int) { scene.peers[peer].receivedByteCount += byteCount }
+
     mutating func pieceFailed(_ peer: Int, _ piece: Int, senders: [Int]) {
         requests.restarts(peer, piece, &scene)
         scene.peers[peer].wrong.insert(piece)
@@ -251,6 +252,7 @@ struct TransferChecks: Sendable {
                 "\(TransferScene.name(peer)) writes piece \(piece), which is not verified or is wrong")
         }
         scene.peers[peer].disk.insert(piece)
+        requests.stored(peer, piece, &scene)
         if scene.peers[peer].disk.isFull { scene.peers[peer].wasComplete = true }
     }
 
