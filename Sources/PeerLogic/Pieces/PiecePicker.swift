@@ -180,15 +180,17 @@ struct PiecePicker: Sendable, Equatable {
     /// A second peer's block in the endgame: of those that it has and was not asked for, one that the fewest were.
     ///
     /// - Parameter isAsked: whether the peer has been asked for a block already.
-    mutating func endgameBlock(has: Bitfield, only: [UInt32]?, isAsked: (Block) -> Bool) -> Block? {
-        guard isEndgame else { return nil }
+    mutating func endgameBlock(
+        has: Bitfield, only: [UInt32]?, limit: UInt8 = maxEndgameCount, isAnytime: Bool = false, isAsked: (Block) -> Bool
+    ) -> Block? {
+        guard isEndgame || isAnytime else { return nil }
         for slot in active.indices {
             guard let piece = active[slot], piece.phase == .fetching, has[piece.piece], piece.onlyFrom == nil,
                 piece.webSeed == nil, only?.contains(UInt32(piece.piece)) ?? true
             else { continue }
             for index in piece.blocks.indices
             where piece.blocks[index].phase == .requested
-                && piece.blocks[index].requestCount < Self.maxEndgameCount
+                && piece.blocks[index].requestCount < limit
             {
                 let block = layout.block(index, ofPiece: piece.piece)
                 guard !isAsked(block) else { continue }

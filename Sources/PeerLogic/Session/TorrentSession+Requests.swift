@@ -30,7 +30,7 @@ extension TorrentSession {
         let only = isChoked ? links[slot].allowedToUs : nil
         var isFirst = true
         while links[slot].requests.activeCount < links[slot].window.size {
-            guard downloadLimit.take(Block.maxByteCount, now: now) else { return }
+            guard downloadLimit.take(Block.maxByteCount, now: now) || has(.downloadUnlimited) else { return }
             guard let block = nextBlock(slot, peer, only) else {
                 downloadLimit.giveBack(Block.maxByteCount)
                 return
@@ -44,13 +44,15 @@ extension TorrentSession {
     }
 
     private mutating func nextBlock(_ slot: Int, _ peer: UInt32, _ only: [UInt32]?) -> Block? {
-        let block = picker?.next(
-            for: peer, has: links[slot].has, only: only, budget: settings.maxBufferedByteCount, random: &random)
+        let budget = has(.buffersUnbounded) ? .max : settings.maxBufferedByteCount
+        let block = picker?.next(for: peer, has: links[slot].has, only: only, budget: budget, random: &random)
         if block != nil { return block }
         // Nobody is asked twice by whoever has much to do yet.
         guard links[slot].requests.activeCount < RequestWindow.floor else { return nil }
         let requests = links[slot].requests
-        return picker?.endgameBlock(has: links[slot].has, only: only) { requests.index(of: $0) != nil }
+        let limit = has(.endgameUnbounded) ? .max : PiecePicker.maxEndgameCount
+        let isAnytime = has(.endgameAlways)
+        return picker?.endgameBlock(has: links[slot].has, only: only, limit: limit, isAnytime: isAnytime) { requests.index(of: $0) != nil }
     }
 
     // MARK: - Come
@@ -88,6 +90,7 @@ extension TorrentSession {
         if isWhole {
             let piece = Int(block.piece)
             let wantsDigests = suspicions.concern(piece) || (picker?.isSuspicious(piece) ?? false)
+            if has(.storedUnverified) { actions.append(.store(piece: piece)) }
             actions.append(.verify(piece: piece, wantsDigests: wantsDigests))
         }
         refill(slot, now, &actions)
@@ -122,6 +125,7 @@ extension TorrentSession {
     mutating func rejected(_ slot: Int, _ block: Block, _ now: Instant, _ actions: inout [Action]) {
         guard links[slot].hasFast else { return breach(slot, "reject without the fast extension", now, &actions) }
         guard let index = links[slot].requests.index(of: block) else { return }
+        if has(.rejectIgnored) { return }
         let request = links[slot].requests.remove(at: index)
         guard !request.isGivenUp else { return }
         downloadLimit.giveBack(Int(block.length))
@@ -152,7 +156,7 @@ extension TorrentSession {
             release(block, &actions)
         }
         links[slot].requests.trimGivenUp(to: Self.maxGivenUpCount)
-        picker?.abandoned(by: links[slot].peer)
+        if !has(.onlyGiverAwaited) { picker?.abandoned(by: links[slot].peer) }
     }
 
     /// The connection is over: what it was asked for is free, and what was coming is broken.
@@ -161,7 +165,7 @@ extension TorrentSession {
             links[slot].arriving = nil
             if let piece = picker?.arrivalBroken(block) { actions.append(.releaseBuffer(piece: piece)) }
         }
-        giveUpRequests(slot, &actions)
+        if !has(.lossOfLinkForgotten) { giveUpRequests(slot, &actions) }
         links[slot].requests.removeAll()
     }
 }

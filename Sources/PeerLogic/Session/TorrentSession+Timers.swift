@@ -71,7 +71,7 @@ extension TorrentSession {
         if link.arriving != nil, now - max(link.arrivingSince, link.heardAt) >= Self.arrivalPatience {
             return close(slot, .stalled, now, &actions)
         }
-        if link.requests.activeCount > 0, now - link.blockAt >= Self.blockPatience {
+        if link.requests.activeCount > 0, !has(.silenceIgnored), now - link.blockAt >= Self.blockPatience {
             snub(slot, now, &actions)
         }
         if link.isSnubbed, !link.peerChokes, link.weAreInterested, now - link.blockAt >= Self.uselessness {

@@ -109,6 +109,9 @@ public struct TorrentSession: Sendable, Equatable {
             infoHash: torrent.infoHash, peerID: peerID, port: settings.listenPort,
             key: UInt32(truncatingIfNeeded: random.next()), numWant: settings.numWant)
         trackers = TrackerSet(torrent.trackers, subject: subject, random: RandomStream(seed: random.next()))
+        #if PLANTED_BUGS
+            trackers.plantedBug = settings.plantedBug
+        #endif
         webSeeds = Array(repeating: WebSeed(), count: torrent.webSeedCount)
         self.random = random
     }

@@ -9,6 +9,10 @@ extension TransferWorld {
     mutating func liarComes(_ peer: Int) {
         peers[peer].random = RandomStream(seed, .liar, peer, peers[peer].life)
         queue.put(.liarActs(peer, life: peers[peer].life), at: now + .milliseconds(100))
+        liarAnnounces(peer)
+    }
+
+    private mutating func liarAnnounces(_ peer: Int) {
         for tracker in simpleTrackers.indices {
             announce(
                 peer, tracker,
@@ -74,6 +78,8 @@ extension TransferWorld {
             .liarActs(peer, life: peers[peer].life),
             at: now + peers[peer].random.between(.milliseconds(200), .seconds(4)))
         guard !isHealed else { return }
+        // Those who were sent away come again.
+        if peers[peer].random.oneIn(8), !simpleTrackers.isEmpty { liarAnnounces(peer) }
         let open = table.ends.indices.filter { table.ends[$0].peer == peer && table.ends[$0].phase == .open }
         guard !open.isEmpty else { return }
         let end = open[peers[peer].random.below(open.count)]

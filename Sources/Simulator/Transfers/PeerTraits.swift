@@ -79,6 +79,17 @@ extension TransferOptions {
         options.coreLength = random.between(.seconds(20), .seconds(90))
         for fault in TransferFault.allCases where random.oneIn(2) { options.faults.append(fault) }
         options.meanFaultGap = random.oneIn(5) ? nil : random.between(.seconds(1), .seconds(8))
+        // Now and then many want much of few, over narrow lines: then it shows who has his turn.
+        if random.oneIn(12) {
+            options.seederCount = 1
+            options.leecherCount = 8 + random.below(8)
+            options.liars = []
+            (options.pieceCount, options.blocksPerPiece) = (30 + random.below(30), 4)
+            (options.minLineRate, options.maxLineRate) = (20_000, 60_000)
+            (options.natPercent, options.limitPercent, options.webSeedCount, options.lyingWebSeedCount) = (0, 0, 0, 0)
+            (options.maxUploadSlots, options.maxLinks) = (2, 50)
+            options.faults = options.faults.filter { $0 != .settings }
+        }
         return options
     }
 }

@@ -46,7 +46,7 @@ extension TransferWorld {
     mutating func announce(_ peer: Int, _ tracker: Int, _ request: HTTPAnnounceRequest) {
         guard simpleTrackers.indices.contains(tracker) else { return }
         tally.announces += 1
-        checks.announces(peer, tracker, request.event, at: now)
+        if peers[peer].isHonest { checks.announces(peer, tracker, request.event, at: now) }
         let life = peers[peer].life
         while peers[peer].questions.count <= tracker { peers[peer].questions.append(0) }
         peers[peer].questions[tracker] += 1
@@ -75,7 +75,8 @@ extension TransferWorld {
         if case .announced(_, _, _, let addresses) = answer {
             for address in addresses { checks.found(peer, address, isProper: true) }
             checks.trackerAnswered(peer, tracker, isGood: true, at: now)
-        } else {
+        } else if !peers[peer].isPaused {
+            // Who is at rest does not listen.
             checks.trackerAnswered(peer, tracker, isGood: false, at: now)
         }
         if peers[peer].isHonest { step(peer, .trackerAnswered(tracker: tracker, answer)) } else { liarFinds(peer, answer) }
