@@ -24,8 +24,6 @@ struct RequestQueue: Sendable, Hashable {
     private(set) var activeCount = 0
 
     mutating func append(_ block: Block, at now: Instant) {
-        // It may be asked for again of the same peer: one of the two is enough to know of.
-        if count > activeCount, let index = index(of: block) { remove(at: index) }
         requests.append(Request(block: block, askedAt: now))
         activeCount += 1
     }

@@ -67,7 +67,13 @@ extension TorrentSession {
         else { return .skip }
         links[slot].heardAt = now
         let request = links[slot].requests.remove(at: index)
-        if !request.isGivenUp { picker?.answered(block) }
+        if !request.isGivenUp {
+            picker?.answered(block)
+        } else if let again = links[slot].requests.index(of: block), !links[slot].requests[again].isGivenUp {
+            // It was asked for again meanwhile: who had the first request waiting answers both with this block.
+            links[slot].requests.remove(at: again)
+            picker?.answered(block)
+        }
         guard picker?.begins(block, from: links[slot].peer) ?? false else { return .skip }
         links[slot].arriving = block
         links[slot].arrivingSince = now

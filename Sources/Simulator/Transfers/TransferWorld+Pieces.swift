@@ -22,6 +22,7 @@ extension TransferWorld {
         guard place >= 0, peers[peer].buffers[place].here == all, !peers[peer].buffers[place].isVerifying else {
             return checks.breaks(peer, "verifies piece \(piece), which is not whole", at: now)
         }
+        checks.pieceIsWhole(peer, piece)
         peers[peer].buffers[place].isVerifying = true
         peers[peer].buffers[place].wantsDigests = wantsDigests
         queue.put(.hashed(peer, life: peers[peer].life, piece: piece), at: now + TransferWorld.hashTime)

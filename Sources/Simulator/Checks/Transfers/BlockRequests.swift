@@ -25,7 +25,7 @@ struct BlockRequests: Sendable {
         }
         // A piece that was wrong is had of one peer alone; when that one goes, all of it is had of the next.
         if scene.peers[peer].wrong[Int(block.piece)], scene.peers[peer].blocks[number] & PeerRecord.here != 0,
-            !isWhole(peer, Int(block.piece), scene)
+            !scene.peers[peer].whole[Int(block.piece)]
         {
             scene.again.wrong += 1
             restarts(peer, Int(block.piece), &scene)
@@ -40,13 +40,6 @@ struct BlockRequests: Sendable {
         if scene.ends[end].asked.isEmpty, !scene.ends[end].mayBeGivenUp { scene.ends[end].quietSince = now }
         scene.ends[end].asked.append(EndRecord.Asked(block: Int32(number), at: now))
         change(peer, number, scene.peers[peer].blocks[number] & ~PeerRecord.perhaps + 1, &scene)
-    }
-
-    private func isWhole(_ peer: Int, _ piece: Int, _ scene: TransferScene) -> Bool {
-        let first = piece * scene.blocksPerPiece
-        return (first..<first + scene.layout.blockCount(ofPiece: piece)).allSatisfy {
-            scene.peers[peer].blocks[$0] & PeerRecord.here != 0
-        }
     }
 
     /// The first blocks that are free, in words.
@@ -137,7 +130,7 @@ struct BlockRequests: Sendable {
         let peer = scene.ends[end].peer
         let piece = number / scene.blocksPerPiece
         if scene.peers[peer].wrong[piece], scene.peers[peer].blocks[number] & PeerRecord.here != 0,
-            !isWhole(peer, piece, scene)
+            !scene.peers[peer].whole[piece]
         {
             restarts(peer, piece, &scene)
         }
@@ -175,6 +168,7 @@ struct BlockRequests: Sendable {
 
     /// All blocks of a piece are to be had again: it was wrong, given up, or is gone from the disk.
     mutating func restarts(_ peer: Int, _ piece: Int, _ scene: inout TransferScene) {
+        scene.peers[peer].whole.remove(piece)
         for index in 0..<scene.layout.blockCount(ofPiece: piece) {
             gone(peer, piece * scene.blocksPerPiece + index, &scene)
         }
@@ -211,5 +205,6 @@ struct BlockRequests: Sendable {
         scene.peers[peer].freeCount = blocks.count { $0 == 0 }
         scene.peers[peer].blocks = blocks
         scene.peers[peer].wrong = Bitfield(count: scene.layout.pieceCount)
+        scene.peers[peer].whole = scene.peers[peer].disk
     }
 }

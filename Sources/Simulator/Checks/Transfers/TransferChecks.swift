@@ -234,6 +234,9 @@ struct TransferChecks: Sendable {
         limits.asks(peer, scene.layout.pieceLength, at: now, &scene)
     }
 
+    /// A piece is whole, and is hashed.
+    mutating func pieceIsWhole(_ peer: Int, _ piece: Int) { scene.peers[peer].whole.insert(piece) }
+
     mutating func webPieceArrived(_ peer: Int, byteCount: Int) { scene.peers[peer].receivedByteCount += byteCount }
 
     mutating func pieceFailed(_ peer: Int, _ piece: Int, senders: [Int]) {

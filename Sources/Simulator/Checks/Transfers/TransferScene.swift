@@ -65,6 +65,8 @@ struct PeerRecord: Sendable {
     var blocks: [UInt8]
     /// Pieces that have been wrong, and what is known of each: such a one may be begun anew at another peer.
     var wrong: Bitfield
+    /// Pieces that are whole: being hashed, being written, or on the disk.
+    var whole: Bitfield
     /// Blocks that are neither here nor asked for.
     var freeCount: Int
     /// Connections that are given blocks and want them.
@@ -95,6 +97,7 @@ struct PeerRecord: Sendable {
     init(layout: PieceLayout) {
         disk = Bitfield(count: layout.pieceCount)
         wrong = disk
+        whole = disk
         blocks = []
         freeCount = 0
     }
