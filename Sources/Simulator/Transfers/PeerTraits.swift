@@ -27,7 +27,6 @@ extension PeerTraits {
         settings.maxLinks = options.maxLinks
         settings.uploadSlots = 1 + random.below(options.maxUploadSlots)
         settings.maxBufferedByteCount = options.maxBufferedByteCount
-        settings.listenPort = SimulatedPeer.address(place).port
         let isLimited = hits(options.limitPercent)
         let limits = (up: 60_000 + random.below(600_000), down: 60_000 + random.below(600_000))
         if isLimited { (settings.maxUploadRate, settings.maxDownloadRate) = (limits.up, limits.down) }

@@ -86,7 +86,7 @@ extension TransferWorld {
     mutating func strangerSpeaks(_ number: Int) {
         guard !isHealed else { return }
         queue.put(.strangerSpeaks(number + 1), at: now + .seconds(7))
-        let addresses = [SimulatedPeer.address(options.peerCount + 7 + number)]
+        let addresses = [SimulatedPeer.address(firstPlace + options.peerCount + 7 + number)]
         for peer in peers.indices where peers[peer].session != nil && !peers[peer].isPaused {
             for address in addresses { checks.found(peer, address, isProper: false) }
             step(peer, .peersFound(addresses, number.isMultiple(of: 2) ? .local : .exchange))

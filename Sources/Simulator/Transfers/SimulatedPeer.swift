@@ -100,12 +100,14 @@ struct SimulatedPeer: Sendable {
     /// By tracker: how often it was asked; the answer to an earlier question is not waited for.
     var questions: [Int] = []
 
-    init(_ number: Int, _ traits: PeerTraits, layout: PieceLayout, clock: SimulatedClock, random: RandomStream) {
+    init(
+        _ number: Int, _ traits: PeerTraits, address: SocketAddress, layout: PieceLayout, clock: SimulatedClock, random: RandomStream
+    ) {
         self.number = number
         self.traits = traits
         self.clock = clock
         self.random = random
-        address = SimulatedPeer.address(number)
+        self.address = address
         var id: [UInt8] = Array("-SK0001-".utf8)
         id.append(bigEndian: mixed(UInt64(number) &+ 77))
         id.append(bigEndian: UInt32(number))
@@ -118,15 +120,14 @@ struct SimulatedPeer: Sendable {
     var isHonest: Bool { traits.liar == nil }
 
     /// Where a peer listens: as clients of clusters do (`AddressPlan`), each at a host of its own.
-    static func address(_ number: Int) -> SocketAddress {
-        SocketAddress(ipv4: 0x0A01_0001 + UInt32(number) << 4, port: 30_000 + UInt16(number))
+    static func address(_ place: Int) -> SocketAddress {
+        SocketAddress(ipv4: 0x0A01_0001 + UInt32(place) << 4, port: 30_000 + UInt16(place))
     }
 
-    /// The peer at a host; nil where none is.
-    static func number(at address: SocketAddress, of count: Int) -> Int? {
+    /// The place of whoever is at a host of those; nil for any other.
+    static func place(of address: SocketAddress) -> Int? {
         guard address.isIPv4, address.ipv4 >= 0x0A01_0001, address.ipv4 & 15 == 1 else { return nil }
-        let number = Int((address.ipv4 - 0x0A01_0001) >> 4)
-        return number < count ? number : nil
+        return Int((address.ipv4 - 0x0A01_0001) >> 4)
     }
 
     // MARK: - Buffers

@@ -13,7 +13,7 @@ extension TransferWorld {
 
     /// A peer calls an address.
     mutating func dial(_ peer: Int, _ name: LinkID?, _ address: SocketAddress) {
-        let found = SimulatedPeer.number(at: address, of: peers.count)
+        let found = number(at: address)
         let other = found.flatMap { peers[$0].address == address ? $0 : nil }
         let link = table.make()
         let end = 2 * link

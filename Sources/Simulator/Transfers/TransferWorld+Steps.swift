@@ -102,7 +102,7 @@ extension TransferWorld {
         case .pieceWasWrong: tally.wrongPieces += 1
         case .banned(let host):
             tally.bans += 1
-            checks.banned(peer, SimulatedPeer.number(at: host, of: peers.count), at: now)
+            checks.banned(peer, number(at: host), at: now)
         case .completed:
             tally.completions += 1
             peers[peer].doneAt = now

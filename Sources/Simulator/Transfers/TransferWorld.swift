@@ -35,6 +35,8 @@ struct TransferWorld: Sendable {
     var simpleSwarm: SimpleSwarm
     /// Whether trackers are those of a cluster, which are asked over UDP, and how many there are.
     let clusterCount: Int
+    /// The place of the first peer among all who have addresses (`AddressPlan`).
+    let firstPlace: Int
     /// Datagrams to trackers of the cluster.
     var outbox: [(peer: Int, tracker: Int, bytes: [UInt8])] = []
     var checks: TransferChecks
@@ -52,14 +54,15 @@ struct TransferWorld: Sendable {
     var actions: [TorrentSession.Action] = []
 
     /// - Parameter clusterCount: trackers of the cluster beside which the swarm is; 0 for simple trackers.
-    init(seed: UInt64, options: TransferOptions, clusterCount: Int = 0, infoHash: InfoHash? = nil, isRecording: Bool) {
+    init(seed: UInt64, options: TransferOptions, clusterCount: Int = 0, firstPlace: Int = 0, isRecording: Bool) {
+        self.firstPlace = firstPlace
         self.seed = seed
         self.options = options
         self.clusterCount = clusterCount
         self.isRecording = isRecording
         layout = options.layout
         var random = RandomStream(seed, .transferOptions, 1)
-        self.infoHash = infoHash ?? InfoHash(Workload20.bytes(&random))
+        infoHash = InfoHash(TransferWorld.bytes20(&random))
         var metadata: [UInt8] = []
         for _ in 0..<5_000 { metadata.append(bigEndian: random.next()) }
         self.metadata = metadata
@@ -70,19 +73,22 @@ struct TransferWorld: Sendable {
         if clusterCount == 0 {
             simpleTrackers = Array(repeating: SimpleTracker(), count: options.trackerTiers.reduce(0, +))
         }
-        for place in 0..<options.peerCount { peers.append(TransferWorld.peer(place, options, layout, seed: seed)) }
+        for place in 0..<options.peerCount { peers.append(TransferWorld.peer(place, firstPlace, options, layout, seed: seed)) }
         hash.absorb(seed)
         plant()
     }
 
     private static func peer(
-        _ place: Int, _ options: TransferOptions, _ layout: PieceLayout, seed: UInt64
+        _ place: Int, _ firstPlace: Int, _ options: TransferOptions, _ layout: PieceLayout, seed: UInt64
     ) -> SimulatedPeer {
         var random = RandomStream(seed, .peerTraits, place)
-        let traits = PeerTraits(place, options, &random)
+        var traits = PeerTraits(place, options, &random)
+        let address = SimulatedPeer.address(firstPlace + place)
+        traits.settings.listenPort = address.port
         let drift = Int64(random.below(UInt64(2 * options.maxDrift + 1))) - options.maxDrift
         let clock = SimulatedClock(origin: Int64(random.below(UInt64(1) << 50)), drift: drift, wallError: 0)
-        var peer = SimulatedPeer(place, traits, layout: layout, clock: clock, random: random)
+        var peer = SimulatedPeer(
+            place, traits, address: address, layout: layout, clock: clock, random: random)
         let isPartial = random.below(100) < options.partialPercent
         if !traits.isSeeder, traits.liar == nil, isPartial, !traits.isMagnet {
             for piece in 0..<layout.pieceCount where random.oneIn(2) { peer.disk.insert(piece) }
@@ -106,6 +112,17 @@ struct TransferWorld: Sendable {
 
     /// When the next thing happens; nil when the world is over.
     var nextTime: Instant? { isOver || !checks.violations.isEmpty ? nil : queue.nextTime }
+
+    /// The peer at a host; nil where none is.
+    func number(at address: SocketAddress) -> Int? {
+        SimulatedPeer.place(of: address).flatMap { peers.indices.contains($0 - firstPlace) ? $0 - firstPlace : nil }
+    }
+
+    private static func bytes20(_ random: inout RandomStream) -> Bytes20 {
+        var bytes: [UInt8] = []
+        for _ in 0..<3 { bytes.append(bigEndian: random.next()) }
+        return Bytes20(bytes.span.bytes, at: 0)
+    }
 
     // MARK: - The loop
 
@@ -195,27 +212,30 @@ struct TransferWorld: Sendable {
         queue.put(.looks, at: now + TransferWorld.lookInterval)
         checks.look(at: now)
         guard isHealed else { return }
-        let reachable = reachable
-        var unfinished: [Int] = []
-        for peer in peers.indices
-        where peers[peer].isHonest && peers[peer].isUp && !peers[peer].isLeaving {
-            // What its owner has not found gone, nobody can ask for.
-            let have = peers[peer].session?.have ?? peers[peer].disk
-            let lacks = (0..<layout.pieceCount).contains { !have[$0] && reachable[$0] }
-            if lacks { unfinished.append(peer) }
-        }
+        let unfinished = unfinishedPeers
         if unfinished.isEmpty { isOver = true }
         let deadline = Instant(nanoseconds: 0) + options.coreLength + TransferWorld.finishBound + transferTime
         guard now > deadline else { return }
         for peer in unfinished { checks.unfinished(peer, whyUnfinished(peer), at: now) }
     }
 
-    private func whyUnfinished(_ peer: Int) -> String {
+    /// Peers that lack what they can reach.
+    var unfinishedPeers: [Int] {
+        let reachable = reachable
+        return peers.indices.filter { peer in
+            guard peers[peer].isHonest, peers[peer].isUp, !peers[peer].isLeaving else { return false }
+            // What its owner has not found gone, nobody can ask for.
+            let have = peers[peer].session?.have ?? peers[peer].disk
+            return (0..<layout.pieceCount).contains { !have[$0] && reachable[$0] }
+        }
+    }
+
+    func whyUnfinished(_ peer: Int) -> String {
         let disk = peers[peer].disk
         guard let session = peers[peer].session else { return "has no session" }
         let links = session.links(now: peers[peer].clock.reading(at: now).monotonic)
         let told = links.map { link in
-            let other = SimulatedPeer.number(at: link.address, of: peers.count) ?? -1
+            let other = number(at: link.address) ?? -1
             return "\(other)\(link.chokesUs ? " chokes" : "")\(link.interestsUs ? "" : " is of no interest")"
                 + "\(link.isSnubbing ? " is silent" : "") has \(link.pieceCount), asked for \(link.pendingCount)"
         }
@@ -224,11 +244,3 @@ struct TransferWorld: Sendable {
     }
 }
 
-/// Twenty bytes by chance.
-enum Workload20 {
-    static func bytes(_ random: inout RandomStream) -> Bytes20 {
-        var bytes: [UInt8] = []
-        for _ in 0..<3 { bytes.append(bigEndian: random.next()) }
-        return Bytes20(bytes.span.bytes, at: 0)
-    }
-}
