@@ -20,7 +20,7 @@ private func isWhole(_ result: TransferResult, _ scenario: TransferScenario, but
     return (0..<honest).allSatisfy { lost.contains($0) || result.pieceCounts[$0] == scenario.options.pieceCount }
 }
 
-@Suite("Transfers")
+@Suite("Transfers", .computes)
 struct TransferTests {
     @Test func `everybody gets everything, each piece once`() {
         let scenario = quiet { _ in }
@@ -77,12 +77,12 @@ struct TransferTests {
     @Test func `a piece that has gone is asked for, and is had of somebody else`() {
         let scenario = quiet {
             $0.seederCount = 2
-            $0.script = [2, 7, 30].map { ScriptedTransfer(at: .milliseconds(100), .pieceLost(1, piece: $0)) }
+            $0.script = (0..<20).map { ScriptedTransfer(at: .milliseconds(2_500), .pieceLost(1, piece: 2 * $0)) }
         }
         let result = scenario.run(recordsTrace: true)
         #expect(result.violations.isEmpty)
         #expect(isWhole(result, scenario))
-        #expect(result.tally.lostPieces == 3)
+        #expect(result.tally.lostPieces == 20)
         #expect(result.lines.contains { $0.text.hasPrefix("peer 1 finds that piece") })
         #expect(result.tally.again.rejected > 0)
     }
@@ -114,7 +114,7 @@ struct TransferTests {
         #expect(isWhole(result, scenario))
         // Each piece came onto the disk once; what was in memory when it died came again.
         #expect(result.tally.pieces == 40)
-        #expect(result.tally.blocks > 80 && result.tally.blocks < 120)
+        #expect(result.tally.blocks >= 80 && result.tally.blocks < 120)
     }
 
     @Test func `whoever mistreats a swarm does not keep it from its end`() {
@@ -138,17 +138,73 @@ struct TransferTests {
         #expect(isWhole(result, scenario))
     }
 
-    @Test func `a sweep of swarms keeps all promises, and reaches what it is for`() {
-        let results = onAllCores(1...2_400) { TransferScenario(seed: 500_000 + UInt64($0)).run() }
-        var tally = TransferTally()
-        for result in results {
-            #expect(result.violations.isEmpty, "seed \(result.seed): \(result.violations)")
-            tally += result.tally
+    // MARK: - Beside a cluster
+
+    /// Each tracker dies in turn, so that the master does, too; and after each death a leecher comes.
+    @Test(arguments: Profile.clusters)
+    func `trackers of a cluster die during a download, and who comes then finds the swarm`(_ profile: Profile) throws {
+        var transfers = TransferOptions()
+        transfers.coreLength = .seconds(90)
+        transfers.leecherCount = 5
+        (transfers.minLineRate, transfers.maxLineRate) = (100_000, 200_000)
+        transfers.script = [3, 4, 5].enumerated().map { index, peer in
+            ScriptedTransfer(at: .seconds(20 + 20 * Int64(index)) + .milliseconds(500), .join(peer))
         }
+        var options = ScenarioOptions()
+        options.coreLength = .seconds(200)
+        options.clientCount = 2
+        options.scraperCount = 0
+        options.interval = 100
+        options.script = (0..<3).map { ScriptedEvent(at: .seconds(20 + 20 * Int64($0)), .crash($0, .seconds(12))) }
+        options.transfers = transfers
+        var scenario = Scenario(seed: 5, profile: profile, nodes: 3, seconds: 200)
+        scenario.options = options
+        let result = scenario.run(recordsTrace: true)
+        #expect(result.violations.isEmpty, "\(result.violations)")
+        let swarm = try #require(result.transfers)
+        #expect(swarm.pieceCounts.allSatisfy { $0 == transfers.pieceCount })
+        #expect(result.tally.deaths == 3 && swarm.tally.completions == 5)
+        #expect(scenario.run().traceHash == result.traceHash)
+    }
+}
+
+@Suite("Sweeps of swarms", .computes)
+struct TransferSweepTests {
+    /// Extension messages have no codec yet, so that nobody can have metadata of others.
+    private func scenario(_ seed: UInt64) -> TransferScenario {
+        var scenario = TransferScenario(seed: seed)
+        scenario.options.magnetPercent = 0
+        return scenario
+    }
+
+    @Test(arguments: 0..<Sweep.parts)
+    func `no seed breaks a promise`(_ part: Int) {
+        let each = 3_000 / Sweep.parts
+        for seed in UInt64(part * each)..<UInt64((part + 1) * each) {
+            let result = scenario(500_000 + seed).run()
+            #expect(result.violations.isEmpty, "swarm \(result.seed): \(result.violations.map(\.description))")
+        }
+    }
+
+    /// A sweep that does not reach what goes wrong proves nothing.
+    @Test func `all kinds of trouble come, and all reasons to ask again`() {
+        var tally = TransferTally()
+        for seed: UInt64 in 1...600 { tally += scenario(seed).run().tally }
         #expect(tally.faults.allSatisfy { $0 > 100 })
-        #expect(tally.bans > 100 && tally.breaches > 100 && tally.ratiosReached > 50 && tally.deaths > 500)
-        #expect(tally.webPieces > 500 && tally.wrongPieces > 500 && tally.failedWrites > 500)
+        #expect(tally.bans > 100 && tally.breaches > 100 && tally.ratiosReached > 50 && tally.deaths > 200)
+        #expect(tally.webPieces > 500 && tally.wrongPieces > 500 && tally.failedWrites > 300)
         #expect(tally.again.rejected > 500 && tally.again.choked > 50 && tally.again.timedOut > 50)
         #expect(tally.again.lost > 500 && tally.again.endgame > 1_000)
+    }
+
+    /// Fifty peers and five hundred pieces: what the simulator is to do in a second.
+    @Test func `a swarm of fifty peers and five hundred pieces comes to its end`() {
+        var options = TransferOptions()
+        options.leecherCount = 49
+        (options.pieceCount, options.lastPieceByteCount) = (500, 32_768)
+        (options.minLineRate, options.maxLineRate) = (2_000_000, 8_000_000)
+        let result = TransferScenario(seed: 1, options: options).run()
+        #expect(result.violations.isEmpty)
+        #expect(result.tally.pieces == 49 * 500 && result.tally.blocks == 49_000)
     }
 }
