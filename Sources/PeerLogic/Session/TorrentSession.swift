@@ -194,6 +194,7 @@ public struct TorrentSession: Sendable, Equatable {
         if settings.announcesLocally, !torrent.isPrivate { localAnnounceAt = now }
         connect(now, &actions)
         fetchFromWeb(now, &actions)
+        checkRatio(&actions)
     }
 
     /// Ends all traffic; for good, or until the next start.
@@ -223,6 +224,7 @@ public struct TorrentSession: Sendable, Equatable {
         connect(now, &actions)
         refillAll(now, &actions)
         upload(now, &actions)
+        checkRatio(&actions)
     }
 
     private mutating func wantedChanged(_ wanted: Bitfield, _ now: Instant, _ actions: inout [Action]) {

@@ -14,7 +14,7 @@ struct Answers: Sendable {
         // Those who break the protocol may ask twice at once, and are answered once or twice.
         guard scene.ends[end].isAmongHonest else { return }
         // Who has lost patience may ask again for what is on its way.
-        if scene.ends[end].sending.contains(block) { return }
+        if scene.ends[end].sending.contains(block) { return scene.ends[end].doubled.append(block) }
         if !scene.ends[end].toAnswer.contains(block) { scene.ends[end].toAnswer.append(block) }
     }
 
@@ -22,6 +22,10 @@ struct Answers: Sendable {
     mutating func answers(_ end: Int, _ block: Block, _ what: String, at now: Instant, _ scene: inout TransferScene) {
         guard scene.ends[end].isAmongHonest else { return }
         guard let index = scene.ends[end].toAnswer.firstIndex(of: block) else {
+            if let again = scene.ends[end].doubled.firstIndex(of: block) {
+                scene.ends[end].doubled.remove(at: again)
+                return
+            }
             return scene.violate(
                 .answersWereAsked, at: now,
                 "\(TransferScene.name(scene.ends[end].peer)) \(what) \(TransferScene.name(scene.ends[end].other)) a block "

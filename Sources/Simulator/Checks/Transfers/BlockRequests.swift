@@ -39,7 +39,7 @@ struct BlockRequests: Sendable {
         if state & PeerRecord.countMask > 0 { asksASecondTime(end, number, at: now, &scene) }
         if scene.ends[end].asked.isEmpty, !scene.ends[end].mayBeGivenUp { scene.ends[end].quietSince = now }
         scene.ends[end].asked.append(EndRecord.Asked(block: Int32(number), at: now))
-        change(peer, number, scene.peers[peer].blocks[number] & ~PeerRecord.perhaps + 1, &scene)
+        change(peer, number, scene.peers[peer].blocks[number] + 1, &scene)
     }
 
     /// The first blocks that are free, in words.
@@ -93,12 +93,31 @@ struct BlockRequests: Sendable {
         return true
     }
 
+    /// A block is not wanted of this peer any more, which may answer all the same.
+    mutating func cancels(_ end: Int, _ number: Int, _ scene: inout TransferScene) {
+        if ends(end, number, &scene), scene.ends[end].hasFast { scene.ends[end].old.append(Int32(number)) }
+    }
+
+    /// A request is refused: the oldest for this block.
+    ///
+    /// - Returns: whether it was waited for.
+    mutating func rejected(_ end: Int, _ number: Int, _ scene: inout TransferScene) -> Bool {
+        if let index = scene.ends[end].old.firstIndex(of: Int32(number)) {
+            scene.ends[end].old.remove(at: index)
+            return false
+        }
+        return ends(end, number, &scene)
+    }
+
     /// All that was asked of one is free.
     ///
     /// - Parameter isCertain: whether the session knows; of its patience nobody can tell to the second.
     func dropAll(of end: Int, isCertain: Bool = true, _ scene: inout TransferScene) {
         let peer = scene.ends[end].peer
         for asked in scene.ends[end].asked { freed(peer, Int(asked.block), isCertain: isCertain, &scene) }
+        if scene.ends[end].hasFast, scene.ends[end].isOpen, !isCertain {
+            scene.ends[end].old += scene.ends[end].asked.map { $0.block }
+        }
         scene.ends[end].asked.removeAll(keepingCapacity: true)
         if !isCertain { scene.ends[end].mayBeGivenUp = true }
     }
@@ -115,7 +134,7 @@ struct BlockRequests: Sendable {
 
     private func freed(_ peer: Int, _ number: Int, isCertain: Bool = true, _ scene: inout TransferScene) {
         let state = scene.peers[peer].blocks[number] - 1
-        change(peer, number, state == 0 && !isCertain ? PeerRecord.perhaps : state, &scene)
+        change(peer, number, isCertain ? state : state | PeerRecord.perhaps, &scene)
     }
 
     private func change(_ peer: Int, _ number: Int, _ state: UInt8, _ scene: inout TransferScene) {

@@ -158,7 +158,7 @@ struct TransferChecks: Sendable {
             limits.asks(scene.ends[end].peer, Int(block.length), at: now, &scene)
             limits.asked(end, at: now, &scene)
         case .cancel(let block):
-            if let number = scene.number(block) { requests.ends(end, number, &scene) }
+            if let number = scene.number(block) { requests.cancels(end, number, &scene) }
         case .reject(let block): answers.answers(end, block, "rejects", at: now, &scene)
         case .keepAlive, .interested, .notInterested, .haveNone, .piece, .port, .suggest, .extended: break
         }
@@ -177,7 +177,7 @@ struct TransferChecks: Sendable {
         case .request(let block): answers.hears(end, block, &scene)
         case .reject(let block):
             guard scene.ends[end].hasFast, let number = scene.number(block) else { return }
-            if requests.ends(end, number, &scene) {
+            if requests.rejected(end, number, &scene) {
                 scene.again.rejected += 1
                 limits.refused(scene.ends[end].peer, Int(block.length))
             }
@@ -216,6 +216,7 @@ struct TransferChecks: Sendable {
             }
             return
         }
+        if let old = scene.ends[end].old.firstIndex(of: Int32(number)) { scene.ends[end].old.remove(at: old) }
         if isKept { requests.begins(end, number, at: now, &scene) } else { requests.ends(end, number, &scene) }
     }
 

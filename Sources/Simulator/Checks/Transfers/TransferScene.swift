@@ -42,9 +42,13 @@ struct EndRecord: Sendable {
     var theirExtensions: (metadata: UInt8, exchange: UInt8, dontHave: UInt8) = (0, 0, 0)
     /// Blocks that it was asked for and has not answered.
     var toAnswer: [Block] = []
+    /// Blocks that it was asked for a second time while they were leaving.
+    var doubled: [Block] = []
 
     // Blocks to it.
     var asked: [Asked] = []
+    /// Blocks that it has cancelled, or has lost its patience for: with the fast extension they are still answered.
+    var old: [Int32] = []
     /// Since when nothing has come though something was asked.
     var quietSince = Instant(nanoseconds: 0)
     /// The session's patience may be over, and nothing has come since.
