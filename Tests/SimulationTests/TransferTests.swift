@@ -34,7 +34,9 @@ struct TransferTests {
 
     @Test func `the same seed is the same run`() {
         for seed in 40...44 as ClosedRange<UInt64> {
-            let (first, second) = (TransferScenario(seed: seed).run(), TransferScenario(seed: seed).run(recordsTrace: true))
+            let (first, second) = (
+                TransferScenario(seed: seed).run(), TransferScenario(seed: seed).run(recordsTrace: true)
+            )
             #expect(first.traceHash == second.traceHash && first.events == second.events)
             #expect(first.traceHash != TransferScenario(seed: seed + 1).run().traceHash)
             #expect(!second.lines.isEmpty)

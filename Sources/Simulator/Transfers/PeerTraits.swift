@@ -71,7 +71,7 @@ extension TransferOptions {
         options.maxLinks = random.oneIn(3) ? 4 + random.below(8) : 50
         options.maxUploadSlots = 1 + random.below(8)
         let pieceLength = options.blocksPerPiece * 16_384
-        options.maxBufferedByteCount = random.oneIn(3) ? pieceLength * (1 + random.below(3)) : 4 << 20
+        options.maxBufferedByteCount = random.oneIn(3) ? pieceLength * (2 + random.below(3)) : 4 << 20
         options.trackerTiers = [[1], [1], [2], [1, 1], [2, 1]][random.below(5)]
         options.webSeedCount = random.oneIn(4) ? 1 + random.below(2) : 0
         options.lyingWebSeedCount = random.below(options.webSeedCount + 1)

@@ -60,14 +60,16 @@ extension TransferWorld {
                 at: now + TransferWorld.trackerPatience)
         case .fails:
             queue.put(
-                .trackerAnswers(peer, life: life, tracker: tracker, question: question, .failed("error 503")), at: now + roundTrip)
+                .trackerAnswers(peer, life: life, tracker: tracker, question: question, .failed("error 503")),
+                at: now + roundTrip)
         case .works:
             let others = simpleSwarm.announced(peer, request)
             let seederCount = simpleSwarm.seederCount
             let answer = TrackerAnswer.announced(
                 interval: options.interval, seeders: seederCount,
                 leechers: simpleSwarm.peers.count - seederCount, peers: others.map { peers[$0].address })
-            queue.put(.trackerAnswers(peer, life: life, tracker: tracker, question: question, answer), at: now + roundTrip)
+            queue.put(
+                .trackerAnswers(peer, life: life, tracker: tracker, question: question, answer), at: now + roundTrip)
         }
     }
 
@@ -79,7 +81,11 @@ extension TransferWorld {
             // Who is at rest does not listen.
             checks.trackerAnswered(peer, tracker, isGood: false, at: now)
         }
-        if peers[peer].isHonest { step(peer, .trackerAnswered(tracker: tracker, answer)) } else { liarFinds(peer, answer) }
+        if peers[peer].isHonest {
+            step(peer, .trackerAnswered(tracker: tracker, answer))
+        } else {
+            liarFinds(peer, answer)
+        }
     }
 
     /// Somebody tells all peers of a private torrent of peers, by ways that are not allowed.

@@ -101,7 +101,8 @@ struct SimulatedPeer: Sendable {
     var questions: [Int] = []
 
     init(
-        _ number: Int, _ traits: PeerTraits, address: SocketAddress, layout: PieceLayout, clock: SimulatedClock, random: RandomStream
+        _ number: Int, _ traits: PeerTraits, address: SocketAddress, layout: PieceLayout, clock: SimulatedClock,
+        random: RandomStream
     ) {
         self.number = number
         self.traits = traits

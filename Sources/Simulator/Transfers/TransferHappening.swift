@@ -5,7 +5,9 @@ import Primitives
 import Wire
 
 extension TransferWorld {
-    /// What is going to happen. `end` is one side of a connection (`LinkTable`), `epoch` tells connections of one place.
+    /// What is going to happen.
+    ///
+    /// `end` is one side of a connection (`LinkTable`), `epoch` tells connections of one place.
     enum Happening: Sendable {
         /// A connection that was dialled is there, or refused.
         case connected(link: Int, epoch: UInt32)

@@ -75,8 +75,8 @@ public struct TransferOptions: Sendable, Hashable {
     public var onlyFaults: [Int]?
     /// What happens at given times.
     public var script: [ScriptedTransfer] = []
-    /// A mistake that is planted into peers.
     #if PLANTED_BUGS
+        /// A mistake that is planted into peers.
         public var plantedBug: PlantedPeerBug?
     #endif
 
@@ -90,12 +90,15 @@ public struct TransferOptions: Sendable, Hashable {
     public var layout: PieceLayout {
         let pieceLength = blocksPerPiece * 16_384
         return PieceLayout(
-            pieceLength: pieceLength, totalLength: (pieceCount - 1) * pieceLength + min(lastPieceByteCount, pieceLength))
+            pieceLength: pieceLength, totalLength: (pieceCount - 1) * pieceLength + min(lastPieceByteCount, pieceLength)
+        )
     }
 
     /// What the swarm is like, on one line.
     public var summary: String {
-        var words = ["\(seederCount) seeders, \(leecherCount) leechers", "\(pieceCount) pieces of \(blocksPerPiece) blocks"]
+        var words = [
+            "\(seederCount) seeders, \(leecherCount) leechers", "\(pieceCount) pieces of \(blocksPerPiece) blocks",
+        ]
         if !liars.isEmpty { words.append("liars: \(liars.map { $0.rawValue }.joined(separator: " "))") }
         if isPrivate { words.append("private") }
         func percent(_ count: Int, _ what: String) { if count > 0 { words.append("\(count) % \(what)") } }

@@ -74,26 +74,39 @@ public struct TransferTally: Sendable, Hashable {
     public var steps = 0
     /// Messages that sessions have sent; blocks are not among them.
     public var messages = 0
-    /// Blocks that came and were kept, and that came for nothing.
+    /// Blocks that came and were kept.
     public var blocks = 0
+    /// Blocks that came for nothing.
     public var skippedBlocks = 0
-    /// Pieces that came onto disks, that were wrong, and that went from disks.
+    /// Pieces that came onto disks.
     public var pieces = 0
+    /// Pieces that were wrong.
     public var wrongPieces = 0
+    /// Pieces that went from disks.
     public var lostPieces = 0
+    /// Pieces that web seeds gave.
     public var webPieces = 0
-    /// Calls, and connections that were through their handshakes (both sides count).
+    /// Calls.
     public var dials = 0
+    /// Connections that were through their handshakes; both sides count.
     public var links = 0
     /// Connections that were ended for what the other side said.
     public var breaches = 0
+    /// Peers that were banned.
     public var bans = 0
+    /// Times that a peer had all it wanted.
     public var completions = 0
+    /// Seeders that ended at their ratio.
     public var ratiosReached = 0
+    /// Peers that died.
     public var deaths = 0
+    /// Times that a disk began to take nothing.
     public var diskTroubles = 0
+    /// Writes that were not made.
     public var failedWrites = 0
+    /// Announces to simple trackers.
     public var announces = 0
+    /// Announces that came to nothing.
     public var trackerFailures = 0
     /// What liars have said.
     public var lies = 0

@@ -35,7 +35,9 @@ extension TransferWorld {
             isFast ? [.fast] : []
         ).union(hasExtensions ? [.extensions] : [])
         table.ends[end ^ 1].peer = other ?? -1
-        guard let other, peers[other].traits.isReachable, !peers[other].isOffline, !peers[peer].isOffline else { return }
+        guard let other, peers[other].traits.isReachable, !peers[other].isOffline, !peers[peer].isOffline else {
+            return
+        }
         let roundTrip = latency(peer, other) * 2 + .microseconds(200)
         let isListening = peers[other].isUp && !peers[other].isPaused && !peers[other].isLeaving
         queue.put(

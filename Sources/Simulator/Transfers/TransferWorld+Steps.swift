@@ -7,13 +7,14 @@ import Wire
 extension TransferWorld {
     /// Tells a peer's session what has happened, and carries out what it wants.
     mutating func step(_ peer: Int, _ event: TorrentSession.Event) {
-        guard peers[peer].session != nil else { return }
         let local = peers[peer].clock.reading(at: now).monotonic
-        peers[peer].session?.step(event, now: local, into: &actions)
+        guard let deadline = peers[peer].session?.advance(event, now: local, into: &actions) else { return }
         tally.steps += 1
-        hash.absorb(UInt64(bitPattern: now.nanoseconds) ^ UInt64(peer) << 48 ^ event.tag << 56 ^ UInt64(actions.count) << 40)
+        hash.absorb(
+            UInt64(bitPattern: now.nanoseconds) ^ UInt64(peer) << 48 ^ event.tag << 56 ^ UInt64(actions.count) << 40)
         if isRecording { tell(peer, event) }
         finish(peer)
+        wakes(peer, deadline.time)
     }
 
     /// Carries out what the session of a peer wants.
@@ -26,7 +27,10 @@ extension TransferWorld {
         actions.removeAll(keepingCapacity: true)
         checks.stepEnded(peer, buffered: peers[peer].bufferedByteCount, at: now)
         serve(peer)
-        guard let deadline = peers[peer].session?.nextDeadline else { return }
+    }
+
+    private mutating func wakes(_ peer: Int, _ deadline: Instant?) {
+        guard let deadline else { return }
         let due = max(peers[peer].clock.worldTime(of: deadline), now)
         if let wakeAt = peers[peer].wakeAt, wakeAt <= due { return }
         peers[peer].wakeAt = due
@@ -215,11 +219,26 @@ extension TransferWorld {
     }
 
     mutating func pause(_ peer: Int, for span: Duration) {
-        guard peers[peer].isUp, peers[peer].session != nil, !peers[peer].isPaused, !peers[peer].isLeaving else { return }
+        guard peers[peer].isUp, peers[peer].session != nil, !peers[peer].isPaused, !peers[peer].isLeaving else {
+            return
+        }
         peers[peer].isPaused = true
         tell(peer, .lives, "is paused")
         step(peer, .paused)
         queue.put(.goesOn(peer, life: peers[peer].life), at: now + span)
+    }
+}
+
+/// When a session wants to be woken.
+private struct Deadline {
+    var time: Instant?
+}
+
+extension TorrentSession {
+    /// A step, and the next deadline: in one call, for to look into an optional session copies it.
+    fileprivate mutating func advance(_ event: Event, now: Instant, into actions: inout [Action]) -> Deadline {
+        step(event, now: now, into: &actions)
+        return Deadline(time: nextDeadline)
     }
 }
 

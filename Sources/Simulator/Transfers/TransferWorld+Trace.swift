@@ -23,18 +23,22 @@ extension TransferWorld {
     private func standing(_ peer: Int) -> String { "\(peer) \(peers[peer].disk.setCount)/\(layout.pieceCount)" }
 
     private func other(_ peer: Int, _ link: LinkID) -> String {
-        guard Int(link.slot) < peers[peer].endOf.count, peers[peer].endOf[Int(link.slot)] >= 0 else { return "somebody" }
+        guard Int(link.slot) < peers[peer].endOf.count, peers[peer].endOf[Int(link.slot)] >= 0 else {
+            return "somebody"
+        }
         return "peer \(table.ends[Int(peers[peer].endOf[Int(link.slot)]) ^ 1].peer)"
     }
 
     /// What a session is told.
     mutating func tell(_ peer: Int, _ event: TorrentSession.Event) {
         switch event {
-        case .messageReceived(let link, let message): tell(peer, .messages, "hears \(other(peer, link)): \(message.words)")
+        case .messageReceived(let link, let message):
+            tell(peer, .messages, "hears \(other(peer, link)): \(message.words)")
         case .blockReceived(let link, let block): tell(peer, .messages, "has \(block.words) of \(other(peer, link))")
         case .blockSkipped(let link, let block):
             tell(peer, .messages, "has no use for \(block.words) of \(other(peer, link))")
-        case .blockSent(_, let block, let isSent): tell(peer, .messages, "\(isSent ? "has sent" : "has not sent") \(block.words)")
+        case .blockSent(_, let block, let isSent):
+            tell(peer, .messages, "\(isSent ? "has sent" : "has not sent") \(block.words)")
         case .linkClosed(_, let end): tell(peer, .messages, "a connection is over: \(end)")
         case .pieceVerified(let piece, _): tell(peer, .disk, "piece \(piece) is right")
         case .pieceFailed(let piece, _): tell(peer, .disk, "piece \(piece) is wrong")
@@ -57,7 +61,8 @@ extension TransferWorld {
         case .dial(_, let address): tell(peer, .messages, "calls \(address)")
         case .send(let link, let message): tell(peer, .messages, "tells \(other(peer, link)): \(message.words)")
         case .sendBlock(let link, let block): tell(peer, .messages, "gives \(other(peer, link)) \(block.words)")
-        case .close(let link, let reason): tell(peer, .messages, "closes its connection with \(other(peer, link)): \(reason)")
+        case .close(let link, let reason):
+            tell(peer, .messages, "closes its connection with \(other(peer, link)): \(reason)")
         case .observe(let observation): tell(peer, .lives, "says: \(observation)")
         case .announceOverHTTP(let tracker, let request):
             tell(peer, .clients, "announces to tracker \(tracker): \(request.event), \(request.left) bytes left")

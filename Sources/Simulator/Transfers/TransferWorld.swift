@@ -73,7 +73,9 @@ struct TransferWorld: Sendable {
         if clusterCount == 0 {
             simpleTrackers = Array(repeating: SimpleTracker(), count: options.trackerTiers.reduce(0, +))
         }
-        for place in 0..<options.peerCount { peers.append(TransferWorld.peer(place, firstPlace, options, layout, seed: seed)) }
+        for place in 0..<options.peerCount {
+            peers.append(TransferWorld.peer(place, firstPlace, options, layout, seed: seed))
+        }
         hash.absorb(seed)
         plant()
     }
@@ -136,7 +138,8 @@ struct TransferWorld: Sendable {
             now = next.time
             eventCount += 1
             if eventsNow > TransferWorld.maxEventsAtOnce {
-                checks.scene.violate(.timeGoesOn, at: now, "more than \(TransferWorld.maxEventsAtOnce) events at one time")
+                checks.scene.violate(
+                    .timeGoesOn, at: now, "more than \(TransferWorld.maxEventsAtOnce) events at one time")
             }
             handle(next.event)
         }
@@ -243,4 +246,3 @@ struct TransferWorld: Sendable {
             + (told.isEmpty ? "no connection" : "connections: \(told.joined(separator: "; "))")
     }
 }
-

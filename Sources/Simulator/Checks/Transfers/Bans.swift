@@ -45,7 +45,8 @@ struct Bans: Sendable {
         let (peer, other) = (scene.ends[end].peer, scene.ends[end].other)
         guard !scene.peers[peer].banned.isEmpty, scene.peers[peer].banned.contains(other) else { return }
         scene.violate(
-            .bannedAreLeftAlone, at: now, "\(TransferScene.name(peer)) speaks to \(TransferScene.name(other)), which it banned")
+            .bannedAreLeftAlone, at: now,
+            "\(TransferScene.name(peer)) speaks to \(TransferScene.name(other)), which it banned")
     }
 
     /// At the end of a step.
@@ -55,6 +56,7 @@ struct Bans: Sendable {
         guard !scene.peers[peer].banned.contains(guilty) else { return }
         scene.violate(
             .poisonersAreBanned, at: now,
-            "\(TransferScene.name(peer)) goes on with \(TransferScene.name(guilty)), which alone has sent a wrong piece")
+            "\(TransferScene.name(peer)) goes on with \(TransferScene.name(guilty)), which alone has sent a wrong piece"
+        )
     }
 }

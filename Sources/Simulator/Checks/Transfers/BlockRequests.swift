@@ -34,7 +34,8 @@ struct BlockRequests: Sendable {
         if state & PeerRecord.here != 0 {
             scene.violate(
                 .keptIsNotAskedAgain, at: now,
-                "\(TransferScene.name(peer)) has \(scene.name(number)), and asks \(TransferScene.name(scene.ends[end].other))")
+                "\(TransferScene.name(peer)) has \(scene.name(number)), and asks \(TransferScene.name(scene.ends[end].other))"
+            )
         }
         if state & PeerRecord.countMask > 0 { asksASecondTime(end, number, at: now, &scene) }
         if scene.ends[end].asked.isEmpty, !scene.ends[end].mayBeGivenUp { scene.ends[end].quietSince = now }
@@ -58,7 +59,8 @@ struct BlockRequests: Sendable {
         if asked.contains(end) {
             scene.violate(
                 .blocksAreAskedOnce, at: now,
-                "\(TransferScene.name(peer)) asks \(TransferScene.name(scene.ends[end].other)) twice for \(scene.name(number))")
+                "\(TransferScene.name(peer)) asks \(TransferScene.name(scene.ends[end].other)) twice for \(scene.name(number))"
+            )
         } else if scene.peers[peer].freeCount > 0 || count >= Self.maxEndgameCount {
             let names = asked.map { TransferScene.name(scene.ends[$0].other) }.joined(separator: " and ")
             scene.violate(
@@ -195,7 +197,9 @@ struct BlockRequests: Sendable {
 
     /// A piece is on the disk.
     mutating func stored(_ peer: Int, _ piece: Int, _ scene: inout TransferScene) {
-        for number in piece * scene.blocksPerPiece..<piece * scene.blocksPerPiece + scene.layout.blockCount(ofPiece: piece) {
+        for number in piece * scene.blocksPerPiece..<piece * scene.blocksPerPiece
+            + scene.layout.blockCount(ofPiece: piece)
+        {
             change(peer, number, (scene.peers[peer].blocks[number] | PeerRecord.here) & ~PeerRecord.perhaps, &scene)
         }
     }

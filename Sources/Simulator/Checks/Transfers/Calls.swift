@@ -55,7 +55,8 @@ struct Calls: Sendable {
         }
         if let other, scene.peers[peer].banned.contains(other) {
             scene.violate(
-                .bannedAreLeftAlone, at: now, "\(TransferScene.name(peer)) calls \(TransferScene.name(other)), which it banned")
+                .bannedAreLeftAlone, at: now,
+                "\(TransferScene.name(peer)) calls \(TransferScene.name(other)), which it banned")
         }
         if scene.peers[peer].isPrivate, !entry.isProper {
             scene.violate(

@@ -4,7 +4,9 @@ import PeerLogic
 import Primitives
 import Wire
 
-/// What peers say that they have: what is on their disks, and nothing else. Only that is given, too.
+/// What peers say that they have: what is on their disks, and nothing else.
+///
+/// Only that is given, too.
 struct Claims: Sendable {
     func says(_ end: Int, _ message: PeerMessage, at now: Instant, _ scene: inout TransferScene) {
         let peer = scene.ends[end].peer

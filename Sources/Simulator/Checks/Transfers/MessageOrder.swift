@@ -53,7 +53,8 @@ struct MessageOrder: Sendable {
         }
         if id == theirs.exchange, scene.peers[record.peer].isPrivate {
             scene.violate(
-                .privateStaysPrivate, at: now, "\(TransferScene.name(record.peer)) exchanges peers of a private torrent")
+                .privateStaysPrivate, at: now, "\(TransferScene.name(record.peer)) exchanges peers of a private torrent"
+            )
         }
     }
 

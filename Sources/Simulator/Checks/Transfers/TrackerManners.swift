@@ -53,14 +53,16 @@ struct TrackerManners: Sendable {
         if before.hasAnswered, event == .none, now - before.at < Self.leastInterval {
             scene.violate(
                 .trackersAreSpared, at: now,
-                "\(TransferScene.name(peer)) asks tracker \(tracker) again after \((now - before.at).wholeMilliseconds) ms")
+                "\(TransferScene.name(peer)) asks tracker \(tracker) again after \((now - before.at).wholeMilliseconds) ms"
+            )
         }
         guard event == .completed else { return }
         asked[peer][place].completedCount += 1
         if scene.peers[peer].beganComplete || !scene.peers[peer].wasComplete {
             scene.violate(
                 .trackersAreSpared, at: now,
-                "\(TransferScene.name(peer)) says that it has completed what it \(scene.peers[peer].beganComplete ? "had" : "lacks")")
+                "\(TransferScene.name(peer)) says that it has completed what it \(scene.peers[peer].beganComplete ? "had" : "lacks")"
+            )
         }
     }
 

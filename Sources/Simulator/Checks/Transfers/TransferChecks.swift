@@ -4,7 +4,9 @@ import PeerLogic
 import Primitives
 import Wire
 
-/// The checkers of swarms, called in turn. They see what goes into sessions, what comes out, and what is on the disks; they
+/// The checkers of swarms, called in turn.
+///
+/// They see what goes into sessions, what comes out, and what is on the disks; they
 /// know nothing of how a session comes to what it does.
 struct TransferChecks: Sendable {
     var scene: TransferScene

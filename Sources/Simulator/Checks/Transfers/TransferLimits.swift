@@ -96,7 +96,8 @@ struct TransferLimits: Sendable {
         }
         guard let ratio = settings.targetRatio, !scene.peers[peer].ratioIsReached else { return }
         let record = scene.peers[peer]
-        let base = record.beganComplete ? scene.layout.totalLength : max(record.receivedByteCount, scene.layout.totalLength)
+        let base =
+            record.beganComplete ? scene.layout.totalLength : max(record.receivedByteCount, scene.layout.totalLength)
         if record.disk.isFull, Double(record.sentByteCount) > ratio * Double(base) {
             scene.violate(
                 .ratioEndsSeeding, at: now,

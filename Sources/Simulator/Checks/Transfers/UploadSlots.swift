@@ -7,9 +7,9 @@ import Wire
 /// Who is given blocks: no more peers at once than there are slots, each of those who want them in its turn, and nobody
 /// who is choked but for what it was allowed.
 struct UploadSlots: Sendable {
-    /// A peer that wants blocks waits so long for each that wants them, too…
+    /// A peer that wants blocks waits so long for each that wants them, too.
     private static let turn = Duration.seconds(40)
-    /// …and so long in any case.
+    /// And so long in any case.
     private static let slack = Duration.seconds(60)
 
     mutating func says(_ end: Int, isChoke: Bool, at now: Instant, _ scene: inout TransferScene) {
