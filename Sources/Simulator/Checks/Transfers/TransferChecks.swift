@@ -169,11 +169,15 @@ struct TransferChecks: Sendable {
     mutating func hears(_ end: Int, _ message: PeerMessage, at now: Instant) {
         switch message {
         case .choke:
+            scene.ends[end].isChoked = true
             if !scene.ends[end].hasFast, !scene.ends[end].asked.isEmpty {
                 scene.again.choked += 1
                 requests.dropAll(of: end, &scene)
             }
-        case .unchoke: requests.heard(end, at: now, &scene)
+        case .unchoke:
+            // Only the first counts as a sign of life.
+            if scene.ends[end].isChoked { requests.heard(end, at: now, &scene) }
+            scene.ends[end].isChoked = false
         case .interested: slots.hears(end, isInterested: true, at: now, &scene)
         case .notInterested: slots.hears(end, isInterested: false, at: now, &scene)
         case .request(let block): answers.hears(end, block, &scene)

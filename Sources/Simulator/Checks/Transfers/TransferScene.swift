@@ -37,6 +37,7 @@ struct EndRecord: Sendable {
 
     // What it has heard.
     var isAskedFor = false
+    var isChoked = true
     var interestedAt = Instant(nanoseconds: 0)
     /// What the other side calls extensions: exchange, metadata, don't-have; 0 for none.
     var theirExtensions: (metadata: UInt8, exchange: UInt8, dontHave: UInt8) = (0, 0, 0)
