@@ -166,7 +166,8 @@ public struct TorrentSession: Sendable, Equatable {
         case .deadlineReached: deadlineReached(now, &actions)
         }
         if phase == .running, settings.maxUploadRate != nil || settings.maxDownloadRate != nil {
-            limitOpensAt = waitsForLimit(now)
+            // What it was to let go goes when it is due, though others may go already.
+            limitOpensAt = waitsForLimit(now) ?? limitOpensAt
         }
     }
 
