@@ -44,7 +44,7 @@ extension TorrentSession {
             actions.append(.announceLocally)
         }
         if let due = housekeepingAt, due <= now { keepHouse(now, &actions) }
-        limitOpensAt = waitsForLimit(now)
+        limitOpensAt = waitsForLimit(now) ?? limitOpensAt
     }
 
     private mutating func keepHouse(_ now: Instant, _ actions: inout [Action]) {
