@@ -27,7 +27,7 @@ let package = Package(
             swiftSettings: settings),
         .executableTarget(
             name: "planted-bugs",
-            dependencies: ["Simulator", "TrackerLogic", "Primitives"],
+            dependencies: ["Simulator", "TrackerLogic", "PeerLogic", "Primitives"],
             swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6])

@@ -1,6 +1,7 @@
 // The list of rules, the page that explains them and the sources that name them say the same.
 
 import Foundation
+import PeerLogic
 import Simulator
 import Testing
 import TrackerLogic
@@ -31,6 +32,10 @@ struct RuleTests {
         }
     }
 
+    private func names(_ rule: Rule) -> [String] {
+        rule.plantedBugs.map(\.rawValue) + rule.plantedPeerBugs.map(\.rawValue)
+    }
+
     private func text(_ path: String) throws -> String {
         try String(contentsOf: RuleTests.root.appending(path: path), encoding: .utf8)
     }
@@ -38,12 +43,15 @@ struct RuleTests {
     @Test
     func `each rule is checked, and breaks where a mistake is planted`() {
         for rule in Rule.allCases {
-            #expect(!rule.invariants.isEmpty && !rule.plantedBugs.isEmpty, "rule \(rule.rawValue)")
+            #expect(!rule.invariants.isEmpty && !names(rule).isEmpty, "rule \(rule.rawValue)")
         }
         // Each mistake breaks one rule; an invariant may serve several.
         #expect(
             Rule.allCases.flatMap(\.plantedBugs).map(\.rawValue).sorted()
                 == PlantedBug.allCases.map(\.rawValue).sorted())
+        #expect(
+            Rule.allCases.flatMap(\.plantedPeerBugs).map(\.rawValue).sorted()
+                == PlantedPeerBug.allCases.map(\.rawValue).sorted())
         #expect(Set(Rule.allCases.flatMap(\.invariants)) == Set(Invariant.allCases))
     }
 
@@ -55,7 +63,7 @@ struct RuleTests {
             #expect(row.name == "\(rule)")
             #expect(row.why.count > 20, "rule \(rule.rawValue) does not say why")
             #expect(row.invariants == rule.invariants.map(\.rawValue))
-            #expect(row.plantedBugs == rule.plantedBugs.map(\.rawValue))
+            #expect(row.plantedBugs == names(rule))
             #expect(!row.files.isEmpty)
             for file in row.files { #expect((try? text(file)) != nil, "rule \(rule.rawValue): there is no \(file)") }
         }

@@ -40,6 +40,9 @@ struct TrackerSet: Sendable, Equatable {
     /// For the answer to `stopped`.
     static let farewell = Duration.seconds(5)
 
+    #if PLANTED_BUGS
+        var plantedBug: PlantedPeerBug?
+    #endif
     private(set) var trackers: [Tracker]
     /// Trackers by tier, in the order in which they are tried.
     private var tiers: [[Int]]
@@ -237,10 +240,11 @@ struct TrackerSet: Sendable, Equatable {
     private mutating func failed(
         _ number: Int, _ progress: Announcer.Progress, _ now: Instant, _ actions: inout [TorrentSession.Action]
     ) {
+        if has(.trackerAwaited) { return }
         trackers[number].announcer = nil
         let wait = Duration.seconds(15) * (1 << Int64(min(trackers[number].failures, Self.longestBackOff)))
         trackers[number].failures += 1
-        trackers[number].nextTry = now + wait
+        trackers[number].nextTry = has(.impatientAnnounces) ? now : now + wait
         phase = .resting
         askNext(progress, now, &actions)
     }

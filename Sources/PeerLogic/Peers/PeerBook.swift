@@ -54,8 +54,8 @@ struct PeerBook: Sendable, Equatable {
     }
 
     /// A peer has called: its entry.
-    mutating func called(from address: SocketAddress) -> UInt32? {
-        guard !isBanned(address), makeRoom() else { return nil }
+    mutating func called(from address: SocketAddress, evenBanned: Bool = false) -> UInt32? {
+        guard evenBanned || !isBanned(address), makeRoom() else { return nil }
         var entry = Entry(id: nextID, address: nil, host: address, source: .incoming)
         entry.isLinked = true
         entries.append(entry)
@@ -123,12 +123,12 @@ struct PeerBook: Sendable, Equatable {
     }
 
     /// A connection has ended that was never of use: the peer is left alone for longer each time.
-    mutating func failed(_ id: UInt32, now: Instant) {
+    mutating func failed(_ id: UInt32, now: Instant, isConstant: Bool = false) {
         guard let index = index(id) else { return }
         entries[index].isLinked = false
         guard entries[index].address != nil else { return drop(index) }
         entries[index].failures = min(entries[index].failures + 1, 20)
-        let wait = Self.firstWait * (1 << Int64(min(entries[index].failures, 8)))
+        let wait = Self.firstWait * (1 << Int64(isConstant ? 1 : min(entries[index].failures, 8)))
         entries[index].nextTry = now + min(wait, Self.longestWait)
     }
 
@@ -170,9 +170,20 @@ struct PeerBook: Sendable, Equatable {
         entries.remove(at: index)
     }
 
+    /// As `ban`, of one entry alone: a mistake that may be planted.
+    mutating func banAlone(_ id: UInt32) {
+        guard let index = index(id) else { return }
+        entries[index].isBanned = true
+        entries[index].isLinked = false
+    }
+
     mutating func ban(_ id: UInt32) {
         guard let index = index(id) else { return }
         entries[index].isBanned = true
         entries[index].isLinked = false
+        // It may be known by another address of its host, too: as one that has called, and as one that listens.
+        for other in entries.indices where !entries[other].isBanned && isBanned(entries[other].host) {
+            entries[other].isBanned = true
+        }
     }
 }

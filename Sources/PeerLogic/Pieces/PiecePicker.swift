@@ -76,6 +76,14 @@ struct PiecePicker: Sendable, Equatable {
 
     func slot(of piece: Int) -> Int? { slots[piece] < 0 ? nil : Int(slots[piece]) }
 
+    /// After a rest: the disk may hold other pieces than it did. What is being hashed, written or fetched stays begun.
+    mutating func resume(have onDisk: Bitfield) {
+        for piece in 0..<layout.pieceCount where onDisk[piece] != have[piece] && !begun[piece] {
+            if onDisk[piece] { have.insert(piece) } else { have.remove(piece) }
+            if wanted[piece] { unbegunCount += onDisk[piece] ? -1 : 1 }
+        }
+    }
+
     // MARK: - What peers have
 
     mutating func gained(_ piece: Int) { availability[piece] = availability[piece] &+ 1 }
@@ -172,15 +180,17 @@ struct PiecePicker: Sendable, Equatable {
     /// A second peer's block in the endgame: of those that it has and was not asked for, one that the fewest were.
     ///
     /// - Parameter isAsked: whether the peer has been asked for a block already.
-    mutating func endgameBlock(has: Bitfield, only: [UInt32]?, isAsked: (Block) -> Bool) -> Block? {
-        guard isEndgame else { return nil }
+    mutating func endgameBlock(
+        has: Bitfield, only: [UInt32]?, limit: UInt8 = maxEndgameCount, isAnytime: Bool = false, isAsked: (Block) -> Bool
+    ) -> Block? {
+        guard isEndgame || isAnytime else { return nil }
         for slot in active.indices {
             guard let piece = active[slot], piece.phase == .fetching, has[piece.piece], piece.onlyFrom == nil,
                 piece.webSeed == nil, only?.contains(UInt32(piece.piece)) ?? true
             else { continue }
             for index in piece.blocks.indices
             where piece.blocks[index].phase == .requested
-                && piece.blocks[index].requestCount < Self.maxEndgameCount
+                && piece.blocks[index].requestCount < limit
             {
                 let block = layout.block(index, ofPiece: piece.piece)
                 guard !isAsked(block) else { continue }
@@ -226,6 +236,15 @@ struct PiecePicker: Sendable, Equatable {
         }
         if !open.contains(slot) { open.append(slot) }
         return nil
+    }
+
+    /// A peer gives nothing more for now: what it alone was to give is to be had of others.
+    mutating func abandoned(by peer: UInt32) {
+        for slot in active.indices {
+            guard let piece = active[slot], piece.onlyFrom == peer, piece.phase == .fetching, piece.missingCount > 0
+            else { continue }
+            _ = reopen(slot)
+        }
     }
 
     /// A peer answers a request: it is no longer one that might not be answered.
@@ -339,6 +358,9 @@ struct PiecePicker: Sendable, Equatable {
         }
         return result
     }
+
+    /// Whether pieces are between the first request and the disk.
+    var hasBegun: Bool { !begun.isEmpty }
 
     var hasHeld: Bool { active.contains { $0?.phase == .held } }
 

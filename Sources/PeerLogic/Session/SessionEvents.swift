@@ -255,6 +255,11 @@ public struct SessionSettings: Sendable, Hashable {
     /// Trackers are asked for so many peers.
     public var numWant: Int32 = 80
 
+    #if PLANTED_BUGS
+        /// A mistake that is planted, to see whether it is found.
+        public var plantedBug: PlantedPeerBug?
+    #endif
+
     /// The defaults.
     public init() {}
 }

@@ -34,7 +34,7 @@ extension TorrentSession {
         say(slot, .extended(id: 0, payload: handshake.encoded()), now, &actions)
     }
 
-    private var exchangesPeers: Bool { settings.exchangesPeers && !torrent.isPrivate }
+    private var exchangesPeers: Bool { settings.exchangesPeers && (!torrent.isPrivate || has(.privateIgnored)) }
 
     mutating func extended(
         _ slot: Int, _ id: UInt8, _ payload: [UInt8], _ now: Instant, _ actions: inout [Action]
@@ -211,7 +211,7 @@ extension TorrentSession {
 
     /// Tells a peer that a piece has gone, where it understands.
     mutating func tellLoss(_ slot: Int, _ piece: Int, _ now: Instant, _ actions: inout [Action]) {
-        let id = links[slot].theirs.dontHave
+        let id = has(.ownNumbers) ? OwnID.dontHave : links[slot].theirs.dontHave
         guard id != 0, !links[slot].has[piece] else { return }
         say(slot, .extended(id: id, payload: DontHave(piece: UInt32(piece)).encoded()), now, &actions)
     }

@@ -50,7 +50,7 @@ extension TorrentSession {
     mutating func peersFound(
         _ addresses: [SocketAddress], _ source: PeerSource, _ now: Instant, _ actions: inout [Action]
     ) {
-        if torrent.isPrivate, source == .exchange || source == .local { return }
+        if torrent.isPrivate, !has(.privateIgnored), source == .exchange || source == .local { return }
         for address in addresses { _ = book.found(address, source, now: now) }
         connect(now, &actions)
     }
@@ -61,7 +61,7 @@ extension TorrentSession {
         var dialled = links.reduce(0) { $0 + ($1.phase != .free && !$1.isIncoming ? 1 : 0) }
         var dialling = links.reduce(0) { $0 + ($1.phase == .dialling || $1.phase == .greeting ? 1 : 0) }
         while dialled < maxDialledCount(), dialling < Self.maxDiallingCount, linkCount < settings.maxLinks,
-            let slot = freeSlot(), let entry = book.next(now: now, withoutSeeds: isWholly)
+            let slot = freeSlot(), let entry = book.next(now: has(.impatientCalls) ? now + .seconds(86_400) : now, withoutSeeds: isWholly)
         {
             guard let address = entry.address else { return }
             reset(slot, .dialling, now)
@@ -119,8 +119,8 @@ extension TorrentSession {
         guard links[slot].phase == .greeting, links[slot].isIncoming else { return }
         links[slot].address = address
         guard handshake.infoHash == torrent.infoHash else { return close(slot, .otherTorrent, now, &actions) }
-        guard !book.isBanned(address) else { return close(slot, .banned, now, &actions) }
-        guard let peer = book.called(from: address) else { return close(slot, .full, now, &actions) }
+        guard !book.isBanned(address) || has(.bannedLetIn) else { return close(slot, .banned, now, &actions) }
+        guard let peer = book.called(from: address, evenBanned: has(.bannedLetIn)) else { return close(slot, .full, now, &actions) }
         links[slot].peer = peer
         actions.append(.sendHandshake(name(slot)))
         greeted(slot, handshake, now, &actions)
@@ -150,8 +150,9 @@ extension TorrentSession {
         links[slot].exchangedAddressesLeft = Self.maxExchangedPerMinute
         book.succeeded(links[slot].peer)
         actions.append(.observe(.linkReady(name(slot), links[slot].address, handshake.peerID)))
+        if has(.bitfieldLate), links[slot].hasExtensions { sendExtensionHandshake(slot, now, &actions) }
         sayWhatWeHave(slot, now, &actions)
-        if links[slot].hasExtensions { sendExtensionHandshake(slot, now, &actions) }
+        if links[slot].hasExtensions, !has(.bitfieldLate) { sendExtensionHandshake(slot, now, &actions) }
     }
 
     /// Which of two connections to one peer is closed: both sides decide alike, by who has called.
@@ -200,16 +201,17 @@ extension TorrentSession {
         let peer = links[slot].peer
         let isSeed = links[slot].isSeed
         let isOfUse = isOfUse(slot)
+        if has(.saidAfterClose) { say(slot, .keepAlive, now, &actions) }
         cleared(slot, now, &actions)
         guard peer != 0 else { return }
         switch reason {
-        case .banned: book.ban(peer)
+        case .banned: if has(.bannedCalled) { book.banAlone(peer) } else { book.ban(peer) }
         case .ended, .bothComplete, .full, .duplicate: book.left(peer, isSeed: isSeed, now: now)
         case .idle, .stalled, .handshakeTimedOut, .otherTorrent, .breach, .ourselves:
             if isOfUse, reason == .idle {
                 book.left(peer, isSeed: isSeed, now: now)
             } else {
-                book.failed(peer, now: now)
+                book.failed(peer, now: now, isConstant: has(.constantBackOff))
             }
         }
     }
@@ -223,7 +225,7 @@ extension TorrentSession {
         if end == .closed, isOfUse {
             book.left(peer, isSeed: isSeed, now: now)
         } else {
-            book.failed(peer, now: now)
+            book.failed(peer, now: now, isConstant: has(.constantBackOff))
         }
         connect(now, &actions)
         refillAll(now, &actions)

@@ -131,6 +131,7 @@ extension TorrentSession {
             return
         }
         picker?.lost(Int(piece))
+        if links[slot].requests.activeCount == 0 { picker?.abandoned(by: links[slot].peer) }
         interestChanged(slot, now, &actions)
     }
 
@@ -144,7 +145,7 @@ extension TorrentSession {
     }
 
     mutating func expressInterest(_ slot: Int, _ now: Instant, _ actions: inout [Action]) {
-        let isInterested = links[slot].interestingCount > 0
+        let isInterested = links[slot].interestingCount > 0 && !(has(.interestForgotten) && links[slot].isSeed)
         guard isInterested != links[slot].weAreInterested else { return }
         links[slot].weAreInterested = isInterested
         if isInterested { links[slot].blockAt = now }
@@ -166,6 +167,8 @@ extension TorrentSession {
         if !links[slot].hasFast {
             giveUpRequests(slot, &actions)
             refillAll(now, &actions)
+        } else if links[slot].requests.activeCount == 0, !has(.onlyGiverAwaited) {
+            picker?.abandoned(by: links[slot].peer)
         }
     }
 

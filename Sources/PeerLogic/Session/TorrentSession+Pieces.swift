@@ -13,10 +13,14 @@ extension TorrentSession {
     mutating func pieceVerified(_ piece: Int, _ digests: [UInt64], _ now: Instant, _ actions: inout [Action]) {
         guard picker?.verified(piece) != nil else { return }
         for peer in suspicions.convicted(piece, digests: digests) { ban(peer, now, &actions) }
+        if has(.haveToldEarly) {
+            for slot in links.indices where links[slot].isReady { say(slot, .have(piece: UInt32(piece)), now, &actions) }
+        }
         actions.append(.store(piece: piece))
     }
 
     mutating func pieceFailed(_ piece: Int, _ digests: [UInt64], _ now: Instant, _ actions: inout [Action]) {
+        if has(.wrongStored), picker?.verified(piece) != nil { return actions.append(.store(piece: piece)) }
         guard let wrong = picker?.failed(piece) else { return }
         received -= wrong.length
         wasted += wrong.length
@@ -26,6 +30,8 @@ extension TorrentSession {
             webSeeds[seed].giveUp()
         } else if senders.count == 1 {
             ban(senders[0], now, &actions)
+        } else if has(.companyBanned) {
+            for sender in senders { ban(sender, now, &actions) }
         } else {
             suspicions.note(wrong, digests: digests)
         }
@@ -36,8 +42,8 @@ extension TorrentSession {
 
     /// Somebody has sent corrupt bytes.
     private mutating func ban(_ peer: UInt32, _ now: Instant, _ actions: inout [Action]) {
-        guard let entry = book.entry(peer), !entry.isBanned else { return }
-        book.ban(peer)
+        guard let entry = book.entry(peer), !entry.isBanned, !has(.poisonForgiven) else { return }
+        if has(.bannedCalled) { book.banAlone(peer) } else { book.ban(peer) }
         actions.append(.observe(.banned(entry.host)))
         for slot in links.indices
         where links[slot].phase != .free && (links[slot].peer == peer || book.isBanned(links[slot].address)) {
@@ -50,6 +56,7 @@ extension TorrentSession {
 
     mutating func pieceStored(_ piece: Int, _ now: Instant, _ actions: inout [Action]) {
         guard picker?.stored(piece) ?? false else { return }
+        if has(.storedForgotten) { _ = picker?.gone(piece) }
         actions.append(.releaseBuffer(piece: piece))
         actions.append(.observe(.pieceGained(piece)))
         gained.append(UInt32(piece))
@@ -82,11 +89,14 @@ extension TorrentSession {
             for slot in links.indices where links[slot].isReady { closeIfBothComplete(slot, now, &actions) }
         }
         rechoke(now, &actions)
+        // It may have been reached while pieces were missing.
+        checkRatio(&actions)
     }
 
     mutating func storeFailed(_ piece: Int, _ problem: StoreProblem, _ now: Instant, _ actions: inout [Action]) {
         picker?.held(piece)
         if storeFailures == 0 { actions.append(.observe(.diskTrouble(problem))) }
+        if has(.diskTriedOnce) { return }
         // One try is under way for all that is held.
         guard storeRetryAt == nil else { return }
         storeRetryAt = now + min(Self.firstStoreWait * (1 << Int64(min(storeFailures, 5))), Self.longestStoreWait)
@@ -100,7 +110,7 @@ extension TorrentSession {
 
     /// Bytes that were on the disk are gone: nobody is given them, and all who can be told are (BEP 54).
     mutating func pieceLost(_ piece: Int, _ now: Instant, _ actions: inout [Action]) {
-        guard let layout = torrent.layout, piece >= 0, piece < layout.pieceCount, picker?.gone(piece) ?? false else {
+        guard !has(.lossIgnored), let layout = torrent.layout, piece >= 0, piece < layout.pieceCount, picker?.gone(piece) ?? false else {
             return
         }
         tellAllHaves(now, &actions)
@@ -123,7 +133,8 @@ extension TorrentSession {
     /// Tells a peer of the pieces that were gained since it was told last, but for those that it has.
     mutating func tellHaves(_ slot: Int, _ now: Instant, _ actions: inout [Action]) {
         guard links[slot].isReady, links[slot].toldCount < gained.count else { return }
-        for index in links[slot].toldCount..<gained.count where !links[slot].has[Int(gained[index])] {
+        for index in links[slot].toldCount..<gained.count
+        where !links[slot].has[Int(gained[index])] && picker?.have[Int(gained[index])] ?? false {
             say(slot, .have(piece: gained[index]), now, &actions)
         }
         links[slot].toldCount = gained.count

@@ -30,27 +30,29 @@ extension TorrentSession {
         let only = isChoked ? links[slot].allowedToUs : nil
         var isFirst = true
         while links[slot].requests.activeCount < links[slot].window.size {
-            guard downloadLimit.take(Block.maxByteCount, now: now) else { return }
+            guard downloadLimit.take(Block.maxByteCount, now: now) || has(.downloadUnlimited) else { return }
             guard let block = nextBlock(slot, peer, only) else {
                 downloadLimit.giveBack(Block.maxByteCount)
                 return
             }
             if isFirst { tellHaves(slot, now, &actions) }
             isFirst = false
-            if links[slot].requests.isEmpty { links[slot].blockAt = now }
+            if links[slot].requests.activeCount == 0 { links[slot].blockAt = now }
             links[slot].requests.append(block, at: now)
             say(slot, .request(block), now, &actions)
         }
     }
 
     private mutating func nextBlock(_ slot: Int, _ peer: UInt32, _ only: [UInt32]?) -> Block? {
-        let block = picker?.next(
-            for: peer, has: links[slot].has, only: only, budget: settings.maxBufferedByteCount, random: &random)
+        let budget = has(.buffersUnbounded) ? .max : settings.maxBufferedByteCount
+        let block = picker?.next(for: peer, has: links[slot].has, only: only, budget: budget, random: &random)
         if block != nil { return block }
         // Nobody is asked twice by whoever has much to do yet.
         guard links[slot].requests.activeCount < RequestWindow.floor else { return nil }
         let requests = links[slot].requests
-        return picker?.endgameBlock(has: links[slot].has, only: only) { requests.index(of: $0) != nil }
+        let limit = has(.endgameUnbounded) ? .max : PiecePicker.maxEndgameCount
+        let isAnytime = has(.endgameAlways)
+        return picker?.endgameBlock(has: links[slot].has, only: only, limit: limit, isAnytime: isAnytime) { requests.index(of: $0) != nil }
     }
 
     // MARK: - Come
@@ -65,7 +67,13 @@ extension TorrentSession {
         else { return .skip }
         links[slot].heardAt = now
         let request = links[slot].requests.remove(at: index)
-        if !request.isGivenUp { picker?.answered(block) }
+        if !request.isGivenUp {
+            picker?.answered(block)
+        } else if let again = links[slot].requests.index(of: block), !links[slot].requests[again].isGivenUp {
+            // It was asked for again meanwhile: who had the first request waiting answers both with this block.
+            links[slot].requests.remove(at: again)
+            picker?.answered(block)
+        }
         guard picker?.begins(block, from: links[slot].peer) ?? false else { return .skip }
         links[slot].arriving = block
         links[slot].arrivingSince = now
@@ -88,6 +96,7 @@ extension TorrentSession {
         if isWhole {
             let piece = Int(block.piece)
             let wantsDigests = suspicions.concern(piece) || (picker?.isSuspicious(piece) ?? false)
+            if has(.storedUnverified) { actions.append(.store(piece: piece)) }
             actions.append(.verify(piece: piece, wantsDigests: wantsDigests))
         }
         refill(slot, now, &actions)
@@ -122,6 +131,7 @@ extension TorrentSession {
     mutating func rejected(_ slot: Int, _ block: Block, _ now: Instant, _ actions: inout [Action]) {
         guard links[slot].hasFast else { return breach(slot, "reject without the fast extension", now, &actions) }
         guard let index = links[slot].requests.index(of: block) else { return }
+        if has(.rejectIgnored) { return }
         let request = links[slot].requests.remove(at: index)
         guard !request.isGivenUp else { return }
         downloadLimit.giveBack(Int(block.length))
@@ -152,6 +162,7 @@ extension TorrentSession {
             release(block, &actions)
         }
         links[slot].requests.trimGivenUp(to: Self.maxGivenUpCount)
+        if !has(.onlyGiverAwaited) { picker?.abandoned(by: links[slot].peer) }
     }
 
     /// The connection is over: what it was asked for is free, and what was coming is broken.
@@ -160,7 +171,7 @@ extension TorrentSession {
             links[slot].arriving = nil
             if let piece = picker?.arrivalBroken(block) { actions.append(.releaseBuffer(piece: piece)) }
         }
-        giveUpRequests(slot, &actions)
+        if !has(.lossOfLinkForgotten) { giveUpRequests(slot, &actions) }
         links[slot].requests.removeAll()
     }
 }

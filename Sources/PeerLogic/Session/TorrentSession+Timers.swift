@@ -44,7 +44,7 @@ extension TorrentSession {
             actions.append(.announceLocally)
         }
         if let due = housekeepingAt, due <= now { keepHouse(now, &actions) }
-        limitOpensAt = waitsForLimit(now)
+        limitOpensAt = waitsForLimit(now) ?? limitOpensAt
     }
 
     private mutating func keepHouse(_ now: Instant, _ actions: inout [Action]) {
@@ -71,7 +71,7 @@ extension TorrentSession {
         if link.arriving != nil, now - max(link.arrivingSince, link.heardAt) >= Self.arrivalPatience {
             return close(slot, .stalled, now, &actions)
         }
-        if link.requests.activeCount > 0, now - link.blockAt >= Self.blockPatience {
+        if link.requests.activeCount > 0, !has(.silenceIgnored), now - link.blockAt >= Self.blockPatience {
             snub(slot, now, &actions)
         }
         if link.isSnubbed, !link.peerChokes, link.weAreInterested, now - link.blockAt >= Self.uselessness {

@@ -27,13 +27,13 @@ extension TorrentSession {
     }
 
     private func mayHave(_ slot: Int, _ block: Block) -> Bool {
-        if !links[slot].weChoke { return true }
+        if !links[slot].weChoke || has(.chokedServed) { return true }
         return links[slot].allowedBlocksLeft > 0 && links[slot].allowedToPeer.contains(block.piece)
     }
 
     /// With the fast extension each request that is not answered is rejected; without, nothing is said (BEP 6).
     private mutating func refuse(_ slot: Int, _ block: Block, _ now: Instant, _ actions: inout [Action]) {
-        if links[slot].hasFast { say(slot, .reject(block), now, &actions) }
+        if links[slot].hasFast || has(.fastWithoutBit) { say(slot, .reject(block), now, &actions) }
     }
 
     mutating func cancelled(_ slot: Int, _ block: Block, _ now: Instant, _ actions: inout [Action]) {
@@ -66,8 +66,8 @@ extension TorrentSession {
     }
 
     private mutating func uploadOne(_ slot: Int, _ now: Instant, _ actions: inout [Action]) -> Bool {
-        guard links[slot].isReady, links[slot].uploads.sending.count < UploadQueue.maxSendingCount,
-            let block = links[slot].uploads.next, uploadLimit.take(Int(block.length), now: now)
+        guard links[slot].isReady, links[slot].uploads.sending.count < (has(.sendingUnbounded) ? .max : UploadQueue.maxSendingCount),
+            let block = links[slot].uploads.next, uploadLimit.take(Int(block.length), now: now) || has(.uploadUnlimited)
         else { return false }
         links[slot].uploads.removeNext()
         links[slot].uploads.sending.append(block)
@@ -92,8 +92,9 @@ extension TorrentSession {
         upload(slot, now, &actions)
     }
 
-    private mutating func checkRatio(_ actions: inout [Action]) {
-        guard !hasReachedRatio, let ratio = settings.targetRatio, let layout = torrent.layout, isComplete else { return }
+    /// Says so once the ratio is reached that was wanted.
+    mutating func checkRatio(_ actions: inout [Action]) {
+        guard !hasReachedRatio, !has(.ratioIgnored), let ratio = settings.targetRatio, let layout = torrent.layout, isComplete else { return }
         let base = beganComplete ? layout.totalLength : max(received, 1)
         guard Double(sent) >= ratio * Double(base) else { return }
         hasReachedRatio = true
@@ -108,7 +109,7 @@ extension TorrentSession {
         links[slot].interestedSince = now
         // A free slot is given at once.
         let taken = links.reduce(0) { $0 + ($1.isReady && $1.peerIsInterested && !$1.weChoke ? 1 : 0) }
-        if links[slot].weChoke, taken < settings.uploadSlots { setChoke(slot, false, now, &actions) }
+        if links[slot].weChoke, taken < settings.uploadSlots || has(.everybodyUnchoked) { setChoke(slot, false, now, &actions) }
     }
 
     mutating func notInterested(_ slot: Int, _ now: Instant, _ actions: inout [Action]) {
@@ -130,7 +131,11 @@ extension TorrentSession {
                     slot: slot, rate: links[slot].down.rate(at: now), isUnchoked: !links[slot].weChoke, since: since,
                     isSnubbing: links[slot].isSnubbed))
         }
-        let chosen = choker.chosen(candidates, slots: settings.uploadSlots, isSeeding: isComplete, now: now)
+        var chosen = choker.chosen(candidates, slots: settings.uploadSlots, isSeeding: isComplete, now: now)
+        if has(.slotsKept) {
+            let kept = candidates.filter { $0.isUnchoked }.map { $0.slot }
+            chosen = Array((kept + chosen.filter { !kept.contains($0) }).prefix(settings.uploadSlots))
+        }
         for candidate in candidates where !chosen.contains(candidate.slot) {
             if !links[candidate.slot].weChoke { setChoke(candidate.slot, true, now, &actions) }
         }
@@ -146,7 +151,7 @@ extension TorrentSession {
             let allowed = links[slot].allowedToPeer
             let hasFast = links[slot].hasFast
             let void = links[slot].uploads.removeWaiting { !(hasFast && allowed.contains($0.piece)) }
-            for block in void { refuse(slot, block, now, &actions) }
+            for block in void where !has(.chokeWithoutReject) { refuse(slot, block, now, &actions) }
         } else {
             links[slot].unchokedAt = now
             say(slot, .unchoke, now, &actions)

@@ -109,6 +109,9 @@ public struct TorrentSession: Sendable, Equatable {
             infoHash: torrent.infoHash, peerID: peerID, port: settings.listenPort,
             key: UInt32(truncatingIfNeeded: random.next()), numWant: settings.numWant)
         trackers = TrackerSet(torrent.trackers, subject: subject, random: RandomStream(seed: random.next()))
+        #if PLANTED_BUGS
+            trackers.plantedBug = settings.plantedBug
+        #endif
         webSeeds = Array(repeating: WebSeed(), count: torrent.webSeedCount)
         self.random = random
     }
@@ -163,7 +166,8 @@ public struct TorrentSession: Sendable, Equatable {
         case .deadlineReached: deadlineReached(now, &actions)
         }
         if phase == .running, settings.maxUploadRate != nil || settings.maxDownloadRate != nil {
-            limitOpensAt = waitsForLimit(now)
+            // What it was to let go goes when it is due, though others may go already.
+            limitOpensAt = waitsForLimit(now) ?? limitOpensAt
         }
     }
 
@@ -175,8 +179,13 @@ public struct TorrentSession: Sendable, Equatable {
         uploadLimit.setRate(settings.maxUploadRate, now: now)
         if let layout = torrent.layout {
             let count = layout.pieceCount
-            let wanted = picker?.wanted ?? Bitfield(count: count, isFull: true)
-            picker = PiecePicker(layout: layout, have: have ?? Bitfield(count: count), wanted: wanted)
+            let have = have ?? Bitfield(count: count)
+            if picker?.hasBegun ?? false {
+                picker?.resume(have: have)
+            } else {
+                let wanted = picker?.wanted ?? Bitfield(count: count, isFull: true)
+                picker = PiecePicker(layout: layout, have: have, wanted: wanted)
+            }
             beganComplete = picker?.isComplete ?? false
             hasCompleted = beganComplete
         }
@@ -186,6 +195,7 @@ public struct TorrentSession: Sendable, Equatable {
         if settings.announcesLocally, !torrent.isPrivate { localAnnounceAt = now }
         connect(now, &actions)
         fetchFromWeb(now, &actions)
+        checkRatio(&actions)
     }
 
     /// Ends all traffic; for good, or until the next start.
@@ -215,6 +225,7 @@ public struct TorrentSession: Sendable, Equatable {
         connect(now, &actions)
         refillAll(now, &actions)
         upload(now, &actions)
+        checkRatio(&actions)
     }
 
     private mutating func wantedChanged(_ wanted: Bitfield, _ now: Instant, _ actions: inout [Action]) {

@@ -1,5 +1,6 @@
 // The rules by which the cluster is right, by number.
 
+import PeerLogic
 import TrackerLogic
 
 /// The rules by which the cluster is right, by number: docs/rules.md says why each is there and in which files it is
@@ -61,6 +62,28 @@ public enum Rule: Int, Sendable, Hashable, CaseIterable {
     case repliesAreRight = 24
     /// What people keep at the console is decided as they were told, follows what they knew, and is whole or not there.
     case consoleIsKept = 25
+
+    // Of peers.
+
+    /// Only bytes that are verified go to the disk, and only what is on the disk is told of and given.
+    case onlyVerifiedCounts = 26
+    /// A block is asked of one peer, and of a second one in the endgame only; what is here is not asked for.
+    case blocksAreAskedOnce = 27
+    /// Every leecher finishes while every piece stays at some peer that it can reach.
+    case leechersFinish = 28
+    /// No more peers are given blocks at once than there are slots, and each has its turn.
+    case slotsAreShared = 29
+    /// Memory, queues, rates and the ratio of a peer have bounds.
+    case transfersAreBounded = 30
+    /// Peers and trackers that fail are left alone for longer each time.
+    case silentAreSpared = 31
+    /// Whoever has sent corrupt bytes is found and banned, and nobody else.
+    case onlyTheGuiltyAreBanned = 32
+    /// What is said keeps the order and the extensions that both sides have; each request has one answer; what is
+    /// closed is over.
+    case messagesAreInOrder = 33
+    /// Peers of a private torrent come from its trackers alone (BEP 27).
+    case privateStaysPrivate = 34
 }
 
 extension Rule {
@@ -105,6 +128,15 @@ extension Rule {
                 .changesAreDecided, .changesFollow, .adminStays, .sessionsHaveAccounts, .torrentFilesAreWhole,
                 .uploadsStay, .filesAreRegistered, .uploadsAreForgotten, .queuesAreBounded, .statesAgree,
             ]
+        case .onlyVerifiedCounts: [.onlyVerifiedIsStored, .claimsAreTrue]
+        case .blocksAreAskedOnce: [.blocksAreAskedOnce, .keptIsNotAskedAgain]
+        case .leechersFinish: [.leechersFinish]
+        case .slotsAreShared: [.uploadSlotsAreKept, .chokingIsFair]
+        case .transfersAreBounded: [.buffersAreBounded, .ratesAreKept, .ratioEndsSeeding]
+        case .silentAreSpared: [.backedOffAreLeftAlone, .trackersAreSpared]
+        case .onlyTheGuiltyAreBanned: [.onlyTheGuiltyAreBanned, .bannedAreLeftAlone, .poisonersAreBanned]
+        case .messagesAreInOrder: [.messagesAreInOrder, .answersWereAsked, .contractIsKept]
+        case .privateStaysPrivate: [.privateStaysPrivate]
         }
     }
 
@@ -165,6 +197,40 @@ extension Rule {
                 .uploadsNotInChunks, .filesStopWithSwarms, .uploadTakenByFiles, .fileTakesUpload,
                 .fileKeptWithoutTorrent, .unregisteredFileKept,
             ]
+        case .onlyVerifiedCounts, .blocksAreAskedOnce, .leechersFinish, .slotsAreShared, .transfersAreBounded,
+            .silentAreSpared, .onlyTheGuiltyAreBanned, .messagesAreInOrder, .privateStaysPrivate:
+            []
+        }
+    }
+
+    /// The mistakes planted into peers that break it.
+    public var plantedPeerBugs: [PlantedPeerBug] {
+        switch self {
+        case .onlyVerifiedCounts: [.storedUnverified, .wrongStored, .haveToldEarly, .lossIgnored]
+        case .blocksAreAskedOnce: [.endgameAlways, .storedForgotten, .endgameUnbounded]
+        case .leechersFinish:
+            [
+                .lossOfLinkForgotten, .rejectIgnored, .silenceIgnored, .onlyGiverAwaited, .diskTriedOnce,
+                .interestForgotten, .trackerAwaited,
+            ]
+        case .slotsAreShared: [.everybodyUnchoked, .slotsKept, .chokedServed]
+        case .transfersAreBounded:
+            [
+                .buffersUnbounded, .sendingUnbounded, .uploadUnlimited, .downloadUnlimited, .ratioIgnored,
+            ]
+        case .silentAreSpared: [.impatientCalls, .constantBackOff, .impatientAnnounces]
+        case .onlyTheGuiltyAreBanned: [.companyBanned, .poisonForgiven, .bannedLetIn, .bannedCalled]
+        case .messagesAreInOrder:
+            [
+                .bitfieldLate, .ownNumbers, .fastWithoutBit, .chokeWithoutReject, .saidAfterClose,
+            ]
+        case .privateStaysPrivate: [.privateIgnored]
+        case .detectorDecidesNothing, .timeoutIsNoAbort, .deposedIsSilent, .timeIsData, .readsAreConfirmed,
+            .roleIsHandedOver, .quorumKeepsMaster, .fencedWithoutBus, .durableBeforeSaid, .oneLifePerID,
+            .requestsCountOnce, .mergeIsByAge, .quorumDecides, .electedRecovers, .abortIsFinal, .votersChangeByOne,
+            .transferIsComplete, .requestsAreKept, .queuesAreBounded, .damageIsSaid, .expiryIsPatient,
+            .stopEmptiesSwarms, .healsByItself, .repliesAreRight, .consoleIsKept:
+            []
         }
     }
 }

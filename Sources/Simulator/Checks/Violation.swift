@@ -113,6 +113,47 @@ public enum Invariant: String, Sendable, Hashable, CaseIterable {
     case uploadsAreForgotten
     /// After a partition the latest word on each peer counts, and no download more often than it was told.
     case mergeTakesTheLatest
+
+    // Of swarms of peers
+
+    /// Only bytes that are verified are on a peer's disk.
+    case onlyVerifiedIsStored
+    /// A peer says that it has what is on its disk, and gives nothing else.
+    case claimsAreTrue
+    /// No block is asked of two peers at once outside the endgame.
+    case blocksAreAskedOnce
+    /// No block is asked for that is here.
+    case keptIsNotAskedAgain
+    /// Every leecher finishes while every piece stays at some peer that it can reach.
+    case leechersFinish
+    /// No more peers are given blocks at once than there are slots.
+    case uploadSlotsAreKept
+    /// Whoever wants blocks is given some in its turn.
+    case chokingIsFair
+    /// What a peer holds for others, and asks of them, has a bound.
+    case buffersAreBounded
+    /// No more bytes come and go than the limits allow.
+    case ratesAreKept
+    /// Seeding ends at the ratio that is wanted.
+    case ratioEndsSeeding
+    /// Peers that could not be reached are left alone for longer each time.
+    case backedOffAreLeftAlone
+    /// Trackers are not asked more often than they want, and silent ones are left alone.
+    case trackersAreSpared
+    /// Who is banned has sent corrupt bytes.
+    case onlyTheGuiltyAreBanned
+    /// Who is banned is not spoken to.
+    case bannedAreLeftAlone
+    /// Who alone has sent a wrong piece is banned.
+    case poisonersAreBanned
+    /// Nothing is said before its time, or without the extension that it needs.
+    case messagesAreInOrder
+    /// Each request is answered once, and nothing else is.
+    case answersWereAsked
+    /// A session wants nothing done to what is over.
+    case contractIsKept
+    /// Of a private torrent nobody is called of whom no tracker has told.
+    case privateStaysPrivate
 }
 
 /// A promise that was not kept.

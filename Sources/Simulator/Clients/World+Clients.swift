@@ -41,7 +41,7 @@ extension World {
     }
 
     /// Sends a client's datagram to a tracker; with the entry `group`, all hear it, each over its own path.
-    private mutating func sendToTrackers(_ place: Int, _ node: Int, _ bytes: [UInt8]) {
+    mutating func sendToTrackers(_ place: Int, _ node: Int, _ bytes: [UInt8]) {
         let remote = addresses[place]
         let isGroup = options.entry == .group
         checks.clientSent(client: place, bytes: bytes, node: isGroup ? nil : node, at: now)
@@ -79,7 +79,7 @@ extension World {
         trace.absorb(now, 7, place)
         // Replies are checked when they leave. That one comes to whom it is for is the network's affair.
         // Strangers do not wait for answers.
-        guard clients.indices.contains(place) else { return }
+        guard clients.indices.contains(place) else { return hearTransfers(place, from: node, bytes) }
         guard options.entry == .group || clients[place].home == node else { return }
         stepClient(place, .datagramReceived(bytes))
     }

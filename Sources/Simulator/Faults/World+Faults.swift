@@ -357,6 +357,7 @@ extension World {
         checkVisits()
         checkWholeStop()
         checkStewards()
+        judgeTransfers()
         var unanswered: [(client: Int, since: Instant)] = []
         for place in clients.indices {
             guard let askedAt = clients[place].askedAt, now - askedAt > World.answerBound,

@@ -63,7 +63,8 @@ public struct Scenario: Sendable {
             seed: seed, profile: profile, violations: world.allViolations, traceHash: world.trace.hash,
             events: world.eventCount, simulatedSeconds: (world.now - Instant(nanoseconds: 0)).wholeSeconds,
             names: world.trace.names, lines: world.trace.lines, reasons: world.reasons, tally: world.tally,
-            injections: world.plan.injections, history: world.history)
+            injections: world.plan.injections, history: world.history,
+            transfers: world.transfers.map { TransferResult(seed: seed, $0) })
     }
 }
 
@@ -95,6 +96,8 @@ public struct ScenarioResult: Sendable, Hashable {
     public var injections: [Injection]
     /// Where it was wanted.
     public var history: History
+    /// Of the peers that download, where there are any.
+    public var transfers: TransferResult?
 
     /// The lines as text, the last of which tells the hash; empty where none were wanted.
     public var trace: [String] {

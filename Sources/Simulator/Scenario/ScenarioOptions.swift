@@ -105,6 +105,8 @@ public struct ScenarioOptions: Sendable, Hashable {
     public var faults = FaultOptions()
     /// What happens at given times, beside what is drawn.
     public var script: [ScriptedEvent] = []
+    /// Peers that download by these trackers, beside the clients; nil for none.
+    public var transfers: TransferOptions?
     /// By how much clocks run fast or slow at most, in millionths.
     public var maxDrift: Int64 = 0
     /// By how much wall clocks are ahead or behind at first, at most, in milliseconds.

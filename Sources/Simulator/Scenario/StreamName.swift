@@ -74,6 +74,21 @@ enum StreamKind: UInt64 {
     case probe = 60
     /// By tracker, in tests.
     case sabotage = 61
+
+    // Of swarms of peers.
+    case transferOptions = 70
+    /// By peer: what it is like; and its own chance, by peer and life.
+    case peerTraits = 71
+    case peerLife = 72
+    /// By number of the fault.
+    case transferFault = 73
+    case transferGap = 74
+    /// Of connections as they are made, and of simple trackers as they are asked.
+    case connections = 75
+    case simpleTracker = 76
+    /// By peer: what a liar does.
+    case liar = 77
+    case webSeed = 78
 }
 
 extension RandomStream {

@@ -32,6 +32,9 @@ package struct EventQueue<Event: Sendable>: Sendable {
 
     package var count: Int { heap.count }
 
+    /// When the next event comes; nil where none waits.
+    package var nextTime: Instant? { heap.first?.time }
+
     package mutating func put(_ event: Event, at time: Instant) {
         lastSequence += 1
         let slot: Int

@@ -36,6 +36,8 @@ extension World {
         case probe(Int)
         /// A node is to lose its disk as soon as it may, if that is before a time.
         case memoryIsLost(Int, before: Instant, downtime: Duration)
+        /// Something happens among the peers that download.
+        case transfers
         case heals
         /// One tracker of a cluster that is stopped.
         case operatorStops(Int)

@@ -146,7 +146,12 @@ struct World: Sendable {
     var lastMasterAt = Instant(nanoseconds: 0)
     var isOver = false
 
-    var allViolations: [Violation] { ownViolations + checks.violations }
+    /// Peers that download beside the clients; nil where there are none.
+    var transfers: TransferWorld?
+    /// When they are to be given the time.
+    var transfersAt: Instant?
+
+    var allViolations: [Violation] { ownViolations + checks.violations + (transfers?.checks.violations ?? []) }
 
     /// Whether there is a bus between the trackers.
     var hasBus: Bool { profile != .alone }
@@ -176,11 +181,12 @@ struct World: Sendable {
         commanded = Array(repeating: nil, count: options.nodeCount)
         commandedTorrents = Array(repeating: nil, count: options.nodeCount)
         clients = World.clients(options, seed: seed)
+        let transferCount = options.transfers?.peerCount ?? 0
         paths = World.paths(
-            clients.count + options.strangerCount, options.nodeCount, seed: seed, .request, .reply)
+            clients.count + options.strangerCount + transferCount, options.nodeCount, seed: seed, .request, .reply)
         if options.network.flipPerMille > 0 {
             flips = World.paths(
-                clients.count + options.strangerCount, options.nodeCount, seed: seed, .flipThere, .flipBack)
+                clients.count + options.strangerCount + transferCount, options.nodeCount, seed: seed, .flipThere, .flipBack)
         }
         people = clients.indices.map {
             Person(random: RandomStream(seed, .visit, $0), announcers: RandomStream(seed, .announcer, $0))
@@ -189,7 +195,17 @@ struct World: Sendable {
         for place in clients.indices { clients[place].home = tiers[place][0] }
         owesCompleted = Array(repeating: false, count: clients.count)
         let strangerPlaces = clients.count..<(clients.count + options.strangerCount)
-        addresses = clients.map { $0.address } + strangerPlaces.map { AddressPlan.client($0, house: $0, isIPv6: false) }
+        let firstPeer = strangerPlaces.upperBound
+        addresses =
+            clients.map { $0.address }
+            + (strangerPlaces.lowerBound..<firstPeer + transferCount).map {
+                AddressPlan.client($0, house: $0, isIPv6: false)
+            }
+        if let transferOptions = options.transfers {
+            transfers = TransferWorld(
+                seed: seed, options: transferOptions, clusterCount: options.nodeCount, firstPlace: firstPeer,
+                isRecording: isRecording)
+        }
         let configurations = options.configurations(profile)
         trace = Trace(
             names: TrackerNames(configurations.map { $0.id }), clientCount: clients.count, isRecording: isRecording)
@@ -281,6 +297,7 @@ struct World: Sendable {
         queue.put(.heals, at: now + options.coreLength)
         planDamage()
         for node in nodes.indices where connectivity[node].isThere { planProbe(node) }
+        planTransfers()
     }
 
     // MARK: - The loop
@@ -290,7 +307,7 @@ struct World: Sendable {
     /// - Parameter moment: where it stops, to be looked at; nil for the end.
     mutating func run(until moment: Instant? = nil) {
         var eventsNow = 0
-        while !isOver, ownViolations.isEmpty, checks.violations.isEmpty, let next = queue.take() {
+        while !isOver, ownViolations.isEmpty, checks.violations.isEmpty, transfersAreRight, let next = queue.take() {
             if let moment, next.time > moment {
                 now = moment
                 return endTroubles()
@@ -308,6 +325,7 @@ struct World: Sendable {
             handle(next.event)
         }
         if !isOver, allViolations.isEmpty { violate(.timeGoesOn, "the world stands still") }
+        if let transfers { trace.absorb(transfers.hash.value) }
         trace.absorb(UInt64(allViolations.count))
         for violation in allViolations { trace.line(now, [], "VIOLATION \(violation)") }
         if isTold, !allViolations.isEmpty { explain() }
@@ -360,6 +378,7 @@ struct World: Sendable {
         case .probe(let node): probe(node)
         case .memoryIsLost(let node, let time, let downtime): tryMemoryLoss(node, before: time, downtime)
         case .heals: heal()
+        case .transfers: runTransfers()
         case .operatorStops(let node): stop(node, for: .zero)
         case .stopOfAllOverdue: stopOfAllOverdue()
         case .wakeClients: wakeClients()

@@ -17,12 +17,13 @@ func stop(_ text: String) -> Never {
 ///                  [--keep-seeds]
 ///     planted-bugs --trace NAME SEED [clean]
 ///     planted-bugs --shrink NAME
+///     planted-bugs --peers
 ///     planted-bugs --explorer
 ///     planted-bugs --explore NAME
 ///
 /// The second prints what happens in one scenario with a mistake, or, where `clean` is said, without it. The third
 /// makes the first run that a mistake breaks as small as it can be, and fails where it breaks another promise then. The
-/// fourth has the explorer look for mistakes, in all schedules of small clusters; the last prints the shortest schedule
+/// fourth looks for the mistakes of peers alone, in swarms. The fifth has the explorer look for mistakes, in all schedules of small clusters; the last prints the shortest schedule
 /// in which one is met.
 ///
 /// `--keep-seeds` writes what was found to `seeds.txt`; without it, the seeds there have to break what they broke.
@@ -122,6 +123,8 @@ if arguments.first == "--explorer" {
     exit(table.missed.isEmpty && table.alarms.isEmpty ? 0 : 1)
 }
 
+if arguments.first == "--peers" { exit(PeerPlant.run() ? 0 : 1) }
+
 let options = Options(arguments)
 let sweep = options.sweep
 let unplanted = PlantedBug.allCases.filter { Plant.find($0.rawValue) == nil }
@@ -146,4 +149,5 @@ print("kept seeds: \(astray.isEmpty ? "each breaks its promise with its mistake,
 for line in astray { print("  \(line)") }
 let seconds = (ContinuousClock.now - began) / .seconds(1)
 print("\(sweep.plants.count - table.missed) of \(sweep.plants.count) mistakes found in \(Int(seconds.rounded())) s")
-exit(table.missed == 0 && alarms.isEmpty && astray.isEmpty ? 0 : 1)
+let arePeersFound = PeerPlant.run()
+exit(table.missed == 0 && alarms.isEmpty && astray.isEmpty && arePeersFound ? 0 : 1)

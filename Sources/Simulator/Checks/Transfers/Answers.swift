@@ -1,0 +1,56 @@
+// What becomes of requests, at those who were asked.
+
+import PeerLogic
+import Primitives
+import Wire
+
+/// What becomes of requests, at those who were asked: each is answered once, by its block or, with the fast extension, by
+/// `reject`; and nothing is answered that was not asked (BEP 6).
+///
+/// "When a choke is sent … the peer must reject all requests which are pending from the peer it is choking except requests
+/// for pieces that are in the allowed fast set" (BEP 6).
+struct Answers: Sendable {
+    mutating func hears(_ end: Int, _ block: Block, _ scene: inout TransferScene) {
+        // Those who break the protocol may ask twice at once, and are answered once or twice.
+        guard scene.ends[end].isAmongHonest else { return }
+        // Who has lost patience may ask again for what is on its way.
+        if scene.ends[end].sending.contains(block) { return scene.ends[end].doubled.append(block) }
+        if !scene.ends[end].toAnswer.contains(block) { scene.ends[end].toAnswer.append(block) }
+    }
+
+    /// A block is given, or refused.
+    mutating func answers(_ end: Int, _ block: Block, _ what: String, at now: Instant, _ scene: inout TransferScene) {
+        guard scene.ends[end].isAmongHonest else { return }
+        guard let index = scene.ends[end].toAnswer.firstIndex(of: block) else {
+            if let again = scene.ends[end].doubled.firstIndex(of: block) {
+                scene.ends[end].doubled.remove(at: again)
+                return
+            }
+            return scene.violate(
+                .answersWereAsked, at: now,
+                "\(TransferScene.name(scene.ends[end].peer)) \(what) \(TransferScene.name(scene.ends[end].other)) a block "
+                    + "of piece \(block.piece) that it was not asked for")
+        }
+        scene.ends[end].toAnswer.remove(at: index)
+    }
+
+    /// A block was to be given, and has not left: it waits for its answer again.
+    mutating func takesBack(_ end: Int, _ block: Block, _ scene: inout TransferScene) {
+        if scene.ends[end].isAmongHonest { scene.ends[end].toAnswer.append(block) }
+    }
+
+    mutating func choked(_ end: Int, _ scene: inout TransferScene) {
+        if !scene.ends[end].hasFast { scene.ends[end].toAnswer.removeAll(keepingCapacity: true) }
+    }
+
+    /// At the end of a step all that is left may still be answered.
+    func check(_ end: Int, at now: Instant, _ scene: inout TransferScene) {
+        let record = scene.ends[end]
+        guard record.isOpen, record.isGreeted, record.hasFast, record.saysChoke else { return }
+        guard let block = record.toAnswer.first(where: { !record.allowed.contains($0.piece) }) else { return }
+        scene.violate(
+            .answersWereAsked, at: now,
+            "\(TransferScene.name(record.peer)) chokes \(TransferScene.name(record.other)), and neither gives nor "
+                + "rejects a block of piece \(block.piece)")
+    }
+}

@@ -1,0 +1,94 @@
+// What each peer of a swarm is like, and what a seed means.
+
+import PeerLogic
+import Primitives
+
+extension PeerTraits {
+    /// The peer of a place, drawn from its stream.
+    init(_ place: Int, _ options: TransferOptions, _ random: inout RandomStream) {
+        isSeeder = place < options.seederCount
+        let firstLiar = options.seederCount + options.leecherCount
+        if place >= firstLiar { liar = options.liars[place - firstLiar] }
+        func hits(_ percent: Int) -> Bool { random.below(100) < percent }
+        isReachable = !hits(options.natPercent) || place == 0
+        isMagnet = hits(options.magnetPercent) && !isSeeder && liar == nil
+        leavesWhenComplete = hits(options.leavePercent) && !isSeeder
+        func rate() -> Int {
+            guard options.maxLineRate > 0 else { return 0 }
+            // As many slow lines as fast ones: by the power, not by the number.
+            var rate = options.minLineRate
+            while rate < options.maxLineRate, !random.oneIn(3) { rate *= 2 }
+            return min(rate, options.maxLineRate)
+        }
+        upRate = rate()
+        downRate = max(rate(), upRate)
+        if liar == .snail { upRate = 16_000 }
+        latency = random.between(.microseconds(100), options.maxLatency)
+        settings.maxLinks = options.maxLinks
+        settings.uploadSlots = 1 + random.below(options.maxUploadSlots)
+        settings.maxBufferedByteCount = options.maxBufferedByteCount
+        let isLimited = hits(options.limitPercent)
+        let limits = (up: 60_000 + random.below(600_000), down: 60_000 + random.below(600_000))
+        if isLimited { (settings.maxUploadRate, settings.maxDownloadRate) = (limits.up, limits.down) }
+        if hits(options.ratioPercent), place != 0 { settings.targetRatio = 0.5 + Double(random.below(4)) * 0.5 }
+        #if PLANTED_BUGS
+            settings.plantedBug = options.plantedBug
+        #endif
+    }
+}
+
+extension TransferOptions {
+    /// What the swarm of a seed is like.
+    ///
+    /// Each swarm has some kinds of trouble and lacks others, for those that are always there would hide each other.
+    static func drawn(seed: UInt64) -> TransferOptions {
+        var random = RandomStream(seed, .transferOptions)
+        var options = TransferOptions()
+        func percent(_ most: Int) -> Int { random.oneIn(2) ? 0 : 1 + random.below(most) }
+        options.seederCount = 1 + random.below(2)
+        // Most are small, some are not.
+        options.leecherCount = 1 + random.below(random.oneIn(6) ? 30 : 9)
+        if random.oneIn(2) {
+            for _ in 0..<1 + random.below(2) { options.liars.append(LiarKind.allCases[random.below(8)]) }
+        }
+        options.pieceCount = 1 + random.below(random.oneIn(4) ? 120 : 40)
+        options.blocksPerPiece = [1, 2, 2, 4, 16, 64][random.below(6)]
+        if options.blocksPerPiece > 4 { options.pieceCount = min(options.pieceCount, 12) }
+        options.lastPieceByteCount = 1 + random.below(options.blocksPerPiece * 16_384)
+        options.isPrivate = random.oneIn(4)
+        options.magnetPercent = percent(60)
+        options.partialPercent = percent(60)
+        options.natPercent = percent(50)
+        options.withoutFastPercent = percent(100)
+        options.limitPercent = percent(60)
+        options.ratioPercent = percent(60)
+        options.leavePercent = percent(60)
+        options.arrivalTime = random.oneIn(2) ? .seconds(2) : .seconds(30)
+        options.minLineRate = 100_000
+        options.maxLineRate = random.oneIn(4) ? 0 : 4_000_000
+        options.maxLatency = random.oneIn(2) ? .milliseconds(20) : .milliseconds(150)
+        options.maxDrift = random.oneIn(2) ? 0 : 500
+        options.maxLinks = random.oneIn(3) ? 4 + random.below(8) : 50
+        options.maxUploadSlots = 1 + random.below(8)
+        let pieceLength = options.blocksPerPiece * 16_384
+        options.maxBufferedByteCount = random.oneIn(3) ? pieceLength * (2 + random.below(3)) : 4 << 20
+        options.trackerTiers = [[1], [1], [2], [1, 1], [2, 1]][random.below(5)]
+        options.webSeedCount = random.oneIn(4) ? 1 + random.below(2) : 0
+        options.lyingWebSeedCount = random.below(options.webSeedCount + 1)
+        options.coreLength = random.between(.seconds(20), .seconds(90))
+        for fault in TransferFault.allCases where random.oneIn(2) { options.faults.append(fault) }
+        options.meanFaultGap = random.oneIn(5) ? nil : random.between(.seconds(1), .seconds(8))
+        // Now and then many want much of few, over narrow lines: then it shows who has his turn.
+        if random.oneIn(12) {
+            options.seederCount = 1
+            options.leecherCount = 8 + random.below(8)
+            options.liars = []
+            (options.pieceCount, options.blocksPerPiece) = (30 + random.below(30), 4)
+            (options.minLineRate, options.maxLineRate) = (20_000, 60_000)
+            (options.natPercent, options.limitPercent, options.webSeedCount, options.lyingWebSeedCount) = (0, 0, 0, 0)
+            (options.maxUploadSlots, options.maxLinks) = (2, 50)
+            options.faults = options.faults.filter { $0 != .settings }
+        }
+        return options
+    }
+}

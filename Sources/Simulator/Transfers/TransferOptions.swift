@@ -1,0 +1,200 @@
+// What a simulated swarm of peers is like.
+
+import PeerLogic
+import Primitives
+
+/// What a simulated swarm of peers is like: who is there, how fast their lines are, and what goes wrong.
+///
+/// All of it is drawn from the seed, and may be changed before the run, as in `ScenarioOptions`.
+public struct TransferOptions: Sendable, Hashable {
+    /// How long there are faults.
+    public var coreLength = Duration.seconds(60)
+    /// Peers that have all pieces when they come; the first of them is reachable and stays.
+    public var seederCount = 1
+    /// Peers that want all pieces.
+    public var leecherCount = 8
+    /// Peers that break the protocol, by their kinds.
+    public var liars: [LiarKind] = []
+
+    /// Pieces of the torrent.
+    public var pieceCount = 40
+    /// Blocks of each piece but the last, 1 to 64.
+    public var blocksPerPiece = 2
+    /// Bytes of the last piece.
+    public var lastPieceByteCount = 20_000
+    /// Whether peers may come from trackers only (BEP 27).
+    public var isPrivate = false
+
+    /// Leechers in a hundred that begin with a magnet link.
+    public var magnetPercent = 0
+    /// Leechers in a hundred that begin with some of the pieces.
+    public var partialPercent = 0
+    /// Peers in a hundred that nobody can call.
+    public var natPercent = 0
+    /// Connections in a hundred on which one side has no fast extension.
+    public var withoutFastPercent = 0
+    /// Peers in a hundred that limit their rates.
+    public var limitPercent = 0
+    /// Seeders in a hundred that end at a ratio; never the first.
+    public var ratioPercent = 0
+    /// Peers in a hundred that leave as soon as they are complete; never seeders.
+    public var leavePercent = 0
+    /// Peers come within this time.
+    public var arrivalTime = Duration.seconds(2)
+
+    /// Bytes a second of a line, each way, from and to.
+    public var minLineRate = 200_000
+    /// See `minLineRate`.
+    public var maxLineRate = 4_000_000
+    /// How long bytes are under way from a peer to the middle of the network, at most.
+    public var maxLatency = Duration.milliseconds(60)
+    /// By how much clocks run fast or slow at most, in millionths.
+    public var maxDrift: Int64 = 0
+
+    /// Connections of a peer at most.
+    public var maxLinks = 50
+    /// Peers that are given blocks at once, at most; drawn below it for each peer.
+    public var maxUploadSlots = 8
+    /// Bytes that pieces may have in memory.
+    public var maxBufferedByteCount = 4 << 20
+
+    /// Trackers, tier by tier, that are simple ones over HTTP.
+    public var trackerTiers = [1]
+    /// Seconds between announces, as trackers say.
+    public var interval: UInt32 = 60
+    /// Web servers that have the files.
+    public var webSeedCount = 0
+    /// How many of them give corrupt bytes.
+    public var lyingWebSeedCount = 0
+
+    /// What goes wrong by the clock.
+    public var faults: [TransferFault] = []
+    /// Between faults, on average; nil for none.
+    public var meanFaultGap: Duration?
+    /// The faults by the clock that are carried out, by their numbers from 1; nil for all.
+    public var onlyFaults: [Int]?
+    /// What happens at given times.
+    public var script: [ScriptedTransfer] = []
+    #if PLANTED_BUGS
+        /// A mistake that is planted into peers.
+        public var plantedBug: PlantedPeerBug?
+    #endif
+
+    /// A small swarm in which nothing goes wrong.
+    public init() {}
+
+    /// Peers of all sorts; their places are in the order seeders, leechers, liars.
+    public var peerCount: Int { seederCount + leecherCount + liars.count }
+
+    /// How the torrent is cut.
+    public var layout: PieceLayout {
+        let pieceLength = blocksPerPiece * 16_384
+        return PieceLayout(
+            pieceLength: pieceLength, totalLength: (pieceCount - 1) * pieceLength + min(lastPieceByteCount, pieceLength)
+        )
+    }
+
+    /// What the swarm is like, on one line.
+    public var summary: String {
+        var words = [
+            "\(seederCount) seeders, \(leecherCount) leechers", "\(pieceCount) pieces of \(blocksPerPiece) blocks",
+        ]
+        if !liars.isEmpty { words.append("liars: \(liars.map { $0.rawValue }.joined(separator: " "))") }
+        if isPrivate { words.append("private") }
+        func percent(_ count: Int, _ what: String) { if count > 0 { words.append("\(count) % \(what)") } }
+        percent(magnetPercent, "by magnet")
+        percent(partialPercent, "with some pieces")
+        percent(natPercent, "not reachable")
+        percent(withoutFastPercent, "connections without fast")
+        percent(limitPercent, "limited")
+        if webSeedCount > 0 { words.append("\(webSeedCount) web seeds, \(lyingWebSeedCount) lie") }
+        if meanFaultGap != nil, !faults.isEmpty {
+            words.append("faults: \(faults.map { $0.rawValue }.joined(separator: " "))")
+        }
+        return words.joined(separator: ", ")
+    }
+}
+
+/// What can go wrong in a swarm by the clock.
+public enum TransferFault: String, Sendable, Hashable, CaseIterable {
+    // Their order is a part of what a seed means: a new one comes last.
+    /// A peer dies, and comes back with the pieces that are on its disk.
+    case crash
+    /// A peer stops in good order, and comes back.
+    case stop
+    /// A connection breaks, and both sides notice.
+    case cut
+    /// A connection carries nothing more, and nobody notices.
+    case freeze
+    /// All connections of a peer carry nothing for a while, and it can make none.
+    case offline
+    case diskFull
+    case diskReadOnly
+    case diskSlow
+    /// A piece on a peer's disk is gone.
+    case pieceLost
+    /// A tracker says nothing for a while.
+    case trackerSilent
+    /// A tracker answers with errors for a while.
+    case trackerFails
+    /// People change limits and slots.
+    case settings
+    /// People pause a peer, and let it go on.
+    case pause
+}
+
+/// What a script lets happen in a swarm at a given time.
+public struct ScriptedTransfer: Sendable, Hashable {
+    /// What a script can let happen; peers and trackers by their places from 0.
+    public enum Event: Sendable, Hashable {
+        /// A peer dies, and comes back after so long.
+        case crash(Int, Duration)
+        /// A peer leaves for good, in good order.
+        case leave(Int)
+        /// A further leecher comes (it has its place already, and was not there).
+        case join(Int)
+        /// A peer's disk takes nothing for so long.
+        case diskFails(Int, StoreProblem, Duration)
+        /// A peer's piece is gone from its disk.
+        case pieceLost(Int, piece: Int)
+        /// All trackers are silent for so long.
+        case trackersSilent(Duration)
+        /// All connections of a peer carry nothing for so long.
+        case offline(Int, Duration)
+    }
+
+    /// Since the world began.
+    public var at: Duration
+    /// What happens then.
+    public var event: Event
+
+    /// Takes the fields as they are.
+    public init(at: Duration, _ event: Event) {
+        self.at = at
+        self.event = event
+    }
+
+    /// The place of a peer that is not there before the script lets it come.
+    var joiner: Int? { if case .join(let place) = event { place } else { nil } }
+}
+
+/// How a peer breaks the protocol.
+public enum LiarKind: String, Sendable, Hashable, CaseIterable {
+    // Their order is a part of what a seed means: a new one comes last.
+    /// Has all, gives all, and every block is corrupt.
+    case poisoner
+    /// One block in eight is corrupt.
+    case slyPoisoner
+    /// Takes requests, and never answers.
+    case mute
+    /// Has all, and chokes for ever.
+    case choker
+    /// Says that it has all, and rejects what it is asked for.
+    case rejecter
+    /// Sends whatever comes to its mind.
+    case babbler
+    /// Asks for more than anybody keeps, and sends blocks that nobody asked for.
+    case flooder
+    /// Gives what it is asked for, and is slow.
+    case snail
+}
