@@ -107,7 +107,6 @@ let package = Package(
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
-            cSettings: gnuC,
             swiftSettings: strict),
         .target(
             name: "LoadGenerator",

@@ -31,7 +31,8 @@ public final class TransferEngine: Sendable {
     public func add(
         _ source: TorrentSource, _ options: TransferOptions
     ) async throws(TransferError) -> TransferID {
-        try await ask { loop throws(TransferError) in try loop.add(source, options) }
+        let torrent = try PreparedTorrent(source)
+        return try await ask { loop throws(TransferError) in try loop.add(torrent, options) }
     }
 
     /// Removes a torrent: trackers are told in the background.
