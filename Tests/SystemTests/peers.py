@@ -1,0 +1,122 @@
+"""Our own peer as one of the clients of `clients.py`, and alone on loopback, for tests that look at it closely."""
+
+import json
+import pathlib
+import signal
+import socket
+
+import clients
+import serving
+from clients import PORT
+from serving import wait_until
+from world import tracker_program
+
+
+def events_in(text):
+    """What `--json` has told, an object a line; other lines are for people."""
+    events = []
+    for line in text.splitlines():
+        if line.startswith("{"):
+            try:
+                events.append(json.loads(line))
+            except ValueError:  # The last line, while it is being written.
+                continue
+    return events
+
+
+class Swarmkeeper(clients.Client):
+    """`tracker get` and `tracker seed`.
+
+    A downloader ends by itself with status 0 once it has all and has read it back.
+    """
+
+    package = "(built here)"
+    program = property(lambda self: tracker_program())
+    tells_sources = False
+    stop_signal = signal.SIGINT
+
+    def __init__(self, *arguments, flags=(), **options):
+        self.flags = flags
+        super().__init__(*arguments, **options)
+
+    def command(self):
+        where = f"{self.host.ipv4}:{PORT}" if self.host.ipv4 else f"[{self.host.ipv6}]:{PORT}"
+        limit = [] if self.rate == clients.UNLIMITED else ["--max-down", self.rate]
+        return [self.program, "seed" if self.seeds else "get", self.source, "--path", self.downloads,
+                "--listen", where, "--json", *limit, *([] if self.exchanges else ["--no-pex"]), *self.flags]
+
+    def look(self):
+        raise clients.Unreachable  # The end of its process tells.
+
+    def is_complete(self):
+        """Whether a downloader has ended well; of a seeder, whether it still runs: the tracker knows the rest."""
+        status = self.process.status
+        if self.seeds:
+            assert status is None, f"{self} ended with status {status}"
+            return True
+        assert status in (None, 0), f"{self} ended with status {status}"
+        if status == 0:
+            self.progress = 1
+        return status == 0
+
+    def leave(self):
+        if self.process.status is None:
+            super().leave()
+
+
+class PeerTest(serving.TrackerTest):
+    """A test of our peer on loopback, where each other peer has an address of its own from 127.0.0.2 on."""
+
+    def torrent_file(self, torrent, announce_url="", **more):
+        """A .torrent file of it, with a name of its own."""
+        self._files = getattr(self, "_files", 0) + 1
+        path = self.directory / f"torrent-{self._files}.torrent"
+        path.write_bytes(torrent.file(announce_url, **more))
+        return path
+
+    def folder(self, name):
+        path = self.directory / name
+        path.mkdir(exist_ok=True)
+        return path
+
+    def seed(self, torrent, *flags, folder=None, trackers=("--no-tracker",), source=None, await_port=True):
+        """Starts a seeder of ours and waits until it takes connections; its port is in `port`."""
+        if folder is None:
+            folder = self.folder("seeder")
+            torrent.write(folder)
+        port = serving.free_port()
+        program = self.program("seed", source or self.torrent_file(torrent), "--path", folder, "--listen",
+                               f"127.0.0.1:{port}", "--json", *trackers, *flags)
+        program.port, program.folder = port, folder
+        if await_port:
+            wait_until(lambda: is_open(program, port), 20, lambda: f"the seeder takes connections:\n{program.words}")
+        return program
+
+    def get(self, torrent, peers=(), *flags, folder=None, trackers=("--no-tracker",), source=None):
+        """Starts a downloader of ours that is told of some peers: each has an `address` as (host, port)."""
+        folder = folder or self.folder("downloader")
+        port = serving.free_port()
+        told = [part for peer in peers for part in ("--peer", "{}:{}".format(*peer.address))]
+        program = self.program("get", source or self.torrent_file(torrent), "--path", folder, "--listen",
+                               f"127.0.0.1:{port}", "--json", *trackers, *told, *flags)
+        program.port, program.folder = port, folder
+        return program
+
+    def assert_gets(self, program, torrent, within=60):
+        """A downloader ends well, and has all that belongs to the torrent."""
+        status = program.wait(within)
+        self.assertEqual(status, 0, f"the downloader ended with status {status}:\n{program.words}")
+        self.assertEqual(torrent.sha256_in(program.folder), torrent.sha256)
+
+    def assert_runs(self, program):
+        self.assertIsNone(program.status, f"it has ended:\n{program.words}")
+
+
+def is_open(program, port, host="127.0.0.1"):
+    """Whether somebody listens there; the program must still be running."""
+    assert program.status is None, f"the program ended with status {program.status}:\n{program.words}"
+    try:
+        socket.create_connection((host, port), timeout=1).close()
+        return True
+    except OSError:
+        return False
