@@ -1,11 +1,11 @@
 """Our own peer as one of the clients of `clients.py`, and alone on loopback, for tests that look at it closely."""
 
 import json
-import pathlib
 import signal
 import socket
 
 import clients
+import raw_peer
 import serving
 from clients import PORT
 from serving import wait_until
@@ -79,8 +79,8 @@ class PeerTest(serving.TrackerTest):
         path.mkdir(exist_ok=True)
         return path
 
-    def seed(self, torrent, *flags, folder=None, trackers=("--no-tracker",), source=None, await_port=True):
-        """Starts a seeder of ours and waits until it takes connections; its port is in `port`."""
+    def seed(self, torrent, *flags, folder=None, trackers=("--no-tracker",), source=None, waits=True):
+        """Starts a seeder of ours and waits until it tells a peer that it has all; its port is in `port`."""
         if folder is None:
             folder = self.folder("seeder")
             torrent.write(folder)
@@ -88,8 +88,8 @@ class PeerTest(serving.TrackerTest):
         program = self.program("seed", source or self.torrent_file(torrent), "--path", folder, "--listen",
                                f"127.0.0.1:{port}", "--json", *trackers, *flags)
         program.port, program.folder = port, folder
-        if await_port:
-            wait_until(lambda: is_open(program, port), 20, lambda: f"the seeder takes connections:\n{program.words}")
+        if waits:
+            wait_until(lambda: is_seeding(program, torrent), 20, lambda: f"the seeder has all:\n{program.words}")
         return program
 
     def get(self, torrent, peers=(), *flags, folder=None, trackers=("--no-tracker",), source=None):
@@ -112,11 +112,16 @@ class PeerTest(serving.TrackerTest):
         self.assertIsNone(program.status, f"it has ended:\n{program.words}")
 
 
-def is_open(program, port, host="127.0.0.1"):
-    """Whether somebody listens there; the program must still be running."""
+def is_seeding(program, torrent):
+    """Whether it says to a peer that it has all; it must still be running."""
     assert program.status is None, f"the program ended with status {program.status}:\n{program.words}"
+    count = len(torrent.hashes)
+    whole = raw_peer.bitfield(range(count), count)
     try:
-        socket.create_connection((host, port), timeout=1).close()
-        return True
-    except OSError:
+        with socket.create_connection(("127.0.0.1", program.port), 2, ("127.0.0.250", 0)) as connection:
+            wire = raw_peer.Wire(connection)
+            wire.greet(torrent.info_hash, within=2)
+            heard = wire.listen(0.3)
+            return (raw_peer.HAVE_ALL, b"") in heard or (raw_peer.BITFIELD, whole) in heard
+    except (OSError, raw_peer.Closed, raw_peer.Silent):
         return False
