@@ -67,6 +67,9 @@ class Swarmkeeper(clients.Client):
 class PeerTest(serving.TrackerTest):
     """A test of our peer on loopback, where each other peer has an address of its own from 127.0.0.2 on."""
 
+    def program(self, *command, merges=True, **options):
+        return super().program(*command, merges=merges, **options)
+
     def torrent_file(self, torrent, announce_url="", **more):
         """A .torrent file of it, with a name of its own."""
         self._files = getattr(self, "_files", 0) + 1
@@ -86,7 +89,7 @@ class PeerTest(serving.TrackerTest):
             torrent.write(folder)
         port = serving.free_port()
         program = self.program("seed", source or self.torrent_file(torrent), "--path", folder, "--listen",
-                               f"127.0.0.1:{port}", "--json", *trackers, *flags)
+                               f"127.0.0.1:{port}", *trackers, *flags)
         program.port, program.folder = port, folder
         if waits:
             wait_until(lambda: is_seeding(program, torrent), 20, lambda: f"the seeder has all:\n{program.words}")
@@ -98,7 +101,7 @@ class PeerTest(serving.TrackerTest):
         port = serving.free_port()
         told = [part for peer in peers for part in ("--peer", "{}:{}".format(*peer.address))]
         program = self.program("get", source or self.torrent_file(torrent), "--path", folder, "--listen",
-                               f"127.0.0.1:{port}", "--json", *trackers, *told, *flags)
+                               f"127.0.0.1:{port}", *trackers, *told, *flags)
         program.port, program.folder = port, folder
         return program
 

@@ -1,9 +1,11 @@
 """Malformed torrents, magnet links and web seeds: a clear answer, no trap, nothing outside the chosen directory."""
 
+import base64
 import os
 import threading
 import unittest
 
+import raw_peer
 import web_seeds
 from metainfo import Torrent, encode
 from peers import PeerTest
@@ -19,8 +21,9 @@ WRONG = 1
 
 def metainfo(**changes):
     """A small torrent of one file with changes; None takes a key away."""
-    info = {"name": "file", "length": 40_000, "piece length": 32_768, "pieces": bytes(40)} | changes
-    return encode({"info": {key.replace("_", " "): value for key, value in info.items() if value is not None}})
+    info = {"name": "file", "length": 40_000, "piece length": 32_768, "pieces": bytes(40)}
+    info |= {key.replace("_", " "): value for key, value in changes.items()}
+    return encode({"info": {key: value for key, value in info.items() if value is not None}})
 
 
 def files(*paths, lengths=None, **changes):
@@ -188,7 +191,6 @@ class MalformedTorrents(PeerTest):
                 self.assertNotIn("Fatal error", program.words)
 
     def test_all_forms_of_a_magnet_link_are_read(self):
-        import base64
         torrent = Torrent("forms", 50_000, is_private=False)
         small, base32 = torrent.info_hash.hex(), base64.b32encode(torrent.info_hash).decode()
         forms = (f"magnet:?xt=urn:btih:{small}", f"magnet:?xt=urn:btih:{small.upper()}", f"MAGNET:?xt=urn:btih:{small}",
@@ -229,7 +231,6 @@ class LyingWebSeeds(PeerTest):
 
     def introduce(self, seeder, program):
         """Has a seeder dial the downloader, which it does not know of otherwise."""
-        import raw_peer
         wire = self.enterContext(raw_peer.Wire.dial(program.port, source=seeder.address[0]))
 
         def give():

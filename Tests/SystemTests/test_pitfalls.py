@@ -733,7 +733,7 @@ class OurDownloader(PeerTest):
         folder = self.folder("downloader")
         port = free_port()
         program = self.program("get", self.torrent_file(self.torrent), "--path", folder, "--listen",
-                               f"127.0.0.1:{port}", "--no-tracker", "--json", "--peer", f"127.0.0.1:{port}",
+                               f"127.0.0.1:{port}", "--no-tracker", "--peer", f"127.0.0.1:{port}",
                                "--peer", "{}:{}".format(*seeder.address))
         program.folder = folder
         self.assert_gets(program, self.torrent)
