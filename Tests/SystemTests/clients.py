@@ -43,6 +43,7 @@ class Client(abc.ABC):
     program: str
     package: str
     tells_sources = True
+    makes_empty_files = True
     stop_signal = signal.SIGTERM
 
     def __init__(self, host, directory, torrent, announce_urls, seeds, *, rate=RATE, by_magnet=False, exchanges=False):
@@ -86,7 +87,7 @@ class Client(abc.ABC):
 
     def sha256(self):
         """The digest of what it has on its disk."""
-        return self.torrent.sha256_in(self.downloads)
+        return self.torrent.sha256_in(self.downloads, self.makes_empty_files)
 
     def leave(self):
         """Makes it leave the swarm in good order, as when its user stops it."""
@@ -136,6 +137,7 @@ class Transmission(Client):
 
     program = "transmission-daemon"
     package = "transmission-daemon"
+    makes_empty_files = False
 
     session = ""  # The token that its remote control wants to see, against forged requests.
 
@@ -332,7 +334,10 @@ schedule2 = test, 0, 0, ((load.start, "{self.source}"))
                     _, _, response = reply.read().partition(b"\r\n\r\n")
         except OSError as error:
             raise Unreachable from error
-        (value,), _ = xmlrpc.client.loads(response)
+        try:
+            (value,), _ = xmlrpc.client.loads(response)
+        except xmlrpc.client.Fault as fault:  # Of a magnet link, a download takes the place of another.
+            raise Unreachable from fault
         return value
 
 

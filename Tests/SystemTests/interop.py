@@ -8,7 +8,7 @@ import os
 import unittest
 
 import clients
-from clients import Aria2, LibTorrent, QBittorrent, RTorrent, UNLIMITED
+from clients import LibTorrent, QBittorrent, RTorrent, Transmission, UNLIMITED
 from metainfo import BigTorrent, Hybrid, Torrent
 from namespaces import wait_until
 from peers import Swarmkeeper
@@ -72,9 +72,13 @@ class Case(unittest.TestCase):
             transfer.check()
 
 
-@each_way()
+@each_way(takers=(LibTorrent, Transmission, QBittorrent, RTorrent))
 class MagnetLinks(Case):
-    """The downloader knows the info hash and the tracker; the metadata has several parts of 16 KiB."""
+    """The downloader knows the info hash and the tracker; the metadata has several parts of 16 KiB.
+
+    aria2 1.36 does not know what is left of a torrent without metadata, and tells the tracker 0: it passes for a
+    seeder, and is told of leechers only.
+    """
 
     # With the metadata's extension on, which libtorrent's binding has only beside peer exchange.
     options, taker = {"exchanges": True}, {"by_magnet": True}
@@ -124,10 +128,13 @@ class OverIPv6(Case):
         return Torrent(self.id(), 3 << 20)
 
 
-@each_way((LibTorrent, QBittorrent, Aria2, RTorrent))
+@each_way((LibTorrent, QBittorrent), takers=(LibTorrent, QBittorrent, RTorrent))
 class Hybrids(Case):
-    """Torrents of both versions with pad files. Transmission 3.00 cannot read them (transmission#1339); aria2 1.36
-    and rtorrent 0.9.8 read them as version 1, pad files and all."""
+    """Torrents of both versions with pad files (BEP 52, BEP 47).
+
+    Transmission 3.00 cannot read them (transmission#1339), and aria2 1.36 takes another info hash for them. rtorrent
+    0.9.8 reads them as version 1; pad files are files to it, so that it cannot seed what another has fetched.
+    """
 
     def torrent(self, directory):
         return Hybrid(self.id(), directory, {("a", "odd"): 100_001, ("b",): 70_000, ("c",): 16_384, ("d",): 5})

@@ -90,10 +90,15 @@ class Torrent:
             path.write_bytes(self.payload[at:at + length])
             at += length
 
-    def sha256_in(self, directory):
-        """The digest of what lies in a client's directory, or the name of what is missing or of another length."""
+    def sha256_in(self, directory, has_empty=True):
+        """The digest of what lies in a client's directory, or the name of what is missing or of another length.
+
+        Where `has_empty` is false, files without bytes may be missing.
+        """
         digest = hashlib.sha256()
         for path, length in self.paths(directory):
+            if length == 0 and not has_empty:
+                continue
             if not path.is_file() or path.stat().st_size != length:
                 return f"{path} is not there, or has not {length} bytes"
             with open(path, "rb") as file:
