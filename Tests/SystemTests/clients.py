@@ -207,7 +207,8 @@ class Aria2(Client):
         return [
             self.program, "--no-conf", "--enable-dht=true", "--enable-dht6=false",
             f"--dht-file-path={self.directory}/dht.dat", f"--dht-listen-port={PORT}",
-            f"--enable-peer-exchange={'true' if self.exchanges else 'false'}", "--bt-enable-lpd=false", f"--listen-port={PORT}",
+            f"--enable-peer-exchange={'true' if self.exchanges else 'false'}",
+            "--bt-enable-lpd=false", f"--listen-port={PORT}",
             f"--dir={self.downloads}", "--file-allocation=none", "--disk-cache=0",
             f"--max-overall-download-limit={self.rate}", "--seed-ratio=0", "--check-integrity=true",
             "--enable-rpc", "--show-console-readout=false", "--enable-color=false",

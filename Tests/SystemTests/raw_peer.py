@@ -5,6 +5,7 @@ what it is asked for and writes down what it hears; tests that want it to misbeh
 """
 
 import contextlib
+import itertools
 import secrets
 import socket
 import struct
@@ -27,6 +28,10 @@ EXTENSIONS = 0x10_0000
 
 WORDS = {number: name for name, number in list(globals().items()) if name.isupper() and isinstance(number, int)
          and number <= EXTENDED and name not in ("FAST",)}
+
+
+_strangers = (f"127.1.{number >> 8}.{number & 255}" for number in itertools.count(1))
+"""Addresses on loopback: what one peer has done is not held against the next."""
 
 
 class Closed(Exception):
@@ -70,10 +75,12 @@ class Wire:
 
     @classmethod
     def dial(cls, port, host="127.0.0.1", source=None, within=20, **options):
-        """Connects; from `source`, an address of this host, where one is given."""
+        """Connects from `source`, an address of this host; by default from one that nobody has used yet."""
+        source = source or next(_strangers)
+
         def connect():
             with contextlib.suppress(ConnectionRefusedError):
-                return socket.create_connection((host, port), 10, (source, 0) if source else None)
+                return socket.create_connection((host, port), 10, (source, 0))
         return cls(wait_until(connect, within, f"port {port} takes connections"), **options)
 
     def __enter__(self):
@@ -160,7 +167,8 @@ class Wire:
         message = data[0], data[1:]
         self.seen.append(message)
         if message[0] == EXTENDED and message[1][0] == 0:
-            self.extensions |= {name.decode(): number for name, number in decode(message[1][1:])[0].get(b"m", {}).items()}
+            said, _ = decode(message[1][1:])
+            self.extensions |= {name.decode(): number for name, number in said.get(b"m", {}).items()}
         return message
 
     def expect(self, number, within=30, where=lambda payload: True):

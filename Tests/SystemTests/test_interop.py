@@ -57,7 +57,7 @@ class Interoperation(unittest.TestCase):
         self.move(Swarmkeeper, Swarmkeeper)
 
     def test_we_take_from_and_give_to_all_of_them_at_once(self):
-        """A swarm of everybody, in which the only seeder is slow: what ours has of it, the others get from ours, too."""
+        """A swarm of everybody: what ours has of the only seeder, the others may get from ours."""
         with World() as world:
             swarm = Transfer(world, Torrent("everybody", 16 << 20))
             swarm.start(Transmission, seeds=True)

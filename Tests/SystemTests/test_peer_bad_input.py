@@ -37,7 +37,6 @@ MALFORMED = {
     "nothing": b"",
     "no bencoding": b"<html>not found</html>",
     "cut short": metainfo()[:-10],
-    "more behind it": metainfo() + b"more",
     "a list": b"le",
     "no info": encode({"announce": "udp://a:1"}),
     "info is a number": b"d4:infoi5ee",

@@ -330,6 +330,28 @@ class OurSeeder(PeerTest):
         _, after = self.seeder.memory()
         self.assertLess(after - before, 32 * MIB)
 
+    def test_answers_that_nobody_reads_are_bounded(self):
+        """Each request while choked, and each for metadata that is not there, is rejected: to whom it may concern."""
+        for name in ("requests", "metadata"):
+            with self.subTest(name):
+                wire = self.greeted()
+                wire.say(HAVE_NONE)
+                wire.say_extensions({"ut_metadata": 7})
+                wire.expect(EXTENDED)
+                _, before = self.seeder.memory()
+                message = raw_peer.frame(REQUEST, struct.pack("!III", 11, 0, BLOCK)) if name == "requests" else \
+                    raw_peer.frame(EXTENDED, bytes([wire.extensions["ut_metadata"]])
+                                   + encode({"msg_type": 0, "piece": 999}))
+                wire.socket.settimeout(QUIET)
+                try:
+                    for _ in range(64):
+                        wire.socket.sendall(message * (MIB // len(message)))
+                except OSError:
+                    pass  # Closed, or not read any further: both are bounds.
+                _, after = self.seeder.memory()
+                self.assertLess(after - before, 24 * MIB)
+        self.assert_gives()
+
     def test_a_cancelled_request_is_not_answered_twice(self):
         """A CANCEL may cross the block on the wire: at most one answer, with the fast extension exactly one."""
         wire = ready_to_take(self.dial(), self.torrent)
