@@ -1,5 +1,6 @@
 """What goes wrong around our peer: other peers, trackers, disks and itself, as real processes."""
 
+import json
 import os
 import signal
 import struct
@@ -91,6 +92,19 @@ class Peers(PeerTest):
         program = self.get(torrent, [], "--give-up-after", "3s")
         self.assertEqual(program.wait(30), GIVEN_UP, program.words)
         self.assertTrue(program.words.strip(), "it says why")
+
+    def test_what_it_tells_programs(self):
+        """With `--json`, each line that it prints is an object; words for people go elsewhere."""
+        torrent = Torrent(self.id(), MIB)
+        with Seeder(torrent) as seeder:
+            program = self.program("get", self.torrent_file(torrent), "--path", self.folder("json"), "--no-tracker",
+                                   "--listen", "127.0.0.1:0", "--json", "--peer", "{}:{}".format(*seeder.address),
+                                   merges=False)
+            self.assertEqual(program.wait(30), 0, program.words)
+        lines = program.output.splitlines()
+        self.assertTrue(lines)
+        for line in lines:
+            self.assertIsInstance(json.loads(line), dict, line)
 
     def test_a_wanted_ratio_ends_it(self):
         torrent = Torrent(self.id(), 2 * MIB)
