@@ -153,8 +153,8 @@ let package = Package(
         .executableTarget(
             name: "tracker",
             dependencies: [
-                "Server", "Web", "Settings", "Bus", "Client", "Torrents", "LoadGenerator", "Simulator", "Wire",
-                "Primitives",
+                "Server", "Web", "Settings", "Bus", "Transfers", "Client", "Torrents", "LoadGenerator", "Simulator",
+                "PeerLogic", "Wire", "Primitives",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],

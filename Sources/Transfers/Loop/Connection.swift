@@ -189,7 +189,7 @@ final class Connection {
             if phase == .greeting {
                 guard end - start >= PeerHandshake.byteCount else { return mistaken() }
                 let bytes = Array(room[start..<start + PeerHandshake.byteCount])
-                guard let handshake = PeerCodec.handshake(bytes) else { return .malformed }
+                guard let handshake = try? PeerHandshake(decoding: bytes) else { return .malformed }
                 start += PeerHandshake.byteCount
                 phase = .talking
                 loop.greeted(self, handshake)
@@ -209,8 +209,7 @@ final class Connection {
 
     /// Whoever does not begin as a peer does is not waited for.
     private func mistaken() -> LinkEnd? {
-        let count = min(end - start, PeerCodec.prefix.count)
-        return room[start..<start + count].elementsEqual(PeerCodec.prefix[..<count]) ? nil : .malformed
+        PeerHandshake.mayBegin(with: room[start..<end]) ? nil : .malformed
     }
 
     /// Of a block, takes what lies in the room already.
@@ -232,37 +231,28 @@ final class Connection {
         case block(Block)
     }
 
-    private func number(at offset: Int) -> UInt32 {
-        UInt32(bigEndian: room.loadUnaligned(fromByteOffset: start + offset, as: UInt32.self))
-    }
-
     private func nextMessage() -> Next {
-        guard end - start >= 4 else { return .partial }
-        let length = Int(number(at: 0))
-        if length == 0 {
-            start += 4
-            return .message(.keepAlive)
+        let reading: PeerMessage.Reading
+        do throws(PeerMessage.Malformed) {
+            let bytes = UnsafeRawBufferPointer(rebasing: room[start..<end])
+            reading = try PeerMessage.read(RawSpan(_unsafeBytes: bytes), from: 0)
+        } catch {
+            return .malformed
         }
-        guard end - start >= 5 else { return .partial }
-        if room[start + 4] == 7 {
-            guard length >= 9, length - 9 <= Int(PieceLayout.maxRequestByteCount) else { return .malformed }
-            guard end - start >= 13 else { return .partial }
-            let block = Block(piece: number(at: 5), offset: number(at: 9), length: UInt32(length - 9))
-            start += 13
-            return .block(block)
-        }
-        guard length <= Self.maxMessageByteCount else { return .malformed }
-        guard end - start >= 4 + length else {
-            if room.count < 4 + length { growRoom(4 + length) }
+        switch reading {
+        case .needs(let count):
+            if room.count < count { growRoom(count) }
             return .partial
-        }
-        let body = room[start + 4..<start + 4 + length]
-        start += 4 + length
-        switch PeerCodec.message(body) {
-        case .message(let message): return .message(message)
-        // "Clients should ignore messages that they do not know": it is a sign of life.
-        case .unknown: return .message(.keepAlive)
-        case .malformed: return .malformed
+        case .message(let message, let byteCount):
+            start += byteCount
+            return .message(message)
+        case .unknown(let byteCount):
+            // What nobody knows is a sign of life.
+            start += byteCount
+            return .message(.keepAlive)
+        case .block(let block):
+            start += PeerMessage.pieceHeadByteCount
+            return .block(block)
         }
     }
 
@@ -293,7 +283,7 @@ final class Connection {
     /// Queues a block.
     func send(_ block: Block, now: Instant) {
         if !wantsWrite { movedAt = now }
-        PeerCodec.append(.piece(block), to: &small)
+        PeerMessage.piece(block).encode(into: &small)
         outgoing.append(Outgoing(block: block, headEnd: smallBase + small.count))
     }
 

@@ -12,9 +12,9 @@ extension Transfer {
         case .dial(let link, let address): dial(link, address)
         case .sendHandshake(let link):
             let handshake = session.handshake
-            connection(link)?.send({ PeerCodec.append(handshake, to: &$0) }, now: loop.now)
+            connection(link)?.send({ handshake.encode(into: &$0) }, now: loop.now)
         case .send(let link, let message):
-            connection(link)?.send({ PeerCodec.append(message, to: &$0) }, now: loop.now)
+            connection(link)?.send({ message.encode(into: &$0) }, now: loop.now)
         case .sendBlock(let link, let block): connection(link)?.send(block, now: loop.now)
         case .dropBlock(let link, let block):
             if connection(link)?.drop(block) ?? false { step(.blockSent(link, block, isSent: false)) }
@@ -47,7 +47,7 @@ extension Transfer {
         guard Streams.pendingError(of: connection.descriptor) == 0 else { return ended(connection, .unreachable) }
         connection.phase = .greeting
         let handshake = session.handshake
-        connection.send({ PeerCodec.append(handshake, to: &$0) }, now: loop.now)
+        connection.send({ handshake.encode(into: &$0) }, now: loop.now)
         step(.dialled(link))
     }
 
