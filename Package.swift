@@ -173,8 +173,8 @@ let package = Package(
         .testTarget(
             name: "RuntimeTests",
             dependencies: [
-                "Server", "Web", "Settings", "LoadGenerator", "Transfers", "Client", "Torrents", "Storage", "Bus", "Datagrams",
-                "TrackerLogic", "PeerLogic", "Wire", "Primitives",
+                "Server", "Web", "Settings", "LoadGenerator", "Transfers", "Client", "Torrents", "Storage", "Bus",
+                "Datagrams", "TrackerLogic", "PeerLogic", "Wire", "Primitives",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),

@@ -13,7 +13,9 @@ public enum Streams {
         guard descriptor >= 0 else { throw SocketError(.open, address: address, code: errno) }
         set(descriptor, SOL_SOCKET, SO_REUSEADDR)
         if !address.isIPv4 { set(descriptor, CInt(IPPROTO_IPV6), IPV6_V6ONLY) }
-        guard address.withSystemAddress({ bind(descriptor, __CONST_SOCKADDR_ARG(__sockaddr__: $0), $1) }) == 0, Glibc.listen(descriptor, 256) == 0 else {
+        guard address.withSystemAddress({ bind(descriptor, __CONST_SOCKADDR_ARG(__sockaddr__: $0), $1) }) == 0,
+            Glibc.listen(descriptor, 256) == 0
+        else {
             let code = errno
             close(descriptor)
             throw SocketError(.bind, address: address, code: code)
@@ -42,7 +44,10 @@ public enum Streams {
         let descriptor = make(SOCK_STREAM, isIPv4: address.isIPv4)
         guard descriptor >= 0 else { throw SocketError(.open, address: address, code: errno) }
         set(descriptor, CInt(IPPROTO_TCP), TCP_NODELAY)
-        guard address.withSystemAddress({ Glibc.connect(descriptor, __CONST_SOCKADDR_ARG(__sockaddr__: $0), $1) }) == 0 || errno == EINPROGRESS else {
+        guard
+            address.withSystemAddress({ Glibc.connect(descriptor, __CONST_SOCKADDR_ARG(__sockaddr__: $0), $1) }) == 0
+                || errno == EINPROGRESS
+        else {
             let code = errno
             close(descriptor)
             throw SocketError(.open, address: address, code: code)
@@ -184,7 +189,10 @@ extension Streams {
         var request = ip_mreq()
         request.imr_multiaddr.s_addr = group.ipv4.bigEndian
         let size = socklen_t(MemoryLayout<ip_mreq>.size)
-        guard SocketAddress(ipv4: 0, port: group.port).withSystemAddress({ bind(descriptor, __CONST_SOCKADDR_ARG(__sockaddr__: $0), $1) }) == 0,
+        guard
+            SocketAddress(ipv4: 0, port: group.port).withSystemAddress({
+                bind(descriptor, __CONST_SOCKADDR_ARG(__sockaddr__: $0), $1)
+            }) == 0,
             setsockopt(descriptor, CInt(IPPROTO_IP), IP_ADD_MEMBERSHIP, &request, size) == 0
         else {
             let code = errno

@@ -14,7 +14,9 @@ public final class TransferEngine: Sendable {
 
     /// Starts the engine: its sockets listen, its threads run.
     ///
-    /// - Parameter onEvent: called on the loop's thread, and must return at once.
+    /// - Parameters:
+    ///   - options: what holds for all torrents.
+    ///   - onEvent: called on the loop's thread, and must return at once.
     /// - Throws: `TransferError` where an address cannot be listened on.
     public init(
         _ options: EngineOptions, onEvent: @escaping @Sendable (TransferEvent) -> Void = { _ in }
@@ -37,7 +39,10 @@ public final class TransferEngine: Sendable {
 
     /// Removes a torrent: trackers are told in the background.
     ///
-    /// - Parameter deletingData: whether the torrent's own files go, too.
+    /// - Parameters:
+    ///   - id: which one.
+    ///   - deletingData: whether the torrent's own files go, too.
+    /// - Throws: `.unknown` where there is none.
     public func remove(_ id: TransferID, deletingData: Bool = false) async throws(TransferError) {
         try await ask { loop throws(TransferError) in try loop.remove(id, deletingData: deletingData) }
     }
@@ -118,7 +123,9 @@ public final class TransferEngine: Sendable {
         (try? await ask { loop throws(TransferError) in loop.listenAddresses }) ?? []
     }
 
-    /// Ends all transfers: trackers are told within some seconds, what is verified is noted. Later calls throw.
+    /// Ends all transfers: trackers are told within some seconds, what is verified is noted.
+    ///
+    /// Later calls throw.
     public func stop() async {
         await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
             if !inbox.post({ loop in loop.stop { continuation.resume() } }) { continuation.resume() }

@@ -45,7 +45,10 @@ public struct TransferOptions: Sendable {
 
 /// What holds for all torrents of an engine.
 public struct EngineOptions: Sendable {
-    /// Where peers may call; each once. The port 0 lets the kernel choose.
+    /// Where peers may call; each once.
+    ///
+    /// The port 0 lets the kernel choose; trackers are told the first one's.
+    /// Without any, trackers have no port to give to others, and most refuse the announce.
     public var listenAddresses: [SocketAddress] = []
     /// Bytes a second for all torrents together; nil for no limit.
     public var maxDownloadRate: Int?
@@ -64,7 +67,9 @@ public struct EngineOptions: Sendable {
     public init() {}
 }
 
-/// A torrent of an engine, as its owner names it. Not used again.
+/// A torrent of an engine, as its owner names it.
+///
+/// No name is used again.
 public struct TransferID: Sendable, Hashable, Comparable, CustomStringConvertible {
     /// From 1.
     public let number: Int

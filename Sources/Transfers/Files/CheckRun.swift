@@ -26,8 +26,11 @@ final class CheckRun: Sendable {
     private let ended: @Sendable (Bitfield?) -> Void
 
     /// - Parameters:
+    ///   - info: has the hashes.
+    ///   - store: has the bytes.
     ///   - pieces: those to be hashed.
     ///   - known: those that are right for other reasons, and are told of with the others.
+    ///   - workers: how many jobs share the pieces.
     ///   - ended: called once, on some thread; with nil after `cancel`.
     init(
         _ info: TorrentInfo, _ store: FileStore, pieces: [Int], known: Bitfield, workers: Int,

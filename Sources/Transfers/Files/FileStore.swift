@@ -68,8 +68,11 @@ final class FileStore: @unchecked Sendable {
     private var prepared: Set<Int> = []
 
     /// - Parameters:
+    ///   - info: has the names.
+    ///   - layout: has the lengths.
     ///   - directory: there already; links in its own path are followed, as a person has chosen it.
     ///   - preallocates: whether files get their room when they are made.
+    /// - Throws: `.usage` for names that no disk takes, `.disk` where there is no such directory.
     init(_ info: TorrentInfo, layout: PieceLayout, directory: String, preallocates: Bool) throws(TransferError) {
         self.layout = layout
         self.preallocates = preallocates

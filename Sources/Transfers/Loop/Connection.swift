@@ -314,7 +314,7 @@ final class Connection {
                     return nil
                 case .lost:
                     // The head has gone, so that nothing else can follow.
-                    transfer?.step(.pieceLost(piece: Int(first.block.piece)))
+                    transfer?.lost(Int(first.block.piece))
                     return .closed
                 case .failed: return .closed
                 }

@@ -51,7 +51,11 @@ final class EngineLoop {
     ) throws(TransferError) -> Inbox {
         var listeners: [(CInt, SocketAddress)] = []
         do throws(SocketError) {
-            for address in options.listenAddresses { listeners.append(try Streams.listen(on: address)) }
+            for var address in options.listenAddresses {
+                // Trackers are told one port: where the kernel chooses, it is the same for all addresses.
+                if address.port == 0, let first = listeners.first { address.port = first.1.port }
+                listeners.append(try Streams.listen(on: address))
+            }
             let poller = try StreamPoller()
             let inbox = Inbox(poller.waker)
             let opened = listeners
@@ -261,7 +265,7 @@ final class EngineLoop {
             transfer.downRate.sample(transfer.session.received, seconds: seconds)
             transfer.upRate.sample(transfer.session.sent, seconds: seconds)
             transfer.record()
-            if case .stopping = transfer.mode, transfer.session.isStopped || transfer.stopDeadline.map({ $0 <= now }) ?? true {
+            if case .stopping = transfer.mode, transfer.isTold(now: now) {
                 transfers[transfer.id] = nil
                 tell(.removed(transfer.id))
             }

@@ -161,6 +161,16 @@ extension Transfer {
         }
     }
 
+    /// The bytes of a piece are not what they were: neither the session nor the record counts on them any more.
+    func lost(_ piece: Int) {
+        unrecorded.removeAll { $0 == piece }
+        if let store, let path = resumePath {
+            let infoHash = infoHash
+            loop.recorder.add { try? ResumeStore(path: path, infoHash: infoHash).forget(piece, store) }
+        }
+        step(.pieceLost(piece: piece))
+    }
+
     // MARK: - Read back
 
     /// Reads all pieces back that are wanted and here.
@@ -189,7 +199,7 @@ extension Transfer {
 
     private func verified(_ result: Verification) {
         verification = nil
-        for piece in result.wrongPieces { step(.pieceLost(piece: piece)) }
+        for piece in result.wrongPieces { lost(piece) }
         loop.tell(.verified(id, result))
     }
 

@@ -26,7 +26,9 @@ extension Transfer {
         if content == nil { return session.links(now: loop.now).isEmpty ? .waitingForPeers : .metadata }
         if session.waitsForDisk, let diskProblem { return .waitingForDisk(diskProblem) }
         if session.isComplete { return .seeding }
-        return session.links(now: loop.now).isEmpty ? .waitingForPeers : .downloading
+        // A web seed is no connection.
+        let isAlone = session.links(now: loop.now).isEmpty && downRate.bytesPerSecond == 0
+        return isAlone ? .waitingForPeers : .downloading
     }
 
     func snapshot() -> TransferSnapshot {

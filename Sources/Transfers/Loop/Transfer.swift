@@ -67,6 +67,8 @@ final class Transfer {
         webReceived = Array(repeating: 0, count: webSeeds.count)
         webProblems = Array(repeating: nil, count: webSeeds.count)
         settings = options.settings
+        settings.listenPort = loop.listenPort
+        settings.announcesLocally = loop.options.announcesLocally
         var subject = TorrentSession.Torrent(infoHash: torrent.infoHash)
         subject.layout = torrent.content?.layout
         subject.metadata = torrent.content?.metadata
@@ -162,6 +164,9 @@ final class Transfer {
         step(.stopped)
         record()
     }
+
+    /// Whether trackers know that it goes, or have had their time.
+    func isTold(now: Instant) -> Bool { session.isStopped || stopDeadline.map { $0 <= now } ?? true }
 
     var isRunning: Bool {
         if case .running = mode { return true }

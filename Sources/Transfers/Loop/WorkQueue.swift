@@ -10,7 +10,9 @@ final class WorkQueue: @unchecked Sendable {
     private var next = 0
     private var isClosed = false
 
-    /// - Parameter name: of the threads, up to 15 bytes.
+    /// - Parameters:
+    ///   - name: of the threads, up to 15 bytes.
+    ///   - threadCount: at least 1.
     init(name: String, threadCount: Int = 1) {
         for _ in 0..<threadCount {
             let thread = Thread { [self] in run() }
@@ -20,7 +22,9 @@ final class WorkQueue: @unchecked Sendable {
         }
     }
 
-    /// Adds a job, behind all others. After `close` it is not done.
+    /// Adds a job, behind all others.
+    ///
+    /// After `close` it is not done.
     func add(_ job: @escaping @Sendable () -> Void) {
         condition.lock()
         if !isClosed { jobs.append(job) }

@@ -58,7 +58,8 @@ enum TestTorrent {
     }
 
     /// Writes files of these sizes below `name`, and makes their torrent.
-    static func make(_ name: String, sizes: [Int], pieceLength: Int, in directory: TemporaryDirectory) throws -> [UInt8] {
+    static func make(_ name: String, sizes: [Int], pieceLength: Int, in directory: TemporaryDirectory) throws -> [UInt8]
+    {
         for (index, size) in sizes.enumerated() {
             _ = try directory.write("\(name)/\(path(index))", bytes(size, seed: UInt64(index)))
         }
