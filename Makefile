@@ -14,7 +14,7 @@ PYTHON := /usr/bin/python3
 TEST_PYTHON := .build/test-python
 DATA ?= data
 
-.PHONY: run serve build test unit explore explore-all planted-bugs wasm wasm-test system failovers benchmark format lint clean help packages test-packages
+.PHONY: run serve build test unit explore explore-all planted-bugs wasm wasm-test system failovers interop benchmark benchmark-peers format lint clean help packages test-packages
 
 run: build ## Build, then run a cluster of three trackers to try; it prints what there is to try
 	$(TRACKER) demo $(ARGUMENTS)
@@ -61,6 +61,12 @@ system: build test-packages ## The tests that run the real program, side by side
 
 failovers: build test-packages ## Forty masters killed for each policy, over multicast and the embedded broker (as root; ten minutes)
 	SWARMKEEPER_FAILOVERS=40 TRACKER="$(CURDIR)/$(TRACKER)" $(PYTHON) Tests/SystemTests/run.py --verbose -k test_policies
+
+interop: build test-packages ## The peer and the clients that people use: magnet links, many files, 4 GiB, hybrids (as root; half an hour)
+	TRACKER="$(CURDIR)/$(TRACKER)" $(PYTHON) Tests/SystemTests/run.py --files 'interop*.py' $(ARGUMENTS)
+
+benchmark-peers: build test-packages ## Compare the peer with libtorrent, Transmission and aria2 (as root; Benchmarks/README.md)
+	Benchmarks/peers
 
 benchmark: build ## Compare with opentracker and a bare echo (Benchmarks/README.md)
 	Benchmarks/run

@@ -5,7 +5,7 @@
 //
 //   6  tracker
 //   5  Server
-//   4  Settings  LoadGenerator
+//   4  Settings  LoadGenerator  Transfers
 //   3  Storage  Web  Client            Simulator°
 //   2  Bus  Torrents                   TrackerLogic°  PeerLogic°
 //   1  Datagrams                       Wire°
@@ -101,6 +101,14 @@ let package = Package(
             ],
             swiftSettings: strict),
         .target(
+            name: "Transfers",
+            dependencies: [
+                "Client", "Datagrams", "Torrents", "PeerLogic", "Wire", "Primitives",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "GRDB", package: "GRDB.swift"),
+            ],
+            swiftSettings: strict),
+        .target(
             name: "LoadGenerator",
             dependencies: [
                 "Client", "Datagrams", "TrackerLogic", "Primitives",
@@ -165,8 +173,8 @@ let package = Package(
         .testTarget(
             name: "RuntimeTests",
             dependencies: [
-                "Server", "Web", "Settings", "LoadGenerator", "Client", "Torrents", "Storage", "Bus", "Datagrams",
-                "TrackerLogic", "Wire", "Primitives",
+                "Server", "Web", "Settings", "LoadGenerator", "Transfers", "Client", "Torrents", "Storage", "Bus", "Datagrams",
+                "TrackerLogic", "PeerLogic", "Wire", "Primitives",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),

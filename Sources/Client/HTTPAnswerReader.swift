@@ -78,7 +78,7 @@ struct HTTPAnswerReader {
         return nil
     }
 
-    private static func endOfHead(_ bytes: [UInt8], from start: Int) -> Int? {
+    static func endOfHead(_ bytes: [UInt8], from start: Int) -> Int? {
         var index = start
         while index < bytes.count {
             if bytes[index] == UInt8(ascii: "\n") {

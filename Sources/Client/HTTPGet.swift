@@ -76,7 +76,7 @@ struct HTTPGet {
     private func silent(since start: Instant) -> TrackerClientError { .silent(place, after: Clock.monotonic() - start) }
 
     /// Tries the host's addresses one after another; each has its share of the time.
-    private func connected(since start: Instant) throws(TrackerClientError) -> ClientSocket {
+    func connected(since start: Instant) throws(TrackerClientError) -> ClientSocket {
         let addresses = try SocketAddress.lookUp(host, port: port)
         var failure: SystemReason?
         for (index, address) in addresses.enumerated() {

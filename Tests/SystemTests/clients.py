@@ -3,7 +3,7 @@
 Each runs on a host of its own with one torrent. It is started with everything it needs on
 its command line or in its configuration, and is only watched from then on, through the
 remote control that it offers. Distributed hash table (DHT), peer exchange (PEX), local
-discovery (LSD), port mapping and µTP are off.
+discovery (LSD), port mapping and µTP are off; a test may let it exchange peers.
 """
 
 import abc
@@ -20,7 +20,10 @@ PORT = 6881
 """Where every client takes peers: each has a host of its own."""
 
 RATE = 2 << 20
-"""Bytes per second a client may download: a transfer lasts long enough to be watched."""
+"""Bytes per second a client may download unless told otherwise: a transfer lasts long enough to be watched."""
+
+UNLIMITED = 0
+"""As a rate: as fast as it can."""
 
 
 class Unreachable(Exception):
@@ -30,6 +33,8 @@ class Unreachable(Exception):
 class Client(abc.ABC):
     """A client with one torrent; a seeder if it is given the payload.
 
+    A downloader knows the torrent by its file or, if it is `by_magnet`, by a link alone.
+
     `progress` is the part of the payload that it has, 0…1, and None before it first told.
     `sources` collects where it says that it learnt of its peers: "tracker", "DHT", …; peers
     that came by themselves do not count.
@@ -38,9 +43,10 @@ class Client(abc.ABC):
     program: str
     package: str
     tells_sources = True
+    makes_empty_files = True
     stop_signal = signal.SIGTERM
 
-    def __init__(self, host, directory, torrent, announce_urls, seeds):
+    def __init__(self, host, directory, torrent, announce_urls, seeds, *, rate=RATE, by_magnet=False, exchanges=False):
         self.host = host
         self.directory = pathlib.Path(directory)
         self.torrent = torrent
@@ -50,10 +56,14 @@ class Client(abc.ABC):
         self.downloads = self.directory / "downloads"
         self.downloads.mkdir(parents=True)
         self.file = self.downloads / torrent.name
-        self.metainfo = self.directory / "test.torrent"
-        self.metainfo.write_bytes(torrent.file(*announce_urls))
+        self.rate, self.by_magnet, self.exchanges = rate, by_magnet, exchanges
+        if by_magnet:
+            self.source = torrent.magnet(*announce_urls)
+        else:
+            self.source = self.directory / "test.torrent"
+            self.source.write_bytes(torrent.file(*announce_urls))
         if seeds:
-            self.file.write_bytes(torrent.payload)
+            torrent.write(self.downloads)
         self.process = host.start(self.command(), self.directory)
 
     def __str__(self):
@@ -74,6 +84,10 @@ class Client(abc.ABC):
             self.progress, sources = self.look()
             self.sources |= sources
         return self.progress == 1
+
+    def sha256(self):
+        """The digest of what it has on its disk."""
+        return self.torrent.sha256_in(self.downloads, self.makes_empty_files)
 
     def leave(self):
         """Makes it leave the swarm in good order, as when its user stops it."""
@@ -107,8 +121,9 @@ class LibTorrent(Client):
     def command(self):
         self.status = self.directory / "status.json"
         script = pathlib.Path(__file__).with_name("libtorrent_peer.py")
-        return [self.program, script, self.metainfo, self.downloads, PORT, RATE, self.status,
-                *(["--seed"] if self.seeds else [])]
+        return [self.program, script, self.source, self.downloads, PORT, self.rate, self.status,
+                *(["--seed"] if self.seeds else []), *(["--exchange"] if self.exchanges else []),
+                *(["--metadata"] if self.by_magnet else [])]
 
     def look(self):
         if not self.status.exists():
@@ -122,6 +137,7 @@ class Transmission(Client):
 
     program = "transmission-daemon"
     package = "transmission-daemon"
+    makes_empty_files = False
 
     session = ""  # The token that its remote control wants to see, against forged requests.
 
@@ -129,13 +145,13 @@ class Transmission(Client):
         (self.directory / "settings.json").write_text(json.dumps({
             "dht-enabled": False,
             "lpd-enabled": False,
-            "pex-enabled": False,
+            "pex-enabled": self.exchanges,
             "utp-enabled": False,
             "port-forwarding-enabled": False,
             "peer-port": PORT,
             "download-dir": str(self.downloads),
-            "speed-limit-down": RATE >> 10,
-            "speed-limit-down-enabled": True,
+            "speed-limit-down": self.rate >> 10,
+            "speed-limit-down-enabled": self.rate != UNLIMITED,
             "watch-dir": str(self.directory),
             "watch-dir-enabled": True,
             "rpc-bind-address": "127.0.0.1",
@@ -143,7 +159,10 @@ class Transmission(Client):
         return [self.program, "--foreground", "--log-debug", "--config-dir", self.directory]
 
     def look(self):
-        torrents = self.call("torrent-get", fields=["percentDone", "status", "peersFrom"])["torrents"]
+        fields = ["percentDone", "status", "peersFrom", "metadataPercentComplete"]
+        torrents = self.call("torrent-get", fields=fields)["torrents"]
+        if not torrents and self.by_magnet:
+            self.call("torrent-add", filename=self.source)
         if not torrents:
             raise Unreachable
         torrent, = torrents
@@ -151,7 +170,8 @@ class Transmission(Client):
         names = {"fromCache": "cache", "fromDht": "DHT", "fromLpd": "LSD", "fromLtep": "LTEP",
                  "fromPex": "PEX", "fromTracker": "tracker"}
         sources = {name for key, name in names.items() if torrent["peersFrom"][key]}
-        return 0 if is_checking else torrent["percentDone"], sources
+        is_there = not is_checking and torrent["metadataPercentComplete"] == 1
+        return torrent["percentDone"] if is_there else 0, sources
 
     def leave(self):
         # At its end it tells UDP trackers, but not HTTP trackers:
@@ -187,18 +207,22 @@ class Aria2(Client):
         return [
             self.program, "--no-conf", "--enable-dht=true", "--enable-dht6=false",
             f"--dht-file-path={self.directory}/dht.dat", f"--dht-listen-port={PORT}",
-            "--enable-peer-exchange=false", "--bt-enable-lpd=false", f"--listen-port={PORT}",
+            f"--enable-peer-exchange={'true' if self.exchanges else 'false'}",
+            "--bt-enable-lpd=false", f"--listen-port={PORT}",
             f"--dir={self.downloads}", "--file-allocation=none", "--disk-cache=0",
-            f"--max-overall-download-limit={RATE}", "--seed-ratio=0", "--check-integrity=true",
+            f"--max-overall-download-limit={self.rate}", "--seed-ratio=0", "--check-integrity=true",
             "--enable-rpc", "--show-console-readout=false", "--enable-color=false",
-            "--console-log-level=info", self.metainfo]
+            "--console-log-level=info", self.source]
 
     def look(self):
         request = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "aria2.tellActive"})
         downloads = json.loads(self.http("POST", 6800, "/jsonrpc", request).body)["result"]
         if not downloads:
             raise Unreachable
-        download, = downloads
+        # A magnet link's metadata is a download of its own, before the other.
+        download = downloads[-1]
+        if "bittorrent" not in download or "info" not in download["bittorrent"]:
+            raise Unreachable
         return int(download["completedLength"]) / int(download["totalLength"]), set()
 
 
@@ -219,8 +243,8 @@ Accepted=true
 Session\\BTProtocol=TCP
 Session\\DHTEnabled=false
 Session\\LSDEnabled=false
-Session\\PeXEnabled=false
-Session\\GlobalDLSpeedLimit={RATE >> 10}
+Session\\PeXEnabled={'true' if self.exchanges else 'false'}
+Session\\GlobalDLSpeedLimit={self.rate >> 10}
 Session\\IgnoreLimitsOnLAN=false
 
 [Network]
@@ -233,7 +257,7 @@ WebUI\\UseUPnP=false
 """)
         return [self.program, f"--profile={self.directory}", "--webui-port=8080",
                 f"--torrenting-port={PORT}", f"--save-path={self.downloads}", "--skip-dialog=true",
-                *(["--skip-hash-check"] if self.seeds else []), self.metainfo]
+                *(["--skip-hash-check"] if self.seeds else []), self.source]
 
     def look(self):
         torrents = self.get("torrents/info")
@@ -276,13 +300,13 @@ network.port_range.set = {PORT}-{PORT}
 network.port_random.set = no
 network.scgi.open_local = {self.control}
 dht.mode.set = disable
-protocol.pex.set = no
+protocol.pex.set = {'yes' if self.exchanges else 'no'}
 trackers.use_udp.set = yes
 pieces.hash.on_completion.set = no
-throttle.global_down.max_rate.set_kb = {RATE >> 10}
+throttle.global_down.max_rate.set_kb = {self.rate >> 10}
 log.open_file = "log", "/dev/stdout"
 log.add_output = "tracker_info", "log"
-schedule2 = test, 0, 0, ((load.start, "{self.metainfo}"))
+schedule2 = test, 0, 0, ((load.start, "{self.source}"))
 """)
         return [self.program, "-n", "-o", f"import={configuration}"]
 
@@ -292,6 +316,8 @@ schedule2 = test, 0, 0, ((load.start, "{self.metainfo}"))
         if not downloads:
             raise Unreachable
         (info_hash, is_checking, completed, size), = downloads
+        if size <= 1 and self.by_magnet:  # The metadata is not there yet.
+            raise Unreachable
         trackers = self.call("t.multicall", info_hash, "", "t.url=", "t.latest_sum_peers=")
         sources = {"DHT" if url.startswith("dht:") else "tracker" for url, peers in trackers if peers}
         return 0 if is_checking else completed / size, sources
@@ -309,7 +335,10 @@ schedule2 = test, 0, 0, ((load.start, "{self.metainfo}"))
                     _, _, response = reply.read().partition(b"\r\n\r\n")
         except OSError as error:
             raise Unreachable from error
-        (value,), _ = xmlrpc.client.loads(response)
+        try:
+            (value,), _ = xmlrpc.client.loads(response)
+        except xmlrpc.client.Fault as fault:  # Of a magnet link, a download takes the place of another.
+            raise Unreachable from fault
         return value
 
 

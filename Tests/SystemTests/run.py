@@ -139,11 +139,11 @@ def remove(place):
         time.sleep(0.1)
 
 
-def find(patterns):
-    """All tests that one of the patterns names, all without patterns."""
+def find(patterns, files):
+    """All tests in such files that one of the patterns names, all without patterns."""
     loader = unittest.TestLoader()
     loader.testNamePatterns = [pattern if "*" in pattern else f"*{pattern}*" for pattern in patterns] or None
-    suites, tests = [loader.discover(str(HERE))], []
+    suites, tests = [loader.discover(str(HERE), files)], []
     while suites:
         for one in suites.pop():
             (suites if isinstance(one, unittest.TestSuite) else tests).append(one)
@@ -205,13 +205,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("-k", metavar="PATTERN", dest="patterns", action="append", default=[],
                         help="only tests whose names have this in them; may come several times")
+    parser.add_argument("--files", default="test*.py", help="where to look for tests (default: %(default)s)")
     parser.add_argument("--jobs", type=int, default=3 * CORES, help="processes at a time (default: %(default)s)")
     parser.add_argument("--verbose", action="store_true", help="show what tests print that pass, too")
     parser.add_argument("--list", action="store_true", help="list the tests, process by process, and run none")
     parser.add_argument("--remember", action="store_true", help=f"write how long each took to {HINTS.name}")
     options = parser.parse_args()
     hints = json.loads(HINTS.read_text()) if HINTS.exists() else {}
-    jobs = make_jobs(find(options.patterns), hints)
+    jobs = make_jobs(find(options.patterns, options.files), hints)
     if options.list:
         for job in jobs:
             print(f"{job.seconds:6.1f} s{' heavy' if job.is_heavy else '      '}  {' '.join(job.tests)}")

@@ -102,17 +102,19 @@ def remount(directory, options):
 class Program:
     """A running program, known by its process id; what it says is in a file.
 
-    It dies with the thread that started it: start programs from the main thread.
+    It dies with the thread that started it: start programs from the main thread. What it prints is in `output` at its
+    end or, if it `merges` that with its log, there at once: who prints much must not wait for a reader.
     """
 
-    def __init__(self, command, log, environment=None, wrapper=()):
+    def __init__(self, command, log, environment=None, wrapper=(), merges=False):
         self.command, self.log = list(map(str, command)), log
         # The environment is bare: nothing of whoever runs the tests may leak in.
         environment = {"HOME": str(log.parent), "PATH": os.environ["PATH"], "LANG": "C.UTF-8", **(environment or {})}
         with open(log, "ab") as output:
             self._child = subprocess.Popen(
                 [*wrapper, "setpriv", "--pdeathsig", "KILL", *self.command], env=environment, cwd=log.parent,
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=output, start_new_session=True)
+                stdin=subprocess.DEVNULL, stdout=output if merges else subprocess.PIPE, stderr=output,
+                start_new_session=True)
         self.pid = self._child.pid
         self.output = None
 
@@ -130,7 +132,7 @@ class Program:
             self.output, _ = self._child.communicate(timeout=seconds * PATIENCE)
         except subprocess.TimeoutExpired:
             raise AssertionError(f"still running after {seconds * PATIENCE} s: {' '.join(self.command)}") from None
-        self.output = self.output.decode()
+        self.output = (self.output or b"").decode()
         return self._child.returncode
 
     def signal(self, number):
@@ -140,7 +142,8 @@ class Program:
         """As `kill -9` does; returns when it is gone."""
         self.signal(signal.SIGKILL)
         self._child.wait()
-        self._child.stdout.close()
+        if self._child.stdout:
+            self._child.stdout.close()
 
     def memory(self):
         """Resident bytes now, and the most there ever were."""
@@ -273,10 +276,10 @@ class TrackerTest(unittest.TestCase):
         wait_until(tracker.is_serving, within, lambda: f"the tracker serves; it says:\n{tracker.words}")
         return tracker
 
-    def program(self, *command, environment=None):
+    def program(self, *command, environment=None, merges=False):
         """Starts the tracker's program, with any command."""
         log = self.directory / f"program-{len(self.programs)}.log"
-        program = Program([tracker_program(), *command], log, environment)
+        program = Program([tracker_program(), *command], log, environment, merges=merges)
         self.programs.append(program)
         return program
 

@@ -91,7 +91,7 @@ class World:
         with self.probe.entered():
             return self._stack.enter_context(bep15.Client(address, PORT, **patience))
 
-    def client(self, kind, torrent, announce_url, *, seeds=False, ipv4=True, ipv6=True):
+    def client(self, kind, torrent, announce_url, *, seeds=False, ipv4=True, ipv6=True, **options):
         """Starts a client on a new host that lets UDP out to the tracker only.
 
         So no DHT and no local discovery can work, whatever the client's settings say.
@@ -100,4 +100,4 @@ class World:
         host = self.network.host(f"{role}-{len(self.network.hosts)}", ipv4, ipv6)
         host.firewall(f"meta l4proto udp ip daddr != {self.tracker.ipv4} drop\n"
                       f"meta l4proto udp ip6 daddr != {self.tracker.ipv6} drop")
-        return kind(host, self.directory / host.name, torrent, [announce_url], seeds)
+        return kind(host, self.directory / host.name, torrent, [announce_url], seeds, **options)

@@ -184,9 +184,9 @@ extension TorrentSession {
         guard let message = try? PeerExchange(decoding: payload) else {
             return breach(slot, "a peer exchange that is none", now, &actions)
         }
-        let taken = message.added.prefix(links[slot].exchangedAddressesLeft).map { $0.address }
+        let taken = Array(message.added.prefix(links[slot].exchangedAddressesLeft))
         links[slot].exchangedAddressesLeft -= taken.count
-        peersFound(Array(taken), .exchange, now, &actions)
+        peersFound(taken, .exchange, now, &actions)
     }
 
     /// Tells a peer who has come and who has gone since it was told last.

@@ -1,0 +1,331 @@
+// The files of one torrent on the disk.
+
+import Foundation
+import Glibc
+import PeerLogic
+import Primitives
+import Wire
+
+/// A file that is open; closed when nobody uses it any more.
+final class OpenFile: Sendable {
+    let descriptor: CInt
+
+    init(_ descriptor: CInt) { self.descriptor = descriptor }
+
+    deinit { close(descriptor) }
+}
+
+/// What a call of the system has refused.
+struct DiskError: Error, Hashable {
+    var code: CInt
+    /// What was done to what, for people.
+    var subject: String
+
+    /// As the session wants to know it.
+    var problem: StoreProblem {
+        switch code {
+        case ENOSPC, EDQUOT: .full
+        case EROFS, EACCES, EPERM: .readOnly
+        default: .other(description)
+        }
+    }
+
+    /// Subject and reason, for people.
+    var description: String {
+        switch code {
+        case ELOOP: "\(subject): a symbolic link is in the way; remove it, or choose another directory"
+        case ENOTDIR: "\(subject): a file is where a directory should be; move it away"
+        case EISDIR: "\(subject): a directory is where a file should be; move it away"
+        case ENAMETOOLONG: "\(subject): the name is longer than the file system stores"
+        default: "\(subject): \(String(cString: strerror(code)))"
+        }
+    }
+}
+
+/// The files of one torrent on the disk, opened below one directory and never through a symbolic link.
+///
+/// May be used from any thread: a lock guards what is open.
+final class FileStore: @unchecked Sendable {
+    /// Descriptors kept open, of one torrent.
+    static let maxOpenCount = 64
+
+    /// Size, and when it was written last.
+    struct Stamp: Hashable {
+        var size: Int64
+        /// Nanoseconds since 1970.
+        var modified: Int64
+    }
+
+    let layout: PieceLayout
+    /// Below `root`, a name a component.
+    let paths: [[[UInt8]]]
+    private let root: OpenFile
+    private let isExecutable: [Bool]
+    private let preallocates: Bool
+
+    private let lock = NSLock()
+    private var open: [(file: Int, writes: Bool, handle: OpenFile)] = []
+    private var prepared: Set<Int> = []
+
+    /// - Parameters:
+    ///   - directory: there already; links in its own path are followed, as a person has chosen it.
+    ///   - preallocates: whether files get their room when they are made.
+    init(_ info: TorrentInfo, layout: PieceLayout, directory: String, preallocates: Bool) throws(TransferError) {
+        self.layout = layout
+        self.preallocates = preallocates
+        paths = info.files.map { file in
+            (info.isSingleFile ? [] : [info.name.bytes]) + file.path.map(\.bytes)
+        }
+        isExecutable = info.files.map { $0.attributes.contains(.executable) }
+        try Self.check(info, paths)
+        let descriptor = Glibc.open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            let error = DiskError(code: errno, subject: "the directory \(quoted(directory)) cannot be opened")
+            throw TransferError(.disk, "\(error.description); make it, or name another")
+        }
+        root = OpenFile(descriptor)
+    }
+
+    private static func check(_ info: TorrentInfo, _ paths: [[[UInt8]]]) throws(TransferError) {
+        guard info.hasDistinctPaths else {
+            throw TransferError(
+                .usage, "two files of the torrent have the same path, so one would overwrite the other; ask its maker")
+        }
+        for (file, path) in zip(info.files, paths) where !file.isPadding && path.contains(where: { $0.count > 255 }) {
+            throw TransferError(
+                .usage, "a file of the torrent has a name of more than 255 bytes, which Linux does not store")
+        }
+    }
+
+    /// A file's path for people.
+    func shownPath(_ file: Int) -> String { paths[file].map { displayName($0) }.joined(separator: "/") }
+
+    private func displayName(_ bytes: [UInt8]) -> String { shownText(bytes) }
+
+    // MARK: - Open
+
+    private func error(_ file: Int) -> DiskError { DiskError(code: errno, subject: shownPath(file)) }
+
+    /// Walks to the directory of a file, component by component.
+    private func parent(of file: Int, makes: Bool) throws(DiskError) -> OpenFile {
+        var directory = root
+        for component in paths[file].dropLast() {
+            let name = component + [0]
+            var found = name.withUnsafeBufferPointer { Self.openDirectory(directory, $0) }
+            if found < 0, errno == ENOENT, makes {
+                let made = name.withUnsafeBufferPointer { buffer in
+                    buffer.withMemoryRebound(to: CChar.self) { mkdirat(directory.descriptor, $0.baseAddress!, 0o777) }
+                }
+                guard made == 0 || errno == EEXIST else { throw error(file) }
+                found = name.withUnsafeBufferPointer { Self.openDirectory(directory, $0) }
+            }
+            guard found >= 0 else { throw error(file) }
+            directory = OpenFile(found)
+        }
+        return directory
+    }
+
+    private static func openDirectory(_ directory: OpenFile, _ name: UnsafeBufferPointer<UInt8>) -> CInt {
+        name.withMemoryRebound(to: CChar.self) {
+            openat(directory.descriptor, $0.baseAddress!, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+        }
+    }
+
+    /// The file, open; made and given its room where it is to be written.
+    func handle(_ file: Int, writes: Bool) throws(DiskError) -> OpenFile {
+        lock.lock()
+        defer { lock.unlock() }
+        if let index = open.lastIndex(where: { $0.file == file && ($0.writes || !writes) }) {
+            // The last one is the one used last; most calls are for that.
+            if index != open.count - 1 { open.append(open.remove(at: index)) }
+            return open[open.count - 1].handle
+        }
+        let directory = try parent(of: file, makes: writes)
+        let flags = (writes ? O_RDWR | O_CREAT : O_RDONLY) | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
+        let mode: mode_t = isExecutable[file] ? 0o777 : 0o666
+        let name = (paths[file].last ?? []) + [0]
+        let descriptor = name.withUnsafeBufferPointer { buffer in
+            buffer.withMemoryRebound(to: CChar.self) { openat(directory.descriptor, $0.baseAddress!, flags, mode) }
+        }
+        guard descriptor >= 0 else { throw error(file) }
+        let handle = OpenFile(descriptor)
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw error(file) }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            throw DiskError(code: EISDIR, subject: "\(shownPath(file)) is no file")
+        }
+        if writes, !prepared.contains(file) {
+            try prepare(file, handle, size: Int(status.st_size))
+            prepared.insert(file)
+        }
+        if open.count >= Self.maxOpenCount { open.removeFirst() }
+        open.append((file, writes, handle))
+        return handle
+    }
+
+    /// Gives a file its length, and its room where that is wanted and can be had.
+    private func prepare(_ file: Int, _ handle: OpenFile, size: Int) throws(DiskError) {
+        let length = layout.files[file].length
+        guard size != length else { return }
+        if preallocates, size < length {
+            let code = posix_fallocate(handle.descriptor, 0, off_t(length))
+            if code == ENOSPC || code == EDQUOT || code == EFBIG {
+                throw DiskError(code: code, subject: shownPath(file))
+            }
+            if code == 0 { return }
+        }
+        guard ftruncate(handle.descriptor, off_t(length)) == 0 else { throw error(file) }
+    }
+
+    /// Makes the empty files among those wanted.
+    func makeEmptyFiles(_ isWanted: (Int) -> Bool) throws(DiskError) {
+        for file in layout.files.indices
+        where layout.files[file].length == 0 && !layout.files[file].isPadding && isWanted(file) {
+            _ = try handle(file, writes: true)
+        }
+    }
+
+    // MARK: - Bytes
+
+    /// A part of a file.
+    struct Part {
+        /// Nil for zeros that no file holds.
+        var file: Int?
+        var offset: Int
+        var length: Int
+    }
+
+    /// The first part of so many bytes from an offset into all pieces.
+    func part(at offset: Int, upTo length: Int) -> Part {
+        var low = 0
+        var high = layout.files.count
+        // The last file that begins at or before the offset: an empty one never holds it.
+        while low + 1 < high {
+            let middle = (low + high) / 2
+            if layout.files[middle].offset <= offset { low = middle } else { high = middle }
+        }
+        let span = layout.files[low]
+        let inside = offset - span.offset
+        return Part(
+            file: span.isPadding ? nil : low, offset: inside, length: min(length, span.length - inside))
+    }
+
+    /// Writes a piece to the files that it touches.
+    func write(piece: Int, _ buffer: PieceBuffer) throws(DiskError) {
+        var done = 0
+        let length = layout.length(ofPiece: piece)
+        while done < length {
+            let part = part(at: piece * layout.pieceLength + done, upTo: length - done)
+            if let file = part.file {
+                let handle = try handle(file, writes: true)
+                var written = 0
+                while written < part.length {
+                    let count = pwrite(
+                        handle.descriptor, buffer.bytes.baseAddress! + done + written, part.length - written,
+                        off_t(part.offset + written))
+                    if count < 0, errno == EINTR { continue }
+                    guard count > 0 else { throw error(file) }
+                    written += count
+                }
+            }
+            done += part.length
+        }
+    }
+
+    /// Reads bytes of a piece.
+    ///
+    /// - Returns: false where they are not all there, or cannot be read.
+    func read(piece: Int, offset: Int, into bytes: UnsafeMutableRawBufferPointer) -> Bool {
+        var done = 0
+        while done < bytes.count {
+            let part = part(at: piece * layout.pieceLength + offset + done, upTo: bytes.count - done)
+            let target = UnsafeMutableRawBufferPointer(rebasing: bytes[done..<done + part.length])
+            if let file = part.file {
+                guard let handle = try? handle(file, writes: false), Self.read(handle, part.offset, target) else {
+                    return false
+                }
+            } else {
+                target.initializeMemory(as: UInt8.self, repeating: 0)
+            }
+            done += part.length
+        }
+        return true
+    }
+
+    private static func read(_ handle: OpenFile, _ offset: Int, _ bytes: UnsafeMutableRawBufferPointer) -> Bool {
+        var done = 0
+        while done < bytes.count {
+            let count = pread(
+                handle.descriptor, bytes.baseAddress! + done, bytes.count - done, off_t(offset + done))
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { return false }
+            done += count
+        }
+        return true
+    }
+
+    // MARK: - Stamps
+
+    /// The files that a piece has bytes in, without padding.
+    func files(ofPiece piece: Int) -> [Int] {
+        var result: [Int] = []
+        var done = 0
+        let length = layout.length(ofPiece: piece)
+        while done < length {
+            let part = part(at: piece * layout.pieceLength + done, upTo: length - done)
+            if let file = part.file { result.append(file) }
+            done += part.length
+        }
+        return result
+    }
+
+    /// Size and time of a file; nil where it is not there.
+    func stamp(_ file: Int) -> Stamp? {
+        guard let handle = try? handle(file, writes: false) else { return nil }
+        var status = stat()
+        guard fstat(handle.descriptor, &status) == 0 else { return nil }
+        return Stamp(
+            size: Int64(status.st_size),
+            modified: Int64(status.st_mtim.tv_sec) * 1_000_000_000 + Int64(status.st_mtim.tv_nsec))
+    }
+
+    /// Waits until a file's bytes are on the disk; false where nobody can say.
+    func flush(_ file: Int) -> Bool {
+        guard let handle = try? handle(file, writes: false) else { return false }
+        return fdatasync(handle.descriptor) == 0
+    }
+
+    /// Takes the torrent's own files away, and the directories that are empty then.
+    func deleteAll() {
+        lock.lock()
+        open.removeAll()
+        prepared.removeAll()
+        lock.unlock()
+        for file in paths.indices where !layout.files[file].isPadding {
+            guard let directory = try? parent(of: file, makes: false) else { continue }
+            Self.unlink(paths[file].last ?? [], in: directory, flags: 0)
+        }
+        // The deepest directories first.
+        let directories = Set(paths.flatMap { path in (1..<max(1, path.count)).map { Array(path.prefix($0)) } })
+        for path in directories.sorted(by: { $0.count > $1.count }) {
+            guard let directory = directory(path.dropLast()) else { continue }
+            Self.unlink(path.last ?? [], in: directory, flags: AT_REMOVEDIR)
+        }
+    }
+
+    private func directory(_ path: ArraySlice<[UInt8]>) -> OpenFile? {
+        var directory = root
+        for component in path {
+            let found = (component + [0]).withUnsafeBufferPointer { Self.openDirectory(directory, $0) }
+            guard found >= 0 else { return nil }
+            directory = OpenFile(found)
+        }
+        return directory
+    }
+
+    private static func unlink(_ name: [UInt8], in directory: OpenFile, flags: CInt) {
+        (name + [0]).withUnsafeBufferPointer { buffer in
+            buffer.withMemoryRebound(to: CChar.self) { _ = unlinkat(directory.descriptor, $0.baseAddress!, flags) }
+        }
+    }
+}

@@ -1,0 +1,396 @@
+// One connection to another peer: what comes is framed, what goes is queued.
+
+import Datagrams
+import Glibc
+import PeerLogic
+import Primitives
+import Wire
+
+/// One connection to another peer: what comes is framed, what goes is queued.
+///
+///     connecting ──► greeting ──► talking ──► closed
+///
+/// The payload of a block goes from the socket straight into the piece's buffer, and from the page cache straight into
+/// the socket. Everything else is small and passes through two buffers, both bounded.
+final class Connection {
+    enum Phase {
+        /// We have called. Can transition to: greeting, closed.
+        case connecting
+        /// Their handshake is awaited. Can transition to: talking, closed.
+        case greeting
+        /// Messages. Can transition to: closed.
+        case talking
+        /// Can transition to: nothing.
+        case closed
+    }
+
+    /// A block whose payload is coming.
+    private struct Incoming {
+        var block: Block
+        /// Nil for one that is of no use.
+        var buffer: PieceBuffer?
+        var done = 0
+    }
+
+    /// A block that waits for its turn, or goes.
+    private struct Outgoing {
+        var block: Block
+        /// The end of its head in the stream of small bytes.
+        var headEnd: Int
+        var done = 0
+    }
+
+    static let roomByteCount = 16_384
+    /// The longest message that is no block: the bitfield of as many pieces as a metainfo file can have.
+    static let maxMessageByteCount = 1 << 18
+    /// Small messages that wait because the peer does not read.
+    static let maxWaitingByteCount = 4 << 20
+    static let stuckAfter = Duration.seconds(60)
+    /// Of one connection in one round of the loop, so that the others have their turn.
+    static let roundByteCount = 512 << 10
+
+    let descriptor: CInt
+    let address: SocketAddress
+    var phase: Phase
+    /// Nil until a caller has said which torrent it wants.
+    weak var transfer: Transfer?
+    var link: LinkID?
+    let since: Instant
+    /// The place in the poller's list of this round; 0 for none.
+    var place = 0
+    /// Whether the socket had no room.
+    var isBlocked = false
+
+    private var room: UnsafeMutableRawBufferPointer
+    private var start = 0
+    private var end = 0
+    private var incoming: Incoming?
+
+    private var small: [UInt8] = []
+    /// Bytes that have been before the first of `small`.
+    private var smallBase = 0
+    /// Small bytes that have gone, since the beginning.
+    private var smallSent = 0
+    private var outgoing: [Outgoing] = []
+    private var movedAt: Instant
+
+    init(_ descriptor: CInt, _ address: SocketAddress, phase: Phase, now: Instant) {
+        self.descriptor = descriptor
+        self.address = address
+        self.phase = phase
+        since = now
+        movedAt = now
+        room = .allocate(byteCount: Self.roomByteCount, alignment: 16)
+    }
+
+    deinit {
+        room.deallocate()
+        if phase != .closed { Glibc.close(descriptor) }
+    }
+
+    func close() {
+        guard phase != .closed else { return }
+        phase = .closed
+        Glibc.close(descriptor)
+        incoming = nil
+        outgoing = []
+        small = []
+    }
+
+    var wantsWrite: Bool { phase == .connecting || smallSent < smallBase + small.count || !outgoing.isEmpty }
+
+    /// Whether the peer takes nothing, for too long or too much of it.
+    func isStuck(now: Instant) -> Bool {
+        guard phase == .talking, wantsWrite else { return false }
+        return now - movedAt > Self.stuckAfter || smallBase + small.count - smallSent > Self.maxWaitingByteCount
+    }
+
+    // MARK: - In
+
+    /// Reads what is there, up to the bound of a round.
+    ///
+    /// - Returns: how the connection ends; nil where it goes on.
+    func read(_ loop: EngineLoop) -> LinkEnd? {
+        var budget = Self.roundByteCount
+        while budget > 0, phase != .closed {
+            let wanted: Int
+            let count: Int
+            if let incoming {
+                let rest = Int(incoming.block.length) - incoming.done
+                (wanted, count) = receive(rest, of: incoming)
+            } else {
+                makeRoom()
+                wanted = room.count - end
+                count = recv(descriptor, room.baseAddress! + end, wanted, 0)
+                if count > 0 { end += count }
+            }
+            if count < 0 {
+                if errno == EINTR { continue }
+                return errno == EAGAIN ? nil : .closed
+            }
+            if count == 0 { return .closed }
+            budget -= count
+            if let fault = parse(loop) { return fault }
+            // A short read has emptied the socket.
+            if count < wanted { return nil }
+        }
+        return nil
+    }
+
+    /// The rest of a block into its place, what follows into the room.
+    private func receive(_ rest: Int, of incoming: Incoming) -> (wanted: Int, count: Int) {
+        precondition(start == end, "a block's rest is not in the room")
+        start = 0
+        end = 0
+        guard let buffer = incoming.buffer else {
+            let wanted = min(rest, room.count)
+            let count = recv(descriptor, room.baseAddress!, wanted, 0)
+            if count > 0 { self.incoming?.done += count }
+            return (wanted, count)
+        }
+        let target = buffer.bytes.baseAddress! + Int(incoming.block.offset) + incoming.done
+        let ahead = 256
+        var parts = (
+            iovec(iov_base: target, iov_len: rest), iovec(iov_base: room.baseAddress!, iov_len: ahead)
+        )
+        let count = withUnsafeBytes(of: &parts) {
+            readv(descriptor, $0.assumingMemoryBound(to: iovec.self).baseAddress!, 2)
+        }
+        if count > 0 {
+            self.incoming?.done += min(count, rest)
+            end = max(0, count - rest)
+        }
+        return (rest + ahead, count)
+    }
+
+    private func makeRoom() {
+        guard start > 0, start == end || end == room.count else { return }
+        if end > start {
+            room.baseAddress!.copyMemory(from: room.baseAddress! + start, byteCount: end - start)
+        }
+        end -= start
+        start = 0
+    }
+
+    /// Takes out of the room what is whole.
+    private func parse(_ loop: EngineLoop) -> LinkEnd? {
+        while phase != .closed {
+            if let incoming {
+                take(incoming)
+                if let open = self.incoming {
+                    guard open.done == Int(open.block.length) else { return nil }
+                    self.incoming = nil
+                    guard let link else { return .malformed }
+                    let isKept = open.buffer != nil
+                    transfer?.step(isKept ? .blockReceived(link, open.block) : .blockSkipped(link, open.block))
+                    continue
+                }
+            }
+            if phase == .greeting {
+                guard end - start >= PeerHandshake.byteCount else { return mistaken() }
+                let bytes = Array(room[start..<start + PeerHandshake.byteCount])
+                guard let handshake = PeerCodec.handshake(bytes) else { return .malformed }
+                start += PeerHandshake.byteCount
+                phase = .talking
+                loop.greeted(self, handshake)
+                continue
+            }
+            switch nextMessage() {
+            case .partial: return nil
+            case .malformed: return .malformed
+            case .message(let message):
+                guard let link, let transfer else { return .malformed }
+                transfer.step(.messageReceived(link, message))
+            case .block(let block): if let fault = begin(block) { return fault }
+            }
+        }
+        return nil
+    }
+
+    /// Whoever does not begin as a peer does is not waited for.
+    private func mistaken() -> LinkEnd? {
+        let count = min(end - start, PeerCodec.prefix.count)
+        return room[start..<start + count].elementsEqual(PeerCodec.prefix[..<count]) ? nil : .malformed
+    }
+
+    /// Of a block, takes what lies in the room already.
+    private func take(_ block: Incoming) {
+        let count = min(end - start, Int(block.block.length) - block.done)
+        guard count > 0 else { return }
+        if let buffer = block.buffer {
+            (buffer.bytes.baseAddress! + Int(block.block.offset) + block.done)
+                .copyMemory(from: room.baseAddress! + start, byteCount: count)
+        }
+        start += count
+        incoming?.done += count
+    }
+
+    private enum Next {
+        case partial
+        case malformed
+        case message(PeerMessage)
+        case block(Block)
+    }
+
+    private func number(at offset: Int) -> UInt32 {
+        UInt32(bigEndian: room.loadUnaligned(fromByteOffset: start + offset, as: UInt32.self))
+    }
+
+    private func nextMessage() -> Next {
+        guard end - start >= 4 else { return .partial }
+        let length = Int(number(at: 0))
+        if length == 0 {
+            start += 4
+            return .message(.keepAlive)
+        }
+        guard end - start >= 5 else { return .partial }
+        if room[start + 4] == 7 {
+            guard length >= 9, length - 9 <= Int(PieceLayout.maxRequestByteCount) else { return .malformed }
+            guard end - start >= 13 else { return .partial }
+            let block = Block(piece: number(at: 5), offset: number(at: 9), length: UInt32(length - 9))
+            start += 13
+            return .block(block)
+        }
+        guard length <= Self.maxMessageByteCount else { return .malformed }
+        guard end - start >= 4 + length else {
+            if room.count < 4 + length { growRoom(4 + length) }
+            return .partial
+        }
+        let body = room[start + 4..<start + 4 + length]
+        start += 4 + length
+        switch PeerCodec.message(body) {
+        case .message(let message): return .message(message)
+        // "Clients should ignore messages that they do not know": it is a sign of life.
+        case .unknown: return .message(.keepAlive)
+        case .malformed: return .malformed
+        }
+    }
+
+    private func growRoom(_ count: Int) {
+        let larger = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 16)
+        larger.baseAddress!.copyMemory(from: room.baseAddress! + start, byteCount: end - start)
+        end -= start
+        start = 0
+        room.deallocate()
+        room = larger
+    }
+
+    private func begin(_ block: Block) -> LinkEnd? {
+        guard let link, let transfer, block.length > 0 else { return .malformed }
+        let buffer = transfer.place(of: block, on: link)
+        incoming = Incoming(block: block, buffer: buffer)
+        return nil
+    }
+
+    // MARK: - Out
+
+    /// Queues bytes that are no block.
+    func send(_ append: (inout [UInt8]) -> Void, now: Instant) {
+        if !wantsWrite { movedAt = now }
+        append(&small)
+    }
+
+    /// Queues a block.
+    func send(_ block: Block, now: Instant) {
+        if !wantsWrite { movedAt = now }
+        PeerCodec.append(.piece(block), to: &small)
+        outgoing.append(Outgoing(block: block, headEnd: smallBase + small.count))
+    }
+
+    /// Takes a block out of the queue; false where its first byte has gone, or it is not there.
+    func drop(_ block: Block) -> Bool {
+        guard let index = outgoing.firstIndex(where: { $0.block == block && $0.headEnd - 13 >= smallSent }) else {
+            return false
+        }
+        let end = outgoing[index].headEnd - smallBase
+        small.removeSubrange(end - 13..<end)
+        outgoing.remove(at: index)
+        for later in index..<outgoing.count { outgoing[later].headEnd -= 13 }
+        return true
+    }
+
+    /// Sends what the socket takes, up to the bound of a round.
+    ///
+    /// - Returns: how the connection ends; nil where it goes on.
+    func flush(now: Instant) -> LinkEnd? {
+        var budget = Self.roundByteCount
+        while budget > 0, phase != .closed, phase != .connecting {
+            let count: Int
+            if let first = outgoing.first, first.headEnd == smallSent {
+                switch sendPayload(first) {
+                case .sent(let sent): count = sent
+                case .waits:
+                    isBlocked = true
+                    return nil
+                case .lost:
+                    // The head has gone, so that nothing else can follow.
+                    transfer?.step(.pieceLost(piece: Int(first.block.piece)))
+                    return .closed
+                case .failed: return .closed
+                }
+            } else {
+                let end = outgoing.first?.headEnd ?? smallBase + small.count
+                guard smallSent < end else { return nil }
+                count = small[smallSent - smallBase..<end - smallBase].withUnsafeBytes {
+                    let more = outgoing.isEmpty ? 0 : CInt(MSG_MORE)
+                    return Glibc.send(descriptor, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL) | more)
+                }
+                if count < 0 {
+                    if errno == EINTR { continue }
+                    guard errno == EAGAIN else { return .closed }
+                    isBlocked = true
+                    return nil
+                }
+                smallSent += count
+                trim()
+            }
+            budget -= count
+            if count > 0 { movedAt = now }
+        }
+        return nil
+    }
+
+    private func trim() {
+        guard smallSent == smallBase + small.count || smallSent - smallBase > 65_536 else { return }
+        small.removeFirst(smallSent - smallBase)
+        smallBase = smallSent
+    }
+
+    private enum Sent {
+        case sent(Int)
+        case waits
+        case lost
+        case failed
+    }
+
+    private static let zeros = [UInt8](repeating: 0, count: 65_536)
+
+    private func sendPayload(_ first: Outgoing) -> Sent {
+        guard let store = transfer?.store, let link else { return .failed }
+        let block = first.block
+        let part = store.part(
+            at: Int(block.piece) * store.layout.pieceLength + Int(block.offset) + first.done,
+            upTo: Int(block.length) - first.done)
+        let count: Int
+        if let file = part.file {
+            guard let handle = try? store.handle(file, writes: false) else { return .lost }
+            var offset = off_t(part.offset)
+            count = sendfile(descriptor, handle.descriptor, &offset, part.length)
+            if count == 0 || (count < 0 && errno == EIO) { return .lost }
+        } else {
+            count = Self.zeros.withUnsafeBytes {
+                Glibc.send(descriptor, $0.baseAddress, min(part.length, $0.count), CInt(MSG_NOSIGNAL))
+            }
+        }
+        if count < 0 {
+            if errno == EINTR { return .sent(0) }
+            return errno == EAGAIN ? .waits : .failed
+        }
+        outgoing[0].done += count
+        if outgoing[0].done == Int(block.length) {
+            outgoing.removeFirst()
+            transfer?.step(.blockSent(link, block, isSent: true))
+        }
+        return .sent(count)
+    }
+}
