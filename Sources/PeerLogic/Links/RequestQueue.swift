@@ -37,6 +37,16 @@ struct RequestQueue: Sendable, Hashable {
         return nil
     }
 
+    /// A request that still counts; an older one for the same block may have been given up before it.
+    func activeIndex(of block: Block) -> Int? {
+        var index = head
+        while index < requests.count {
+            if requests[index].block == block, !requests[index].isGivenUp { return index }
+            index += 1
+        }
+        return nil
+    }
+
     subscript(index: Int) -> Request { requests[index] }
 
     @discardableResult

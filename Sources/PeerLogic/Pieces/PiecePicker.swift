@@ -50,24 +50,6 @@ struct PiecePicker: Sendable, Equatable {
     /// Whether all wanted pieces are on the disk.
     var isComplete: Bool { unbegunCount == 0 && wanted.count(of: begun, without: have) == 0 }
 
-    /// Bytes of wanted pieces that are not on the disk.
-    var missingByteCount: Int {
-        var result = 0
-        wanted.walk(wanted, without: have) { piece in
-            result += layout.length(ofPiece: piece)
-            return true
-        }
-        return result
-    }
-
-    /// Bytes of all pieces that are not on the disk: what trackers are told (BEP 3).
-    var left: Int {
-        let missing = layout.pieceCount - have.setCount
-        guard missing > 0 else { return 0 }
-        let last = layout.pieceCount - 1
-        return missing * layout.pieceLength - (have[last] ? 0 : layout.pieceLength - layout.length(ofPiece: last))
-    }
-
     /// Whether every wanted block is here or asked for.
     var isEndgame: Bool { unbegunCount == 0 && open.isEmpty }
 
@@ -255,12 +237,6 @@ struct PiecePicker: Sendable, Equatable {
         active[slot]?.blocks[index].requestCount = count - 1
     }
 
-    /// Whether somebody else is asked for a block, too.
-    func isAskedOfOthers(_ block: Block) -> Bool {
-        guard let slot = slot(of: Int(block.piece)), let index = layout.index(of: block) else { return false }
-        return (active[slot]?.blocks[index].requestCount ?? 0) > 0
-    }
-
     /// The head of a block has come: whether its bytes are to be kept.
     mutating func begins(_ block: Block, from peer: UInt32) -> Bool {
         guard let slot = slot(of: Int(block.piece)), let index = layout.index(of: block),
@@ -326,8 +302,6 @@ struct PiecePicker: Sendable, Equatable {
 
     // MARK: - What becomes of pieces
 
-    func isSuspicious(_ piece: Int) -> Bool { slot(of: piece).flatMap { active[$0] }?.isSuspicious ?? false }
-
     /// The hash is wrong: the peers that gave it, and a new begin, of one peer alone.
     mutating func failed(_ piece: Int) -> ActivePiece? {
         guard let slot = slot(of: piece), let wrong = active[slot], wrong.phase == .verifying else { return nil }
@@ -358,11 +332,6 @@ struct PiecePicker: Sendable, Equatable {
         }
         return result
     }
-
-    /// Whether pieces are between the first request and the disk.
-    var hasBegun: Bool { !begun.isEmpty }
-
-    var hasHeld: Bool { active.contains { $0?.phase == .held } }
 
     /// It is on the disk.
     mutating func stored(_ piece: Int) -> Bool {

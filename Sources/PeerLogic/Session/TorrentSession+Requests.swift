@@ -69,7 +69,7 @@ extension TorrentSession {
         let request = links[slot].requests.remove(at: index)
         if !request.isGivenUp {
             picker?.answered(block)
-        } else if let again = links[slot].requests.index(of: block), !links[slot].requests[again].isGivenUp {
+        } else if let again = links[slot].requests.activeIndex(of: block) {
             // It was asked for again meanwhile: who had the first request waiting answers both with this block.
             links[slot].requests.remove(at: again)
             picker?.answered(block)
@@ -116,13 +116,10 @@ extension TorrentSession {
     /// In the endgame: those who were asked for a block that is here are told.
     private mutating func cancelElsewhere(_ block: Block, but slot: Int, _ now: Instant, _ actions: inout [Action]) {
         for other in links.indices where other != slot && links[other].isReady {
-            guard let index = links[other].requests.index(of: block) else { continue }
-            let isActive = !links[other].requests[index].isGivenUp
+            guard let index = links[other].requests.activeIndex(of: block) else { continue }
             links[other].requests.giveUp(at: index)
-            if isActive {
-                say(other, .cancel(block), now, &actions)
-                refill(other, now, &actions)
-            }
+            say(other, .cancel(block), now, &actions)
+            refill(other, now, &actions)
         }
     }
 
