@@ -108,14 +108,19 @@ class Torrent:
 
 
 class BigTorrent(Torrent):
-    """One file of many gigabytes, which is on the disk only: made once, and linked for each seeder."""
+    """One file of many gigabytes, which is on the disk only: made once, and linked for each seeder.
+
+    Each piece is a window of some random bytes, further on than that of the piece before: so much is soon made, and no
+    two blocks are alike.
+    """
 
     def __init__(self, seed, size, path, piece_length=4 << 20):
         self.files, self.name, self.piece_length, self._path, self._size = None, path.name, piece_length, path, size
-        source, digest, self.hashes = random.Random(seed), hashlib.sha256(), []
+        source, digest, self.hashes = random.Random(seed).randbytes(2 * piece_length), hashlib.sha256(), []
         with open(path, "wb") as file:
             for at in range(0, size, piece_length):
-                piece = source.randbytes(min(piece_length, size - at))
+                start = at // piece_length * 4_097 % piece_length
+                piece = source[start:start + min(piece_length, size - at)]
                 file.write(piece)
                 digest.update(piece)
                 self.hashes.append(hashlib.sha1(piece).digest())
