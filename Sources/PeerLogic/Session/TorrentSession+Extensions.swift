@@ -168,10 +168,11 @@ extension TorrentSession {
         beganComplete = picker?.isComplete ?? false
         hasCompleted = beganComplete
         if isPrivate { localAnnounceAt = nil }
-        for slot in links.indices where links[slot].isReady {
+        have.forEach { gained.append(UInt32($0)) }
+        for slot in links.indices where links[slot].phase != .free {
+            // Who is still being greeted will tell of its pieces, too.
             links[slot].has = Bitfield(count: layout.pieceCount)
-            have.forEach { gained.append(UInt32($0)) }
-            readEarly(slot, now, &actions)
+            if links[slot].isReady { readEarly(slot, now, &actions) }
         }
         fetchFromWeb(now, &actions)
     }

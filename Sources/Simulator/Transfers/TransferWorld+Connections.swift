@@ -97,7 +97,9 @@ extension TransferWorld {
         table.ends[end].name = name
         setEnd(peer, name, end)
         checks.opened(end, peer, other, at: now)
-        checks.greeted(end, table.capabilities[link], nil)
+        // Who calls says where it listens (BEP 10), and may be called there.
+        checks.found(peer, peers[other].address, isProper: true)
+        checks.greeted(end, table.capabilities[link], peers[other].address)
         var address = peers[other].address
         address.port = 40_000 &+ UInt16(truncatingIfNeeded: link & 0x3FFF)
         step(peer, .accepted(name, address, handshake))
