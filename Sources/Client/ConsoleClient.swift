@@ -359,12 +359,12 @@ public struct ConsoleClient: Sendable {
         public var infoHash: String
         /// For people.
         public var name: String
-        /// With the trackers of the cluster.
+        /// With the trackers of the cluster and of the torrent.
         public var magnet: String
         /// Whether the file was not there before.
         public var isNew: Bool
 
-        /// The announce URLs of the cluster's trackers, as far as they tell theirs.
+        /// Those of the cluster, as far as they tell theirs, and behind them the torrent's own.
         public var trackers: [String] {
             (URLComponents(string: magnet)?.queryItems ?? []).filter { $0.name == "tr" }.compactMap(\.value)
         }
@@ -401,7 +401,7 @@ public struct ConsoleClient: Sendable {
         switch status {
         case 401: "give the console's token with --token-file"
         case 403: "publishing needs the role uploader"
-        case 412: "it is there already"
+        case 412: "without --new that is no error"
         case 413: "make it smaller with larger pieces (torrent create --piece-length)"
         case 429: "try again in a minute"
         default: nil

@@ -31,20 +31,23 @@ struct TorrentPublishCommand: AsyncParsableCommand {
     func run() async throws {
         let metainfo = try readTorrent(torrent)
         let published = try await publish(metainfo.bytes)
-        let own = Set(metainfo.trackers.joined())
-        let namesCluster = published.trackers.contains { own.contains($0) }
+        // The console's link names the cluster's trackers, and behind them the torrent's own.
+        let own = MagnetLink(metainfo, infoHash: nil).trackers
+        let isOrdered = published.trackers.suffix(own.count) == own[...]
+        let clusterTrackers = isOrdered ? published.trackers.dropLast(own.count) : published.trackers
+        let namesCluster = clusterTrackers.contains { own.contains($0) }
         if report.isJSON {
             try report.writeJSON(
                 Document(
                     infoHash: published.infoHash, name: published.name, magnet: published.magnet,
-                    trackers: published.trackers, isNew: published.isNew, namesCluster: namesCluster))
+                    trackers: clusterTrackers, isNew: published.isNew, namesCluster: namesCluster))
             return
         }
         var table = TextTable(.left, .left)
         table.add("published", published.isNew ? published.name : "\(published.name), which was there already")
         table.add("info hash", published.infoHash)
-        for tracker in published.trackers { table.add("tracker", shownText(tracker.utf8)) }
-        if !namesCluster, !published.trackers.isEmpty {
+        for tracker in clusterTrackers { table.add("tracker", shownText(tracker.utf8)) }
+        if !namesCluster, !clusterTrackers.isEmpty {
             table.add("mind", "the file itself names none of these trackers; the magnet link does")
         }
         table.add("magnet", shownText(published.magnet.utf8))
