@@ -32,7 +32,7 @@ struct TorrentPublishCommand: AsyncParsableCommand {
         let metainfo = try readTorrent(torrent)
         let published = try await publish(metainfo.bytes)
         // The console's link names the cluster's trackers, and behind them the torrent's own.
-        let own = MagnetLink(metainfo, infoHash: nil).trackers
+        let own = MagnetLink(metainfo, infoHash: metainfo.infoHashV1, infoHashV2: metainfo.infoHashV2).trackers
         let isOrdered = published.trackers.suffix(own.count) == own[...]
         let clusterTrackers = isOrdered ? published.trackers.dropLast(own.count) : published.trackers
         let namesCluster = clusterTrackers.contains { own.contains($0) }
