@@ -270,6 +270,8 @@ public struct ConsoleClient: Sendable {
 
     /// An order may take as long as the tracker waits for what comes of it, and a little.
     private static let orderTimeout = Duration.seconds(20)
+    /// A file of some megabytes has to come to a tracker, and from there to all.
+    private static let uploadTimeout = Duration.seconds(90)
 
     /// Takes the fields as they are.
     public init(host: String, port: UInt16, token: String? = nil) {
@@ -347,6 +349,63 @@ public struct ConsoleClient: Sendable {
         struct Order: Encodable {}
         let outcome: Outcome = try decode(try await order("election", Order()), "what came of an election")
         return outcome.formerMaster
+    }
+
+    // MARK: - Torrents
+
+    /// A torrent that a cluster has taken in.
+    public struct Published: Sendable, Hashable {
+        /// As the console says it: 40 hexadecimal digits.
+        public var infoHash: String
+        /// For people.
+        public var name: String
+        /// With the trackers of the cluster and of the torrent.
+        public var magnet: String
+        /// Whether the file was not there before.
+        public var isNew: Bool
+
+        /// Those of the cluster, as far as they tell theirs, and behind them the torrent's own.
+        public var trackers: [String] {
+            (URLComponents(string: magnet)?.queryItems ?? []).filter { $0.name == "tr" }.compactMap(\.value)
+        }
+    }
+
+    /// Gives a .torrent file to a cluster, which registers it by that.
+    ///
+    /// - Parameters:
+    ///   - file: its bytes.
+    ///   - mustBeNew: whether it is an error that it is there already.
+    /// - Returns: what the cluster calls it.
+    /// - Throws: `.refused` with the console's words, and a way out where there is one.
+    public func publish(_ file: [UInt8], mustBeNew: Bool = false) async throws(TrackerClientError) -> Published {
+        struct Answer: Decodable {
+            var infoHash: String
+            var name: String
+            var magnet: String
+        }
+        var headers = [("Content-Type", "application/x-bittorrent")]
+        if mustBeNew { headers.append(("If-None-Match", "*")) }
+        let reply = try await reply(
+            "POST", "/api/v1/torrents", body: file, headers: headers, within: ConsoleClient.uploadTimeout)
+        if let advice = Self.advice(reply.status) {
+            throw .refused((Self.words(reply) ?? "\(reply.status) \(reply.reason)") + "; " + advice)
+        }
+        let answer: Answer = try decode(try Self.body(of: reply), "a torrent that was taken in")
+        return Published(
+            infoHash: shownText(answer.infoHash.utf8), name: shownText(answer.name.utf8), magnet: answer.magnet,
+            isNew: reply.status == 201)
+    }
+
+    /// What to do about an upload that was refused.
+    private static func advice(_ status: Int) -> String? {
+        switch status {
+        case 401: "give the console's token with --token-file"
+        case 403: "publishing needs the role uploader"
+        case 412: "without --new that is no error"
+        case 413: "make it smaller with larger pieces (torrent create --piece-length)"
+        case 429: "try again in a minute"
+        default: nil
+        }
     }
 
     // MARK: - Accounts
@@ -446,7 +505,13 @@ public struct ConsoleClient: Sendable {
         _ method: String, _ target: String, body: [UInt8] = [], headers extra: [(String, String)] = [],
         within span: Duration
     ) async throws(TrackerClientError) -> [UInt8] {
-        let answer = try await onOwnThread { [self] () throws(TrackerClientError) in
+        try Self.body(of: await reply(method, target, body: body, headers: extra, within: span))
+    }
+
+    private func reply(
+        _ method: String, _ target: String, body: [UInt8], headers extra: [(String, String)], within span: Duration
+    ) async throws(TrackerClientError) -> HTTPGet.Answer {
+        try await onOwnThread { [self] () throws(TrackerClientError) in
             var headers = [("Accept", "application/json")] + extra
             if let token { headers.append(("Authorization", "Bearer \(token)")) }
             // Never redirected: the token is for this host.
@@ -455,11 +520,17 @@ public struct ConsoleClient: Sendable {
                 method: method, body: body
             ).run()
         }
+    }
+
+    /// Why a console says no, where it says so in words.
+    private static func words(_ answer: HTTPGet.Answer) -> String? {
+        struct Words: Decodable { var error: String }
+        return (try? JSONDecoder().decode(Words.self, from: Data(answer.body))).map { shownText($0.error.utf8) }
+    }
+
+    private static func body(of answer: HTTPGet.Answer) throws(TrackerClientError) -> [UInt8] {
         guard answer.status == 200 || answer.status == 201 else {
-            struct Words: Decodable { var error: String }
-            if let words = try? JSONDecoder().decode(Words.self, from: Data(answer.body)) {
-                throw .refused(shownText(words.error.utf8))
-            }
+            if let words = words(answer) { throw .refused(words) }
             throw .status(answer.status, reason: answer.reason)
         }
         return answer.body

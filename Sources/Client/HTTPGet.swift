@@ -22,7 +22,7 @@ struct HTTPGet {
     /// Redirections that are followed, to other paths and hosts.
     var redirections = 0
     var method = "GET"
-    /// JSON; none is sent with GET.
+    /// JSON unless the headers say otherwise; none is sent with GET.
     var body: [UInt8] = []
 
     struct Answer: Sendable {
@@ -102,7 +102,9 @@ struct HTTPGet {
         var text = "\(method) \(target) HTTP/1.1\r\nHost: \(place)\r\nConnection: close\r\n"
         text += "Accept-Encoding: identity\r\n"
         if method != "GET" { text += "Content-Length: \(body.count)\r\n" }
-        if !body.isEmpty { text += "Content-Type: application/json\r\n" }
+        if !body.isEmpty, !headers.contains(where: { $0.name == "Content-Type" }) {
+            text += "Content-Type: application/json\r\n"
+        }
         for (name, value) in headers { text += "\(name): \(value)\r\n" }
         var rest = (Array("\(text)\r\n".utf8) + body)[...]
         while !rest.isEmpty {

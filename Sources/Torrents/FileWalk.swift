@@ -48,6 +48,44 @@ struct FileWalk {
         }
     }
 
+    /// Finds all files below several paths, as entries of one directory that has no name yet.
+    ///
+    /// - Parameter paths: at least one; alone it is walked as `init(_:)` does.
+    /// - Throws: `TorrentMakerError`, which names what cannot be read, or which two would have one name.
+    init(_ paths: [String]) throws(TorrentMakerError) {
+        self = try paths.count == 1 ? FileWalk(paths[0]) : FileWalk(sideBySide: paths)
+    }
+
+    private init(sideBySide paths: [String]) throws(TorrentMakerError) {
+        var entries: [(name: PathComponent, path: String, walk: FileWalk)] = []
+        for path in paths {
+            let walk = try FileWalk(path)
+            do {
+                entries.append((try PathComponent(walk.name), path, walk))
+            } catch {
+                throw .invalid("\(path) has \(error)")
+            }
+        }
+        entries.sort { $0.name < $1.name }
+        for (one, other) in zip(entries, entries.dropFirst()) where one.name == other.name {
+            throw .invalid("\(one.path) and \(other.path) would both be \(one.name) in the torrent; rename one of them")
+        }
+        name = []
+        for entry in entries {
+            for var file in entry.walk.files {
+                file.components.insert(entry.name, at: 0)
+                guard file.components.count <= TorrentInfo.maxPathDepth else {
+                    throw .invalid("\(entry.path) is more than \(TorrentInfo.maxPathDepth - 1) directories deep")
+                }
+                files.append(file)
+            }
+            skipped += entry.walk.skipped
+        }
+        guard files.count <= TorrentInfo.maxFileCount else {
+            throw .invalid("there are more than \(countText(TorrentInfo.maxFileCount)) files")
+        }
+    }
+
     private mutating func walk(_ directory: [CChar], _ components: [PathComponent]) throws(TorrentMakerError) {
         guard components.count < TorrentInfo.maxPathDepth else {
             throw .invalid("\(Self.shown(directory)) is more than \(TorrentInfo.maxPathDepth) directories deep")

@@ -1,6 +1,5 @@
 // Makes a .torrent file of real files.
 
-import Crypto
 import Foundation
 import Glibc
 import Primitives
@@ -11,14 +10,20 @@ import Wire
 /// Names are bytes, as Linux has them. Symbolic links and special files inside a directory are left out and named in
 /// `skipped`.
 public struct TorrentMaker: Sendable {
-    /// A file, or a directory with all that is in it.
-    public var path: String
+    /// A file, or a directory with all that is in it; several become entries of one directory, named as they are.
+    public var paths: [String]
     /// The torrent's name; nil for that of the file or directory.
+    ///
+    /// Several paths need one.
     public var name: String?
     /// Bytes, a power of two of at least 16 KiB; nil to choose by size.
     public var pieceLength: Int?
     /// URLs, all in one tier (BEP 12): trackers that act as one.
     public var trackers: [String] = []
+    /// Tiers that are asked where no tracker of the first answers.
+    public var furtherTiers: [[String]] = []
+    /// URLs of mirrors (BEP 19).
+    public var webSeeds: [String] = []
     /// For people; nil for none.
     public var comment: String?
     /// BEP 27: only the trackers named may be asked for peers.
@@ -29,7 +34,13 @@ public struct TorrentMaker: Sendable {
     public var creationDate: WallTime?
 
     /// A torrent of this file or directory, with defaults for all else.
-    public init(path: String) { self.path = path }
+    public init(path: String) { paths = [path] }
+
+    /// A torrent of a directory in which these files and directories are; it needs a name.
+    public init(paths: [String]) { self.paths = paths }
+
+    /// What messages call it.
+    private var place: String { paths.joined(separator: ", ") }
 
     /// How far the hashing is.
     public struct Progress: Sendable, Hashable {
@@ -47,30 +58,30 @@ public struct TorrentMaker: Sendable {
         public var skipped: [String]
     }
 
-    /// Reads and hashes everything on the calling thread.
+    /// Reads and hashes everything.
     ///
-    /// - Parameter progress: told about every 256 KiB.
+    /// - Parameters:
+    ///   - threadCount: threads that read and hash; as many as there are cores unless told.
+    ///   - progress: told ten times a second, and at the end, on the calling thread.
     /// - Returns: the torrent, decoded again as a client would.
     /// - Throws: `TorrentMakerError`, which names the file.
-    /// - Complexity: O(bytes), 256 KiB of memory and what the metainfo takes.
-    public func make(progress: (Progress) -> Void = { _ in }) throws(TorrentMakerError) -> Result {
+    /// - Complexity: O(bytes), 256 KiB of memory for each thread and what the metainfo takes.
+    public func make(
+        threadCount: Int = ProcessInfo.processInfo.activeProcessorCount, progress: (Progress) -> Void = { _ in }
+    ) throws(TorrentMakerError) -> Result {
         if let pieceLength {
             guard pieceLength.nonzeroBitCount == 1, (16_384...TorrentInfo.maxPieceLength).contains(pieceLength) else {
                 throw .invalid("a piece has a power of two of bytes, from 16 KiB to 512 MiB")
             }
         }
-        let tree = try FileWalk(path)
+        let tree = try FileWalk(paths)
         let total = tree.files.reduce(0) { $0 + $1.byteCount }
-        guard total > 0 else { throw .invalid("\(path) has no file with a byte in it; there is nothing to share") }
-        guard total <= TorrentInfo.maxTotalLength else { throw .invalid("\(path) is larger than any torrent") }
+        guard total > 0 else { throw .invalid("\(place) has no file with a byte in it; there is nothing to share") }
+        guard total <= TorrentInfo.maxTotalLength else { throw .invalid("\(place) is larger than any torrent") }
+        let name = try component(tree.name)
         let pieceLength = pieceLength ?? MetainfoBuilder.pieceLength(for: total)
-        var hasher = PieceHasher(pieceLength: pieceLength)
-        var done = 0
-        for file in tree.files {
-            try hasher.add(file) { count in
-                done += count
-                progress(Progress(done: done, total: total))
-            }
+        let hashes = try hash(tree.files, pieceLength: pieceLength, threadCount: threadCount) { done in
+            progress(Progress(done: done, total: total))
         }
         let content: MetainfoBuilder.Content =
             tree.isSingleFile
@@ -80,8 +91,9 @@ public struct TorrentMaker: Sendable {
                     .init(path: file.components, length: file.byteCount, isExecutable: file.isExecutable)
                 })
         var builder = MetainfoBuilder(
-            name: try component(tree.name), pieceLength: pieceLength, content: content, pieceHashes: hasher.finish())
-        builder.trackers = trackers.isEmpty ? [] : [trackers]
+            name: name, pieceLength: pieceLength, content: content, pieceHashes: hashes)
+        builder.trackers = (trackers.isEmpty ? [] : [trackers]) + furtherTiers
+        builder.urlList = webSeeds
         builder.comment = comment
         builder.isPrivate = isPrivate
         builder.createdBy = createdBy
@@ -89,11 +101,36 @@ public struct TorrentMaker: Sendable {
         do {
             return Result(metainfo: try builder.build(), skipped: tree.skipped)
         } catch {
-            throw .invalid("\(path) makes no torrent: \(error)")
+            throw .invalid("\(place) makes no torrent: \(error)")
         }
     }
 
+    private func hash(
+        _ files: [FileWalk.File], pieceLength: Int, threadCount: Int, progress: (Int) -> Void
+    ) throws(TorrentMakerError) -> [UInt8] {
+        var stretches: [PieceHashing.Stretch] = []
+        var offset = 0
+        for file in files {
+            stretches.append(.init(path: file.path, byteCount: file.byteCount, offset: offset))
+            offset += file.byteCount
+        }
+        let hashing = PieceHashing(stretches, pieceLength: pieceLength, stopsAtTrouble: true)
+        let outcome = hashing.run(threadCount: threadCount, progress: progress)
+        for (file, trouble) in zip(files, outcome.troubles) {
+            switch trouble {
+            case .unreadable(let code): throw file.unreadable(code)
+            case .size:
+                throw .unreadable(file.shownPath, reason: "its size changed meanwhile; wait until nobody writes to it")
+            case nil: continue
+            }
+        }
+        return outcome.hashes
+    }
+
     private func component(_ bytes: [UInt8]) throws(TorrentMakerError) -> PathComponent {
+        guard name != nil || paths.count == 1 else {
+            throw .invalid("several files and directories need a directory to be in; name it with --name")
+        }
         do {
             return try PathComponent(name.map { Array($0.utf8) } ?? bytes)
         } catch {
@@ -115,61 +152,5 @@ public enum TorrentMakerError: Error, Sendable, Equatable, CustomStringConvertib
         case .invalid(let text): text
         case .unreadable(let path, let reason): "\(path) cannot be read: \(reason)"
         }
-    }
-}
-
-/// SHA-1 over pieces that take no notice of where files end.
-private struct PieceHasher {
-    let pieceLength: Int
-    private var hashes: [UInt8] = []
-    private var hash = Insecure.SHA1()
-    /// Bytes of the piece that is begun.
-    private var filled = 0
-
-    private static let chunkByteCount = 1 << 18
-
-    init(pieceLength: Int) { self.pieceLength = pieceLength }
-
-    mutating func add(_ file: FileWalk.File, progress: (Int) -> Void) throws(TorrentMakerError) {
-        let descriptor = open(file.path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw file.unreadable(errno) }
-        defer { close(descriptor) }
-        var chunk = [UInt8](repeating: 0, count: Self.chunkByteCount)
-        var left = file.byteCount
-        while true {
-            let count = chunk.withUnsafeMutableBytes { read(descriptor, $0.baseAddress, $0.count) }
-            if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw file.unreadable(errno) }
-            guard count > 0 else { break }
-            left -= count
-            guard left >= 0 else { break }
-            chunk.withUnsafeBytes { update(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
-            progress(count)
-        }
-        guard left == 0 else {
-            throw .unreadable(file.shownPath, reason: "its size changed meanwhile; wait until nobody writes to it")
-        }
-    }
-
-    private mutating func update(_ bytes: UnsafeRawBufferPointer) {
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let part = rest.prefix(pieceLength - filled)
-            hash.update(bufferPointer: UnsafeRawBufferPointer(rebasing: part))
-            filled += part.count
-            rest = rest.dropFirst(part.count)
-            if filled == pieceLength { finishPiece() }
-        }
-    }
-
-    private mutating func finishPiece() {
-        hashes.append(contentsOf: hash.finalize())
-        hash = Insecure.SHA1()
-        filled = 0
-    }
-
-    mutating func finish() -> [UInt8] {
-        if filled > 0 { finishPiece() }
-        return hashes
     }
 }

@@ -2,10 +2,12 @@
 
 import ArgumentParser
 
-/// `tracker torrent`: making .torrent files and looking into them.
+/// `tracker torrent`: making .torrent files, looking into them, and giving them to a cluster.
 struct TorrentCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "torrent",
-        abstract: "Make .torrent files, and look into them.",
-        subcommands: [TorrentCreateCommand.self, TorrentShowCommand.self])
+        abstract: "Make .torrent files, look into them, check data, publish.",
+        subcommands: [
+            TorrentCreateCommand.self, TorrentShowCommand.self, TorrentVerifyCommand.self, TorrentPublishCommand.self,
+        ])
 }

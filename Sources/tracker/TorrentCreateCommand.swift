@@ -10,15 +10,18 @@ import Wire
 struct TorrentCreateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "create",
-        abstract: "Make a .torrent file of a file or directory.",
+        abstract: "Make a .torrent file of files or directories.",
         discussion: """
+            One path is shared as it is. Several are put side by side into a directory that --name names; on the \
+            disk they stay where they are, and their last names must differ.
+
             Symbolic links and special files in a directory are left out, and named.
 
             JSON: file, name, infoHash, magnet, totalBytes, pieceBytes, pieces, files, skipped.
             """)
 
-    @Argument(help: "The file, or the directory with the files.")
-    var path: String
+    @Argument(help: "The file, or the directory with the files; several need --name.")
+    var paths: [String]
 
     @Option(
         name: [.customShort("o"), .customLong("output")],
@@ -29,15 +32,29 @@ struct TorrentCreateCommand: AsyncParsableCommand {
         parsing: .singleValue,
         help: ArgumentHelp(
             "A tracker; several are taken for one tracker's addresses (one BEP 12 tier).", valueName: "url"),
-        transform: { text in
-            guard text.utf8.count <= Metainfo.maxURLByteCount, text.contains("://"),
-                text.utf8.allSatisfy({ (33...126).contains($0) })
-            else {
-                throw ValidationError("\"\(text.prefix(80))\" is not a URL; write for example udp://host:6969/announce")
-            }
-            return text
-        })
+        transform: readAnnounceURL)
     var announce: [String] = []
+
+    @Option(
+        parsing: .singleValue,
+        help: ArgumentHelp(
+            "A further tier, asked where the trackers before it are silent: URLs with commas between. Repeatable.",
+            valueName: "url,…"),
+        transform: { text in
+            try text.split(separator: ",", omittingEmptySubsequences: false).map { try readAnnounceURL(String($0)) }
+        })
+    var tier: [[String]] = []
+
+    @Option(
+        parsing: .singleValue,
+        help: ArgumentHelp("A mirror of the data (BEP 19), http:// or https://. Repeatable.", valueName: "url"),
+        transform: { text in
+            guard text.hasPrefix("http://") || text.hasPrefix("https://") else {
+                throw ValidationError("\"\(text.prefix(80))\" is no web seed; write for example https://host/data/")
+            }
+            return try readAnnounceURL(text)
+        })
+    var webSeed: [String] = []
 
     @Option(
         help: ArgumentHelp("Bytes of a piece: a power of two, 16K to 512M; by size unless told.", valueName: "size"),
@@ -71,10 +88,12 @@ struct TorrentCreateCommand: AsyncParsableCommand {
 
     func run() async throws {
         if let output { try checkOutput(output) } else { try checkDirectory(of: "x") }
-        var maker = TorrentMaker(path: path)
+        var maker = TorrentMaker(paths: paths)
         maker.name = name
         maker.pieceLength = pieceLength
         maker.trackers = announce
+        maker.furtherTiers = tier
+        maker.webSeeds = webSeed
         maker.comment = comment
         maker.isPrivate = isPrivate
         maker.createdBy = "Swarmkeeper \(version)"
@@ -174,6 +193,16 @@ struct TorrentCreateCommand: AsyncParsableCommand {
             skipped = result.skipped
         }
     }
+}
+
+@Sendable
+private func readAnnounceURL(_ text: String) throws -> String {
+    guard text.utf8.count <= Metainfo.maxURLByteCount, text.contains("://"),
+        text.utf8.allSatisfy({ (33...126).contains($0) })
+    else {
+        throw ValidationError("\"\(text.prefix(80))\" is not a URL; write for example udp://host:6969/announce")
+    }
+    return text
 }
 
 /// Reads `262144`, `256K`, `4M`: powers of 1,024, as pieces have them.

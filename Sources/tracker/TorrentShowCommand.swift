@@ -24,24 +24,11 @@ struct TorrentShowCommand: ParsableCommand {
     @OptionGroup var report: ReportOptions
 
     func run() throws {
-        let metainfo = try read()
+        let metainfo = try readTorrent(path)
         if report.isJSON {
             try report.writeJSON(Document(metainfo))
         } else {
             Terminal.output.write(Self.text(metainfo))
-        }
-    }
-
-    private func read() throws(Failure) -> Metainfo {
-        let bytes = try Failure.telling(.system) {
-            try BoundedFile.read(path, atMost: BencodeLimits.metainfo.byteCount)
-        }
-        do throws(MetainfoError) {
-            let metainfo = try Metainfo(decoding: bytes)
-            try metainfo.checkPieceLayers()
-            return metainfo
-        } catch {
-            throw Failure(.failed, "\(path): \(error)")
         }
     }
 
@@ -69,7 +56,7 @@ struct TorrentShowCommand: ParsableCommand {
         return table.text() + "\n\(Figures.counted(shown.count, "file")):\n" + files.text(indent: "  ")
     }
 
-    private static func path(_ file: TorrentFile) -> String {
+    static func path(_ file: TorrentFile) -> String {
         file.path.map(\.description).joined(separator: "/")
     }
 
@@ -124,5 +111,19 @@ struct TorrentShowCommand: ParsableCommand {
                 File(path: TorrentShowCommand.path($0), bytes: $0.length, padding: $0.isPadding ? true : nil)
             }
         }
+    }
+}
+
+/// Reads a .torrent file, and checks all that can be checked without the data.
+func readTorrent(_ path: String) throws(Failure) -> Metainfo {
+    let bytes = try Failure.telling(.system) {
+        try BoundedFile.read(path, atMost: BencodeLimits.metainfo.byteCount)
+    }
+    do throws(MetainfoError) {
+        let metainfo = try Metainfo(decoding: bytes)
+        try metainfo.checkPieceLayers()
+        return metainfo
+    } catch {
+        throw Failure(.failed, "\(path): \(error)")
     }
 }

@@ -144,4 +144,79 @@ struct TorrentMakerTests {
         #expect(truncate(file, 40 << 20) == 0)
         #expect(try TorrentMaker(path: file).make().metainfo.info.pieceLength == 32_768)
     }
+
+    @Test
+    func `any number of threads makes the same torrent, whatever the pieces and files`() throws {
+        let content = Self.bytes(3_400_001)
+        var start = 0
+        for (index, length) in [1, 16_384, 0, 16_383, 1_000_000, 5, 1_500_000, 867_228].enumerated() {
+            _ = try directory.write("set/\(index)", Array(content[start..<start + length]))
+            start += length
+        }
+        for pieceLength in [16_384, 65_536, 1 << 20, 2 << 20, 8 << 20] {
+            var maker = TorrentMaker(path: directory.path("set"))
+            maker.pieceLength = pieceLength
+            let one = try maker.make(threadCount: 1).metainfo
+            for threadCount in [2, 3, 16] {
+                #expect(try maker.make(threadCount: threadCount).metainfo.bytes == one.bytes)
+            }
+            let last = content[(start - 1) / pieceLength * pieceLength..<start]
+            #expect(
+                one.info.pieceHashes?[piece: one.info.pieceCount - 1]?.description
+                    == (try Self.sha1(last, in: directory)))
+        }
+    }
+
+    @Test
+    func `several paths become entries of one directory, and need a name`() throws {
+        _ = try directory.write("one/b", [1])
+        _ = try directory.write("two/c/d", [2])
+        let paths = [directory.path("two/c"), directory.path("one/b")]
+        var maker = TorrentMaker(paths: paths)
+        #expect(throws: TorrentMakerError.self) { try maker.make() }
+        maker.name = "both"
+        let info = try maker.make().metainfo.info
+        #expect(info.name.description == "both")
+        #expect(info.files.map { $0.path.map(\.description).joined(separator: "/") } == ["b", "c/d"])
+        maker.paths = [directory.path("one/b"), try directory.write("three/b", [3])]
+        #expect(throws: TorrentMakerError.self) { try maker.make() }
+    }
+
+    @Test
+    func `a flipped byte is found in its piece and its files, with any number of threads`() throws {
+        var content = Self.bytes(200_000)
+        _ = try directory.write("set/a", Array(content[..<70_000]))
+        let file = try directory.write("set/b", Array(content[70_000...]))
+        var maker = TorrentMaker(path: directory.path("set"))
+        maker.pieceLength = 16_384
+        let info = try maker.make().metainfo.info
+        let verifier = TorrentVerifier(info: info, path: directory.path("set"))
+        #expect(verifier.verify()?.isRight == true)
+        // In the piece that both files share, in one of b's own, and the very last byte.
+        for (offset, pieces, states) in [
+            (70_000, [4], [TorrentVerifier.FileState.wrong, .wrong]), (120_000, [7], [.right, .wrong]),
+            (199_999, [12], [.right, .wrong]),
+        ] {
+            content[offset] ^= 1
+            _ = try directory.write("set/b", Array(content[70_000...]))
+            for threadCount in [1, 4] {
+                let found = try #require(verifier.verify(threadCount: threadCount))
+                #expect(found.wrongPieces == pieces)
+                #expect(found.files.map(\.state) == states)
+            }
+            content[offset] ^= 1
+        }
+        #expect(truncate(file, 100_000) == 0)
+        let short = try #require(verifier.verify())
+        #expect(short.wrongPieces == Array(10...12))
+        #expect(short.files.map(\.state) == [.right, .size(100_000)])
+        #expect(unlink(file) == 0)
+        #expect(mkfifo(file, 0o600) == 0)
+        let pipe = try #require(verifier.verify())
+        #expect(pipe.wrongPieces == Array(4...12))
+        guard case .unreadable = pipe.files[1].state else {
+            Issue.record("a pipe is \(pipe.files[1].state)")
+            return
+        }
+    }
 }

@@ -17,7 +17,8 @@ setUpModule = require_tracker
 FAILED, USAGE, UNAVAILABLE, SYSTEM = 1, 2, 69, 74
 COMMANDS = ["serve", "demo", "status", "doctor", "members list", "members add", "members remove", "members replace",
             "handover", "elect", "stop", "user add", "user passwd", "user remove", "user list", "user hash", "user passkey",
-            "announce", "scrape", "load", "torrent create", "torrent show", "simulate",
+            "announce", "scrape", "load", "torrent create", "torrent show",
+            "torrent verify", "torrent publish", "simulate",
             "replay", "explore"]
 HASH = "0123456789abcdef0123456789abcdef01234567"
 OTHER = "89abcdef0123456789abcdef0123456789abcdef"
@@ -281,6 +282,89 @@ class Torrents(CommandLineTest):
         again = self.report("torrent", "create", source, "--announce", "udp://127.0.0.1:6969/announce", "--private",
                             "--piece-length", "64K", "--no-date", "--output", self.directory / "two.torrent")
         self.assertEqual(pathlib.Path(again["file"]).read_bytes(), pathlib.Path(made["file"]).read_bytes())
+
+    def test_several_paths_tiers_and_web_seeds(self):
+        root, _ = self.make()
+        other = self.directory / "a note.txt"
+        other.write_bytes(b"note" * 9_000)
+        file = self.directory / "several.torrent"
+        self.assertFails(FAILED, "torrent", "create", root, other, "--output", file, words=["--name"])
+        self.assertFails(FAILED, "torrent", "create", other, other, "--name", "x", "--output", file,
+                         words=["a note.txt", "rename"])
+        self.report("torrent", "create", root, other, "--name", "both", "--output", file,
+                    "--announce", "udp://127.0.0.1:1", "--announce", "udp://127.0.0.1:2",
+                    "--tier", "udp://127.0.0.1:3,http://127.0.0.1:4/announce", "--tier", "udp://127.0.0.1:5",
+                    "--web-seed", "https://127.0.0.1/data/")
+        shown = self.report("torrent", "show", file)
+        self.assertEqual(shown["name"], "both")
+        self.assertEqual(
+            [one["path"] for one in shown["files"]],
+            ["a note.txt", "data set/a.bin", "data set/sub/b.bin", "data set/sub/c.bin", "data set/z"])
+        self.assertEqual(shown["trackers"], [["udp://127.0.0.1:1", "udp://127.0.0.1:2"],
+                                             ["udp://127.0.0.1:3", "http://127.0.0.1:4/announce"],
+                                             ["udp://127.0.0.1:5"]])
+        self.assertEqual(shown["webSeeds"], ["https://127.0.0.1/data/"])
+        for flag in (["--tier", "udp://a:1,"], ["--web-seed", "udp://a:1"]):
+            self.assertFails(USAGE, "torrent", "create", other, *flag, words=[flag[0]])
+
+    def test_data_is_verified_file_by_file(self):
+        root, files = self.make()
+        file = self.directory / "set.torrent"
+        made = self.report("torrent", "create", root, "--output", file, "--piece-length", "16K")
+        for place in (root, root.parent):
+            self.assertIn("right", self.succeed("torrent", "verify", file, place))
+        found = self.report("torrent", "verify", file, root)
+        self.assertEqual((found["right"], found["wrongPieces"], found["pieces"]), (True, [], made["pieces"]))
+
+        def verify():
+            program = self.run_program("torrent", "verify", file, root, "--json")
+            self.assertEqual((program.status, program.words), (FAILED, ""))
+            found = json.loads(program.output)
+            return found["wrongPieces"], {one["path"]: one["state"] for one in found["files"]}
+
+        flipped = bytearray(files["a.bin"])
+        flipped[40_000] ^= 1
+        (root / "a.bin").write_bytes(flipped)
+        right = dict.fromkeys(files, "right")
+        self.assertEqual(verify(), ([2], right | {"a.bin": "wrong"}))
+        self.assertFailsAloud(file, root, "a.bin", "1 of 7 pieces wrong")
+        (root / "a.bin").write_bytes(files["a.bin"])
+        (root / "z").write_bytes(b"end and more")
+        self.assertEqual(verify(), ([], right | {"z": "size"}))
+        (root / "z").write_bytes(b"end")
+        (root / "sub/b.bin").unlink()
+        self.assertEqual(verify(), ([], right | {"sub/b.bin": "missing"}))
+        (root / "sub/b.bin").touch()
+        (root / "sub/c.bin").unlink()
+        wrong, states = verify()
+        self.assertEqual(wrong, list(range(100_000 // 16_384, made["pieces"])))
+        self.assertEqual(states["sub/c.bin"], "missing")
+        self.assertFails(SYSTEM, "torrent", "verify", self.directory / "none", root, words=["none"])
+
+    def assertFailsAloud(self, file, root, *words):
+        """What is wrong with data is the answer, on standard output."""
+        program = self.run_program("torrent", "verify", file, root)
+        self.assertEqual((program.status, program.words), (FAILED, ""))
+        for word in words:
+            self.assertIn(word, program.output)
+
+    def test_a_torrent_is_published(self):
+        tracker = self.serve()
+        root, _ = self.make()
+        file = self.directory / "set.torrent"
+        made = self.report("torrent", "create", root, "--output", file)
+        console = f"127.0.0.1:{tracker.place.console}"
+        published = self.report("torrent", "publish", file, "--console", console)
+        self.assertEqual((published["infoHash"], published["name"], published["isNew"], published["namesCluster"]),
+                         (made["infoHash"], "data set", True, False))
+        self.assertIn(made["infoHash"], published["magnet"])
+        self.assertEqual(tracker.get(f"/api/v1/torrents/{made['infoHash']}/file"), file.read_bytes())
+        self.assertFalse(self.report("torrent", "publish", file, "--console", console)["isNew"])
+        self.assertIn("already", self.succeed("torrent", "publish", file, "--console", console))
+        self.assertFails(FAILED, "torrent", "publish", file, "--console", console, "--new", words=["already"])
+        self.assertFails(UNAVAILABLE, "torrent", "publish", file, "--console", f"127.0.0.1:{free_port()}",
+                         words=["--console"])
+        self.assertFails(FAILED, "torrent", "publish", __file__, "--console", console, words=[__file__])
 
     def test_a_torrent_of_a_directory_is_what_others_make_of_it(self):
         root, files = self.make()
