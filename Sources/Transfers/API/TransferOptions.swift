@@ -26,6 +26,8 @@ public struct TransferOptions: Sendable {
     public var isPaused = false
     /// Peers that somebody has named.
     public var peers: [SocketAddress] = []
+    /// Whether trackers are asked, those of the torrent and the further ones.
+    public var asksTrackers = true
     /// URLs of further trackers, each a tier of its own behind those of the torrent.
     public var extraTrackers: [String] = []
     /// Nothing is asked for and nothing written: what is missing stays missing.

@@ -60,6 +60,8 @@ final class Connection {
     var place = 0
     /// Whether the socket had no room.
     var isBlocked = false
+    /// Whether our handshake has gone out before theirs was whole.
+    private(set) var hasGreeted = false
 
     private var room: UnsafeMutableRawBufferPointer
     private var start = 0
@@ -187,7 +189,10 @@ final class Connection {
                 }
             }
             if phase == .greeting {
-                guard end - start >= PeerHandshake.byteCount else { return mistaken() }
+                guard end - start >= PeerHandshake.byteCount else {
+                    answerEarly(loop)
+                    return mistaken()
+                }
                 let bytes = Array(room[start..<start + PeerHandshake.byteCount])
                 guard let handshake = try? PeerHandshake(decoding: bytes) else { return .malformed }
                 start += PeerHandshake.byteCount
@@ -205,6 +210,16 @@ final class Connection {
             }
         }
         return nil
+    }
+
+    /// Some say who they are only once they have our handshake: it goes out as soon as the torrent is named.
+    private func answerEarly(_ loop: EngineLoop) {
+        guard !hasGreeted, link == nil, end - start >= PeerHandshake.headByteCount,
+            let infoHash = try? PeerHandshake.infoHash(in: Array(room[start..<end])),
+            let handshake = loop.handshake(for: infoHash)
+        else { return }
+        hasGreeted = true
+        send({ handshake.encode(into: &$0) }, now: loop.now)
     }
 
     /// Whoever does not begin as a peer does is not waited for.

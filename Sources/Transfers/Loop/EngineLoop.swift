@@ -204,6 +204,11 @@ final class EngineLoop {
         if let transfer = connection.transfer { transfer.ended(connection, end) } else { connection.close() }
     }
 
+    /// What we say first to who asks for a torrent; nil where it is not here.
+    func handshake(for infoHash: InfoHash) -> PeerHandshake? {
+        transfers.values.first { $0.infoHash == infoHash && $0.isRunning }?.session.handshake
+    }
+
     /// A handshake has come.
     func greeted(_ connection: Connection, _ handshake: PeerHandshake) {
         if let link = connection.link {

@@ -11,8 +11,9 @@ extension Transfer {
         switch action {
         case .dial(let link, let address): dial(link, address)
         case .sendHandshake(let link):
+            guard let connection = connection(link), !connection.hasGreeted else { return }
             let handshake = session.handshake
-            connection(link)?.send({ handshake.encode(into: &$0) }, now: loop.now)
+            connection.send({ handshake.encode(into: &$0) }, now: loop.now)
         case .send(let link, let message):
             connection(link)?.send({ message.encode(into: &$0) }, now: loop.now)
         case .sendBlock(let link, let block): connection(link)?.send(block, now: loop.now)

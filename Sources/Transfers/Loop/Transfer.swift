@@ -62,7 +62,8 @@ final class Transfer {
         infoHash = torrent.infoHash
         name = torrent.name
         content = torrent.content
-        trackers = TrackerBook(torrent.trackers + options.extraTrackers.map { [$0] })
+        trackers = TrackerBook(
+            options.asksTrackers ? torrent.trackers + options.extraTrackers.map { [$0] } : [])
         webSeeds = torrent.webSeeds.filter { $0.hasPrefix("http://") }
         webReceived = Array(repeating: 0, count: webSeeds.count)
         webProblems = Array(repeating: nil, count: webSeeds.count)

@@ -41,7 +41,7 @@ struct GetCommand: AsyncParsableCommand {
         options.wantedFiles = files
         let run = TransferRun(
             source: source, engine: flags.engineOptions(), options: options, isJSON: flags.isJSON,
-            giveUpAfter: flags.giveUpAfter, endsWhenComplete: !seed && seedRatio == nil, noTracker: flags.noTracker)
+            giveUpAfter: flags.giveUpAfter, endsWhenComplete: !seed && seedRatio == nil)
         try await run.run()
     }
 }

@@ -35,7 +35,7 @@ struct SeedCommand: AsyncParsableCommand {
         options.isSeedOnly = true
         let run = TransferRun(
             source: source, engine: flags.engineOptions(), options: options, isJSON: flags.isJSON,
-            giveUpAfter: flags.giveUpAfter, endsWhenComplete: false, noTracker: flags.noTracker)
+            giveUpAfter: flags.giveUpAfter, endsWhenComplete: false)
         try await run.run()
     }
 }

@@ -84,7 +84,8 @@ struct TransferFlags: ParsableArguments {
     func transferOptions(targetRatio: Double?) -> TransferOptions {
         var options = TransferOptions(directory: path)
         options.peers = peer
-        options.extraTrackers = noTracker ? [] : announce
+        options.asksTrackers = !noTracker
+        options.extraTrackers = announce
         options.rechecks = recheck
         options.preallocates = !noPreallocate
         options.settings.maxLinks = maxPeers

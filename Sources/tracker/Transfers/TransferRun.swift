@@ -19,7 +19,6 @@ struct TransferRun: Sendable {
     /// Whether it ends when all that is wanted is here and checked; else it goes on until it is told to end, or until the
     /// ratio is reached.
     var endsWhenComplete: Bool
-    var noTracker: Bool
 
     private enum Wake: Sendable {
         case event(TransferEvent)
