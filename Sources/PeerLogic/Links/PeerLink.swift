@@ -122,7 +122,9 @@ struct RequestWindow: Sendable, Hashable {
     static let defaultQueue = 250
 
     private(set) var size = initial
-    var peerQueue = defaultQueue
+    var peerQueue = defaultQueue {
+        didSet { size = min(size, max(peerQueue, 1)) }
+    }
 
     mutating func blockArrived(bytesPerSecond rate: Int) {
         let ceiling = min(peerQueue, Self.maximum, max(Self.initial * 2, rate / Block.maxByteCount + Self.initial))

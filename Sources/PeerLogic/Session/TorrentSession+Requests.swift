@@ -6,8 +6,8 @@ import Wire
 extension TorrentSession {
     /// A peer that was asked and gives nothing for so long is snubbing: its requests are given to others.
     static let blockPatience = Duration.seconds(30)
-    /// A block that has begun is to end within this, at 16 KiB.
-    static let arrivalPatience = Duration.seconds(60)
+    /// A block that has begun is to end within this: 16 KiB, at 820 bytes a second. It holds its piece up.
+    static let arrivalPatience = Duration.seconds(20)
     /// Given-up requests that are remembered, for they may be answered all the same.
     static let maxGivenUpCount = 500
     /// Blocks that nobody asked for: more end the connection. Endgame and choke make some.

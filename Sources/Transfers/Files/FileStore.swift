@@ -213,6 +213,23 @@ final class FileStore: @unchecked Sendable {
             file: span.isPadding ? nil : low, offset: inside, length: min(length, span.length - inside))
     }
 
+    /// Whether the files reach as far as a block does: somebody may have cut one off.
+    func reaches(_ block: Block) -> Bool {
+        var done = 0
+        while done < Int(block.length) {
+            let part = part(
+                at: Int(block.piece) * layout.pieceLength + Int(block.offset) + done, upTo: Int(block.length) - done)
+            if let file = part.file {
+                var status = stat()
+                guard let handle = try? handle(file, writes: false), fstat(handle.descriptor, &status) == 0,
+                    Int(status.st_size) >= part.offset + part.length
+                else { return false }
+            }
+            done += part.length
+        }
+        return true
+    }
+
     /// Writes a piece to the files that it touches.
     func write(piece: Int, _ buffer: PieceBuffer) throws(DiskError) {
         var done = 0

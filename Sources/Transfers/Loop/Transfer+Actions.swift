@@ -16,7 +16,7 @@ extension Transfer {
             connection.send({ handshake.encode(into: &$0) }, now: loop.now)
         case .send(let link, let message):
             connection(link)?.send({ message.encode(into: &$0) }, now: loop.now)
-        case .sendBlock(let link, let block): connection(link)?.send(block, now: loop.now)
+        case .sendBlock(let link, let block): send(block, on: link)
         case .dropBlock(let link, let block):
             if connection(link)?.drop(block) ?? false { step(.blockSent(link, block, isSent: false)) }
         case .close(let link, let reason): close(link, reason)
@@ -31,6 +31,15 @@ extension Transfer {
         case .announceLocally: loop.local?.announce(infoHash, port: loop.listenPort)
         case .observe(let observation): observed(observation)
         }
+    }
+
+    /// Queues a block, if its bytes are still there: once its head has gone, nothing else can be said.
+    private func send(_ block: Block, on link: LinkID) {
+        guard let store, store.reaches(block) else {
+            step(.blockSent(link, block, isSent: false))
+            return lost(Int(block.piece))
+        }
+        connection(link)?.send(block, now: loop.now)
     }
 
     private func dial(_ link: LinkID, _ address: SocketAddress) {

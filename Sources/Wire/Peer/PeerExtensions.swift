@@ -141,7 +141,8 @@ public struct PeerExchange: Sendable, Hashable {
         self.dropped = dropped
     }
 
-    private static let limits = BencodeLimits(byteCount: 65_536, depth: 4, valueCount: 64)
+    /// As long as a message may be: who floods is heard, and cut.
+    private static let limits = BencodeLimits(byteCount: 1 << 20, depth: 4, valueCount: 64)
 
     /// Reads a payload; lists whose length is no whole number of peers are passed over.
     public init(decoding bytes: [UInt8]) throws(MalformedExtension) {

@@ -111,8 +111,11 @@ func readAddress(_ text: String) throws -> SocketAddress {
 
 private func readRate(_ text: String) throws -> Int {
     let units: [Character: Int] = ["K": 1 << 10, "k": 1 << 10, "M": 1 << 20, "m": 1 << 20, "G": 1 << 30, "g": 1 << 30]
-    let unit = text.last.flatMap { units[$0] }
-    let digits = unit == nil ? text[...] : text.dropLast()
+    // As in 2M, 2MB and 2MiB: powers of 1,024 all of them.
+    var digits = text[...]
+    for ending in ["iB", "B"] where digits.hasSuffix(ending) { digits = digits.dropLast(ending.count) }
+    let unit = digits.last.flatMap { units[$0] }
+    if unit != nil { digits = digits.dropLast() }
     guard !digits.isEmpty, digits.utf8.allSatisfy({ (48...57).contains($0) }), let number = Int(digits), number > 0
     else { throw ValidationError("\"\(text)\" is no rate; write for example 500K, 2M or 1000000 (bytes a second)") }
     let (rate, overflows) = number.multipliedReportingOverflow(by: unit ?? 1)
@@ -133,7 +136,7 @@ func readSource(_ text: String, trackers: [String]) throws(Failure) -> TorrentSo
         do throws(MagnetLinkError) {
             return .magnet(try MagnetLink(parsing: text))
         } catch {
-            throw Failure(.usage, error.description)
+            throw Failure(.failed, error.description)
         }
     }
     if let infoHash = InfoHash(hexadecimal: text), !FileManager.default.fileExists(atPath: text) {

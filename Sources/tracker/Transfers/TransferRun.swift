@@ -70,6 +70,7 @@ struct TransferRun: Sendable {
         var movedBytes = -1
         var isRatioReached = false
         var isVerified = false
+        var isChecked = false
         for await wake in wakes {
             switch wake {
             case .signal: return nil
@@ -78,6 +79,7 @@ struct TransferRun: Sendable {
                 switch event {
                 case .failed(_, let reason): return Failure(.failed, reason)
                 case .observed(_, .ratioReached): isRatioReached = true
+                case .checked: isChecked = true
                 case .verified(_, let verification):
                     guard verification.isRight else {
                         let count = Figures.counted(verification.wrongPieces.count, "piece")
@@ -92,6 +94,11 @@ struct TransferRun: Sendable {
             case .tick:
                 guard let snapshot = try? await engine.snapshot(id) else { continue }
                 teller.tell(snapshot)
+                if isChecked, endsWhenComplete, snapshot.missing == 0, snapshot.received == 0 {
+                    // All was here before: it is read back all the same, once.
+                    isChecked = false
+                    _ = try? await engine.verifyAll(id)
+                }
                 let bytes = snapshot.received + snapshot.sent
                 if bytes != movedBytes { (moved, movedBytes) = (.now, bytes) }
                 if case .checking = snapshot.state { moved = .now }

@@ -113,7 +113,7 @@ struct TransferTeller: Sendable {
         static func words(_ problem: StoreProblem) -> String {
             switch problem {
             case .full: "the disk is full"
-            case .readOnly: "the directory cannot be written to"
+            case .readOnly: "the files or their directory are read-only"
             case .other(let words): words
             }
         }
