@@ -67,6 +67,8 @@ final class Connection {
     private var start = 0
     private var end = 0
     private var incoming: Incoming?
+    /// Bytes that are still to come of a message that nobody knows.
+    private var toSkip = 0
 
     private var small: [UInt8] = []
     /// Bytes that have been before the first of `small`.
@@ -246,7 +248,16 @@ final class Connection {
         case block(Block)
     }
 
+    /// Drops what is here of a message that nobody knows.
+    private func skip() {
+        let count = min(toSkip, end - start)
+        start += count
+        toSkip -= count
+    }
+
     private func nextMessage() -> Next {
+        skip()
+        guard toSkip == 0 else { return .partial }
         let reading: PeerMessage.Reading
         do throws(PeerMessage.Malformed) {
             let bytes = UnsafeRawBufferPointer(rebasing: room[start..<end])
@@ -263,7 +274,8 @@ final class Connection {
             return .message(message)
         case .unknown(let byteCount):
             // What nobody knows is a sign of life.
-            start += byteCount
+            toSkip = byteCount
+            skip()
             return .message(.keepAlive)
         case .block(let block):
             start += PeerMessage.pieceHeadByteCount

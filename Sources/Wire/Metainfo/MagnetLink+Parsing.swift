@@ -50,7 +50,8 @@ extension MagnetLink {
         for part in rest.dropFirst().split(separator: UInt8(ascii: "&")) {
             guard let equals = part.firstIndex(of: UInt8(ascii: "=")) else { continue }
             let key = String(decoding: part[..<equals], as: UTF8.self).lowercased()
-            let value = Self.decoded(part[(equals + 1)...])
+            // A plus is a blank in names, as browsers write them; in URLs it is itself.
+            let value = Self.decoded(part[(equals + 1)...], hasBlanks: key == "dn")
             // Several of a kind are numbered by some: `tr.1`.
             switch key.split(separator: ".").first.map({ String($0) }) ?? key {
             case "xt": try Self.readTopic(value, &v1, &v2)
@@ -112,8 +113,8 @@ extension MagnetLink {
         return Bytes20(result)
     }
 
-    /// Undoes percent-encoding; what is no code stays as it is, and a plus is a blank, as browsers write it.
-    private static func decoded(_ text: ArraySlice<UInt8>) -> [UInt8] {
+    /// Undoes percent-encoding; what is no code stays as it is.
+    private static func decoded(_ text: ArraySlice<UInt8>, hasBlanks: Bool) -> [UInt8] {
         func digit(_ byte: UInt8) -> UInt8? {
             switch byte {
             case 48...57: byte - 48
@@ -131,7 +132,7 @@ extension MagnetLink {
                 result.append(high << 4 | low)
                 index += 3
             } else {
-                result.append(text[index] == UInt8(ascii: "+") ? 32 : text[index])
+                result.append(hasBlanks && text[index] == UInt8(ascii: "+") ? 32 : text[index])
                 index += 1
             }
         }

@@ -67,7 +67,7 @@ extension PeerMessage {
         case needs(Int)
         /// A whole message, and how many bytes it took.
         case message(PeerMessage, byteCount: Int)
-        /// A message with a number that nobody here knows, to be passed over: so many bytes.
+        /// A message with a number that nobody here knows, to be passed over: so many bytes, which need not be here yet.
         case unknown(byteCount: Int)
         /// The head of a block took `pieceHeadByteCount` bytes; `length` bytes of payload follow.
         case block(Block)
@@ -91,39 +91,31 @@ extension PeerMessage {
                 Block(
                     piece: bytes.u32(at: start + 5), offset: bytes.u32(at: start + 9), length: UInt32(length - 9)))
         }
+        // Before the rest is waited for: a stranger's word is no reason to make room.
         guard length <= maxFrameByteCount else { throw .tooLong(length) }
+        let expected = fixedLength(id)
+        guard length == expected ?? length, id != 20 || length >= 2 else { throw .wrongLength(id: id, length) }
+        guard expected != nil || id == 5 || id == 20 else { return .unknown(byteCount: 4 + length) }
         guard available >= 4 + length else { return .needs(4 + length) }
-        let message = try fixed(id, length, bytes, start + 5)
-        if let message { return .message(message, byteCount: 4 + length) }
-        return try .init(variable(id, length, bytes, start + 5), byteCount: 4 + length)
+        if expected != nil { return .message(fixed(id, bytes, start + 5), byteCount: 4 + length) }
+        let rest = start + 5..<start + 4 + length
+        if id == 5 { return .message(.bitfield(bytes.array(rest)), byteCount: 4 + length) }
+        let extended = PeerMessage.extended(id: bytes.u8(at: start + 5), payload: bytes.array(rest.dropFirst()))
+        return .message(extended, byteCount: 4 + length)
     }
 
-    private static func variable(
-        _ id: UInt8, _ length: Int, _ bytes: RawSpan, _ start: Int
-    ) throws(Malformed) -> PeerMessage? {
+    /// What the length prefix says of messages whose number fixes it; nil for others.
+    private static func fixedLength(_ id: UInt8) -> Int? {
         switch id {
-        case 5:
-            return .bitfield(bytes.array(start..<start + length - 1))
-        case 20:
-            guard length >= 2 else { throw .wrongLength(id: id, length) }
-            return .extended(id: bytes.u8(at: start), payload: bytes.array(start + 1..<start + length - 1))
-        default: return nil
+        case 0...3, 14, 15: 1
+        case 4, 13, 17: 5
+        case 6, 8, 16: 13
+        case 9: 3
+        default: nil
         }
     }
 
-    /// Messages whose length their number fixes; nil for others.
-    private static func fixed(
-        _ id: UInt8, _ length: Int, _ bytes: RawSpan, _ start: Int
-    ) throws(Malformed) -> PeerMessage? {
-        let expected: Int
-        switch id {
-        case 0...3, 14, 15: expected = 1
-        case 4, 13, 17: expected = 5
-        case 6, 8, 16: expected = 13
-        case 9: expected = 3
-        default: return nil
-        }
-        guard length == expected else { throw .wrongLength(id: id, length) }
+    private static func fixed(_ id: UInt8, _ bytes: RawSpan, _ start: Int) -> PeerMessage {
         switch id {
         case 0: return .choke
         case 1: return .unchoke
@@ -135,17 +127,12 @@ extension PeerMessage {
         case 13: return .suggest(piece: bytes.u32(at: start))
         case 17: return .allowedFast(piece: bytes.u32(at: start))
         case 9: return .port(bytes.u16(at: start))
+        // 6, 8 and 16.
         default: break
         }
         let block = Block(
             piece: bytes.u32(at: start), offset: bytes.u32(at: start + 4), length: bytes.u32(at: start + 8))
         return id == 6 ? .request(block) : id == 8 ? .cancel(block) : .reject(block)
-    }
-}
-
-extension PeerMessage.Reading {
-    fileprivate init(_ message: PeerMessage?, byteCount: Int) {
-        self = message.map { .message($0, byteCount: byteCount) } ?? .unknown(byteCount: byteCount)
     }
 }
 

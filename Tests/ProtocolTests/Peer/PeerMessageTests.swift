@@ -62,6 +62,7 @@ struct PeerMessageTests {
         ([0, 0, 0, 2, 0, 0], .wrongLength(id: 0, 2)),
         ([0, 0, 0, 4, 4, 0, 0, 0], .wrongLength(id: 4, 4)),
         ([0, 0, 0, 1, 20], .wrongLength(id: 20, 1)),
+        ([0, 0x10, 0, 0, 0], .wrongLength(id: 0, 1 << 20)),
         ([0, 0, 0, 12, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], .wrongLength(id: 6, 12)),
     ]
 
@@ -71,7 +72,8 @@ struct PeerMessageTests {
         #expect(throws: expected) { try PeerMessage.read(bytes.span.bytes, from: 0) }
     }
 
-    @Test func `an unknown message is passed over`() throws {
+    @Test func `an unknown message is passed over, whatever of it is here`() throws {
+        #expect(try PeerMessage.read(([0, 1, 0, 3, 99] as [UInt8]).span.bytes, from: 0) == .unknown(byteCount: 65_543))
         #expect(try PeerMessage.read(([0, 0, 0, 3, 99, 1, 2] as [UInt8]).span.bytes, from: 0) == .unknown(byteCount: 7))
     }
 

@@ -18,7 +18,6 @@ struct TorrentSessionTests {
         #expect(world.peers[leecher].observations.contains(.completed))
         // Neither has anything for the other any more.
         #expect(world.peers[leecher].closed == [.bothComplete])
-        print("messages", world.delivered, world.now)
     }
 
     @Test func `leechers share what they have`() {
@@ -28,7 +27,6 @@ struct TorrentSessionTests {
         for leecher in leechers { world.introduce(leecher, to: seeder) }
         for leecher in leechers { for other in leechers where other != leecher { world.introduce(leecher, to: other) } }
         #expect(world.run { world in leechers.allSatisfy { world.peers[$0].session.isComplete } })
-        print("blocks of the seeder", world.peers[seeder].blocksSent, "messages", world.delivered, world.now)
         #expect(world.peers[seeder].blocksSent < 5 * 128)
     }
 
