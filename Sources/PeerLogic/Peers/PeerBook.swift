@@ -41,7 +41,9 @@ struct PeerBook: Sendable, Equatable {
 
     /// Remembers where a peer listens; false where it is known, banned, ourselves, or no address to call.
     mutating func found(_ address: SocketAddress, _ source: PeerSource, now: Instant) -> Bool {
-        guard address.port != 0, !address.isUnspecified, !own.contains(address), !isBanned(address) else { return false }
+        guard address.port != 0, !address.isUnspecified, !own.contains(address), !isBanned(address) else {
+            return false
+        }
         if let known = entries.firstIndex(where: { $0.address == address }) {
             // A person knows better than our patience does.
             if source == .person { entries[known].nextTry = min(entries[known].nextTry, now) }
@@ -92,7 +94,7 @@ struct PeerBook: Sendable, Equatable {
 
     /// The next peer to be called: with the fewest failures, then the one that has waited longest.
     ///
-    /// - Parameter withoutSeeds: who has all pieces is not called: neither has anything for the other.
+    /// Without seeds: who has all pieces is not called by one of its kind, as neither has anything for the other.
     mutating func next(now: Instant, withoutSeeds: Bool) -> Entry? {
         var best: Int?
         for index in entries.indices {

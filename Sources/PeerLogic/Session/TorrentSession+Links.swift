@@ -61,7 +61,9 @@ extension TorrentSession {
         var dialled = links.reduce(0) { $0 + ($1.phase != .free && !$1.isIncoming ? 1 : 0) }
         var dialling = links.reduce(0) { $0 + ($1.phase == .dialling || $1.phase == .greeting ? 1 : 0) }
         while dialled < maxDialledCount(), dialling < Self.maxDiallingCount, linkCount < settings.maxLinks,
-            let slot = freeSlot(), let entry = book.next(now: has(.impatientCalls) ? now + .seconds(86_400) : now, withoutSeeds: isWholly)
+            let slot = freeSlot(),
+            let entry = book.next(
+                now: has(.impatientCalls) ? now + .seconds(86_400) : now, withoutSeeds: isWholly)
         {
             guard let address = entry.address else { return }
             reset(slot, .dialling, now)
@@ -120,7 +122,9 @@ extension TorrentSession {
         links[slot].address = address
         guard handshake.infoHash == torrent.infoHash else { return close(slot, .otherTorrent, now, &actions) }
         guard !book.isBanned(address) || has(.bannedLetIn) else { return close(slot, .banned, now, &actions) }
-        guard let peer = book.called(from: address, evenBanned: has(.bannedLetIn)) else { return close(slot, .full, now, &actions) }
+        guard let peer = book.called(from: address, evenBanned: has(.bannedLetIn)) else {
+            return close(slot, .full, now, &actions)
+        }
         links[slot].peer = peer
         actions.append(.sendHandshake(name(slot)))
         greeted(slot, handshake, now, &actions)

@@ -98,6 +98,7 @@ public struct TorrentSession: Sendable, Equatable {
     /// - Parameters:
     ///   - torrent: what is known of it.
     ///   - peerID: what we call ourselves, the same for as long as the session lives.
+    ///   - settings: limits, slots and ratio.
     ///   - random: for picks, ties and transaction ids: seeded by a secret where strangers could gain by guessing.
     public init(_ torrent: Torrent, peerID: PeerID, settings: SessionSettings, random: RandomStream) {
         var random = random

@@ -93,9 +93,7 @@ extension TransferWorld {
         peers[peer].writeTime = .milliseconds(2)
     }
 
-    /// A piece is gone from a disk.
-    ///
-    /// - Parameter isNoticed: whether the owner notices at once, or when it wants to read.
+    /// A piece is gone from a disk; its owner notices at once, or when it wants to read.
     mutating func losePiece(_ peer: Int, _ piece: Int, isNoticed: Bool) {
         guard peers[peer].disk.remove(piece) else { return }
         tally.lostPieces += 1

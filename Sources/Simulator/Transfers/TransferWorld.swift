@@ -53,7 +53,7 @@ struct TransferWorld: Sendable {
     /// Filled by the step under way, empty between steps.
     var actions: [TorrentSession.Action] = []
 
-    /// - Parameter clusterCount: trackers of the cluster beside which the swarm is; 0 for simple trackers.
+    /// A swarm beside so many trackers of a cluster; 0 for simple trackers.
     init(seed: UInt64, options: TransferOptions, clusterCount: Int = 0, firstPlace: Int = 0, isRecording: Bool) {
         self.firstPlace = firstPlace
         self.seed = seed

@@ -5,7 +5,7 @@ import Primitives
 /// A part of a piece, as peers ask for it: `request`, `piece`, `cancel` and `reject` name one.
 @frozen
 public struct Block: Sendable, Hashable {
-    /// 16 KiB: what everybody asks for; the last block of a piece may be shorter. Longer ones are refused by some.
+    /// 16 KiB: what everybody asks for; the last block of a piece may be shorter, and some refuse longer ones.
     public static let maxByteCount = 16_384
 
     /// Index of the piece, from 0.

@@ -236,16 +236,21 @@ struct SmallWorld {
         case .verified(let peer, let piece):
             let digests = peers[peer].buffers[piece] ?? []
             let isRight = !digests.isEmpty && digests.allSatisfy { $0 == 0 }
-            step(peer, isRight ? .pieceVerified(piece: piece, digests: digests)
-                : .pieceFailed(piece: piece, digests: digests))
+            step(
+                peer,
+                isRight
+                    ? .pieceVerified(piece: piece, digests: digests)
+                    : .pieceFailed(piece: piece, digests: digests))
         case .stored(let peer, let piece):
             if peers[peer].diskIsFull { return step(peer, .storeFailed(piece: piece, .full)) }
             peers[peer].stored.append(piece)
             step(peer, .pieceStored(piece: piece))
         case .metadata(let peer, let bytes):
             if bytes == torrent.metadata {
-                step(peer, .metadataAccepted(
-                    layout: layout, isPrivate: torrent.isPrivate, have: Bitfield(count: layout.pieceCount)))
+                step(
+                    peer,
+                    .metadataAccepted(
+                        layout: layout, isPrivate: torrent.isPrivate, have: Bitfield(count: layout.pieceCount)))
             } else {
                 step(peer, .metadataRejected)
             }

@@ -113,7 +113,7 @@ struct BlockRequests: Sendable {
 
     /// All that was asked of one is free.
     ///
-    /// - Parameter isCertain: whether the session knows; of its patience nobody can tell to the second.
+    /// It is not certain where the session may know or not: of its patience nobody can tell to the second.
     func dropAll(of end: Int, isCertain: Bool = true, _ scene: inout TransferScene) {
         let peer = scene.ends[end].peer
         for asked in scene.ends[end].asked { freed(peer, Int(asked.block), isCertain: isCertain, &scene) }
