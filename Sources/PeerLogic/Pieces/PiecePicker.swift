@@ -3,13 +3,15 @@
 import Primitives
 import Wire
 
-/// Which block is asked for next: pieces that are begun before others, of the others the rarest, the first few at random.
+/// Which block is asked for next: pieces that are begun before others, of the others the rarest, the first few at
+/// random.
 ///
 /// "Rarest first … random first piece … strict priority … endgame" (Cohen, *Incentives Build Robustness in BitTorrent*,
-/// 2003, sections 2.4.1 to 2.4.4). Each block is asked of one peer, until every wanted block is asked for or here; then a
-/// second peer may be asked, too (endgame).
+/// 2003, sections 2.4.1 to 2.4.4). Each block is asked of one peer, until every wanted block is asked for or here; then
+/// a second peer may be asked, too (endgame).
 ///
-/// Deviation: pieces that are begun are bounded by their bytes, for they lie in memory until they are verified and written.
+/// Deviation: pieces that are begun are bounded by their bytes, for they lie in memory until they are verified and
+/// written.
 struct PiecePicker: Sendable, Equatable {
     /// So many pieces are picked at random, so that a newcomer soon has something to give.
     static let randomFirstCount = 4
@@ -85,8 +87,8 @@ struct PiecePicker: Sendable, Equatable {
 
     /// Takes the next block to be asked of a peer, which its entry in the book names.
     ///
-    /// `only` are the pieces that it gives though it chokes us; nil for all that it has. `budget` is in bytes that begun
-    /// pieces may have in all; one may be begun in any case.
+    /// `only` are the pieces that it gives though it chokes us; nil for all that it has. `budget` is in bytes that
+    /// begun pieces may have in all; one may be begun in any case.
     mutating func next(
         for peer: UInt32, has: Bitfield, only: [UInt32]?, budget: Int, random: inout RandomStream
     ) -> Block? {

@@ -6,8 +6,6 @@ import Wire
 extension TorrentSession {
     /// Pieces that a peer may have of us though we choke it, so that it soon has something to give (BEP 6).
     static let allowedFastCount = 5
-    /// Who has more pieces than this needs no such help.
-    static let allowedFastNeed = 10
 
     // MARK: - Asked of us
 

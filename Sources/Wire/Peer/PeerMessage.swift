@@ -61,6 +61,7 @@ public enum PeerMessage: Sendable, Hashable {
     case reject(Block)
     /// 17: a piece that the sender gives even to whom it chokes (BEP 6).
     case allowedFast(piece: UInt32)
-    /// 20: a message of an extension (BEP 10); 0 is the extension handshake, others as the *receiver* has numbered them.
+    /// 20: a message of an extension (BEP 10); 0 is the extension handshake, others as the *receiver* has numbered
+    /// them.
     case extended(id: UInt8, payload: [UInt8])
 }

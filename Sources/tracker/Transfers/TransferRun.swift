@@ -16,8 +16,8 @@ struct TransferRun: Sendable {
     var options: TransferOptions
     var isJSON: Bool
     var giveUpAfter: Primitives.Duration?
-    /// Whether it ends when all that is wanted is here and checked; else it goes on until it is told to end, or until the
-    /// ratio is reached.
+    /// Whether it ends when all that is wanted is here and checked; else it goes on until it is told to end, or until
+    /// the ratio is reached.
     var endsWhenComplete: Bool
 
     private enum Wake: Sendable {
