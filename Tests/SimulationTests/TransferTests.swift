@@ -192,6 +192,12 @@ struct TransferSweepTests {
     }
 
     /// Rule 28, `leechersFinish`: whoever had the metadata of another once gave it to nobody.
+    @Test(arguments: [150, 242, 394] as [UInt64])
+    func `the metadata is had of those that had it of others`(_ seed: UInt64) {
+        #expect(TransferScenario(seed: seed).run().violations.isEmpty)
+    }
+
+    /// Rule 28, too: nobody is waited for that meets nobody with extensions.
     @Test(arguments: [(6, 0), (2, 93)])
     func `leechers that begin with magnet links have the metadata of each other`(_ count: Int, _ old: Int) {
         var lonely = 0
