@@ -33,6 +33,8 @@ struct MetadataFetch: Sendable, Equatable {
     private(set) var slot = 0
     private(set) var peer: UInt32 = 0
     private var parts: [[UInt8]?] = []
+    /// All of it, while the owner hashes.
+    private var whole: [UInt8] = []
     private var byteCount = 0
     private var pending: [Int] = []
     private var heardAt = Instant(nanoseconds: 0)
@@ -82,7 +84,7 @@ struct MetadataFetch: Sendable, Equatable {
         heardAt = now
         guard parts.allSatisfy({ $0 != nil }) else { return nil }
         phase = .checking
-        let whole = parts.flatMap { $0 ?? [] }
+        whole = parts.flatMap { $0 ?? [] }
         parts = []
         return whole
     }
@@ -105,8 +107,15 @@ struct MetadataFetch: Sendable, Equatable {
     mutating func rejected() -> UInt32? {
         guard phase == .checking else { return nil }
         phase = .idle
+        whole = []
         return peer
     }
 
-    mutating func accepted() { phase = .done }
+    /// - Returns: all of it, to be given to others; nil where it has not come from a peer.
+    mutating func accepted() -> [UInt8]? {
+        let accepted = whole
+        phase = .done
+        whole = []
+        return accepted.isEmpty ? nil : accepted
+    }
 }

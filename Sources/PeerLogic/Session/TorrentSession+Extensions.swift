@@ -19,6 +19,8 @@ extension TorrentSession {
     static let maxExchangedPerMinute = 200
     /// A peer may ask for each part of the metadata so often.
     static let metadataRepeats = 3
+    /// So long a peer that cannot give the metadata keeps a place that another one could have.
+    static let metadataPatience = Duration.seconds(60)
 
     mutating func sendExtensionHandshake(_ slot: Int, _ now: Instant, _ actions: inout [Action]) {
         var handshake = ExtensionHandshake()
@@ -78,8 +80,7 @@ extension TorrentSession {
         }
         if !links[slot].hasExtensionHandshake {
             links[slot].hasExtensionHandshake = true
-            let parts = ((torrent.metadata?.count ?? 0) + MetadataFetch.partByteCount) / MetadataFetch.partByteCount
-            links[slot].metadataRequestsLeft = parts * Self.metadataRepeats
+            links[slot].metadataRequestsLeft = metadataAllowance
         }
         if exchangesPeers, links[slot].theirs.exchange != 0, links[slot].exchangeAt == nil {
             links[slot].exchangeAt = now + .seconds(5)
@@ -88,6 +89,17 @@ extension TorrentSession {
     }
 
     // MARK: - Metadata
+
+    /// How many parts of the metadata a peer may ask for.
+    private var metadataAllowance: Int {
+        let parts = ((torrent.metadata?.count ?? 0) + MetadataFetch.partByteCount) / MetadataFetch.partByteCount
+        return parts * Self.metadataRepeats
+    }
+
+    /// Whether a peer says that it has the metadata, and gives it.
+    private func givesMetadata(_ slot: Int) -> Bool {
+        links[slot].theirs.metadata != 0 && (1...MetadataFetch.maxByteCount).contains(links[slot].theirs.metadataSize)
+    }
 
     private mutating func metadataMessage(
         _ slot: Int, _ payload: [UInt8], _ now: Instant, _ actions: inout [Action]
@@ -131,10 +143,7 @@ extension TorrentSession {
         if let due = metadata.deadline, due <= now { metadata.passOver() }
         if metadata.phase == .idle {
             var candidates: [(slot: Int, peer: UInt32, byteCount: Int)] = []
-            for slot in links.indices
-            where links[slot].isReady && links[slot].theirs.metadata != 0
-                && (1...MetadataFetch.maxByteCount).contains(links[slot].theirs.metadataSize)
-            {
+            for slot in links.indices where links[slot].isReady && givesMetadata(slot) {
                 candidates.append((slot, links[slot].peer, links[slot].theirs.metadataSize))
             }
             _ = metadata.begin(candidates, now: now)
@@ -144,6 +153,20 @@ extension TorrentSession {
             let id = links[metadata.slot].theirs.metadata
             say(metadata.slot, .extended(id: id, payload: request.encoded()), now, &actions)
         }
+    }
+
+    /// Where all places are taken and the metadata is lacking, one that cannot give it gives way to another.
+    ///
+    /// Nothing else can be had before the metadata is here, and a peer without extensions never gives it (BEP 9).
+    mutating func makeRoomForMetadata(_ now: Instant, _ actions: inout [Action]) {
+        guard torrent.layout == nil, let due = book.nextTry(withoutSeeds: false), due <= now else { return }
+        let mayDial = dialledCount < maxDialledCount()
+        guard !mayDial || linkCount >= settings.maxLinks else { return }
+        let useless = links.indices.first {
+            links[$0].isReady && !givesMetadata($0) && (mayDial || !links[$0].isIncoming)
+                && now - links[$0].since >= Self.metadataPatience
+        }
+        if let useless { close(useless, .full, now, &actions) }
     }
 
     mutating func metadataRejected(_ now: Instant, _ actions: inout [Action]) {
@@ -163,7 +186,7 @@ extension TorrentSession {
         guard torrent.layout == nil else { return }
         torrent.layout = layout
         torrent.isPrivate = isPrivate
-        metadata.accepted()
+        if let bytes = metadata.accepted() { torrent.metadata = bytes }
         picker = PiecePicker(layout: layout, have: have, wanted: Bitfield(count: layout.pieceCount, isFull: true))
         beganComplete = picker?.isComplete ?? false
         hasCompleted = beganComplete
@@ -173,8 +196,18 @@ extension TorrentSession {
             // Who is still being greeted will tell of its pieces, too.
             links[slot].has = Bitfield(count: layout.pieceCount)
             if links[slot].isReady { readEarly(slot, now, &actions) }
+            if links[slot].isReady { offerMetadata(slot, now, &actions) }
         }
         fetchFromWeb(now, &actions)
+    }
+
+    /// Tells a peer that may lack the metadata, too, that it is here now: a handshake may come again (BEP 10).
+    private mutating func offerMetadata(_ slot: Int, _ now: Instant, _ actions: inout [Action]) {
+        guard links[slot].hasExtensions, torrent.metadata != nil else { return }
+        links[slot].metadataRequestsLeft = metadataAllowance
+        let theirs = links[slot].theirs
+        let mayLackIt = theirs.metadata != 0 && theirs.metadataSize == 0
+        if mayLackIt || !links[slot].hasExtensionHandshake { sendExtensionHandshake(slot, now, &actions) }
     }
 
     // MARK: - Peer exchange

@@ -24,6 +24,8 @@ extension TorrentSession {
     func name(_ slot: Int) -> LinkID { LinkID(slot: UInt16(slot), generation: links[slot].generation) }
 
     var linkCount: Int { links.reduce(0) { $0 + ($1.phase == .free ? 0 : 1) } }
+    /// Connections that we have made, or are making.
+    var dialledCount: Int { links.reduce(0) { $0 + ($1.phase != .free && !$1.isIncoming ? 1 : 0) } }
     var readyCount: Int { links.reduce(0) { $0 + ($1.isReady ? 1 : 0) } }
 
     private mutating func freeSlot() -> Int? {
@@ -58,12 +60,11 @@ extension TorrentSession {
     /// Calls as many peers as may be called.
     mutating func connect(_ now: Instant, _ actions: inout [Action]) {
         guard phase == .running else { return }
-        var dialled = links.reduce(0) { $0 + ($1.phase != .free && !$1.isIncoming ? 1 : 0) }
+        var dialled = dialledCount
         var dialling = links.reduce(0) { $0 + ($1.phase == .dialling || $1.phase == .greeting ? 1 : 0) }
         while dialled < maxDialledCount(), dialling < Self.maxDiallingCount, linkCount < settings.maxLinks,
             let slot = freeSlot(),
-            let entry = book.next(
-                now: has(.impatientCalls) ? now + .seconds(86_400) : now, withoutSeeds: isWholly)
+            let entry = book.next(now: has(.impatientCalls) ? now + .seconds(86_400) : now, withoutSeeds: isWholly)
         {
             guard let address = entry.address else { return }
             reset(slot, .dialling, now)

@@ -4,7 +4,9 @@ import Primitives
 import Wire
 
 extension TorrentSession {
-    /// What is looked after by and by: signs of life, patience, calls; blocks wait for none of it.
+    /// What is looked after by and by: signs of life, patience, calls.
+    ///
+    /// Blocks wait for none of it.
     static let housekeepingInterval = Duration.seconds(1)
     /// "Generally 2 minutes" (BEP 3).
     static let keepAliveInterval = Duration.seconds(110)
@@ -61,6 +63,7 @@ extension TorrentSession {
         }
         if let due = choker.nextRound, due <= now { rechoke(now, &actions) }
         fetchMetadata(now, &actions)
+        makeRoomForMetadata(now, &actions)
         connect(now, &actions)
         if let due = webSeedDeadline, due <= now { fetchFromWeb(now, &actions) }
     }

@@ -10,12 +10,12 @@ extension TorrentSession {
     // MARK: - Asked of us
 
     mutating func requested(_ slot: Int, _ block: Block, _ now: Instant, _ actions: inout [Action]) {
-        guard let picker, picker.layout.holds(block) else {
+        guard torrent.layout?.holds(block) ?? false, picker != nil else {
             let words = "a request for \(block.length) bytes at \(block.offset) of piece \(block.piece)"
             return breach(slot, words, now, &actions)
         }
         let isAllowed = mayHave(slot, block)
-        guard picker.have[Int(block.piece)], isAllowed, links[slot].uploads.count < UploadQueue.maxCount else {
+        guard picker?.have[Int(block.piece)] ?? false, isAllowed, links[slot].uploads.count < UploadQueue.maxCount else {
             return refuse(slot, block, now, &actions)
         }
         guard !links[slot].uploads.contains(block) else { return }

@@ -69,7 +69,8 @@ public enum Rule: Int, Sendable, Hashable, CaseIterable {
     case onlyVerifiedCounts = 26
     /// A block is asked of one peer, and of a second one in the endgame only; what is here is not asked for.
     case blocksAreAskedOnce = 27
-    /// Every leecher finishes while every piece stays at some peer that it can reach.
+    /// Every leecher finishes while every piece, and the metadata where it began with a magnet link, stays at some peer
+    /// that it can reach.
     case leechersFinish = 28
     /// No more peers are given blocks at once than there are slots, and each has its turn.
     case slotsAreShared = 29

@@ -124,7 +124,8 @@ public enum Invariant: String, Sendable, Hashable, CaseIterable {
     case blocksAreAskedOnce
     /// No block is asked for that is here.
     case keptIsNotAskedAgain
-    /// Every leecher finishes while every piece stays at some peer that it can reach.
+    /// Every leecher finishes while every piece, and the metadata where it began with a magnet link, stays at some peer
+    /// that it can reach.
     case leechersFinish
     /// No more peers are given blocks at once than there are slots.
     case uploadSlotsAreKept

@@ -83,7 +83,7 @@ enum StreamKind: UInt64 {
     /// By number of the fault.
     case transferFault = 73
     case transferGap = 74
-    /// Of connections as they are made, and of simple trackers as they are asked.
+    /// Of what two peers both understand, by the two, and of simple trackers as they are asked.
     case connections = 75
     case simpleTracker = 76
     /// By peer: what a liar does.

@@ -31,7 +31,7 @@ public struct TransferOptions: Sendable, Hashable {
     public var partialPercent = 0
     /// Peers in a hundred that nobody can call.
     public var natPercent = 0
-    /// Connections in a hundred on which one side has no fast extension.
+    /// Pairs of peers in a hundred of which one has no fast extension.
     public var withoutFastPercent = 0
     /// Peers in a hundred that limit their rates.
     public var limitPercent = 0
@@ -105,7 +105,7 @@ public struct TransferOptions: Sendable, Hashable {
         percent(magnetPercent, "by magnet")
         percent(partialPercent, "with some pieces")
         percent(natPercent, "not reachable")
-        percent(withoutFastPercent, "connections without fast")
+        percent(withoutFastPercent, "pairs without fast")
         percent(limitPercent, "limited")
         if webSeedCount > 0 { words.append("\(webSeedCount) web seeds, \(lyingWebSeedCount) lie") }
         if meanFaultGap != nil, !faults.isEmpty {

@@ -78,6 +78,8 @@ public struct TransferTally: Sendable, Hashable {
     public var blocks = 0
     /// Blocks that came for nothing.
     public var skippedBlocks = 0
+    /// Times that the metadata came from peers.
+    public var metadata = 0
     /// Pieces that came onto disks.
     public var pieces = 0
     /// Pieces that were wrong.
@@ -124,6 +126,7 @@ public struct TransferTally: Sendable, Hashable {
         left.messages += right.messages
         left.blocks += right.blocks
         left.skippedBlocks += right.skippedBlocks
+        left.metadata += right.metadata
         left.pieces += right.pieces
         left.wrongPieces += right.wrongPieces
         left.lostPieces += right.lostPieces

@@ -28,12 +28,7 @@ extension TransferWorld {
             checks.opened(end, peer, other ?? peer, at: now)
         }
         tally.dials += 1
-        // One side may not know the fast extension, or none at all.
-        let isFast = connections.below(100) >= options.withoutFastPercent
-        let hasExtensions = isFast || !connections.oneIn(3)
-        table.capabilities[link] = PeerHandshake.Capabilities(
-            isFast ? [.fast] : []
-        ).union(hasExtensions ? [.extensions] : [])
+        table.capabilities[link] = other.map { capabilities(peer, $0) } ?? []
         table.ends[end ^ 1].peer = other ?? -1
         guard let other, peers[other].traits.isReachable, !peers[other].isOffline, !peers[peer].isOffline else {
             return
@@ -44,6 +39,14 @@ extension TransferWorld {
             isListening
                 ? .connected(link: link, epoch: table.epochs[link]) : .refused(link: link, epoch: table.epochs[link]),
             at: now + roundTrip)
+    }
+
+    /// What two peers both understand, on all their connections: one may not know the fast extension, or none at all.
+    func capabilities(_ peer: Int, _ other: Int) -> PeerHandshake.Capabilities {
+        var random = RandomStream(seed, .connections, min(peer, other), max(peer, other))
+        let isFast = random.below(100) >= options.withoutFastPercent
+        let hasExtensions = isFast || !random.oneIn(3)
+        return PeerHandshake.Capabilities(isFast ? [.fast] : []).union(hasExtensions ? [.extensions] : [])
     }
 
     private mutating func setEnd(_ peer: Int, _ name: LinkID, _ end: Int) {

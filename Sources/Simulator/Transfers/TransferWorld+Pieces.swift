@@ -93,7 +93,9 @@ extension TransferWorld {
         peers[peer].writeTime = .milliseconds(2)
     }
 
-    /// A piece is gone from a disk; its owner notices at once, or when it wants to read.
+    /// A piece is gone from a disk.
+    ///
+    /// `isNoticed` says whether the owner notices at once, or when it wants to read.
     mutating func losePiece(_ peer: Int, _ piece: Int, isNoticed: Bool) {
         guard peers[peer].disk.remove(piece) else { return }
         tally.lostPieces += 1
@@ -108,6 +110,7 @@ extension TransferWorld {
     mutating func metadataChecked(_ peer: Int, isRight: Bool) {
         guard isRight else { return step(peer, .metadataRejected) }
         peers[peer].hasMetadata = true
+        tally.metadata += 1
         step(peer, .metadataAccepted(layout: layout, isPrivate: options.isPrivate, have: peers[peer].disk))
     }
 

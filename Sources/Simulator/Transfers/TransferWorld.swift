@@ -44,7 +44,6 @@ struct TransferWorld: Sendable {
     var lines: [TraceLine] = []
     let isRecording: Bool
     var tally = TransferTally()
-    var connections: RandomStream
     var webSeeds: RandomStream
     var lastFault = 0
     var isHealed = false
@@ -53,7 +52,7 @@ struct TransferWorld: Sendable {
     /// Filled by the step under way, empty between steps.
     var actions: [TorrentSession.Action] = []
 
-    /// A swarm beside so many trackers of a cluster; 0 for simple trackers.
+    /// `clusterCount` counts the trackers of the cluster beside which the swarm is; 0 for simple trackers.
     init(seed: UInt64, options: TransferOptions, clusterCount: Int = 0, firstPlace: Int = 0, isRecording: Bool) {
         self.firstPlace = firstPlace
         self.seed = seed
@@ -67,7 +66,6 @@ struct TransferWorld: Sendable {
         for _ in 0..<5_000 { metadata.append(bigEndian: random.next()) }
         self.metadata = metadata
         checks = TransferChecks(layout: layout, peerCount: options.peerCount)
-        connections = RandomStream(seed, .connections)
         webSeeds = RandomStream(seed, .webSeed)
         simpleSwarm = SimpleSwarm(random: RandomStream(seed, .simpleTracker))
         if clusterCount == 0 {
@@ -202,13 +200,11 @@ struct TransferWorld: Sendable {
         return .milliseconds(Int64(layout.totalLength * 6_000 / max(1, rate)))
     }
 
-    /// Pieces that somebody has who can be called and stays.
-    private var reachable: Bitfield {
-        var pieces = Bitfield(count: layout.pieceCount)
-        for peer in peers where peer.isUp && peer.isHonest && peer.traits.isReachable && !peer.isLeaving {
-            peer.disk.forEach { pieces.insert($0) }
+    /// Peers that can be called, and stay.
+    private var sources: [Int] {
+        peers.indices.filter {
+            peers[$0].isUp && peers[$0].isHonest && peers[$0].traits.isReachable && !peers[$0].isLeaving
         }
-        return pieces
     }
 
     private mutating func look() {
@@ -224,9 +220,18 @@ struct TransferWorld: Sendable {
 
     /// Peers that lack what they can reach.
     var unfinishedPeers: [Int] {
-        let reachable = reachable
+        let sources = sources
+        var reachable = Bitfield(count: layout.pieceCount)
+        for source in sources { peers[source].disk.forEach { reachable.insert($0) } }
         return peers.indices.filter { peer in
             guard peers[peer].isHonest, peers[peer].isUp, !peers[peer].isLeaving else { return false }
+            // Metadata travels by an extension (BEP 9): who meets nobody that has both never knows the pieces.
+            guard
+                peers[peer].hasMetadata
+                    || sources.contains(where: {
+                        peers[$0].hasMetadata && capabilities(peer, $0).contains(.extensions)
+                    })
+            else { return false }
             // What its owner has not found gone, nobody can ask for.
             let have = peers[peer].session?.have ?? peers[peer].disk
             return (0..<layout.pieceCount).contains { !have[$0] && reachable[$0] }

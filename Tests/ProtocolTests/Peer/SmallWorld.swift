@@ -20,6 +20,8 @@ struct SmallWorld {
         var corrupts = false
         var diskIsFull = false
         var isListening = true
+        /// It knows no extension.
+        var isOld = false
         var observations: [TorrentSession.Observation] = []
         var closed: [CloseReason] = []
         /// All that it has said, with the time: for tests that ask who said what.
@@ -181,7 +183,10 @@ struct SmallWorld {
         let took = Duration(nanoseconds: Int64(byteCount) * 1_000_000_000 / Int64(linkRate))
         let leaves = max(now, entry.busyUntil) + took
         peers[peer].links[index].busyUntil = leaves
-        later(leaves + latency, what(entry.other, entry.theirs, peers[peer].session.handshake))
+        var handshake = peers[peer].session.handshake
+        // What one of them does not know, neither uses.
+        if peers[peer].isOld || peers[entry.other].isOld { handshake.capabilities = [] }
+        later(leaves + latency, what(entry.other, entry.theirs, handshake))
     }
 
     /// Cuts a connection, as its own side has just done.

@@ -72,6 +72,9 @@ struct Calls: Sendable {
         known[peer][place].failedAt = now
     }
 
-    /// Both handshakes are through.
+    /// It has answered: both handshakes are through, or it says on a connection that stands where it listens.
+    ///
+    /// Whoever has called is known by its address only then: a call to it that came to nothing in between was a second
+    /// one to somebody who was there, and the row of failures ends with its answer as it does with a handshake.
     mutating func succeeded(_ peer: Int, _ address: SocketAddress) { known[peer][place(peer, address)].failures = 0 }
 }

@@ -8,22 +8,23 @@ import Wire
 /// side has not; and numbers of extensions as the receiver has given them (BEP 3, 6, 10).
 struct MessageOrder: Sendable {
     mutating func says(_ end: Int, _ message: PeerMessage, at now: Instant, _ scene: inout TransferScene) {
-        let record = scene.ends[end]
+        let isFirst = scene.ends[end].saidCount == 0
+        let hasFast = scene.ends[end].hasFast
         scene.ends[end].saidCount += 1
-        guard record.isGreeted else { return blame(end, message, "before the handshakes", at: now, &scene) }
+        guard scene.ends[end].isGreeted else { return blame(end, message, "before the handshakes", at: now, &scene) }
         switch message {
         case .bitfield:
-            if record.saidCount > 0 { blame(end, message, "not first", at: now, &scene) }
+            if !isFirst { blame(end, message, "not first", at: now, &scene) }
         case .haveAll, .haveNone:
-            if record.saidCount > 0 { blame(end, message, "not first", at: now, &scene) }
-            if !record.hasFast { blame(end, message, "without the fast extension", at: now, &scene) }
+            if !isFirst { blame(end, message, "not first", at: now, &scene) }
+            if !hasFast { blame(end, message, "without the fast extension", at: now, &scene) }
         case .suggest, .reject, .allowedFast:
-            if !record.hasFast { blame(end, message, "without the fast extension", at: now, &scene) }
+            if !hasFast { blame(end, message, "without the fast extension", at: now, &scene) }
         case .extended(let id, let payload):
             checkExtension(end, id, payload, message, at: now, &scene)
         case .keepAlive, .choke, .unchoke, .interested, .notInterested, .have, .request, .piece, .cancel, .port: break
         }
-        if record.saidCount == 0, record.hasFast {
+        if isFirst, hasFast {
             switch message {
             case .bitfield, .haveAll, .haveNone: break
             default: blame(end, message, "before it says what it has", at: now, &scene)
@@ -32,10 +33,10 @@ struct MessageOrder: Sendable {
         switch message {
         case .interested, .notInterested:
             let isInterested = message == .interested
-            if record.saysInterested == isInterested { blame(end, message, "twice", at: now, &scene) }
+            if scene.ends[end].saysInterested == isInterested { blame(end, message, "twice", at: now, &scene) }
             scene.ends[end].saysInterested = isInterested
         case .request:
-            if !record.saysInterested { blame(end, message, "without interest", at: now, &scene) }
+            if !scene.ends[end].saysInterested { blame(end, message, "without interest", at: now, &scene) }
         default: break
         }
     }

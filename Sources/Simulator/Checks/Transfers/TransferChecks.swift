@@ -122,6 +122,7 @@ struct TransferChecks: Sendable {
         scene.ends[end].isGreeted = true
         scene.ends[end].hasFast = capabilities.contains(.fast)
         scene.ends[end].hasExtensions = capabilities.contains(.extensions)
+        scene.ends[end].address = address
         if let address { calls.succeeded(scene.ends[end].peer, address) }
     }
 
@@ -187,9 +188,16 @@ struct TransferChecks: Sendable {
                 scene.again.rejected += 1
                 limits.refused(scene.ends[end].peer, Int(block.length))
             }
-        case .extended(let id, let payload): if id == 0 { order.hears(end, payload, &scene) }
+        case .extended(let id, let payload): if id == 0 { hearsExtensions(end, payload) }
         case .keepAlive, .have, .bitfield, .piece, .cancel, .port, .suggest, .haveAll, .haveNone, .allowedFast: break
         }
+    }
+
+    /// An extension handshake has come, which says where the other side listens (BEP 10).
+    private mutating func hearsExtensions(_ end: Int, _ payload: [UInt8]) {
+        order.hears(end, payload, &scene)
+        guard scene.ends[end].isAmongHonest, let address = scene.ends[end].address else { return }
+        calls.succeeded(scene.ends[end].peer, address)
     }
 
     /// A side chokes the other: at the end of the step its requests are looked at.

@@ -19,6 +19,8 @@ struct EndRecord: Sendable {
     var other = 0
     /// Whether the other side is a peer that keeps the protocol.
     var isAmongHonest = true
+    /// Where the other side listens; nil before the handshakes.
+    var address: SocketAddress?
     var since = Instant(nanoseconds: 0)
     /// Whether this side's session has been through the handshakes.
     var isGreeted = false
