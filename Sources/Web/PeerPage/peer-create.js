@@ -157,7 +157,7 @@ function creation(one, id) {
                 if (!isRunning.peek()) creations.value = creations.peek().filter((other) => other.id !== id);
             }, null, event.target) }, () => (isRunning.value ? "Cancel" : "Forget"))),
         h("div.creation-progress", { hidden: () => !isRunning.value },
-            h("span.bar.downloading", { role: "progressbar", "aria-valuemin": "0", "aria-valuemax": "100",
+            h("span.bar.is-downloading", { role: "progressbar", "aria-valuemin": "0", "aria-valuemax": "100",
                 "aria-valuenow": () => Math.floor((one.value.progress ?? 0) * 100), "aria-label": "Hashed" },
                 h("span", { style: () => ({ width: `${Math.min(one.value.progress ?? 0, 1) * 100}%` }) })),
             h("p.muted.row", null, h("b", null, () => percent(one.value.progress)),

@@ -7,7 +7,7 @@ import { effect, signal } from "/console/signals.js";
 
 const size = 10;
 const gap = 1.5;
-const rowsMost = 14;
+const rowsMost = 18;
 
 /** The bits of a bit field (BEP 3), which comes as base64: one byte a piece. Null where it is not known. */
 export function bitsOf(text, length) {
@@ -60,7 +60,8 @@ export function piecesView(detail) {
         appearance.value;
         draw();
     });
-    whenSized(canvas, draw);
+    // Not at once: it has another height afterwards.
+    whenSized(canvas, () => requestAnimationFrame(draw));
     return h("section.card.pieces-card", { hidden: () => !(detail.value?.pieces?.count > 0) },
         h("div.heading", null, h("h2", null, "Pieces"),
             h("span.muted", null, () => summary(pieceCounts(detail.value ?? {}), detail.value))),

@@ -1,8 +1,9 @@
 // One transfer: what it does in a sentence, how far and how fast it is, its pieces, and below them one of its parts.
 
+import { byteStep } from "/console/canvas.js";
 import { chart } from "/console/charts.js";
 import { h, named } from "/console/dom.js";
-import { bytes, count, day, nothing, span } from "/console/format.js";
+import { bytes, count, day, nothing, since, span } from "/console/format.js";
 import { go, look, route } from "/console/route.js";
 import { computed } from "/console/signals.js";
 import { copyButton, figure, icon, nameOf } from "/console/widgets.js";
@@ -35,9 +36,7 @@ export function transferPage(hash) {
                 h("div.big-bar", null, () => (one.value ? progressBar(one.value) : null)),
                 h("p.muted.row.far", null, h("b", null, () => percent(one.value?.progress)),
                     h("span", null, () => (one.value ? far(one.value) : "")),
-                    h("span", null, () => (one.value ? ["in ", named(placeOf(one.value))] : null)))),
-            figures(one),
-            h("div.columns", null, rates(hash), piecesView(one)),
+                    h("span", null, () => (one.value ? h("span", null, "in ", named(placeOf(one.value))) : null)))),
             parts(hash, one)));
 }
 
@@ -73,14 +72,15 @@ function figures(one) {
         figure("Ratio", of((t) => ratio(t.ratio)), "Sent, of what has been received"),
         figure("Wasted", of((t) => bytes(t.wasted)), "Received in vain: twice, or not what it should have been"),
         figure("Size", of((t) => bytes(t.byteCount))),
-        figure("Added", of((t) => day(t.addedAt))),
-        figure("Complete", of((t) => (t.completedAt ? day(t.completedAt) : "not yet"))));
+        figure("Added", of((t) => since(t.addedAt)), one.peek() ? day(one.peek().addedAt) : null),
+        figure("Complete", of((t) => (t.completedAt ? since(t.completedAt) : "not yet"))));
 }
 
 function rates(hash) {
     const line = (name, color, at) => ({ name, color, points: ratesOf(hash).map((one) => [one[0], one[at]]) });
     return chart({
-        id: "chart-rates", title: "Rates", note: "since this page is open, five minutes at most", format: rate, axis: rate,
+        id: "chart-rates", title: "Rates", note: "five minutes, while this page is open", format: rate,
+        step: byteStep,
         lines: () => {
             rateCount.value;
             return [line("Down", "accent", 1), line("Up", "hue-2", 2)];
@@ -96,6 +96,8 @@ function rates(hash) {
 
 function parts(hash, one) {
     const all = [
+        ["overview", "Overview", () => null, () => h("div.part", null, figures(one),
+            h("div.columns", null, rates(hash), piecesView(one)))],
         ["files", "Files", () => one.value?.fileCount, () => filesPart(hash, one)],
         ["peers", "Peers", () => one.value?.peers, () => peersPart(one)],
         ["trackers", "Trackers", () => one.value?.trackers?.length, () => trackersPart(one)],

@@ -2,7 +2,7 @@
 // stream tells all. One or many are paused, resumed, rechecked, announced and removed.
 
 import { h, named } from "/console/dom.js";
-import { bytes, count, counted, nothing, span } from "/console/format.js";
+import { bytes, count, counted, span } from "/console/format.js";
 import { href, look, route } from "/console/route.js";
 import { computed, effect, signal } from "/console/signals.js";
 import { bigTable } from "/console/table.js";
@@ -56,8 +56,8 @@ export function transfersPage() {
     return h("div.filled.transfers", null,
         h("div.heading", null, h("h1", { tabindex: "-1" }, "Transfers"),
             h("span.contents", { hidden: isEmpty },
-                searchField("Part of a name, or the beginning of a hash", query().q ?? "", (q) => look({ q }))),
-            h("span.moving", null, () => `↓ ${rate(totals.value?.downRate ?? 0)}`, h("span.muted", null, " · "),
+                searchField("Name, or beginning of a hash", query().q ?? "", (q) => look({ q }))),
+            h("span.moving.narrow", null, () => `↓ ${rate(totals.value?.downRate ?? 0)}`, h("span.muted", null, " · "),
                 () => `↑ ${rate(totals.value?.upRate ?? 0)}`),
             h("button.primary.add", { type: "button", id: "add", onclick: () => openAdd() }, icon("create"), "Add")),
         h("div.toolbar.filters-box", { hidden: isEmpty },
@@ -97,9 +97,16 @@ function filters(all) {
         type: "button", "aria-pressed": () => String(state() === value), onclick: () => look({ state: value }),
         hidden: () => value !== "" && number() === 0 && state() !== value,
     }, text, " ", h("span.count", null, () => count(number())));
-    return h("div.choice", { role: "group", "aria-label": "State" },
-        option("", "All", () => all.value.length),
-        kinds.map(([kind, title]) => option(kind, title, () => counts.value.get(kind) ?? 0)));
+    const number = (kind) => () => (kind ? counts.value.get(kind) ?? 0 : all.value.length);
+    const choices = [["", "All"], ...kinds];
+    // Where there is no room for buttons side by side.
+    const field = h("select.narrow", { "aria-label": "State", onchange: () => look({ state: field.value }) },
+        choices.map(([kind, title]) => h("option", { value: kind }, () => `${title} (${count(number(kind)())})`)));
+    effect(() => (field.value = state()));
+    return [
+        h("div.choice.wide", { role: "group", "aria-label": "State" },
+            choices.map(([kind, title]) => option(kind, title, number(kind)))), field,
+    ];
 }
 
 function sorting(sort) {
@@ -207,8 +214,7 @@ function row(one, chosen, choose) {
             h("span.sub", null, h("b", { hidden: isWholeWidth }, () => percent(one.value.progress), " "), () => far(one.value))),
         h("td.number.rate.wide", null, () => rateIfAny(one.value.downRate)),
         h("td.number.rate.wide", null, () => rateIfAny(one.value.upRate)),
-        h("td.number.left-time.wide", null, () => (Number.isFinite(one.value.secondsLeft)
-            ? span(one.value.secondsLeft) : h("span.muted", null, nothing))),
+        h("td.number.left-time.wide", null, () => (one.value.secondsLeft > 0 ? span(one.value.secondsLeft) : "")),
         h("td.number.few.wide", { title: () => swarm(one.value) }, () => count(one.value.peers)),
         h("td.number.few.wide", null, () => ratio(one.value.ratio)),
         h("td.act", null, h("button.quiet", {
@@ -235,6 +241,6 @@ function brief(one) {
 /** A bar in the colour of what the transfer does. */
 export function progressBar(transfer) {
     const text = `${percent(transfer.progress)} ${kindOf(transfer) === "checking" ? "checked" : "done"}`;
-    return h(`span.bar.${kindOf(transfer)}`, { role: "img", "aria-label": text, title: text },
+    return h(`span.bar.is-${kindOf(transfer)}`, { role: "img", "aria-label": text, title: text },
         h("span", { style: { width: `${Math.min(Math.max(transfer.progress ?? 0, 0), 1) * 100}%` } }));
 }

@@ -56,7 +56,8 @@ export function words(transfer) {
         ? `asks ${counted(transfer.peers, "peer")} what the magnet link names` : "looks for peers that have it") };
     case "downloading": return { tone, badge: "Downloading", text: or(`from ${peersOf(transfer)}`) };
     case "seeding": return { tone, badge: "Seeding", text: or(transfer.upRate > 0 ? `to ${peersOf(transfer)}`
-        : transfer.peers ? `${counted(transfer.peers, "peer")}, who want nothing now` : "nobody asks for it now") };
+        : transfer.peers === 1 ? "its one peer wants nothing now"
+            : transfer.peers ? `its ${count(transfer.peers)} peers want nothing now` : "nobody asks for it now") };
     case "paused": return { tone, badge: "Paused", text: or(isWhole(transfer) ? "all of it is there"
         : Number.isFinite(transfer.missing) ? `${bytes(transfer.missing)} to go` : "") };
     case "waitingForPeers": return { tone, badge: "Waiting for peers", text: or("nobody is there who has what is missing") };
@@ -85,11 +86,11 @@ const joint = (transfer, text) => (/^(from|to) /.test(text) && !transfer.problem
 /** How far it is: "1.2 of 4.4 GiB", "size not known yet". */
 export function far(transfer) {
     if (!Number.isFinite(transfer.byteCount)) return "size not known yet";
-    if (!Number.isFinite(transfer.missing) || transfer.missing === 0) return bytes(transfer.byteCount);
+    // While it is checked, the progress is that of the check.
+    const isChecked = kindOf(transfer) === "checking";
+    if (isChecked || !(transfer.missing > 0)) return bytes(transfer.byteCount);
     // Of what is wanted, which may be less than all of it.
     const share = Math.min(Math.max(transfer.progress, 0), 0.999_999);
-    const isProgressOfCheck = transfer.state === "checking" || transfer.state === "verifying";
-    if (isProgressOfCheck || share === 0) return `${bytes(transfer.missing)} missing of ${bytes(transfer.byteCount)}`;
     const wanted = transfer.missing / (1 - share);
     return `${bytes(wanted - transfer.missing)} of ${bytes(wanted)}`;
 }
