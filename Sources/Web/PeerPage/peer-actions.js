@@ -123,7 +123,7 @@ function doomed(all, detail) {
     const most = detail.fileCount ?? detail.files.length;
     return [
         h("p", null, most === 1 ? "This file is deleted in " : `These ${count(most)} files are deleted in `,
-            h("code", null, named(placeOf(all[0]))), ", and nothing beside them:"),
+            h("code", null, named(placeOf(all[0]))), most === 1 ? ", and nothing beside it:" : ", and nothing beside them:"),
         rows(detail.files, (one) => [named(one.path), " ", h("span.muted", null, bytes(one.byteCount))], most),
     ];
 }

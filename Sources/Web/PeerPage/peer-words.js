@@ -15,7 +15,10 @@ export function percent(share) {
     return `${(Math.floor(Math.max(share, 0) * 1000) / 10).toFixed(1)} %`;
 }
 
-export const ratio = (n) => (Number.isFinite(n) ? n.toFixed(2) : nothing);
+export function ratio(n) {
+    if (!Number.isFinite(n)) return nothing;
+    return n >= 100 ? count(n) : n.toFixed(2);
+}
 
 /** Kinds of states, as the list is sorted into: each with its states. */
 export const kinds = [
@@ -76,12 +79,12 @@ export function sentence(transfer) {
     if (transfer.state === "seeding" && transfer.upRate > 0) rest.push(` at ${rate(transfer.upRate)}`);
     const isTold = transfer.state === "downloading" && Number.isFinite(transfer.secondsLeft);
     const end = isTold ? `; done in about ${span(transfer.secondsLeft)}` : "";
-    const all = text ? `${badge} ${joint(transfer, text)}${rest.join("")}${end}` : badge;
+    const all = text ? `${badge}${joint(transfer, text)}${rest.join("")}${end}` : badge;
     return /[.!?…]$/.test(all) ? all : `${all}.`;
 }
 
 /** "Downloading from …", but "Paused: 3 MiB to go". */
-const joint = (transfer, text) => (/^(from|to) /.test(text) && !transfer.problem ? "" : ": ");
+const joint = (transfer, text) => (/^(from|to) /.test(text) && !transfer.problem ? " " : ": ");
 
 /** How far it is: "1.2 of 4.4 GiB", "size not known yet". */
 export function far(transfer) {
