@@ -22,7 +22,9 @@ export function tiersOf(text) {
     text.split(/\r?\n/).forEach((line, at) => {
         const url = line.trim();
         if (!url) return void (tiers.at(-1).length && tiers.push([]));
-        if (!schemes.test(url)) throw new Error(`Line ${at + 1} is no address of a tracker: it begins with udp:// or http://`);
+        if (!schemes.test(url)) {
+            throw new Error(`Line ${at + 1} is no address of a tracker: it begins with udp:// or http://`);
+        }
         tiers.at(-1).push(url);
     });
     return tiers.filter((tier) => tier.length);
@@ -30,7 +32,9 @@ export function tiersOf(text) {
 
 function seedsOf(text) {
     return text.split(/\r?\n/).map((line) => line.trim()).filter(Boolean).map((url, at) => {
-        if (!/^https?:\/\//i.test(url)) throw new Error(`Line ${at + 1} is no address of a web server: it begins with http://`);
+        if (!/^https?:\/\//i.test(url)) {
+            throw new Error(`Line ${at + 1} is no address of a web server: it begins with http://`);
+        }
         return url;
     });
 }
@@ -123,7 +127,9 @@ function bodyOf(text, problems, { isPublished, isPrivate, seed }) {
     const webSeeds = read("create-seeds", seedsOf);
     const at = text("create-console").trim();
     if (taken() === null) found.path = "Choose a file or a folder first.";
-    if (isPublished && !/^https?:\/\/[^\s/]+/i.test(at)) found["create-console"] = "The console’s address begins with http:// or https://";
+    if (isPublished && !/^https?:\/\/[^\s/]+/i.test(at)) {
+        found["create-console"] = "The console’s address begins with http:// or https://";
+    }
     problems.value = found;
     if (Object.keys(found).length) return null;
     const size = text("create-size");
@@ -140,7 +146,8 @@ const stateWords = { hashing: "Hashing", publishing: "Publishing", done: "Done",
 const stateTones = { hashing: "accent", publishing: "accent", done: "good", failed: "bad", cancelled: "plain" };
 
 function running() {
-    return h("section", { id: "creations", "aria-label": "Torrents that are made", hidden: () => creations.value.length === 0 },
+    return h("section", { id: "creations", "aria-label": "Torrents that are made",
+        hidden: () => creations.value.length === 0 },
         list(h("ul.creations"), () => creations.value, (one) => one.id, (one, id) => creation(one, id)));
 }
 

@@ -50,8 +50,8 @@ export function folderList() {
         ]),
         h("p.problem", { role: "alert" }, () => problem.value),
         h("div.folder-box", { tabindex: "-1" },
-            list(h("ul", { "aria-label": "Folders and files" }), () => told.value?.entries ?? [], (one) => `${one.isFolder} ${one.name}`,
-                (one) => {
+            list(h("ul", { "aria-label": "Folders and files" }), () => told.value?.entries ?? [],
+                (one) => `${told.peek().path}/${one.name}`, (one) => {
                     const { name, isFolder } = one.peek();
                     const where = joined(told.peek().path, name);
                     return h("li", { class: () => ({ taken: taken() === where }) },

@@ -35,7 +35,7 @@ const kindOfState = new Map(kinds.flatMap(([kind, , states]) => states.map((stat
 export const kindOf = (transfer) => kindOfState.get(transfer.state) ?? "waiting";
 
 /** Whether pausing it makes sense; else resuming does. */
-export const runs = (transfer) => transfer.state !== "paused" && transfer.state !== "stopping" && transfer.state !== "failed";
+export const runs = ({ state }) => state !== "paused" && state !== "stopping" && state !== "failed";
 
 const isWhole = (transfer) => transfer.missing === 0 || transfer.progress >= 1;
 

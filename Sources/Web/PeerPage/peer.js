@@ -89,7 +89,8 @@ function openPages() {
 }
 
 const waitingPage = () => h("div.waiting", null, h("h1", { tabindex: "-1" }, "Swarmkeeper"),
-    h("p.muted", null, () => (link.value.phase === "lost" ? "The peer does not answer; it is asked again." : "Connecting …")));
+    h("p.muted", null, () => (link.value.phase === "lost" ? "The peer does not answer; it is asked again."
+        : "Connecting …")));
 
 const missingPage = () => h("div", null, h("h1", { tabindex: "-1" }, "No such page"),
     h("p", null, "There is no page of that name. ", h("a", { href: "#/transfers" }, "Transfers")));
@@ -97,7 +98,8 @@ const missingPage = () => h("div", null, h("h1", { tabindex: "-1" }, "No such pa
 // MARK: Keys
 
 const help = () => showKeys([
-    ["1 2 3", "the pages, in the order of the menu"], ["A", "add a transfer"], ["/", "search, where there is a search field"],
+    ["1 2 3", "the pages, in the order of the menu"], ["A", "add a transfer"],
+    ["/", "search, where there is a search field"],
     ["↑ ↓", "rows of the list, once one has the focus; Page Up, Page Down and Home, too"],
     ["X", "choose the transfer that has the focus, or let go of it"],
     ["← →", "on the chart: the time that the legend tells; on the pieces: which one is told"],
