@@ -222,9 +222,11 @@ final class Creations: Sendable {
         let (ready, file) = (maker, file(job.view.id))
         do throws(TorrentMakerError) {
             return try await onOwnThread { () throws(TorrentMakerError) in
-                let result = try ready.make(goesOn: { !watch.isCancelled.load(ordering: .relaxed) }) { progress in
+                let result = try ready.make { progress in
                     watch.total.store(progress.total, ordering: .relaxed)
                     watch.done.store(progress.done, ordering: .relaxed)
+                } goesOn: {
+                    !watch.isCancelled.load(ordering: .relaxed)
                 }
                 do {
                     try Data(result.metainfo.bytes).write(to: URL(filePath: file), options: .atomic)

@@ -62,14 +62,14 @@ public struct TorrentMaker: Sendable {
     ///
     /// - Parameters:
     ///   - threadCount: threads that read and hash; as many as there are cores unless told.
-    ///   - goesOn: asked ten times a second, on the calling thread; false ends it with `.cancelled`.
     ///   - progress: told ten times a second, and at the end, on the calling thread.
+    ///   - goesOn: asked just as often, on the calling thread; false ends it with `.cancelled`.
     /// - Returns: the torrent, decoded again as a client would.
     /// - Throws: `TorrentMakerError`, which names the file.
     /// - Complexity: O(bytes), 256 KiB of memory for each thread and what the metainfo takes.
     public func make(
-        threadCount: Int = ProcessInfo.processInfo.activeProcessorCount, goesOn: () -> Bool = { true },
-        progress: (Progress) -> Void = { _ in }
+        threadCount: Int = ProcessInfo.processInfo.activeProcessorCount, progress: (Progress) -> Void = { _ in },
+        goesOn: () -> Bool = { true }
     ) throws(TorrentMakerError) -> Result {
         if let pieceLength {
             guard pieceLength.nonzeroBitCount == 1, (16_384...TorrentInfo.maxPieceLength).contains(pieceLength) else {
