@@ -18,8 +18,7 @@ FAILED, USAGE, UNAVAILABLE, SYSTEM = 1, 2, 69, 74
 COMMANDS = ["serve", "demo", "status", "doctor", "members list", "members add", "members remove", "members replace",
             "handover", "elect", "stop", "user add", "user passwd", "user remove", "user list", "user hash", "user passkey",
             "announce", "scrape", "load", "torrent create", "torrent show",
-            "torrent verify", "torrent publish", "simulate",
-            "replay", "explore"]
+            "torrent verify", "torrent publish", "torrent share", "get", "seed", "simulate", "replay", "explore"]
 HASH = "0123456789abcdef0123456789abcdef01234567"
 OTHER = "89abcdef0123456789abcdef0123456789abcdef"
 
@@ -86,6 +85,17 @@ class Help(CommandLineTest):
                 (["load", "udp://127.0.0.1:6969", "--rate", "1", "--in-flight", "1"], "--rate"),
                 (["load", "udp://127.0.0.1:6969", "--torrents", "0"], "torrents"),
                 (["torrent", "create"], "path"),
+                (["torrent", "share"], "path"),
+                (["get", "--path", "."], "torrent"),
+                (["get", HASH], "--path"),
+                (["get", HASH, "--path", ".", "--files", "1-"], "1-"),
+                (["get", HASH, "--path", ".", "--max-down", "fast"], "fast"),
+                (["get", HASH, "--path", ".", "--peer", "example.com"], "example.com"),
+                (["get", HASH, "--path", ".", "--max-peers", "0"], "--max-peers"),
+                (["get", HASH, "--path", ".", "--give-up-after", "soon"], "soon"),
+                (["seed", "x.torrent"], "--path"),
+                (["seed", HASH, "--path", "."], ".torrent"),
+                (["seed", "x.torrent", "--path", ".", "--seed-ratio", "-1"], "seed-ratio"),
                 (["torrent", "create", __file__, "--piece-length", "12"], "12"),
                 (["serve", "--udp", "nowhere"], "nowhere"),
                 (["serve", "extra"], "extra")]:

@@ -56,9 +56,7 @@ extension Transfer {
             guard let content = try result.get() else { return step(.metadataRejected) }
             guard self.content == nil else { return }
             self.content = content
-            store = try FileStore(
-                content.info, layout: content.layout, directory: options.directory,
-                preallocates: options.preallocates)
+            store = try FileStore(content.info, layout: content.layout, options)
             name = content.info.name.description
             loop.tell(.metadataReceived(id, name: name, totalLength: content.info.totalLength))
             check(trustsRecord: !options.rechecks)
@@ -77,7 +75,7 @@ extension Transfer {
         if isNew { mode = .checking(nil) }
         let path = statePath(content)
         resumePath = path
-        let (inbox, id, infoHash) = (loop.inbox, id, infoHash)
+        let (inbox, id, infoHash, hashedAt) = (loop.inbox, id, infoHash, options.hashedAt)
         loop.recorder.add {
             var claims = Bitfield(count: content.layout.pieceCount)
             if trustsRecord, FileManager.default.fileExists(atPath: path),
@@ -85,12 +83,26 @@ extension Transfer {
             {
                 claims = (try? record.claims(content.info, store)) ?? claims
             }
+            if trustsRecord, let hashedAt { Self.claim(&claims, store, hashedAt) }
             let exists = store.layout.files.indices.map { store.stamp($0) != nil }
             let rest = (0..<content.layout.pieceCount).filter { piece in
                 !claims[piece] && store.files(ofPiece: piece).allSatisfy { exists[$0] }
             }
             let known = claims
             inbox.post { loop in loop.transfers[id]?.hash(rest, known: known, isNew: isNew) }
+        }
+    }
+
+    /// Adds the pieces of files that are whole and have not been written since they were hashed.
+    private static func claim(_ claims: inout Bitfield, _ store: FileStore, _ hashedAt: WallTime) {
+        // File systems tell the time in steps of up to two seconds.
+        let latest = (hashedAt.milliseconds - 2_000) * 1_000_000
+        let isUnchanged = store.layout.files.indices.map { file in
+            guard let stamp = store.stamp(file) else { return false }
+            return stamp.size == store.layout.files[file].length && stamp.modified < latest
+        }
+        for piece in 0..<store.layout.pieceCount where store.files(ofPiece: piece).allSatisfy({ isUnchanged[$0] }) {
+            claims.insert(piece)
         }
     }
 
@@ -113,6 +125,7 @@ extension Transfer {
         if isNew { guard case .checking = mode else { return } } else { guard isRunning else { return } }
         loop.tell(.checked(id, have: have.setCount, of: have.count))
         options.rechecks = false
+        options.hashedAt = nil
         if let path = resumePath {
             let infoHash = infoHash
             loop.recorder.add {

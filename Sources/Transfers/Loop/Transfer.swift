@@ -89,8 +89,7 @@ final class Transfer {
     }
 
     func openFiles(_ content: PreparedTorrent.Content) throws(TransferError) {
-        store = try FileStore(
-            content.info, layout: content.layout, directory: options.directory, preallocates: options.preallocates)
+        store = try FileStore(content.info, layout: content.layout, options)
         name = content.info.name.description
         step(.wantedChanged(wantedPieces(content)))
     }

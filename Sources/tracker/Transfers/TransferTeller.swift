@@ -23,7 +23,7 @@ struct TransferTeller: Sendable {
 
     mutating func tell(_ event: TransferEvent) {
         guard let said = Said(event) else { return }
-        if isJSON { return write(said) }
+        if isJSON { return writeJSONLine(said) }
         if let words = said.words { line(words) }
     }
 
@@ -142,7 +142,7 @@ struct TransferTeller: Sendable {
         let answered = snapshot.trackers.filter { $0.answeredAt != nil }.max { $0.answeredAt! < $1.answeredAt! }
         let tracker = answered.map { $0.address.map { "\($0)" } ?? $0.url }
         if isJSON {
-            return write(
+            return writeJSONLine(
                 Progress(
                     state: "\(snapshot.state)", totalBytes: snapshot.totalLength, missingBytes: snapshot.missing,
                     receivedBytes: snapshot.received, sentBytes: snapshot.sent, wastedBytes: snapshot.wasted,
@@ -196,12 +196,5 @@ struct TransferTeller: Sendable {
         if hasBar { Terminal.errors.write("\r\u{1B}[K") }
         hasBar = false
         Terminal.errors.write(words + "\n")
-    }
-
-    private func write(_ object: some Encodable) {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        guard let data = try? encoder.encode(object) else { return }
-        Terminal.output.write(String(decoding: data, as: UTF8.self) + "\n")
     }
 }
