@@ -82,6 +82,8 @@ struct TorrentMaking: ParsableArguments {
     /// Checks, hashes and writes the file.
     ///
     /// - Parameter isQuiet: shows no bar.
+    /// - Returns: the torrent, whose file has been written.
+    /// - Throws: `Failure`, which names what cannot be read or written.
     func make(isQuiet: Bool) async throws -> MadeTorrent {
         if let output { try checkOutput(output) } else { try checkDirectory(of: "x") }
         var maker = TorrentMaker(paths: paths)

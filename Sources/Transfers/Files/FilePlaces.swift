@@ -56,8 +56,8 @@ struct FilePlaces: Sendable {
             } else if file.isPadding {
                 places.append(Place(root: 0, path: path))
             } else {
-                throw TransferError(
-                    .usage, "the torrent has a file \(quoted(shownText(path.first ?? []))), which is none of what is shared")
+                let name = quoted(shownText(path.first ?? []))
+                throw TransferError(.usage, "the torrent has a file \(name), which is none of what is shared")
             }
         }
     }
@@ -67,7 +67,8 @@ struct FilePlaces: Sendable {
             Glibc.open($0.assumingMemoryBound(to: CChar.self).baseAddress!, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         }
         guard descriptor >= 0 else {
-            let error = DiskError(code: errno, subject: "the directory \(quoted(shownText(directory))) cannot be opened")
+            let name = quoted(shownText(directory))
+            let error = DiskError(code: errno, subject: "the directory \(name) cannot be opened")
             throw TransferError(.disk, "\(error.description); make it, or name another")
         }
         return OpenFile(descriptor)

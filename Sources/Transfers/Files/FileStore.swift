@@ -230,6 +230,19 @@ final class FileStore: @unchecked Sendable {
         return true
     }
 
+    /// Tells the kernel that bytes of a piece are wanted soon.
+    func readAhead(_ piece: Int, _ bytes: Range<UInt32>) {
+        var done = Int(bytes.lowerBound)
+        while done < Int(bytes.upperBound) {
+            let part = part(at: piece * layout.pieceLength + done, upTo: Int(bytes.upperBound) - done)
+            if let file = part.file, let handle = try? handle(file, writes: false) {
+                // Where the file system has no use for it, nothing is lost.
+                _ = posix_fadvise(handle.descriptor, off_t(part.offset), off_t(part.length), POSIX_FADV_WILLNEED)
+            }
+            done += part.length
+        }
+    }
+
     /// Writes a piece to the files that it touches.
     func write(piece: Int, _ buffer: PieceBuffer) throws(DiskError) {
         var done = 0

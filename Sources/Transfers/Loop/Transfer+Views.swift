@@ -25,6 +25,7 @@ extension Transfer {
         if let verification { return .verifying(permille: verification.permille) }
         if content == nil { return session.links(now: loop.now).isEmpty ? .waitingForPeers : .metadata }
         if session.waitsForDisk, let diskProblem { return .waitingForDisk(diskProblem) }
+        if session.isComplete, let emptyFileProblem { return .waitingForDisk(emptyFileProblem) }
         if session.isComplete { return .seeding }
         // A web seed is no connection.
         let isAlone = session.links(now: loop.now).isEmpty && downRate.bytesPerSecond == 0
@@ -43,9 +44,7 @@ extension Transfer {
             peers: session.links(now: loop.now), knownPeerCount: session.knownPeerCount,
             pieceLength: content?.layout.pieceLength, have: session.have, wanted: session.wanted,
             trackers: trackers.views,
-            webSeeds: webSeeds.indices.map {
-                TransferSnapshot.WebSeed(url: webSeeds[$0], received: webReceived[$0], problem: webProblems[$0])
-            },
+            webSeeds: webSeeds.views,
             files: files, settings: options.settings)
     }
 

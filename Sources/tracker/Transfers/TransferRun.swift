@@ -107,7 +107,9 @@ struct TransferRun: Sendable {
                 let bytes = snapshot.received + snapshot.sent
                 if bytes != movedBytes { (moved, movedBytes) = (.now, bytes) }
                 if case .checking = snapshot.state { moved = .now }
-                guard let giveUpAfter, moved.duration(to: .now) >= .nanoseconds(giveUpAfter.nanoseconds) else { continue }
+                guard let giveUpAfter, moved.duration(to: .now) >= .nanoseconds(giveUpAfter.nanoseconds) else {
+                    continue
+                }
                 return Failure(.unavailable, "given up: \(snapshot.state); nothing has moved for \(giveUpAfter.text)")
             }
         }

@@ -4,6 +4,7 @@ import Foundation
 import PeerLogic
 import Primitives
 import Transfers
+import Wire
 
 /// What is told of a transfer while it runs: a bar on a terminal, a line now and then elsewhere, or JSON, an object a line.
 struct TransferTeller: Sendable {
@@ -31,6 +32,8 @@ struct TransferTeller: Sendable {
     struct Said: Encodable {
         var event: String
         var address: String?
+        var client: String?
+        var url: String?
         var infoHash: String?
         var name: String?
         var pieces: Int?
@@ -47,8 +50,8 @@ struct TransferTeller: Sendable {
         var words: String?
 
         private enum CodingKeys: CodingKey {
-            case event, address, infoHash, name, pieces, of, bytes, piece, peers, seeders, leechers, tracker, reason
-            case wrongPieces
+            case event, address, client, url, infoHash, name, pieces, of, bytes, piece, peers, seeders, leechers
+            case tracker, reason, wrongPieces
         }
 
         init?(_ event: TransferEvent) {
@@ -57,6 +60,7 @@ struct TransferTeller: Sendable {
             case .listening(let address): set("listening", "listens at \(address)") { $0.address = "\(address)" }
             case .added(_, let infoHash, let name):
                 set("added", nil) { ($0.infoHash, $0.name) = ("\(infoHash)", name) }
+            case .unusable(_, let url, let reason): set("unusable", reason) { ($0.url, $0.reason) = (url, reason) }
             case .checked(_, let have, let count):
                 set("checked", have > 0 ? "\(have) of \(count) pieces are here already" : nil) {
                     ($0.pieces, $0.of) = (have, count)
@@ -83,7 +87,8 @@ struct TransferTeller: Sendable {
 
         private mutating func observe(_ observation: TorrentSession.Observation) {
             switch observation {
-            case .linkReady(_, let address, _): set("peerJoined", nil) { $0.address = "\(address)" }
+            case .linkReady(_, let address, let peerID):
+                set("peerJoined", nil) { ($0.address, $0.client) = ("\(address)", ClientName.of(peerID)) }
             case .pieceGained(let piece): set("piece", nil) { $0.piece = piece }
             case .pieceWasWrong(let piece, let senders):
                 set("pieceWasWrong", "piece \(piece) was wrong and is fetched again") {
