@@ -17,6 +17,8 @@ struct HTTPTrackerClient: TrackerClient {
             request.downloaded = announce.downloaded
             request.event = announce.event
             request.numWant = announce.numWant
+            request.key = announce.key
+            request.trackerID = announce.trackerID
             let start = Clock.monotonic()
             let answer = try get(Self.joined(url.announceTarget, request.encodedQuery()))
             let (reply, peers) = try Self.decoded(answer) { bytes throws(HTTPReplyError) in
@@ -25,7 +27,7 @@ struct HTTPTrackerClient: TrackerClient {
             return ClientAnnounceReply(
                 server: answer.server, roundTrip: Clock.monotonic() - start, interval: reply.interval,
                 minInterval: reply.minInterval, seeders: reply.seeders, leechers: reply.leechers,
-                completed: reply.completed, warning: reply.warningMessage, peers: peers)
+                completed: reply.completed, warning: reply.warningMessage, trackerID: reply.trackerID, peers: peers)
         }
     }
 

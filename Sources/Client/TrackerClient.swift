@@ -65,6 +65,10 @@ public struct ClientAnnounce: Sendable, Hashable {
     public var event = AnnounceEvent.none
     /// Peers wanted; nil leaves the number to the tracker.
     public var numWant: Int?
+    /// Tells over HTTP, with the peer id, that announces over IPv4 and IPv6 are one client's (BEP 7).
+    public var key: [UInt8]?
+    /// What the tracker gave as `tracker id` before; over HTTP only.
+    public var trackerID: [UInt8]?
 
     /// An announce of a peer that has downloaded nothing yet.
     public init(infoHash: InfoHash, peerID: PeerID, port: UInt16, left: UInt64) {
@@ -93,6 +97,8 @@ public struct ClientAnnounceReply: Sendable, Hashable {
     public var completed: UInt32?
     /// For the person behind the client.
     public var warning: String?
+    /// To be said in the next announce; only over HTTP, and not always.
+    public var trackerID: [UInt8]?
     /// In the tracker's order.
     public var peers: [HTTPAnnounceReply.Peer]
 }

@@ -110,7 +110,7 @@ public actor PeerHost {
     private static func concerns(_ event: TransferEvent) -> Bool {
         switch event {
         case .checked, .metadataReceived, .removed, .observed(_, .completed): true
-        case .listening, .added, .observed, .peerLeft, .verified, .failed: false
+        case .listening, .added, .observed, .unusable, .peerLeft, .verified, .failed: false
         }
     }
 
@@ -190,7 +190,7 @@ public actor PeerHost {
         case .removed(let id):
             guard let hash = leaving.removeValue(forKey: id), entries[hash] == nil else { return }
             directory.forgetProgress(hash)
-        case .listening, .added, .observed, .peerLeft, .verified, .failed: break
+        case .listening, .added, .observed, .unusable, .peerLeft, .verified, .failed: break
         }
     }
 

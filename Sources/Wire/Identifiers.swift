@@ -32,6 +32,20 @@ public struct PeerID: Sendable, Hashable, CustomStringConvertible {
     @inlinable
     public init(_ bytes: Bytes20) { self.bytes = bytes }
 
+    /// How our own begin: the program and its version, 0.1.0 (BEP 20).
+    public static let ownPrefix = "-SK0100-"
+
+    /// One of our own: the prefix and twelve further bytes.
+    ///
+    /// - Parameter byte: chooses each, by its place from 0; random ones, where nobody is to guess.
+    /// - Returns: `-SK0100-` and what was chosen.
+    public static func own(_ byte: (Int) -> UInt8) -> PeerID {
+        var bytes = Array(ownPrefix.utf8)
+        for place in 0..<12 { bytes.append(byte(place)) }
+        guard let id = Bytes20(bytes) else { preconditionFailure("a prefix of 8 and 12 bytes make a peer id") }
+        return PeerID(id)
+    }
+
     /// Twenty zero bytes: where no peer id is known.
     public static let zero = PeerID(.zero)
 

@@ -99,14 +99,10 @@ struct AnnounceCommand: AsyncParsableCommand {
         return table.text() + reply.peers.map { "  \($0.address)\n" }.joined()
     }
 
-    /// `-SK0100-` and twelve letters and digits (BEP 20).
+    /// Twelve letters and digits behind our prefix (BEP 20).
     private static func randomPeerID() -> PeerID {
         let characters = Array("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ".utf8)
-        let random = (0..<12).map { _ in characters[Int.random(in: 0..<characters.count)] }
-        guard let bytes = Bytes20(Array("-SK0100-".utf8) + random) else {
-            preconditionFailure("a prefix of 8 and 12 random characters make a peer id")
-        }
-        return PeerID(bytes)
+        return PeerID.own { _ in characters[Int.random(in: 0..<characters.count)] }
     }
 
     private struct Document: Encodable {

@@ -17,6 +17,14 @@ struct ReportOptions: ParsableArguments {
     }
 }
 
+/// Writes an object as JSON on a line of its own: an event of many.
+func writeJSONLine(_ object: some Encodable) {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    guard let data = try? encoder.encode(object) else { return }
+    Terminal.output.write(String(decoding: data, as: UTF8.self) + "\n")
+}
+
 /// Rows of cells under each other.
 struct TextTable {
     enum Alignment {

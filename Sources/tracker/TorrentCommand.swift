@@ -6,8 +6,9 @@ import ArgumentParser
 struct TorrentCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "torrent",
-        abstract: "Make .torrent files, look into them, check data, publish.",
+        abstract: "Make .torrent files, look into them, check data, publish, share.",
         subcommands: [
             TorrentCreateCommand.self, TorrentShowCommand.self, TorrentVerifyCommand.self, TorrentPublishCommand.self,
+            TorrentShareCommand.self,
         ])
 }

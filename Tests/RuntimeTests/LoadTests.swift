@@ -4,6 +4,7 @@ import Foundation
 import LoadGenerator
 import Primitives
 import Testing
+import Wire
 
 private let tracker = SocketAddress(ipv4: 0x7F00_0001, port: 6969)
 
@@ -105,7 +106,7 @@ struct LoadPopulationTests {
         let population = LoadPopulation(options())
         let ids = (0..<1000).map { population.peerID($0) }
         #expect(Set(ids).count == 1000)
-        #expect(ids.allSatisfy { $0.bytes.prefix(8).elementsEqual("-SK0001-".utf8) })
+        #expect(ids.allSatisfy { $0.bytes.prefix(8).elementsEqual(PeerID.ownPrefix.utf8) })
     }
 
     @Test func `a peer starts first, then says nothing new, completes once, and stops`() {

@@ -18,10 +18,25 @@ FAILED, USAGE, UNAVAILABLE, SYSTEM = 1, 2, 69, 74
 COMMANDS = ["serve", "demo", "status", "doctor", "members list", "members add", "members remove", "members replace",
             "handover", "elect", "stop", "user add", "user passwd", "user remove", "user list", "user hash", "user passkey",
             "announce", "scrape", "load", "torrent create", "torrent show",
-            "torrent verify", "torrent publish", "simulate",
-            "replay", "explore"]
+            "torrent verify", "torrent publish", "torrent share", "get", "seed", "simulate", "replay", "explore"]
 HASH = "0123456789abcdef0123456789abcdef01234567"
 OTHER = "89abcdef0123456789abcdef0123456789abcdef"
+
+LIBTORRENT_HYBRID = """
+import hashlib, json, libtorrent, sys
+path, file, length = sys.argv[1], sys.argv[2], int(sys.argv[3])
+storage = libtorrent.file_storage()
+libtorrent.add_files(storage, path)
+maker = libtorrent.create_torrent(storage, length)
+libtorrent.set_piece_hashes(maker, path.rpartition("/")[0])
+theirs, ours = maker.generate(), libtorrent.bdecode(open(file, "rb").read())
+read = libtorrent.torrent_info(file)
+print(json.dumps({
+    "hashes": [str(read.info_hashes().v1), str(read.info_hashes().v2)], "bytes": read.total_size(),
+    "same tree": ours[b"info"][b"file tree"] == theirs[b"info"][b"file tree"],
+    "same layers": ours.get(b"piece layers") == theirs.get(b"piece layers")}))
+"""
+"""What libtorrent reads in a file, and whether it makes the same of the data."""
 
 
 class CommandLineTest(TrackerTest):
@@ -86,6 +101,17 @@ class Help(CommandLineTest):
                 (["load", "udp://127.0.0.1:6969", "--rate", "1", "--in-flight", "1"], "--rate"),
                 (["load", "udp://127.0.0.1:6969", "--torrents", "0"], "torrents"),
                 (["torrent", "create"], "path"),
+                (["torrent", "share"], "path"),
+                (["get", "--path", "."], "torrent"),
+                (["get", HASH], "--path"),
+                (["get", HASH, "--path", ".", "--files", "1-"], "1-"),
+                (["get", HASH, "--path", ".", "--max-down", "fast"], "fast"),
+                (["get", HASH, "--path", ".", "--peer", "example.com"], "example.com"),
+                (["get", HASH, "--path", ".", "--max-peers", "0"], "--max-peers"),
+                (["get", HASH, "--path", ".", "--give-up-after", "soon"], "soon"),
+                (["seed", "x.torrent"], "--path"),
+                (["seed", HASH, "--path", "."], ".torrent"),
+                (["seed", "x.torrent", "--path", ".", "--seed-ratio", "-1"], "seed-ratio"),
                 (["torrent", "create", __file__, "--piece-length", "12"], "12"),
                 (["serve", "--udp", "nowhere"], "nowhere"),
                 (["serve", "extra"], "extra")]:
@@ -393,6 +419,43 @@ class Torrents(CommandLineTest):
              "print(t.info_hash(), t.num_files(), t.total_size())", file],
             capture_output=True, encoding="utf-8", check=True)
         self.assertEqual(libtorrent.stdout.split(), [made["infoHash"], "4", str(len(everything))])
+
+    def test_a_hybrid_is_what_libtorrent_makes_of_it(self):
+        """It reads both info hashes as they are, and makes the same trees of hashes of the same files.
+
+        The lists of files differ: it puts padding behind the last file, too.
+        """
+        content = random.Random(4).randbytes
+        trees = {
+            "one file": {"": content(100_000)}, "one short file": {"": content(5)},
+            "one long file": {"": content(1 << 20)},
+            "many": {"a": content(70_000), "b/empty": b"", "b/c": content(32_768), "b/d/e": content(1),
+                     "z": content(99_999)},
+            "empty at the end": {"a": content(40_000), "b": b""},
+            "empty at the start": {"a": b"", "b": content(40_000)},
+            "twins": {"a": bytes(100_000), "b": bytes(100_000), "c": bytes(100_000)},
+            "order": {"a.b": content(20_000), "a/b": content(20_000), "a-b": content(20_000)}}
+        for number, (name, files) in enumerate(trees.items()):
+            with self.subTest(name):
+                root = self.directory / f"tree-{number}"
+                for path, data in files.items():
+                    place = root / path if path else root
+                    place.parent.mkdir(parents=True, exist_ok=True)
+                    place.write_bytes(data)
+                file = self.directory / f"{number}.torrent"
+                made = self.report("torrent", "create", root, "--hybrid", "--piece-length", "32K", "--output", file,
+                                   "--no-date")
+                theirs = json.loads(subprocess.run(
+                    ["/usr/bin/python3", "-c", LIBTORRENT_HYBRID, root, file, str(32_768)], capture_output=True,
+                    encoding="utf-8", check=True).stdout)
+                self.assertEqual([made["infoHash"], made["infoHashV2"]], theirs["hashes"])
+                self.assertTrue(theirs["same tree"] and theirs["same layers"], theirs)
+                self.assertEqual(made["totalBytes"], sum(map(len, files.values())))
+                self.assertEqual(made["files"], len(files))
+                shown = self.report("torrent", "show", file)
+                self.assertEqual((shown["version"], shown["infoHashV2"]), ("hybrid", made["infoHashV2"]))
+                self.assertIn(f"urn:btmh:1220{made['infoHashV2']}", made["magnet"])
+                self.assertTrue(self.report("torrent", "verify", file, root)["right"])
 
     def test_a_file_that_is_there_is_not_replaced_unless_told(self):
         root, _ = self.make()

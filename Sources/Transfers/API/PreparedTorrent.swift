@@ -14,6 +14,10 @@ struct PreparedTorrent: Sendable {
     /// Tiers of URLs.
     var trackers: [[String]]
     var webSeeds: [String] = []
+    /// Peers to call, of a magnet link (BEP 9, `x.pe`).
+    var peers: [MagnetLink.Peer] = []
+    /// The files that a magnet link selects (BEP 53); nil for all.
+    var wantedFiles: Set<Int>?
     var content: Content?
 
     /// An info dictionary that has been read.
@@ -51,6 +55,9 @@ struct PreparedTorrent: Sendable {
             self.infoHash = infoHash
             name = link.displayName.isEmpty ? infoHash.description : shownText(link.displayName)
             trackers = link.trackers.map { [$0] }
+            webSeeds = link.webSeeds
+            peers = link.peers
+            if !link.selection.isEmpty { wantedFiles = Set(link.selection.joined()) }
         case .infoHash(let infoHash, let trackers):
             self.infoHash = infoHash
             name = infoHash.description

@@ -18,6 +18,11 @@ public enum TorrentSource: Sendable {
 public struct TransferOptions: Sendable {
     /// Where the torrent's file or directory is, or is to be made.
     public var directory: String
+    /// What the torrent was made of, where that does not lie in `directory` under the torrent's name: one path that is all
+    /// of it, or several that are the entries of its directory.
+    public var sources: [String] = []
+    /// When the one who made the torrent began to hash: files that have not been written since are not hashed again.
+    public var hashedAt: WallTime?
     /// Where what is verified is noted; nil for a hidden file `.NAME.resume` in `directory`.
     public var stateDirectory: String?
     /// The files that are wanted, by their place in the torrent; nil for all.

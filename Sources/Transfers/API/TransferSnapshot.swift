@@ -161,6 +161,8 @@ public enum TransferEvent: Sendable {
     case listening(SocketAddress)
     /// A transfer is there.
     case added(TransferID, InfoHash, name: String)
+    /// A tracker or web seed of the torrent is not asked; why, for people: once, when the transfer is added.
+    case unusable(TransferID, url: String, reason: String)
     /// So many pieces are here, after what was on the disk has been looked at.
     case checked(TransferID, have: Int, of: Int)
     /// The metadata has come from peers.

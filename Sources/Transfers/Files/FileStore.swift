@@ -54,9 +54,10 @@ final class FileStore: @unchecked Sendable {
     }
 
     let layout: PieceLayout
-    /// Below `root`, a name a component.
+    /// As the torrent names them, a name a component.
     let paths: [[[UInt8]]]
-    private let root: OpenFile
+    private let places: [FilePlaces.Place]
+    private let roots: [OpenFile]
     private let isExecutable: [Bool]
     private let preallocates: Bool
     /// Descriptors kept open.
@@ -69,27 +70,26 @@ final class FileStore: @unchecked Sendable {
     /// - Parameters:
     ///   - info: has the names.
     ///   - layout: has the lengths.
-    ///   - directory: there already; links in its own path are followed, as a person has chosen it.
-    ///   - preallocates: whether files get their room when they are made.
+    ///   - options: has the directory, which is there already, or the sources; links in their own paths are followed, as
+    ///     a person has chosen them.
     ///   - maxOpenCount: files that are kept open; at least 1.
     /// - Throws: `.usage` for names that no disk takes, `.disk` where there is no such directory.
     init(
-        _ info: TorrentInfo, layout: PieceLayout, directory: String, preallocates: Bool, maxOpenCount: Int
+        _ info: TorrentInfo, layout: PieceLayout, _ options: TransferOptions, maxOpenCount: Int
     ) throws(TransferError) {
         self.layout = layout
         self.maxOpenCount = max(1, maxOpenCount)
-        self.preallocates = preallocates
+        preallocates = options.preallocates
         paths = info.files.map { file in
             (info.isSingleFile ? [] : [info.name.bytes]) + file.path.map(\.bytes)
         }
         isExecutable = info.files.map { $0.attributes.contains(.executable) }
         try Self.check(info, paths)
-        let descriptor = Glibc.open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else {
-            let error = DiskError(code: errno, subject: "the directory \(quoted(directory)) cannot be opened")
-            throw TransferError(.disk, "\(error.description); make it, or name another")
-        }
-        root = OpenFile(descriptor)
+        let found =
+            try options.sources.isEmpty
+            ? FilePlaces(paths, below: options.directory) : FilePlaces(info, sources: options.sources)
+        places = found.places
+        roots = found.roots
     }
 
     private static func check(_ info: TorrentInfo, _ paths: [[[UInt8]]]) throws(TransferError) {
@@ -114,8 +114,8 @@ final class FileStore: @unchecked Sendable {
 
     /// Walks to the directory of a file, component by component.
     private func parent(of file: Int, makes: Bool) throws(DiskError) -> OpenFile {
-        var directory = root
-        for component in paths[file].dropLast() {
+        var directory = roots[places[file].root]
+        for component in places[file].path.dropLast() {
             let name = component + [0]
             var found = name.withUnsafeBufferPointer { Self.openDirectory(directory, $0) }
             if found < 0, errno == ENOENT, makes {
@@ -149,7 +149,7 @@ final class FileStore: @unchecked Sendable {
         let directory = try parent(of: file, makes: writes)
         let flags = (writes ? O_RDWR | O_CREAT : O_RDONLY) | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
         let mode: mode_t = isExecutable[file] ? 0o777 : 0o666
-        let name = (paths[file].last ?? []) + [0]
+        let name = (places[file].path.last ?? []) + [0]
         let descriptor = name.withUnsafeBufferPointer { buffer in
             buffer.withMemoryRebound(to: CChar.self) { openat(directory.descriptor, $0.baseAddress!, flags, mode) }
         }
@@ -231,6 +231,19 @@ final class FileStore: @unchecked Sendable {
             done += part.length
         }
         return true
+    }
+
+    /// Tells the kernel that bytes of a piece are wanted soon.
+    func readAhead(_ piece: Int, _ bytes: Range<UInt32>) {
+        var done = Int(bytes.lowerBound)
+        while done < Int(bytes.upperBound) {
+            let part = part(at: piece * layout.pieceLength + done, upTo: Int(bytes.upperBound) - done)
+            if let file = part.file, let handle = try? handle(file, writes: false) {
+                // Where the file system has no use for it, nothing is lost.
+                _ = posix_fadvise(handle.descriptor, off_t(part.offset), off_t(part.length), POSIX_FADV_WILLNEED)
+            }
+            done += part.length
+        }
     }
 
     /// Writes a piece to the files that it touches.
@@ -324,21 +337,26 @@ final class FileStore: @unchecked Sendable {
         open.removeAll()
         prepared.removeAll()
         lock.unlock()
-        for file in paths.indices where !layout.files[file].isPadding {
+        for file in places.indices where !layout.files[file].isPadding {
             guard let directory = try? parent(of: file, makes: false) else { continue }
-            Self.unlink(paths[file].last ?? [], in: directory, flags: 0)
+            Self.unlink(places[file].path.last ?? [], in: directory, flags: 0)
         }
         // The deepest directories first.
-        let directories = Set(paths.flatMap { path in (1..<max(1, path.count)).map { Array(path.prefix($0)) } })
-        for path in directories.sorted(by: { $0.count > $1.count }) {
-            guard let directory = directory(path.dropLast()) else { continue }
-            Self.unlink(path.last ?? [], in: directory, flags: AT_REMOVEDIR)
+        let directories = Set(
+            places.flatMap { place in
+                (1..<max(1, place.path.count)).map {
+                    FilePlaces.Place(root: place.root, path: Array(place.path.prefix($0)))
+                }
+            })
+        for place in directories.sorted(by: { $0.path.count > $1.path.count }) {
+            guard let directory = parent(of: place) else { continue }
+            Self.unlink(place.path.last ?? [], in: directory, flags: AT_REMOVEDIR)
         }
     }
 
-    private func directory(_ path: ArraySlice<[UInt8]>) -> OpenFile? {
-        var directory = root
-        for component in path {
+    private func parent(of place: FilePlaces.Place) -> OpenFile? {
+        var directory = roots[place.root]
+        for component in place.path.dropLast() {
             let found = (component + [0]).withUnsafeBufferPointer { Self.openDirectory(directory, $0) }
             guard found >= 0 else { return nil }
             directory = OpenFile(found)

@@ -9,6 +9,7 @@ import Wire
 /// One connection to another peer: what comes is framed, what goes is queued.
 ///
 ///     connecting ──► greeting ──► talking ──► closed
+///                        └──► waiting ──┘
 ///
 /// The payload of a block goes from the socket straight into the piece's buffer, and from the page cache straight into
 /// the socket. Everything else is small and passes through two buffers, both bounded.
@@ -16,8 +17,10 @@ final class Connection {
     enum Phase {
         /// We have called. Can transition to: greeting, closed.
         case connecting
-        /// Their handshake is awaited. Can transition to: talking, closed.
+        /// Their handshake is awaited. Can transition to: waiting, talking, closed.
         case greeting
+        /// Their handshake is here, but the torrent is being checked. Can transition to: talking, closed.
+        case waiting
         /// Messages. Can transition to: closed.
         case talking
         /// Can transition to: nothing.
@@ -33,7 +36,7 @@ final class Connection {
     }
 
     /// A block that waits for its turn, or goes.
-    private struct Outgoing {
+    struct Outgoing {
         var block: Block
         /// The end of its head in the stream of small bytes.
         var headEnd: Int
@@ -41,8 +44,6 @@ final class Connection {
     }
 
     static let roomByteCount = 16_384
-    /// The longest message that is no block: the bitfield of as many pieces as a metainfo file can have.
-    static let maxMessageByteCount = 1 << 18
     /// Small messages that wait because the peer does not read.
     static let maxWaitingByteCount = 4 << 20
     static let stuckAfter = Duration.seconds(60)
@@ -62,6 +63,10 @@ final class Connection {
     var isBlocked = false
     /// Whether our handshake has gone out before theirs was whole.
     private(set) var hasGreeted = false
+    /// Of a caller that waits.
+    private var held: PeerHandshake?
+    /// The piece, and the bytes of it, that the kernel was told to read.
+    var ahead: (piece: UInt32, bytes: Range<UInt32>) = (0, 0..<0)
 
     private var room: UnsafeMutableRawBufferPointer
     private var start = 0
@@ -70,13 +75,13 @@ final class Connection {
     /// Bytes that are still to come of a message that nobody knows.
     private var toSkip = 0
 
-    private var small: [UInt8] = []
+    var small: [UInt8] = []
     /// Bytes that have been before the first of `small`.
-    private var smallBase = 0
+    var smallBase = 0
     /// Small bytes that have gone, since the beginning.
-    private var smallSent = 0
-    private var outgoing: [Outgoing] = []
-    private var movedAt: Instant
+    var smallSent = 0
+    var outgoing: [Outgoing] = []
+    var movedAt: Instant
 
     init(_ descriptor: CInt, _ address: SocketAddress, phase: Phase, now: Instant) {
         self.descriptor = descriptor
@@ -116,7 +121,7 @@ final class Connection {
     /// - Returns: how the connection ends; nil where it goes on.
     func read(_ loop: EngineLoop) -> LinkEnd? {
         var budget = Self.roundByteCount
-        while budget > 0, phase != .closed {
+        while budget > 0, phase != .closed, phase != .waiting {
             let wanted: Int
             let count: Int
             if let incoming {
@@ -168,6 +173,13 @@ final class Connection {
     }
 
     private func makeRoom() {
+        if start == end, room.count > Self.roomByteCount {
+            // A long message has been: the next one may not come for hours.
+            room.deallocate()
+            room = .allocate(byteCount: Self.roomByteCount, alignment: 16)
+            start = 0
+            end = 0
+        }
         guard start > 0, start == end || end == room.count else { return }
         if end > start {
             room.baseAddress!.copyMemory(from: room.baseAddress! + start, byteCount: end - start)
@@ -178,7 +190,7 @@ final class Connection {
 
     /// Takes out of the room what is whole.
     private func parse(_ loop: EngineLoop) -> LinkEnd? {
-        while phase != .closed {
+        while phase != .closed, phase != .waiting {
             if let incoming {
                 take(incoming)
                 if let open = self.incoming {
@@ -213,6 +225,29 @@ final class Connection {
         }
         return nil
     }
+
+    // MARK: - Waiting
+
+    /// The torrent is being checked: what else the caller says is read once it can be answered.
+    func hold(_ handshake: PeerHandshake) {
+        held = handshake
+        phase = .waiting
+    }
+
+    /// The handshake of a caller that waits for this torrent, which is heard from now on.
+    func takeHeld(of infoHash: InfoHash) -> PeerHandshake? {
+        guard phase == .waiting, let handshake = held, handshake.infoHash == infoHash else { return nil }
+        held = nil
+        phase = .talking
+        return handshake
+    }
+
+    /// Reads what has come meanwhile.
+    ///
+    /// - Returns: how the connection ends; nil where it goes on.
+    func goOn(_ loop: EngineLoop) -> LinkEnd? { parse(loop) }
+
+    // MARK: - Framing
 
     /// Some say who they are only once they have our handshake: it goes out as soon as the torrent is named.
     private func answerEarly(_ loop: EngineLoop) {
@@ -297,117 +332,5 @@ final class Connection {
         let buffer = transfer.place(of: block, on: link)
         incoming = Incoming(block: block, buffer: buffer)
         return nil
-    }
-
-    // MARK: - Out
-
-    /// Queues bytes that are no block.
-    func send(_ append: (inout [UInt8]) -> Void, now: Instant) {
-        if !wantsWrite { movedAt = now }
-        append(&small)
-    }
-
-    /// Queues a block.
-    func send(_ block: Block, now: Instant) {
-        if !wantsWrite { movedAt = now }
-        PeerMessage.piece(block).encode(into: &small)
-        outgoing.append(Outgoing(block: block, headEnd: smallBase + small.count))
-    }
-
-    /// Takes a block out of the queue; false where its first byte has gone, or it is not there.
-    func drop(_ block: Block) -> Bool {
-        guard let index = outgoing.firstIndex(where: { $0.block == block && $0.headEnd - 13 >= smallSent }) else {
-            return false
-        }
-        let end = outgoing[index].headEnd - smallBase
-        small.removeSubrange(end - 13..<end)
-        outgoing.remove(at: index)
-        for later in index..<outgoing.count { outgoing[later].headEnd -= 13 }
-        return true
-    }
-
-    /// Sends what the socket takes, up to the bound of a round.
-    ///
-    /// - Returns: how the connection ends; nil where it goes on.
-    func flush(now: Instant) -> LinkEnd? {
-        var budget = Self.roundByteCount
-        while budget > 0, phase != .closed, phase != .connecting {
-            let count: Int
-            if let first = outgoing.first, first.headEnd == smallSent {
-                switch sendPayload(first) {
-                case .sent(let sent): count = sent
-                case .waits:
-                    isBlocked = true
-                    return nil
-                case .lost:
-                    // The head has gone, so that nothing else can follow.
-                    transfer?.lost(Int(first.block.piece))
-                    return .closed
-                case .failed: return .closed
-                }
-            } else {
-                let end = outgoing.first?.headEnd ?? smallBase + small.count
-                guard smallSent < end else { return nil }
-                count = small[smallSent - smallBase..<end - smallBase].withUnsafeBytes {
-                    let more = outgoing.isEmpty ? 0 : CInt(MSG_MORE)
-                    return Glibc.send(descriptor, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL) | more)
-                }
-                if count < 0 {
-                    if errno == EINTR { continue }
-                    guard errno == EAGAIN else { return .closed }
-                    isBlocked = true
-                    return nil
-                }
-                smallSent += count
-                trim()
-            }
-            budget -= count
-            if count > 0 { movedAt = now }
-        }
-        return nil
-    }
-
-    private func trim() {
-        guard smallSent == smallBase + small.count || smallSent - smallBase > 65_536 else { return }
-        small.removeFirst(smallSent - smallBase)
-        smallBase = smallSent
-    }
-
-    private enum Sent {
-        case sent(Int)
-        case waits
-        case lost
-        case failed
-    }
-
-    private static let zeros = [UInt8](repeating: 0, count: 65_536)
-
-    private func sendPayload(_ first: Outgoing) -> Sent {
-        guard let store = transfer?.store, let link else { return .failed }
-        let block = first.block
-        let part = store.part(
-            at: Int(block.piece) * store.layout.pieceLength + Int(block.offset) + first.done,
-            upTo: Int(block.length) - first.done)
-        let count: Int
-        if let file = part.file {
-            guard let handle = try? store.handle(file, writes: false) else { return .lost }
-            var offset = off_t(part.offset)
-            count = sendfile(descriptor, handle.descriptor, &offset, part.length)
-            if count == 0 || (count < 0 && errno == EIO) { return .lost }
-        } else {
-            count = Self.zeros.withUnsafeBytes {
-                Glibc.send(descriptor, $0.baseAddress, min(part.length, $0.count), CInt(MSG_NOSIGNAL))
-            }
-        }
-        if count < 0 {
-            if errno == EINTR { return .sent(0) }
-            return errno == EAGAIN ? .waits : .failed
-        }
-        outgoing[0].done += count
-        if outgoing[0].done == Int(block.length) {
-            outgoing.removeFirst()
-            transfer?.step(.blockSent(link, block, isSent: true))
-        }
-        return .sent(count)
     }
 }

@@ -107,8 +107,7 @@ final class EngineLoop {
     func tell(_ event: TransferEvent) { onEvent(event) }
 
     func newPeerID() -> PeerID {
-        let random = (0..<12).map { _ in UInt8.random(in: UInt8(ascii: "a")...UInt8(ascii: "z")) }
-        return PeerID(Bytes20(Array("-SK0001-".utf8) + random) ?? .zero)
+        PeerID.own { _ in UInt8.random(in: UInt8(ascii: "a")...UInt8(ascii: "z")) }
     }
 
     // MARK: - Round
@@ -161,6 +160,11 @@ final class EngineLoop {
         var hasWork = false
         for connection in connections {
             let isConnecting = connection.phase == .connecting
+            // Who waits for its torrent is not read on: what it sends waits in the kernel.
+            guard connection.phase != .waiting else {
+                connection.place = 0
+                continue
+            }
             connection.place = poller.add(
                 connection.descriptor, reads: !isConnecting, writes: isConnecting || connection.isBlocked)
             if !isConnecting, !connection.isBlocked, connection.wantsWrite { hasWork = true }
@@ -172,7 +176,7 @@ final class EngineLoop {
         for (index, listener) in listeners.enumerated() where poller.isReadable(1 + index) {
             for _ in 0..<64 {
                 guard let (descriptor, address) = Streams.accept(from: listener) else { break }
-                let greeting = connections.reduce(0) { $0 + ($1.link == nil && $1.phase == .greeting ? 1 : 0) }
+                let greeting = connections.reduce(0) { $0 + ($1.link == nil && $1.phase != .closed ? 1 : 0) }
                 guard greeting < Self.maxGreetingCount, !isFull, !isStopping else {
                     close(descriptor)
                     continue
@@ -217,11 +221,27 @@ final class EngineLoop {
             connection.transfer?.step(.handshakeReceived(link, handshake))
             return
         }
-        guard let transfer = transfers.values.first(where: { $0.infoHash == handshake.infoHash && $0.isRunning }),
-            let link = transfer.newLink()
-        else { return connection.close() }
+        guard let transfer = transfers.values.first(where: { $0.infoHash == handshake.infoHash && !$0.isAway }) else {
+            return connection.close()
+        }
+        if transfer.isRunning { return admit(connection, handshake, to: transfer) }
+        // What lies on the disk is looked at: within the patience for callers that is mostly done.
+        connection.hold(handshake)
+    }
+
+    private func admit(_ connection: Connection, _ handshake: PeerHandshake, to transfer: Transfer) {
+        guard let link = transfer.newLink() else { return connection.close() }
         transfer.adopt(connection, link)
         transfer.step(.accepted(link, connection.address, handshake))
+    }
+
+    /// A torrent can be talked about now: those who have called meanwhile are heard.
+    func admitWaiting(for transfer: Transfer) {
+        for connection in connections where connection.link == nil && connection.phase != .closed {
+            if let handshake = connection.takeHeld(of: transfer.infoHash) { admit(connection, handshake, to: transfer) }
+            // Some say all of theirs only once they have ours.
+            if let end = connection.goOn(self) { finish(connection, end) }
+        }
     }
 
     // MARK: - Datagrams
@@ -272,6 +292,7 @@ final class EngineLoop {
             transfer.downRate.sample(transfer.session.received, seconds: seconds)
             transfer.upRate.sample(transfer.session.sent, seconds: seconds)
             transfer.record()
+            transfer.retryEmptyFiles()
             if case .stopping = transfer.mode, transfer.isTold(now: now) {
                 transfers[transfer.id] = nil
                 tell(.removed(transfer.id))
@@ -316,16 +337,11 @@ final class EngineLoop {
         let transfer = try transfer(id)
         transfer.stop(now: now)
         guard deletingData else { return }
-        let (store, path) = (transfer.store, transfer.resumePath)
+        let (store, record) = (transfer.store, transfer.resumeRecord)
         // Behind all that is still to be written.
         disk.add { [recorder] in
             store?.deleteAll()
-            recorder.add {
-                guard let path else { return }
-                for suffix in ["", "-wal", "-shm", "-journal"] {
-                    try? FileManager.default.removeItem(atPath: path + suffix)
-                }
-            }
+            recorder.add { record?.delete() }
         }
     }
 

@@ -39,14 +39,18 @@ extension Transfer {
             step(.blockSent(link, block, isSent: false))
             return lost(Int(block.piece))
         }
-        connection(link)?.send(block, now: loop.now)
+        guard let connection = connection(link) else { return }
+        connection.readAhead(block, store)
+        connection.send(block, now: loop.now)
     }
 
     private func dial(_ link: LinkID, _ address: SocketAddress) {
         guard !loop.isFull else { return step(.linkClosed(link, .unreachable)) }
         do throws(SocketError) {
             let descriptor = try Streams.connect(to: address)
-            adopt(Connection(descriptor, address, phase: .connecting, now: loop.now), link)
+            let connection = Connection(descriptor, address, phase: .connecting, now: loop.now)
+            adopt(connection, link)
+            loop.connections.append(connection)
         } catch {
             step(.linkClosed(link, .unreachable))
         }

@@ -56,10 +56,7 @@ extension Transfer {
             guard let content = try result.get() else { return step(.metadataRejected) }
             guard self.content == nil else { return }
             self.content = content
-            store = try FileStore(
-                content.info, layout: content.layout, directory: options.directory,
-                preallocates: options.preallocates, maxOpenCount: loop.options.maxOpenFileCount)
-            name = content.info.name.description
+            try openFiles(content)
             loop.tell(.metadataReceived(id, name: name, totalLength: content.info.totalLength))
             check(trustsRecord: !options.rechecks)
         } catch {
@@ -73,14 +70,18 @@ extension Transfer {
     /// Finds out what the record says, without a look at the files' bytes: for those who look at a torrent that rests.
     func lookUpRecord() {
         guard let content, let store, !options.rechecks else { return }
-        let path = statePath(content)
-        let (inbox, id, infoHash) = (loop.inbox, id, infoHash)
+        let record = record(content)
+        let (inbox, id) = (loop.inbox, id)
         loop.recorder.add {
-            guard FileManager.default.fileExists(atPath: path),
-                let claims = try? ResumeStore(path: path, infoHash: infoHash).claims(content.info, store)
-            else { return }
+            guard let claims = try? record.store(makes: false)?.claims(content.info, store) else { return }
             inbox.post { loop in loop.transfers[id]?.noted = claims }
         }
+    }
+
+    private func record(_ content: PreparedTorrent.Content) -> ResumeRecord {
+        let record = resumeRecord ?? ResumeRecord(path: statePath(content), infoHash: infoHash)
+        resumeRecord = record
+        return record
     }
 
     /// Finds out what is on the disk, and begins, or goes on, with that.
@@ -88,22 +89,33 @@ extension Transfer {
         guard let content, let store else { return }
         let isNew = !isRunning
         if isNew { mode = .checking(nil) }
-        let path = statePath(content)
-        resumePath = path
-        let (inbox, id, infoHash) = (loop.inbox, id, infoHash)
+        let record = record(content)
+        let (inbox, id, hashedAt) = (loop.inbox, id, options.hashedAt)
         loop.recorder.add {
             var claims = Bitfield(count: content.layout.pieceCount)
-            if trustsRecord, FileManager.default.fileExists(atPath: path),
-                let record = try? ResumeStore(path: path, infoHash: infoHash)
-            {
-                claims = (try? record.claims(content.info, store)) ?? claims
+            if trustsRecord, let noted = try? record.store(makes: false) {
+                claims = (try? noted.claims(content.info, store)) ?? claims
             }
+            if trustsRecord, let hashedAt { Self.claim(&claims, store, hashedAt) }
             let exists = store.layout.files.indices.map { store.stamp($0) != nil }
             let rest = (0..<content.layout.pieceCount).filter { piece in
                 !claims[piece] && store.files(ofPiece: piece).allSatisfy { exists[$0] }
             }
             let known = claims
             inbox.post { loop in loop.transfers[id]?.hash(rest, known: known, isNew: isNew) }
+        }
+    }
+
+    /// Adds the pieces of files that are whole and have not been written since they were hashed.
+    private static func claim(_ claims: inout Bitfield, _ store: FileStore, _ hashedAt: WallTime) {
+        // File systems tell the time in steps of up to two seconds.
+        let latest = (hashedAt.milliseconds - 2_000) * 1_000_000
+        let isUnchanged = store.layout.files.indices.map { file in
+            guard let stamp = store.stamp(file) else { return false }
+            return stamp.size == store.layout.files[file].length && stamp.modified < latest
+        }
+        for piece in 0..<store.layout.pieceCount where store.files(ofPiece: piece).allSatisfy({ isUnchanged[$0] }) {
+            claims.insert(piece)
         }
     }
 
@@ -127,12 +139,11 @@ extension Transfer {
         noted = nil
         loop.tell(.checked(id, have: have.setCount, of: have.count))
         options.rechecks = false
-        if let path = resumePath {
-            let infoHash = infoHash
+        options.hashedAt = nil
+        if let record = resumeRecord {
             loop.recorder.add {
                 // Where nothing can be noted, all is hashed at the next start.
-                try? ResumeStore(path: path, infoHash: infoHash)
-                    .replace(have, content.info, content.metadata, store)
+                try? record.store()?.replace(have, content.info, content.metadata, store)
             }
         }
         makeEmptyFiles()
@@ -141,6 +152,7 @@ extension Transfer {
         if isNew {
             step(.started(have: have))
             begin()
+            loop.admitWaiting(for: self)
         } else {
             step(
                 .metadataAccepted(
@@ -151,8 +163,42 @@ extension Transfer {
 
     func makeEmptyFiles() {
         guard let store, !options.isSeedOnly else { return }
-        let wanted = options.wantedFiles
-        loop.disk.add { try? store.makeEmptyFiles { wanted?.contains($0) ?? true } }
+        let (inbox, id, wanted) = (loop.inbox, id, options.wantedFiles)
+        loop.disk.add {
+            var trouble: DiskError?
+            do throws(DiskError) {
+                try store.makeEmptyFiles { wanted?.contains($0) ?? true }
+            } catch {
+                trouble = error
+            }
+            let problem = trouble
+            inbox.post { loop in loop.transfers[id]?.emptyFilesMade(problem) }
+        }
+    }
+
+    /// The empty files are there, or one is not: then it is tried again, as pieces are that could not be written.
+    private func emptyFilesMade(_ problem: DiskError?) {
+        if let problem {
+            if emptyFileProblem == nil { loop.tell(.observed(id, .diskTrouble(.other(problem.description)))) }
+            emptyFileProblem = problem.description
+            emptyFilesRetryAt = loop.now + .seconds(5)
+            return
+        }
+        emptyFilesRetryAt = nil
+        guard emptyFileProblem != nil else { return }
+        emptyFileProblem = nil
+        loop.tell(.observed(id, .diskMended))
+        if let verification = heldVerification {
+            heldVerification = nil
+            loop.tell(.verified(id, verification))
+        }
+    }
+
+    /// Tries again what could not be made.
+    func retryEmptyFiles() {
+        guard let due = emptyFilesRetryAt, due <= loop.now, isRunning else { return }
+        emptyFilesRetryAt = nil
+        makeEmptyFiles()
     }
 
     private func statePath(_ content: PreparedTorrent.Content) -> String {
@@ -165,22 +211,20 @@ extension Transfer {
 
     /// Notes what has been stored since the last time.
     func record() {
-        guard !unrecorded.isEmpty, let content, let store, let path = resumePath else { return }
+        guard !unrecorded.isEmpty, let content, let store, let record = resumeRecord else { return }
         let pieces = unrecorded
         unrecorded = []
-        let infoHash = infoHash
         loop.recorder.add {
             // What is not noted is hashed again at the next start.
-            _ = try? ResumeStore(path: path, infoHash: infoHash).note(pieces, content.info, store)
+            _ = try? record.store()?.note(pieces, content.info, store)
         }
     }
 
     /// The bytes of a piece are not what they were: neither the session nor the record counts on them any more.
     func lost(_ piece: Int) {
         unrecorded.removeAll { $0 == piece }
-        if let store, let path = resumePath {
-            let infoHash = infoHash
-            loop.recorder.add { try? ResumeStore(path: path, infoHash: infoHash).forget(piece, store) }
+        if let store, let record = resumeRecord {
+            loop.recorder.add { try? record.store()?.forget(piece, store) }
         }
         step(.pieceLost(piece: piece))
     }
@@ -214,7 +258,11 @@ extension Transfer {
     private func verified(_ result: Verification) {
         verification = nil
         for piece in result.wrongPieces { lost(piece) }
-        loop.tell(.verified(id, result))
+        if result.isRight, emptyFileProblem != nil {
+            heldVerification = result
+        } else {
+            loop.tell(.verified(id, result))
+        }
     }
 
     // MARK: - Web seeds
@@ -222,7 +270,7 @@ extension Transfer {
     func fetch(_ piece: Int, from seed: Int) {
         guard let content, let store else { return }
         let buffer = buffer(piece, content.layout)
-        let (inbox, id, url, agent) = (loop.inbox, id, webSeeds[seed], loop.options.userAgent)
+        let (inbox, id, url, agent) = (loop.inbox, id, webSeeds.url(of: seed), loop.options.userAgent)
         let info = content.info
         loop.fetchers.add {
             let result = WebFetch(url: url, info: info, store: store, userAgent: agent).fetch(piece, into: buffer)
@@ -233,11 +281,10 @@ extension Transfer {
     private func fetched(_ piece: Int, from seed: Int, _ result: WebFetch.Outcome) {
         switch result {
         case .whole:
-            webReceived[seed] += content?.layout.length(ofPiece: piece) ?? 0
-            webProblems[seed] = nil
+            webSeeds.gave(seed, byteCount: content?.layout.length(ofPiece: piece) ?? 0)
             step(.webPieceReceived(seed: seed, piece: piece))
         case .failed(let problem, let reason):
-            webProblems[seed] = reason
+            webSeeds.failed(seed, reason)
             step(.webPieceFailed(seed: seed, piece: piece, problem))
         }
     }

@@ -25,6 +25,7 @@ extension Transfer {
         if let verification { return .verifying(permille: verification.permille) }
         if content == nil { return session.links(now: loop.now).isEmpty ? .waitingForPeers : .metadata }
         if session.waitsForDisk, let diskProblem { return .waitingForDisk(diskProblem) }
+        if session.isComplete, let emptyFileProblem { return .waitingForDisk(emptyFileProblem) }
         if session.isComplete { return .seeding }
         // A web seed is no connection.
         let isAlone = session.links(now: loop.now).isEmpty && downRate.bytesPerSecond == 0
@@ -46,10 +47,8 @@ extension Transfer {
             peers: isWhole ? peers : [], peerCount: peers.count, knownPeerCount: session.knownPeerCount,
             pieceLength: content?.layout.pieceLength, have: have, wanted: session.wanted,
             trackers: trackers.views,
-            webSeeds: webSeeds.indices.map {
-                TransferSnapshot.WebSeed(url: webSeeds[$0], received: webReceived[$0], problem: webProblems[$0])
-            },
-            files: isWhole ? files(have) : [], isPrivate: content?.info.isPrivate ?? false, settings: options.settings)
+            webSeeds: webSeeds.views, files: isWhole ? files(have) : [],
+            isPrivate: content?.info.isPrivate ?? false, settings: options.settings)
     }
 
     /// Bytes of wanted pieces that are not here; of a seeder that fetches nothing, of all pieces.

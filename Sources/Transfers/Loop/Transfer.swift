@@ -1,5 +1,6 @@
 // One torrent: its session, and what carries out what the session wants.
 
+import Client
 import Datagrams
 import PeerLogic
 import Primitives
@@ -35,9 +36,9 @@ final class Transfer {
     var content: PreparedTorrent.Content?
     var store: FileStore?
     var trackers: TrackerBook
-    let webSeeds: [String]
-    var webReceived: [Int]
-    var webProblems: [String?]
+    var webSeeds: WebSeedBook
+    /// Peers that a magnet link names, by names or addresses.
+    let namedPeers: [MagnetLink.Peer]
 
     var connections: [Connection?] = []
     var buffers: [Int: PieceBuffer] = [:]
@@ -46,9 +47,14 @@ final class Transfer {
     var verification: CheckRun?
     /// Stored pieces that the record does not have yet.
     var unrecorded: [Int] = []
-    var resumePath: String?
     /// What the record says of a torrent that rests since it was added: for people.
     var noted: Bitfield?
+    var resumeRecord: ResumeRecord?
+    /// Why an empty file that is wanted is not there, for people; it is tried again.
+    var emptyFileProblem: String?
+    var emptyFilesRetryAt: Instant?
+    /// The read-back at the end, which is told once the empty files are there, too.
+    var heldVerification: Verification?
     var downRate = SmoothedRate()
     var upRate = SmoothedRate()
     /// The stop is not waited for any longer.
@@ -66,9 +72,9 @@ final class Transfer {
         content = torrent.content
         trackers = TrackerBook(
             options.asksTrackers ? torrent.trackers + options.extraTrackers.map { [$0] } : [])
-        webSeeds = torrent.webSeeds.filter { $0.hasPrefix("http://") }
-        webReceived = Array(repeating: 0, count: webSeeds.count)
-        webProblems = Array(repeating: nil, count: webSeeds.count)
+        webSeeds = WebSeedBook(torrent.webSeeds)
+        namedPeers = torrent.peers
+        if options.wantedFiles == nil { self.options.wantedFiles = torrent.wantedFiles }
         settings = options.settings
         settings.listenPort = loop.listenPort
         settings.announcesLocally = loop.options.announcesLocally
@@ -86,14 +92,16 @@ final class Transfer {
 
     /// Opens the files, and begins unless it is to be paused.
     func open() throws(TransferError) {
+        for (url, reason) in trackers.unusable + webSeeds.unusable {
+            loop.tell(.unusable(id, url: url, reason: reason))
+        }
         if let content { try openFiles(content) }
         if !options.isPaused { try resume() } else { lookUpRecord() }
     }
 
     func openFiles(_ content: PreparedTorrent.Content) throws(TransferError) {
-        store = try FileStore(
-            content.info, layout: content.layout, directory: options.directory, preallocates: options.preallocates,
-            maxOpenCount: loop.options.maxOpenFileCount)
+        try checkWanted(options.wantedFiles, content)
+        store = try FileStore(content.info, layout: content.layout, options, maxOpenCount: loop.options.maxOpenFileCount)
         name = content.info.name.description
         step(.wantedChanged(wantedPieces(content)))
     }
@@ -135,15 +143,18 @@ final class Transfer {
     }
 
     func setWanted(_ files: Set<Int>?) throws(TransferError) {
-        if let files, let content, let wrong = files.first(where: { !content.layout.files.indices.contains($0) }) {
-            throw TransferError(
-                .usage, "the torrent has no file \(wrong); its files are 0 to \(content.layout.files.count - 1)")
-        }
+        if let content { try checkWanted(files, content) }
         options.wantedFiles = files
         if let content {
             step(.wantedChanged(wantedPieces(content)))
             makeEmptyFiles()
         }
+    }
+
+    private func checkWanted(_ files: Set<Int>?, _ content: PreparedTorrent.Content) throws(TransferError) {
+        let count = content.layout.files.count
+        guard let files, let wrong = files.filter({ $0 < 0 || $0 >= count }).min() else { return }
+        throw TransferError(.usage, "the torrent has no file \(wrong); its files are 0 to \(count - 1)")
     }
 
     func setSettings(_ new: SessionSettings) throws(TransferError) {
@@ -178,6 +189,14 @@ final class Transfer {
         return false
     }
 
+    /// Whether nobody who calls can be answered soon.
+    var isAway: Bool {
+        switch mode {
+        case .checking, .running: false
+        case .paused, .failed, .stopping: true
+        }
+    }
+
     func fail(_ reason: String) {
         if case .stopping = mode { return }
         if isRunning { step(.paused) }
@@ -189,6 +208,14 @@ final class Transfer {
     func begin() {
         trackers.resolveAll(for: self)
         if !options.peers.isEmpty { step(.peersFound(options.peers, .person)) }
+        for peer in namedPeers {
+            let (inbox, id) = (loop.inbox, id)
+            loop.resolvers.add {
+                // One that has no address is none.
+                guard let found = try? SocketAddress.lookUp(peer.host, port: peer.port) else { return }
+                inbox.post { loop in loop.transfers[id]?.step(.peersFound(found, .person)) }
+            }
+        }
     }
 
     func wantedPieces(_ content: PreparedTorrent.Content) -> Bitfield {
@@ -249,7 +276,6 @@ final class Transfer {
         connection.link = link
         while connections.count <= Int(link.slot) { connections.append(nil) }
         connections[Int(link.slot)] = connection
-        loop.connections.append(connection)
     }
 
     /// A connection has ended by itself.

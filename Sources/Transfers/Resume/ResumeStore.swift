@@ -13,11 +13,9 @@ import Wire
 final class ResumeStore: @unchecked Sendable {
     private let database: DatabaseQueue
     private let infoHash: Data
-    let path: String
 
     /// Opens the file, or makes it; one that is damaged is made anew, as nothing in it cannot be found out again.
     init(path: String, infoHash: InfoHash) throws {
-        self.path = path
         self.infoHash = Data(infoHash.bytes.bytes)
         do {
             database = try Self.opened(path)

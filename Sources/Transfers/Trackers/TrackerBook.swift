@@ -21,6 +21,8 @@ struct TrackerBook {
         var isResolving = false
         /// The latest datagram, which waits for an address.
         var waiting: [UInt8]?
+        /// What it has called us; it is told again (BEP 3, as trackers have it).
+        var trackerID: [UInt8]?
     }
 
     /// Trackers of a torrent that are asked.
@@ -57,6 +59,11 @@ struct TrackerBook {
     }
 
     var views: [TransferSnapshot.Tracker] { places.map(\.view) }
+
+    /// URLs that cannot be asked, and why.
+    var unusable: [(url: String, reason: String)] {
+        places.compactMap { place in place.url == nil ? place.view.problem.map { (place.view.url, $0) } : nil }
+    }
 
     mutating func answered(_ tracker: Int, seeders: Int, leechers: Int, now: Instant) {
         let place = numbers[tracker]
@@ -160,6 +167,8 @@ struct TrackerBook {
         announce.downloaded = request.downloaded
         announce.event = request.event
         announce.numWant = request.numWant
+        announce.key = request.key
+        announce.trackerID = places[numbers[tracker]].trackerID
         let (client, asked) = (url.client(options), announce)
         Task {
             let result: Result<ClientAnnounceReply, TrackerClientError>
@@ -173,12 +182,18 @@ struct TrackerBook {
                 switch result {
                 case .success(let reply):
                     transfer.trackers.heard(tracker, from: reply.server)
+                    transfer.trackers.named(tracker, reply.trackerID)
                     transfer.step(.trackerAnswered(tracker: tracker, Self.answer(reply)))
                 case .failure(let error):
                     transfer.step(.trackerAnswered(tracker: tracker, .failed(error.description)))
                 }
             }
         }
+    }
+
+    /// A tracker that says nothing keeps the name that it gave before.
+    private mutating func named(_ tracker: Int, _ trackerID: [UInt8]?) {
+        if let trackerID { places[numbers[tracker]].trackerID = trackerID }
     }
 
     private static func answer(_ reply: ClientAnnounceReply) -> TrackerAnswer {

@@ -12,6 +12,8 @@ public enum MagnetLinkError: Error, Sendable, Hashable, CustomStringConvertible 
     case noInfoHash
     /// What stands behind `xt=` is no info hash.
     case badInfoHash(String)
+    /// What stands behind `so=` names no files.
+    case badSelection(String)
 
     /// What is wrong, and what would be right.
     public var description: String {
@@ -21,6 +23,8 @@ public enum MagnetLinkError: Error, Sendable, Hashable, CustomStringConvertible 
         case .noInfoHash: "the magnet link names no torrent; it needs xt=urn:btih: with an info hash"
         case .badInfoHash(let text):
             "\"\(text)\" is no info hash; it has 40 hexadecimal digits or 32 letters and digits in base 32"
+        case .badSelection(let text):
+            "\"\(text)\" names no files, or more than a torrent has; a magnet link's so= is written as in so=0,2,4-6"
         }
     }
 }
@@ -47,26 +51,81 @@ extension MagnetLink {
         var v2: Bytes32?
         var name: [UInt8] = []
         var trackers: [String] = []
+        var webSeeds: [String] = []
+        var peers: [Peer] = []
+        var selection: [ClosedRange<Int>] = []
         for part in rest.dropFirst().split(separator: UInt8(ascii: "&")) {
             guard let equals = part.firstIndex(of: UInt8(ascii: "=")) else { continue }
             let key = String(decoding: part[..<equals], as: UTF8.self).lowercased()
             // A plus is a blank in names, as browsers write them; in URLs it is itself.
             let value = Self.decoded(part[(equals + 1)...], hasBlanks: key == "dn")
             // Several of a kind are numbered by some: `tr.1`.
-            switch key.split(separator: ".").first.map({ String($0) }) ?? key {
+            switch key == "x.pe" ? key : key.split(separator: ".").first.map({ String($0) }) ?? key {
             case "xt": try Self.readTopic(value, &v1, &v2)
             case "dn": if name.isEmpty { name = Array(value.prefix(255)) }
-            case "tr":
-                if trackers.count < Self.maxTrackerCount, let url = String(validating: value, as: UTF8.self),
-                    !trackers.contains(url), value.allSatisfy({ $0 > 0x20 && $0 != 0x7F }), !value.isEmpty
-                {
-                    trackers.append(url)
+            case "tr": Self.append(value, to: &trackers, atMost: Self.maxTrackerCount)
+            case "ws": Self.append(value, to: &webSeeds, atMost: Self.maxPeerCount)
+            case "x.pe":
+                if peers.count < Self.maxPeerCount, let peer = Self.peer(value), !peers.contains(peer) {
+                    peers.append(peer)
                 }
+            case "so": selection += try Self.readSelection(value, room: Self.maxSelectionCount - selection.count)
             default: break
             }
         }
         guard v1 != nil || v2 != nil else { throw .noInfoHash }
         self.init(infoHash: v1, infoHashV2: v2, displayName: name, trackers: trackers)
+        self.webSeeds = webSeeds
+        self.peers = peers
+        self.selection = selection
+    }
+
+    /// Takes a URL, unless it cannot be one, is there already, or there are as many as may be.
+    private static func append(_ value: [UInt8], to urls: inout [String], atMost limit: Int) {
+        guard urls.count < limit, !value.isEmpty, value.count <= Metainfo.maxURLByteCount,
+            value.allSatisfy({ $0 > 0x20 && $0 != 0x7F }), let url = String(validating: value, as: UTF8.self),
+            !urls.contains(url)
+        else { return }
+        urls.append(url)
+    }
+
+    /// "hostname:port", "ipv4-literal:port" or "[ipv6-literal]:port" (BEP 9); nil for anything else.
+    private static func peer(_ value: [UInt8]) -> Peer? {
+        guard let colon = value.lastIndex(of: UInt8(ascii: ":")),
+            let port = UInt16(String(decoding: value[(colon + 1)...], as: UTF8.self)), port > 0,
+            value[colon + 1] != UInt8(ascii: "+")
+        else { return nil }
+        var host = value[..<colon]
+        let isBracketed = host.first == UInt8(ascii: "[") && host.last == UInt8(ascii: "]")
+        if isBracketed { host = host.dropFirst().dropLast() }
+        guard !host.isEmpty, host.count <= 255, isBracketed == host.contains(UInt8(ascii: ":")),
+            host.allSatisfy({ (33...126).contains($0) && $0 != UInt8(ascii: "/") })
+        else { return nil }
+        return Peer(host: String(decoding: host, as: UTF8.self), port: port)
+    }
+
+    /// `0,2,4-6` (BEP 53).
+    private static func readSelection(_ value: [UInt8], room: Int) throws(MagnetLinkError) -> [ClosedRange<Int>] {
+        let wrong = MagnetLinkError.badSelection(displayText(value.prefix(80)))
+        func number(_ digits: ArraySlice<UInt8>) throws(MagnetLinkError) -> Int {
+            guard digits.count <= 7, !digits.isEmpty, digits.allSatisfy({ (48...57).contains($0) }),
+                let number = Int(String(decoding: digits, as: UTF8.self)), number < TorrentInfo.maxFileCount
+            else { throw wrong }
+            return number
+        }
+        var ranges: [ClosedRange<Int>] = []
+        var fileCount = 0
+        for part in value.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false) {
+            let ends = part.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
+            let first = try number(ends[0])
+            let last = ends.count == 1 ? first : try number(ends[1])
+            fileCount += last - first + 1
+            guard ends.count <= 2, first <= last, ranges.count < room, fileCount <= TorrentInfo.maxFileCount else {
+                throw wrong
+            }
+            ranges.append(first...last)
+        }
+        return ranges
     }
 
     private static func readTopic(

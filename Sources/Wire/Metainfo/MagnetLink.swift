@@ -1,4 +1,4 @@
-// Magnet links: a torrent's name for a web page, without its metainfo (BEP 9, "magnet URI format").
+// Magnet links: a torrent's name for a web page, without its metainfo (BEP 9, "magnet URI format"; BEP 53).
 
 import Primitives
 
@@ -6,6 +6,24 @@ import Primitives
 public struct MagnetLink: Sendable, Hashable {
     /// More are left out: each takes some 60 characters of a link that people paste.
     public static let maxTrackerCount = 50
+    /// Peers to call, and web seeds, of each; more are left out.
+    public static let maxPeerCount = 50
+    /// Ranges of files, each perhaps of one; a link with more is refused, so that no file is left out unseen.
+    public static let maxSelectionCount = 10_000
+
+    /// Where a peer listens (`x.pe`): a name or an address, without brackets, and a port.
+    public struct Peer: Sendable, Hashable {
+        /// A name to be looked up, or an address.
+        public var host: String
+        /// Never 0.
+        public var port: UInt16
+
+        /// Takes both as they are.
+        public init(host: String, port: UInt16) {
+            self.host = host
+            self.port = port
+        }
+    }
 
     /// The SHA-1 of the info dictionary: v1 and hybrid torrents.
     public var infoHash: InfoHash?
@@ -15,6 +33,12 @@ public struct MagnetLink: Sendable, Hashable {
     public var displayName: [UInt8]
     /// URLs.
     public var trackers: [String]
+    /// Peers to call besides those that trackers tell (`x.pe`).
+    public var peers: [Peer] = []
+    /// URLs of mirrors (`ws`, BEP 19).
+    public var webSeeds: [String] = []
+    /// The files that are wanted, by their places in the torrent (`so`, BEP 53); empty for all.
+    public var selection: [ClosedRange<Int>] = []
 
     /// - Parameters:
     ///   - infoHash: for v1 and hybrid torrents.
@@ -51,6 +75,15 @@ public struct MagnetLink: Sendable, Hashable {
         if !displayName.isEmpty { parts.append("dn=\(PercentEncoding.encoded(displayName))") }
         for tracker in trackers.prefix(MagnetLink.maxTrackerCount) {
             parts.append("tr=\(PercentEncoding.encoded(tracker.utf8))")
+        }
+        for url in webSeeds.prefix(MagnetLink.maxPeerCount) { parts.append("ws=\(PercentEncoding.encoded(url.utf8))") }
+        for peer in peers.prefix(MagnetLink.maxPeerCount) {
+            let host = peer.host.contains(":") ? "[\(peer.host)]" : peer.host
+            parts.append("x.pe=\(PercentEncoding.encoded("\(host):\(peer.port)".utf8))")
+        }
+        if !selection.isEmpty {
+            let ranges = selection.map { $0.count == 1 ? "\($0.lowerBound)" : "\($0.lowerBound)-\($0.upperBound)" }
+            parts.append("so=\(ranges.joined(separator: ","))")
         }
         return "magnet:?" + parts.joined(separator: "&")
     }

@@ -17,6 +17,8 @@ struct GetCommand: AsyncParsableCommand {
     @Argument(help: ArgumentHelp("A .torrent file, a magnet link, or 40 hexadecimal digits.", valueName: "torrent"))
     var torrent: String
 
+    @OptionGroup var place: TransferPlace
+
     @Option(
         help: ArgumentHelp(
             "Only these files, by their places in the torrent from 0, as in 0,2-4.", valueName: "numbers"),
@@ -37,7 +39,7 @@ struct GetCommand: AsyncParsableCommand {
 
     func run() async throws {
         let source = try readSource(torrent, trackers: [])
-        var options = flags.transferOptions(targetRatio: seedRatio)
+        var options = flags.transferOptions(directory: place.path, trackers: place.announce, targetRatio: seedRatio)
         options.wantedFiles = files
         let run = TransferRun(
             source: source, engine: flags.engineOptions(), options: options, isJSON: flags.isJSON,

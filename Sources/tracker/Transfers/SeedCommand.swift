@@ -17,21 +17,33 @@ struct SeedCommand: AsyncParsableCommand {
     @Argument(help: ArgumentHelp("A .torrent file.", valueName: "torrent"))
     var torrent: String
 
-    @Option(help: ArgumentHelp("End when so much is given, of the torrent's size.", valueName: "ratio"))
-    var seedRatio: Double?
-
+    @OptionGroup var place: TransferPlace
+    @OptionGroup var seeding: SeedFlags
     @OptionGroup var flags: TransferFlags
-
-    func validate() throws {
-        if let seedRatio, !(0...10_000).contains(seedRatio) { throw ValidationError("--seed-ratio is 0 to 10,000") }
-    }
 
     func run() async throws {
         let source = try readSource(torrent, trackers: [])
         guard case .metainfo = source else {
             throw Failure(.usage, "a seeder needs the .torrent file; get and --seed take magnet links, too")
         }
-        var options = flags.transferOptions(targetRatio: seedRatio)
+        let options = flags.transferOptions(
+            directory: place.path, trackers: place.announce, targetRatio: seeding.seedRatio)
+        try await seeding.run(source, options, flags)
+    }
+}
+
+/// The flags of those who give what they have: `seed` and `torrent share`.
+struct SeedFlags: ParsableArguments {
+    @Option(help: ArgumentHelp("End when so much is given, of the torrent's size.", valueName: "ratio"))
+    var seedRatio: Double?
+
+    func validate() throws {
+        if let seedRatio, !(0...10_000).contains(seedRatio) { throw ValidationError("--seed-ratio is 0 to 10,000") }
+    }
+
+    /// Seeds until it is ended.
+    func run(_ source: TorrentSource, _ options: TransferOptions, _ flags: TransferFlags) async throws {
+        var options = options
         options.isSeedOnly = true
         let run = TransferRun(
             source: source, engine: flags.engineOptions(), options: options, isJSON: flags.isJSON,

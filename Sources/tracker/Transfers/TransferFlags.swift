@@ -1,4 +1,4 @@
-// What `get` and `seed` have in common.
+// What `get`, `seed` and `torrent share` have in common.
 
 import ArgumentParser
 import Foundation
@@ -8,8 +8,8 @@ import Settings
 import Transfers
 import Wire
 
-/// The flags of `get` and `seed`.
-struct TransferFlags: ParsableArguments {
+/// Where the data of a torrent is that was made before, and who else is asked for peers.
+struct TransferPlace: ParsableArguments {
     @Option(help: ArgumentHelp("Where the torrent's file or directory lies, or is to lie.", valueName: "dir"))
     var path: String
 
@@ -17,7 +17,10 @@ struct TransferFlags: ParsableArguments {
         parsing: .singleValue,
         help: ArgumentHelp("A tracker besides those of the torrent; may be repeated.", valueName: "url"))
     var announce: [String] = []
+}
 
+/// The flags of all who transfer.
+struct TransferFlags: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "Where peers may call; port 0 lets the system choose. Unless told: all addresses, port 6881.",
@@ -81,11 +84,11 @@ struct TransferFlags: ParsableArguments {
     }
 
     /// The torrent's part.
-    func transferOptions(targetRatio: Double?) -> TransferOptions {
-        var options = TransferOptions(directory: path)
+    func transferOptions(directory: String, trackers: [String], targetRatio: Double?) -> TransferOptions {
+        var options = TransferOptions(directory: directory)
         options.peers = peer
         options.asksTrackers = !noTracker
-        options.extraTrackers = announce
+        options.extraTrackers = trackers
         options.rechecks = recheck
         options.preallocates = !noPreallocate
         options.settings.maxLinks = maxPeers

@@ -79,6 +79,11 @@ struct TransferRun: Sendable {
                 switch event {
                 case .failed(_, let reason): return Failure(.failed, reason)
                 case .observed(_, .ratioReached): isRatioReached = true
+                case .checked(_, 0, let count) where options.isSeedOnly:
+                    return Failure(
+                        .failed,
+                        "none of the \(Figures.counted(count, "piece")) is in \(options.directory); --path is the "
+                            + "directory in which the torrent's file or directory lies")
                 case .checked: isChecked = true
                 case .verified(_, let verification):
                     guard verification.isRight else {

@@ -4,6 +4,7 @@ import Foundation
 import PeerLogic
 import Primitives
 import Transfers
+import Wire
 
 /// What is told of a transfer while it runs: a bar on a terminal, a line now and then elsewhere, or JSON, an object a
 /// line.
@@ -24,7 +25,7 @@ struct TransferTeller: Sendable {
 
     mutating func tell(_ event: TransferEvent) {
         guard let said = Said(event) else { return }
-        if isJSON { return write(said) }
+        if isJSON { return writeJSONLine(said) }
         if let words = said.words { line(words) }
     }
 
@@ -32,6 +33,8 @@ struct TransferTeller: Sendable {
     struct Said: Encodable {
         var event: String
         var address: String?
+        var client: String?
+        var url: String?
         var infoHash: String?
         var name: String?
         var pieces: Int?
@@ -48,8 +51,8 @@ struct TransferTeller: Sendable {
         var words: String?
 
         private enum CodingKeys: CodingKey {
-            case event, address, infoHash, name, pieces, of, bytes, piece, peers, seeders, leechers, tracker, reason
-            case wrongPieces
+            case event, address, client, url, infoHash, name, pieces, of, bytes, piece, peers, seeders, leechers
+            case tracker, reason, wrongPieces
         }
 
         init?(_ event: TransferEvent) {
@@ -58,6 +61,7 @@ struct TransferTeller: Sendable {
             case .listening(let address): set("listening", "listens at \(address)") { $0.address = "\(address)" }
             case .added(_, let infoHash, let name):
                 set("added", nil) { ($0.infoHash, $0.name) = ("\(infoHash)", name) }
+            case .unusable(_, let url, let reason): set("unusable", reason) { ($0.url, $0.reason) = (url, reason) }
             case .checked(_, let have, let count):
                 set("checked", have > 0 ? "\(have) of \(count) pieces are here already" : nil) {
                     ($0.pieces, $0.of) = (have, count)
@@ -84,7 +88,8 @@ struct TransferTeller: Sendable {
 
         private mutating func observe(_ observation: TorrentSession.Observation) {
             switch observation {
-            case .linkReady(_, let address, _): set("peerJoined", nil) { $0.address = "\(address)" }
+            case .linkReady(_, let address, let peerID):
+                set("peerJoined", nil) { ($0.address, $0.client) = ("\(address)", ClientName.of(peerID)) }
             case .pieceGained(let piece): set("piece", nil) { $0.piece = piece }
             case .pieceWasWrong(let piece, let senders):
                 set("pieceWasWrong", "piece \(piece) was wrong and is fetched again") {
@@ -143,7 +148,7 @@ struct TransferTeller: Sendable {
         let answered = snapshot.trackers.filter { $0.answeredAt != nil }.max { $0.answeredAt! < $1.answeredAt! }
         let tracker = answered.map { $0.address.map { "\($0)" } ?? $0.url }
         if isJSON {
-            return write(
+            return writeJSONLine(
                 Progress(
                     state: "\(snapshot.state)", totalBytes: snapshot.totalLength, missingBytes: snapshot.missing,
                     receivedBytes: snapshot.received, sentBytes: snapshot.sent, wastedBytes: snapshot.wasted,
@@ -197,12 +202,5 @@ struct TransferTeller: Sendable {
         if hasBar { Terminal.errors.write("\r\u{1B}[K") }
         hasBar = false
         Terminal.errors.write(words + "\n")
-    }
-
-    private func write(_ object: some Encodable) {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        guard let data = try? encoder.encode(object) else { return }
-        Terminal.output.write(String(decoding: data, as: UTF8.self) + "\n")
     }
 }

@@ -1,33 +1,32 @@
 // Which program a peer is, by its id.
 
 import Primitives
-import Wire
 
 /// Which program a peer is, as its id says (BEP 20): nobody checks it, so it is for people to read.
-package enum ClientName {
+public enum ClientName {
     /// Programs by the two letters between which and a dash four characters of version stand: `-qB4520-`.
-    private static let programs: [String: String] = [
-        "AG": "Ares", "AZ": "Vuze", "BC": "BitComet", "BE": "BitTorrent SDK", "BG": "BTGetit", "BI": "BiglyBT",
-        "BL": "BitLord", "BN": "Baidu Netdisk", "BT": "BitTorrent", "BW": "BitWombat", "CT": "CTorrent", "DE": "Deluge",
-        "EB": "EBit", "FD": "Free Download Manager", "FL": "Folx", "FW": "FrostWire", "GR": "GetRight",
-        "GT": "anacrolix/torrent", "HL": "Halite", "KG": "KGet", "KT": "KTorrent", "LC": "LeechCraft", "LP": "Lphant",
-        "LT": "libtorrent", "lt": "libTorrent (rTorrent)", "LW": "LimeWire", "MG": "MediaGet", "MR": "Miro",
-        "PI": "PicoTorrent", "qB": "qBittorrent", "QD": "QQDownload", "RS": "Rufus", "SD": "Thunder",
-        "SK": "Swarmkeeper",
-        "SZ": "Shareaza", "TB": "Torch", "TL": "Tribler", "TR": "Transmission", "TS": "Torrentstorm", "TX": "Tixati",
-        "UM": "µTorrent for Mac", "UT": "µTorrent", "UW": "µTorrent Web", "WW": "WebTorrent",
-        "WD": "WebTorrent Desktop",
-        "XL": "Xunlei", "rq": "rqbit", "FX": "Freebox",
+    private static let programs: [(letters: String, name: String)] = [
+        ("AG", "Ares"), ("AZ", "Vuze"), ("BC", "BitComet"), ("BE", "BitTorrent SDK"), ("BG", "BTGetit"),
+        ("BI", "BiglyBT"), ("BL", "BitLord"), ("BN", "Baidu Netdisk"), ("BT", "BitTorrent"), ("BW", "BitWombat"),
+        ("CT", "CTorrent"), ("DE", "Deluge"), ("EB", "EBit"), ("FD", "Free Download Manager"), ("FL", "Folx"),
+        ("FW", "FrostWire"), ("GR", "GetRight"), ("GT", "anacrolix/torrent"), ("HL", "Halite"), ("KG", "KGet"),
+        ("KT", "KTorrent"), ("LC", "LeechCraft"), ("LP", "Lphant"), ("LT", "libtorrent"),
+        ("lt", "libTorrent (rTorrent)"), ("LW", "LimeWire"), ("MG", "MediaGet"), ("MR", "Miro"),
+        ("PI", "PicoTorrent"), ("qB", "qBittorrent"), ("QD", "QQDownload"), ("RS", "Rufus"), ("SD", "Thunder"),
+        ("SK", "Swarmkeeper"), ("SZ", "Shareaza"), ("TB", "Torch"), ("TL", "Tribler"), ("TR", "Transmission"),
+        ("TS", "Torrentstorm"), ("TX", "Tixati"), ("UM", "µTorrent for Mac"), ("UT", "µTorrent"),
+        ("UW", "µTorrent Web"), ("WW", "WebTorrent"), ("WD", "WebTorrent Desktop"), ("XL", "Xunlei"), ("rq", "rqbit"),
+        ("FX", "Freebox"),
     ]
 
     /// The program and its version; nil where the id does not say.
-    package static func of(_ id: PeerID) -> String? {
+    public static func of(_ id: PeerID) -> String? {
         var bytes = Array(id.bytes.bytes)
         guard bytes.count == 20 else { return nil }
         bytes = bytes.map { (33...126).contains($0) ? $0 : 0 }
         if bytes[0] == UInt8(ascii: "-"), bytes[7] == UInt8(ascii: "-") {
             let letters = String(decoding: bytes[1...2], as: UTF8.self)
-            guard let program = programs[letters] else { return nil }
+            guard let program = programs.first(where: { $0.letters == letters })?.name else { return nil }
             guard let version = version(bytes[3...6], isTransmission: letters == "TR") else { return program }
             return "\(program) \(version)"
         }
