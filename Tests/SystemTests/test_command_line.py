@@ -499,7 +499,7 @@ class Simulating(CommandLineTest):
     def test_a_replay_of_a_swarm_shows_a_part_of_it(self):
         whole = self.run_program("replay", "7", "--swarm")
         self.assertEqual((whole.status, whole.words), (0, "seed 7, a swarm: no promise broken\n"))
-        self.assertIn("seeders", whole.output.splitlines()[0])
+        self.assertIn("leechers", whole.output.splitlines()[0])
         part = self.run_program("replay", "7", "--swarm", "--peer", "1", "--kind", "lives", "--until", "20").output
         lines = [line for line in part.splitlines()[3:-1] if "all is repaired" not in line]
         self.assertTrue(lines)
