@@ -27,9 +27,10 @@ build: packages ## Build the tracker
 
 test: unit explore planted-bugs wasm-test system ## All tests: logic, codecs, simulation, storage, then the real program with real clients
 
-unit: packages ## The tests in Swift
+unit: packages ## The tests in Swift; what fails is said again at the end
 	swift build -c $(CONFIGURATION) --build-tests
-	swift test -c $(CONFIGURATION) --skip-build --disable-xctest
+	set -o pipefail; swift test -c $(CONFIGURATION) --skip-build --disable-xctest 2>&1 | tee .build/unit.log \
+		|| { echo; echo "What failed:"; grep -a -A 4 '^✘' .build/unit.log; exit 1; }
 
 explore: build ## Walk over all schedules of small clusters (two minutes)
 	$(TRACKER) explore --elections 2 --requests 1

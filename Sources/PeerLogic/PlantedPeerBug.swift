@@ -2,8 +2,8 @@
 
 /// One mistake.
 ///
-/// As `PlantedBug` of the trackers: `has` is false, and costs nothing, unless the logic is compiled with `PLANTED_BUGS`.
-/// Each breaks one rule of docs/rules.md, which names it there.
+/// As `PlantedBug` of the trackers: `has` is false, and costs nothing, unless the logic is compiled with
+/// `PLANTED_BUGS`. Each breaks one rule of docs/rules.md, which names it there.
 public enum PlantedPeerBug: String, CaseIterable, Sendable {
     // Bytes.
 

@@ -8,6 +8,9 @@ import GRDB
 ///
 /// It has a connection of its own.
 final class StoreWorker: @unchecked Sendable {
+    /// Of a copy that SQLite puts off, before it is told of: a fifth of a second.
+    private static let attempts = 200
+
     private let database: DatabaseQueue
     private let decoder: ChunkDecoder
     private let inbox: StoreInbox
@@ -84,7 +87,7 @@ final class StoreWorker: @unchecked Sendable {
 
     private func copied() -> StoreInbox.WorkerMessage {
         do {
-            let (all, copied) = try database.writeWithoutTransaction { try $0.checkpoint(.passive) }
+            let (all, copied) = try checkpoint()
             // SQLite syncs the file only where all is copied. What it leaves would have to be synced by whoever
             // copies the rest: the storage thread.
             if copied < all, fdatasync(descriptor) != 0 {
@@ -94,6 +97,21 @@ final class StoreWorker: @unchecked Sendable {
         } catch {
             return .copyFailed(reason: StoreError.text(of: error))
         }
+    }
+
+    /// Copies as much as can be copied beside readers and the writer.
+    ///
+    /// SQLite does not wait in it: where the writer is just changing the head of the index, it says that the database
+    /// is locked. A moment later it is not.
+    private func checkpoint() throws -> (walFrameCount: Int, checkpointedFrameCount: Int) {
+        for _ in 1..<Self.attempts {
+            do {
+                return try database.writeWithoutTransaction { try $0.checkpoint(.passive) }
+            } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY {
+                usleep(1_000)
+            }
+        }
+        return try database.writeWithoutTransaction { try $0.checkpoint(.passive) }
     }
 
     private func planned(_ number: UInt32, order: UInt64) -> StoreInbox.WorkerMessage {

@@ -66,7 +66,7 @@ final class RunningTracker: Sendable {
         try await stop()
     }
 
-    var console: ConsoleClient { ConsoleClient(host: api.host, port: api.port) }
+    var console: ConsoleClient { .patient(api) }
 
     func cluster() async throws -> ClusterView { try await console.cluster() }
 
@@ -78,9 +78,12 @@ final class RunningTracker: Sendable {
     ) async throws -> ClusterView {
         let end = ContinuousClock.now.advanced(by: Waiting.most)
         while true {
-            let view = try await cluster()
-            if condition(view) { return view }
-            guard ContinuousClock.now < end else {
+            let isLast = ContinuousClock.now >= end
+            // A tracker that is busy says so, and is asked again.
+            var view = try? await cluster()
+            if view == nil, isLast { view = try await cluster() }
+            if let view, condition(view) { return view }
+            if let view, isLast {
                 Issue.record("\(what): not within \(Waiting.most); it sees \(view)", sourceLocation: sourceLocation)
                 return view
             }

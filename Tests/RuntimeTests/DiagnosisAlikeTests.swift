@@ -107,7 +107,7 @@ struct DiagnosisAlikeTests {
         let http = try await tracker(
             Troubled(refusal: trouble.refusal, problem: Finding.problem(made.found)))
         try await running([console, http]) {
-            let view = try await ConsoleClient(host: console.address.host, port: console.address.port).cluster()
+            let view = try await ConsoleClient.patient(console.address).cluster()
             let finding = try #require(view.findings?.first)
             #expect(finding.text == trouble.text && finding.isSilence)
             #expect(finding.code == made.found[0].code.rawValue)

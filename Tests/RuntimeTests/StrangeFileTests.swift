@@ -12,7 +12,7 @@ import Testing
 import TrackerLogic
 import Wire
 
-@Suite("Files that are not what they seem")
+@Suite("Files that are not what they seem", .ownThreads)
 struct StrangeFileTests {
     private let directory: TemporaryDirectory
 

@@ -7,7 +7,7 @@ import Torrents
 import Wire
 
 /// .torrent files made of real files.
-@Suite("Torrent maker")
+@Suite("Torrent maker", .ownThreads)
 struct TorrentMakerTests {
     let directory: TemporaryDirectory
 

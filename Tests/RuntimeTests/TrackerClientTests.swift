@@ -6,7 +6,7 @@ import Testing
 import Wire
 
 /// How we ask trackers, seen from a tracker that answers as it likes.
-@Suite("Tracker client")
+@Suite("Tracker client", .ownThreads)
 struct TrackerClientTests {
     static let infoHash = InfoHash(hexadecimal: "0123456789abcdef0123456789abcdef01234567")!
     static let announce = ClientAnnounce(

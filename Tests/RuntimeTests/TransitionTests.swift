@@ -32,7 +32,7 @@ struct TransitionTests {
 
     // MARK: - The stream
 
-    /// Reads a stream until it has what is awaited, or ten seconds are over.
+    /// Reads a stream until it has what is awaited, or all patience has gone.
     private func read(
         _ headers: [String] = [], from address: Primitives.SocketAddress, until awaited: String
     ) async throws -> String {
@@ -40,7 +40,7 @@ struct TransitionTests {
         try await connection.send(
             "GET /api/v1/events HTTP/1.1\r\n\((["Host: localhost"] + headers).joined(separator: "\r\n"))\r\n\r\n")
         var text = ""
-        let end = ContinuousClock.now.advanced(by: .seconds(10))
+        let end = ContinuousClock.now.advanced(by: Waiting.most)
         while !text.contains(awaited), ContinuousClock.now < end {
             guard let bytes = try await connection.receive() else { break }
             text += String(decoding: bytes, as: UTF8.self)

@@ -3,6 +3,7 @@
 // No test waits longer than it has to, so a generous bound costs nothing but where a test fails. What must happen
 // within so many seconds is asserted where time is simulated, or on a clock that the test moves (`HandClock`).
 
+import Client
 import Datagrams
 import Primitives
 import Synchronization
@@ -12,6 +13,15 @@ enum Waiting {
     /// For anything: a busy machine may take its time.
     static let most = Swift.Duration.seconds(120)
     static let mostMilliseconds: Int32 = 120_000
+}
+
+extension ConsoleClient {
+    /// One that leaves a busy machine its time.
+    static func patient(_ address: SocketAddress) -> ConsoleClient {
+        var client = ConsoleClient(host: address.host, port: address.port)
+        client.timeout = .seconds(120)
+        return client
+    }
 }
 
 /// Tries until it is so; fails when all patience has gone.

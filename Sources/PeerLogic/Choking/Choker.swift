@@ -4,12 +4,13 @@ import Primitives
 
 /// Who is given blocks: tit for tat, with one peer let in on trust (Cohen 2003, sections 3.1 to 3.5).
 ///
-/// Every ten seconds the peers that are interested are ranked. A leecher ranks them by what they give; a seeder lets each
-/// have its turn of thirty seconds, the one that has waited longest first. One slot is the optimistic one: it goes to the
-/// peer that has waited longest, for thirty seconds, whatever it gives. So nobody waits for more than thirty seconds for
-/// each interested peer before it.
+/// Every ten seconds the peers that are interested are ranked. A leecher ranks them by what they give; a seeder lets
+/// each have its turn of thirty seconds, the one that has waited longest first. One slot is the optimistic one: it goes
+/// to the peer that has waited longest, for thirty seconds, whatever it gives. So nobody waits for more than thirty
+/// seconds for each interested peer before it.
 ///
-/// Deviation: a free slot is given at once, to whoever becomes interested; a swarm of few peers never waits for a round.
+/// Deviation: a free slot is given at once, to whoever becomes interested; a swarm of few peers never waits for a
+/// round.
 struct Choker: Sendable, Equatable {
     static let round = Duration.seconds(10)
     static let turn = Duration.seconds(30)

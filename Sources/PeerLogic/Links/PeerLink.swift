@@ -111,8 +111,8 @@ struct EarlyPieces: Sendable, Equatable {
 
 /// How many blocks are asked of a peer ahead: as many as come within a second, and one more with each that comes.
 ///
-/// Slow start as in TCP: a window that grows by one with each block doubles each round trip. The ceiling is what comes in a
-/// second, so that a slow peer holds few blocks, and not more than the peer says that it keeps (`reqq`, BEP 10).
+/// Slow start as in TCP: a window that grows by one with each block doubles each round trip. The ceiling is what comes
+/// in a second, so that a slow peer holds few blocks, and not more than the peer says that it keeps (`reqq`, BEP 10).
 struct RequestWindow: Sendable, Hashable {
     static let floor = 4
     static let initial = 8

@@ -5,7 +5,8 @@ import Primitives
 /// The peers of a swarm that we know of: where they listen, how it went with them, and when each may be tried again.
 ///
 /// A peer that could not be reached, or was silent, is left alone for 15 · 2ⁿ seconds, n counting its failures in a row
-/// (requirement P4); no tracker is ever told of it. Peers that have sent corrupt bytes are banned for the session's life.
+/// (requirement P4); no tracker is ever told of it. Peers that have sent corrupt bytes are banned for the session's
+/// life.
 struct PeerBook: Sendable, Equatable {
     /// More are not remembered: a tracker's answer has at most 200, and a hundred connections need no more.
     static let maxCount = 1_000
@@ -41,7 +42,9 @@ struct PeerBook: Sendable, Equatable {
 
     /// Remembers where a peer listens; false where it is known, banned, ourselves, or no address to call.
     mutating func found(_ address: SocketAddress, _ source: PeerSource, now: Instant) -> Bool {
-        guard address.port != 0, !address.isUnspecified, !own.contains(address), !isBanned(address) else { return false }
+        guard address.port != 0, !address.isUnspecified, !own.contains(address), !isBanned(address) else {
+            return false
+        }
         if let known = entries.firstIndex(where: { $0.address == address }) {
             // A person knows better than our patience does.
             if source == .person { entries[known].nextTry = min(entries[known].nextTry, now) }
@@ -92,7 +95,7 @@ struct PeerBook: Sendable, Equatable {
 
     /// The next peer to be called: with the fewest failures, then the one that has waited longest.
     ///
-    /// - Parameter withoutSeeds: who has all pieces is not called: neither has anything for the other.
+    /// Without seeds: who has all pieces is not called by one of its kind, as neither has anything for the other.
     mutating func next(now: Instant, withoutSeeds: Bool) -> Entry? {
         var best: Int?
         for index in entries.indices {
@@ -151,7 +154,8 @@ struct PeerBook: Sendable, Equatable {
         entries[index].failures = 0
     }
 
-    /// Somebody who has called says where it listens; false where that is another entry's, which is given up for this one.
+    /// Somebody who has called says where it listens; false where that is another entry's, which is given up for this
+    /// one.
     mutating func listens(_ id: UInt32, at address: SocketAddress) {
         guard let index = index(id), entries[index].address == nil else { return }
         if let other = entries.firstIndex(where: { $0.address == address }) {

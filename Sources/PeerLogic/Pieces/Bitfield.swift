@@ -73,7 +73,7 @@ public struct Bitfield: Sendable, Hashable {
 
     /// The pieces that are set here, ascending, of those that are set there and not in a third.
     ///
-    /// - Parameter body: told each; false ends the walk.
+    /// The body is told each, and ends the walk by saying false.
     func walk(_ wanted: Bitfield, without: Bitfield, _ body: (Int) -> Bool) {
         for index in words.indices {
             var rest = words[index] & wanted.words[index] & ~without.words[index]

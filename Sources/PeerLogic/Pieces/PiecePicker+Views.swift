@@ -30,7 +30,5 @@ extension PiecePicker {
     /// Whether pieces are between the first request and the disk.
     var hasBegun: Bool { !begun.isEmpty }
 
-    var hasHeld: Bool { active.contains { $0?.phase == .held } }
-
     func isSuspicious(_ piece: Int) -> Bool { slot(of: piece).flatMap { active[$0] }?.isSuspicious ?? false }
 }

@@ -3,13 +3,15 @@
 import Primitives
 import Wire
 
-/// Which block is asked for next: pieces that are begun before others, of the others the rarest, the first few at random.
+/// Which block is asked for next: pieces that are begun before others, of the others the rarest, the first few at
+/// random.
 ///
 /// "Rarest first … random first piece … strict priority … endgame" (Cohen, *Incentives Build Robustness in BitTorrent*,
-/// 2003, sections 2.4.1 to 2.4.4). Each block is asked of one peer, until every wanted block is asked for or here; then a
-/// second peer may be asked, too (endgame).
+/// 2003, sections 2.4.1 to 2.4.4). Each block is asked of one peer, until every wanted block is asked for or here; then
+/// a second peer may be asked, too (endgame).
 ///
-/// Deviation: pieces that are begun are bounded by their bytes, for they lie in memory until they are verified and written.
+/// Deviation: pieces that are begun are bounded by their bytes, for they lie in memory until they are verified and
+/// written.
 struct PiecePicker: Sendable, Equatable {
     /// So many pieces are picked at random, so that a newcomer soon has something to give.
     static let randomFirstCount = 4
@@ -58,7 +60,9 @@ struct PiecePicker: Sendable, Equatable {
 
     func slot(of piece: Int) -> Int? { slots[piece] < 0 ? nil : Int(slots[piece]) }
 
-    /// After a rest: the disk may hold other pieces than it did. What is being hashed, written or fetched stays begun.
+    /// After a rest: the disk may hold other pieces than it did.
+    ///
+    /// What is being hashed, written or fetched stays begun.
     mutating func resume(have onDisk: Bitfield) {
         for piece in 0..<layout.pieceCount where onDisk[piece] != have[piece] && !begun[piece] {
             if onDisk[piece] { have.insert(piece) } else { have.remove(piece) }
@@ -81,12 +85,10 @@ struct PiecePicker: Sendable, Equatable {
 
     // MARK: - Picking
 
-    /// Takes the next block to be asked of a peer.
+    /// Takes the next block to be asked of a peer, which its entry in the book names.
     ///
-    /// - Parameters:
-    ///   - peer: the peer's entry in the book.
-    ///   - only: the pieces that it gives though it chokes us; nil for all that it has.
-    ///   - budget: bytes that begun pieces may have in all; one may be begun in any case.
+    /// `only` are the pieces that it gives though it chokes us; nil for all that it has. `budget` is in bytes that
+    /// begun pieces may have in all; one may be begun in any case.
     mutating func next(
         for peer: UInt32, has: Bitfield, only: [UInt32]?, budget: Int, random: inout RandomStream
     ) -> Block? {
@@ -161,9 +163,10 @@ struct PiecePicker: Sendable, Equatable {
 
     /// A second peer's block in the endgame: of those that it has and was not asked for, one that the fewest were.
     ///
-    /// - Parameter isAsked: whether the peer has been asked for a block already.
+    /// `isAsked` tells whether the peer has been asked for a block already.
     mutating func endgameBlock(
-        has: Bitfield, only: [UInt32]?, limit: UInt8 = maxEndgameCount, isAnytime: Bool = false, isAsked: (Block) -> Bool
+        has: Bitfield, only: [UInt32]?, limit: UInt8 = maxEndgameCount, isAnytime: Bool = false,
+        isAsked: (Block) -> Bool
     ) -> Block? {
         guard isEndgame || isAnytime else { return nil }
         for slot in active.indices {

@@ -4,9 +4,9 @@ import Primitives
 
 /// Who has sent corrupt bytes: a piece that several peers had a part in is compared, once it is right, block by block.
 ///
-/// A piece that came from one peer and is wrong convicts that peer. Of a piece that came from several, a digest of each block
-/// is kept with its sender; when the piece has come again and is right, those are convicted whose blocks were others.
-/// (The idea is that of libtorrent's "smart ban".) Nobody is convicted of company.
+/// A piece that came from one peer and is wrong convicts that peer. Of a piece that came from several, a digest of each
+/// block is kept with its sender; when the piece has come again and is right, those are convicted whose blocks were
+/// others. (The idea is that of libtorrent's "smart ban".) Nobody is convicted of company.
 struct Suspicions: Sendable, Equatable {
     /// Wrong pieces that are remembered; of more, the oldest are forgotten.
     static let maxCount = 32

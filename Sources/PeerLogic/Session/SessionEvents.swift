@@ -96,7 +96,9 @@ extension TorrentSession {
         case deadlineReached
     }
 
-    /// What a session wants done. The order counts for each connection, and for each piece.
+    /// What a session wants done.
+    ///
+    /// The order counts for each connection, and for each piece.
     public enum Action: Sendable, Equatable {
         /// Connects over TCP; ends in `dialled` or `linkClosed`.
         case dial(LinkID, SocketAddress)
@@ -240,7 +242,9 @@ public struct SessionSettings: Sendable, Hashable {
     public var maxDownloadRate: Int?
     /// Bytes a second; nil for no limit.
     public var maxUploadRate: Int?
-    /// Uploaded for downloaded, at which seeding ends; nil to seed for ever. Of a seeder from the start: of the size.
+    /// Uploaded for downloaded, at which seeding ends; nil to seed for ever.
+    ///
+    /// Of a seeder from the start: of the size.
     public var targetRatio: Double?
     /// Bytes that pieces may have in memory, unverified or unwritten.
     public var maxBufferedByteCount = 64 << 20

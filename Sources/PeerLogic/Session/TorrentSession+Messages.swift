@@ -24,7 +24,9 @@ extension TorrentSession {
         case .cancel(let block): cancelled(slot, block, now, &actions)
         case .suggest(let piece):
             // A hint that we do not take: rarest first knows better.
-            if !links[slot].hasFast { breach(slot, "suggest without the fast extension", now, &actions) } else {
+            if !links[slot].hasFast {
+                breach(slot, "suggest without the fast extension", now, &actions)
+            } else {
                 _ = checked(slot, piece, now, &actions)
             }
         case .haveAll, .haveNone: hasAllOrNone(slot, message == .haveAll, now, &actions)
@@ -40,7 +42,7 @@ extension TorrentSession {
         connect(now, &actions)
     }
 
-    /// Whether the torrent has such a piece; closes the connection where not. True while we cannot know.
+    /// Whether the torrent has such a piece, which is also said while we cannot know; closes the connection where not.
     private mutating func checked(_ slot: Int, _ piece: UInt32, _ now: Instant, _ actions: inout [Action]) -> Bool {
         if let layout = torrent.layout, piece >= layout.pieceCount {
             breach(slot, "piece \(piece) of \(layout.pieceCount)", now, &actions)

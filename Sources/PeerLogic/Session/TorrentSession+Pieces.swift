@@ -14,7 +14,9 @@ extension TorrentSession {
         guard picker?.verified(piece) != nil else { return }
         for peer in suspicions.convicted(piece, digests: digests) { ban(peer, now, &actions) }
         if has(.haveToldEarly) {
-            for slot in links.indices where links[slot].isReady { say(slot, .have(piece: UInt32(piece)), now, &actions) }
+            for slot in links.indices where links[slot].isReady {
+                say(slot, .have(piece: UInt32(piece)), now, &actions)
+            }
         }
         actions.append(.store(piece: piece))
     }
@@ -110,7 +112,9 @@ extension TorrentSession {
 
     /// Bytes that were on the disk are gone: nobody is given them, and all who can be told are (BEP 54).
     mutating func pieceLost(_ piece: Int, _ now: Instant, _ actions: inout [Action]) {
-        guard !has(.lossIgnored), let layout = torrent.layout, piece >= 0, piece < layout.pieceCount, picker?.gone(piece) ?? false else {
+        guard !has(.lossIgnored), let layout = torrent.layout, piece >= 0, piece < layout.pieceCount,
+            picker?.gone(piece) ?? false
+        else {
             return
         }
         tellAllHaves(now, &actions)

@@ -6,11 +6,11 @@ import Wire
 extension TorrentSession {
     /// A peer that was asked and gives nothing for so long is snubbing: its requests are given to others.
     static let blockPatience = Duration.seconds(30)
-    /// A block that has begun is to end within this: 16 KiB, at 820 bytes a second. It holds its piece up.
+    /// A block that has begun, and holds its piece up, is to end within this: 16 KiB, at 820 bytes a second.
     static let arrivalPatience = Duration.seconds(20)
     /// Given-up requests that are remembered, for they may be answered all the same.
     static let maxGivenUpCount = 500
-    /// Blocks that nobody asked for: more end the connection. Endgame and choke make some.
+    /// Blocks that nobody asked for: more end the connection, as endgame and choke make some.
     static let maxUnaskedCount = 1_000
 
     /// Asks all peers for what they have and may give; after something has become free.
@@ -52,13 +52,16 @@ extension TorrentSession {
         let requests = links[slot].requests
         let limit = has(.endgameUnbounded) ? .max : PiecePicker.maxEndgameCount
         let isAnytime = has(.endgameAlways)
-        return picker?.endgameBlock(has: links[slot].has, only: only, limit: limit, isAnytime: isAnytime) { requests.index(of: $0) != nil }
+        return picker?.endgameBlock(has: links[slot].has, only: only, limit: limit, isAnytime: isAnytime) {
+            requests.index(of: $0) != nil
+        }
     }
 
     // MARK: - Come
 
-    /// Where the payload of a `piece` message goes, whose 13 bytes of head have come. `blockReceived`, `blockSkipped` or
-    /// `linkClosed` follows.
+    /// Where the payload of a `piece` message goes, whose 13 bytes of head have come.
+    ///
+    /// `blockReceived`, `blockSkipped` or `linkClosed` follows.
     ///
     /// - Complexity: O(1) where blocks come in the order in which they were asked for.
     public mutating func blockBegins(_ block: Block, on link: LinkID, now: Instant) -> BlockPlace {

@@ -84,7 +84,8 @@ extension TorrentSession {
         if let due = link.exchangeAt, due <= now { exchangePeers(slot, now, &actions) }
     }
 
-    /// A peer gives nothing though it was asked: others are asked, and it is asked no more until one of its blocks comes.
+    /// A peer gives nothing though it was asked: others are asked, and it is asked no more until one of its blocks
+    /// comes.
     private mutating func snub(_ slot: Int, _ now: Instant, _ actions: inout [Action]) {
         links[slot].isSnubbed = true
         links[slot].window.shrink()

@@ -6,8 +6,6 @@ import Wire
 extension TorrentSession {
     /// Pieces that a peer may have of us though we choke it, so that it soon has something to give (BEP 6).
     static let allowedFastCount = 5
-    /// Who has more pieces than this needs no such help.
-    static let allowedFastNeed = 10
 
     // MARK: - Asked of us
 
@@ -66,7 +64,8 @@ extension TorrentSession {
     }
 
     private mutating func uploadOne(_ slot: Int, _ now: Instant, _ actions: inout [Action]) -> Bool {
-        guard links[slot].isReady, links[slot].uploads.sending.count < (has(.sendingUnbounded) ? .max : UploadQueue.maxSendingCount),
+        guard links[slot].isReady,
+            links[slot].uploads.sending.count < (has(.sendingUnbounded) ? .max : UploadQueue.maxSendingCount),
             let block = links[slot].uploads.next, uploadLimit.take(Int(block.length), now: now) || has(.uploadUnlimited)
         else { return false }
         links[slot].uploads.removeNext()
@@ -94,7 +93,9 @@ extension TorrentSession {
 
     /// Says so once the ratio is reached that was wanted.
     mutating func checkRatio(_ actions: inout [Action]) {
-        guard !hasReachedRatio, !has(.ratioIgnored), let ratio = settings.targetRatio, let layout = torrent.layout, isComplete else { return }
+        guard !hasReachedRatio, !has(.ratioIgnored), let ratio = settings.targetRatio, let layout = torrent.layout,
+            isComplete
+        else { return }
         let base = beganComplete ? layout.totalLength : max(received, 1)
         guard Double(sent) >= ratio * Double(base) else { return }
         hasReachedRatio = true
@@ -109,7 +110,9 @@ extension TorrentSession {
         links[slot].interestedSince = now
         // A free slot is given at once.
         let taken = links.reduce(0) { $0 + ($1.isReady && $1.peerIsInterested && !$1.weChoke ? 1 : 0) }
-        if links[slot].weChoke, taken < settings.uploadSlots || has(.everybodyUnchoked) { setChoke(slot, false, now, &actions) }
+        if links[slot].weChoke, taken < settings.uploadSlots || has(.everybodyUnchoked) {
+            setChoke(slot, false, now, &actions)
+        }
     }
 
     mutating func notInterested(_ slot: Int, _ now: Instant, _ actions: inout [Action]) {

@@ -16,14 +16,14 @@ public enum TrackerKind: Sendable, Hashable {
 ///               started                      paused, stopped
 ///     idle ─────────────────► running ─────────────────────────► idle
 ///
-/// It is made of machines that each keep one rule: `PiecePicker` (which block is asked for next), `Choker` (who is given
-/// blocks), `PeerBook` (who may be called), `TrackerSet` (which tracker is asked), `MetadataFetch` (the info dictionary).
-/// Files beside this one have the session's parts: `+Links` (connections), `+Messages` (what peers say), `+Requests`
-/// (blocks to us), `+Uploads` (blocks to others), `+Pieces` (hash and disk), `+Extensions` (BEP 9, 10, 11, 54),
-/// `+Timers`, `+Trackers`, `+WebSeeds`.
+/// It is made of machines that each keep one rule: `PiecePicker` (which block is asked for next), `Choker` (who is
+/// given blocks), `PeerBook` (who may be called), `TrackerSet` (which tracker is asked), `MetadataFetch` (the info
+/// dictionary). Files beside this one have the session's parts: `+Links` (connections), `+Messages` (what peers say),
+/// `+Requests` (blocks to us), `+Uploads` (blocks to others), `+Pieces` (hash and disk), `+Extensions` (BEP 9, 10, 11,
+/// 54), `+Timers`, `+Trackers`, `+WebSeeds`.
 ///
-/// Invariants: a block is asked of one peer, but in the endgame; what is asked for fits into `maxBufferedByteCount`; only
-/// pieces that are verified and on the disk are told to others; nothing is said to a connection that is closed.
+/// Invariants: a block is asked of one peer, but in the endgame; what is asked for fits into `maxBufferedByteCount`;
+/// only pieces that are verified and on the disk are told to others; nothing is said to a connection that is closed.
 public struct TorrentSession: Sendable, Equatable {
     /// What a session knows of its torrent when it begins.
     public struct Torrent: Sendable, Equatable {
@@ -98,6 +98,7 @@ public struct TorrentSession: Sendable, Equatable {
     /// - Parameters:
     ///   - torrent: what is known of it.
     ///   - peerID: what we call ourselves, the same for as long as the session lives.
+    ///   - settings: limits, slots and ratio.
     ///   - random: for picks, ties and transaction ids: seeded by a secret where strangers could gain by guessing.
     public init(_ torrent: Torrent, peerID: PeerID, settings: SessionSettings, random: RandomStream) {
         var random = random

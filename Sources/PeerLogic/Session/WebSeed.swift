@@ -3,7 +3,8 @@
 import Primitives
 import Wire
 
-/// A web server that has the files (BEP 19): it is asked for whole pieces, a few at a time, and not again once it has lied.
+/// A web server that has the files (BEP 19): it is asked for whole pieces, a few at a time, and not again once it has
+/// lied.
 struct WebSeed: Sendable, Equatable {
     static let maxFetchCount = 4
     static let firstWait = Duration.seconds(15)

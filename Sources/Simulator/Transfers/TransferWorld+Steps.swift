@@ -161,7 +161,7 @@ extension TransferWorld {
 
     /// A peer is gone at once: what was in memory is lost.
     ///
-    /// - Parameter isHost: whether its whole host is gone, so that nobody is told.
+    /// Where its whole host is gone, nobody is told.
     mutating func die(_ peer: Int, isHost: Bool, for downtime: Duration) {
         guard peers[peer].isUp else { return }
         tell(peer, .lives, isHost ? "dies with its host" : "dies")

@@ -4,18 +4,18 @@ import PeerLogic
 import Primitives
 import Wire
 
-/// A swarm of peers, their lines, disks and trackers, in a world of one true time: alone with simple trackers, or beside
-/// the trackers of a simulated cluster (`World+Transfers`), which then has the time.
+/// A swarm of peers, their lines, disks and trackers, in a world of one true time: alone with simple trackers, or
+/// beside the trackers of a simulated cluster (`World+Transfers`), which then has the time.
 ///
-/// Every transition is: take the next event off the queue, hand it to the session that it concerns, let the checkers see
-/// what came of it (`TransferChecks`), and carry that out. What sessions say travels as values; of payloads only whether
-/// they are right is known. Nothing in here knows chance but by the seed.
+/// Every transition is: take the next event off the queue, hand it to the session that it concerns, let the checkers
+/// see what came of it (`TransferChecks`), and carry that out. What sessions say travels as values; of payloads only
+/// whether they are right is known. Nothing in here knows chance but by the seed.
 ///
 ///     peers come, faults ──────── heals ─────────── all leechers are done, or the time for that is over
 ///     0 … coreLength              │ all repaired    │ the end
 struct TransferWorld: Sendable {
-    /// Within which every leecher is to finish once all is well, beside the time that the bytes take: a peer may be in a
-    /// back-off of some minutes, and a broken connection is found out after four.
+    /// Within which every leecher is to finish once all is well, beside the time that the bytes take: a peer may be in
+    /// a back-off of some minutes, and a broken connection is found out after four.
     static let finishBound = Duration.seconds(1500)
     static let lookInterval = Duration.seconds(5)
     /// Events at one time, at most: more is somebody who never sleeps.

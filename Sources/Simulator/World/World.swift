@@ -186,7 +186,8 @@ struct World: Sendable {
             clients.count + options.strangerCount + transferCount, options.nodeCount, seed: seed, .request, .reply)
         if options.network.flipPerMille > 0 {
             flips = World.paths(
-                clients.count + options.strangerCount + transferCount, options.nodeCount, seed: seed, .flipThere, .flipBack)
+                clients.count + options.strangerCount + transferCount, options.nodeCount, seed: seed, .flipThere,
+                .flipBack)
         }
         people = clients.indices.map {
             Person(random: RandomStream(seed, .visit, $0), announcers: RandomStream(seed, .announcer, $0))

@@ -14,6 +14,7 @@ enum ConsoleFiles {
             ("dialog.js", PackageResources.dialog_js),
             ("dom.js", PackageResources.dom_js),
             ("format.js", PackageResources.format_js),
+            ("frame.js", PackageResources.frame_js),
             ("lanes.js", PackageResources.lanes_js),
             ("login.js", PackageResources.login_js),
             ("moving.js", PackageResources.moving_js),

@@ -1,13 +1,14 @@
 // The console's start: the frame around the pages, which page is shown, the keys that work everywhere.
 
 import { has, mustLogIn, order } from "./api.js";
-import { attempt, show } from "./dialog.js";
+import { attempt } from "./dialog.js";
 import { byId, h, list } from "./dom.js";
 import { span } from "./format.js";
+import { listenToKeys, openPage, readyFrame, showKeys, theme, turnTheme } from "./frame.js";
 import { consoles, watch } from "./moving.js";
 import { go, href, route } from "./route.js";
 import { sentence } from "./sentence.js";
-import { computed, effect, scope, signal } from "./signals.js";
+import { computed, effect } from "./signals.js";
 import { age, connect, link, state, transitionCount, transitions } from "./stream.js";
 import { icon } from "./widgets.js";
 import { loginPage } from "./login.js";
@@ -39,17 +40,6 @@ const said = computed(() => {
     transitionCount.value;
     return state.value ? sentence(state.value, transitions()) : null;
 });
-const theme = signal(document.documentElement.dataset.theme ?? "system");
-const areKeysOn = signal(stored("keys") !== "off");
-
-function stored(key, value) {
-    try {
-        if (value !== undefined) localStorage.setItem(key, value);
-        return localStorage.getItem(key);
-    } catch {
-        return null;
-    }
-}
 
 // MARK: The frame
 
@@ -77,17 +67,7 @@ function frame() {
             h("span", null, () => state.value?.login?.user?.name ?? "", " ",
                 h("span.muted", null, () => state.value?.login?.user?.role ?? "")),
             h("button.quiet", { type: "button", onclick: logOut }, "Log out")));
-    const menu = byId("menu");
-    const open = (isOpen) => {
-        menu.setAttribute("aria-expanded", String(isOpen));
-        byId("drawer").classList.toggle("open", isOpen);
-    };
-    menu.addEventListener("click", () => open(menu.getAttribute("aria-expanded") !== "true"));
-    addEventListener("hashchange", () => open(false));
-    byId("skip").addEventListener("click", (event) => {
-        event.preventDefault();
-        byId("main").focus();
-    });
+    readyFrame();
     byId("page").before(
         h("p.old-note", { id: "age", hidden: () => age.value === 0 }, () => `As of ${span(age.value)} ago. `,
             () => (link.value.phase === "paused" ? "" : "The connection is lost; it is tried again.")),
@@ -122,23 +102,12 @@ function voice() {
     return connection[link.value.phase] + (mustLogIn.value ? "" : said.value?.text ?? "");
 }
 
-function turnTheme() {
-    const next = { system: "light", light: "dark", dark: "system" }[theme.peek()];
-    theme.value = next;
-    stored("theme", next);
-    if (next === "system") delete document.documentElement.dataset.theme;
-    else document.documentElement.dataset.theme = next;
-}
-
 async function logOut() {
     // Where the tracker shows itself to nobody in particular, it does so again; else it asks who is there.
     if (await attempt(() => order("DELETE", "sessions/current"))) connect();
 }
 
 // MARK: Pages
-
-let endPage = () => {};
-let isFirst = true;
 
 function openPages() {
     effect(() => {
@@ -150,7 +119,8 @@ function openPages() {
         const key = isLogin ? "login" : isReady ? `${isThere} ${where.value}` : "waiting";
         if (key === opened) return;
         opened = key;
-        open(isLogin ? loginPage : !isReady ? waitingPage : isThere ? () => page.make(rest[0]) : missingPage);
+        openPage(isLogin ? loginPage : !isReady ? waitingPage : isThere ? () => page.make(rest[0]) : missingPage,
+            key === "waiting");
     });
     effect(() => {
         const mark = link.value.phase === "lost" ? "✕ " : said.value?.tone === "bad" ? "! " : "";
@@ -160,16 +130,6 @@ function openPages() {
 }
 
 let opened = null;
-
-function open(make) {
-    endPage();
-    const [element, end] = scope(make);
-    endPage = end;
-    byId("page").replaceChildren(element);
-    byId("main").scrollTop = 0;
-    if (!isFirst && opened !== "waiting") element.querySelector("h1")?.focus({ preventScroll: true });
-    isFirst = opened === "waiting";
-}
 
 const waitingPage = () => h("div.waiting", null, h("h1", { tabindex: "-1" }, "Swarmkeeper"),
     h("p.muted", null, () => (link.value.phase === "lost" ? "The tracker does not answer; it is asked again."
@@ -189,36 +149,14 @@ const keyHelp = [
     ["N P", "on the timeline: the next transition, the one before"],
 ];
 
-function help() {
-    show("Keys", [
-        h("table.keys", null, h("tbody", null, keyHelp.map(([keys, what]) =>
-            h("tr", null, h("th", { scope: "row" },
-                keys.split(" ").map((one) => (one === "…" ? " … " : [h("kbd", null, one), " "]))),
-                h("td", null, what))))),
-        h("label.check", null, h("input", {
-            type: "checkbox", checked: areKeysOn.peek(),
-            onchange: (event) => {
-                areKeysOn.value = event.target.checked;
-                stored("keys", event.target.checked ? "on" : "off");
-            },
-        }), h("span", null, "Keys of a single letter or digit work")),
-    ]);
-}
-
-addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
-    const isField = event.target.matches?.("input, textarea, select, [contenteditable]");
-    if (event.key === "Escape" && isField) return event.target.blur();
-    if (isField || !areKeysOn.peek()) return;
-    const page = shown.peek()[Number(event.key) - 1];
-    if (page) return go([page.name]);
-    const acts = { "?": help, t: turnTheme, T: turnTheme, "/": () => document.querySelector("[data-search]")?.focus() };
-    if (!acts[event.key]) return;
-    event.preventDefault();
-    acts[event.key]();
-});
+const help = () => showKeys(keyHelp);
 
 frame();
 openPages();
+listenToKeys((number) => {
+    const page = shown.peek()[number - 1];
+    if (page) go([page.name]);
+    return page;
+}, { "?": help });
 watch();
 connect();

@@ -48,6 +48,13 @@ export function step(range, wanted) {
     return power * ([1, 2, 5].find((one) => one * power >= rough) ?? 10);
 }
 
+/** As `step`, for bytes: 1, 2, 5, 10, … 500 times a power of 1024. */
+export function byteStep(range, wanted) {
+    const rough = range / Math.max(wanted, 1);
+    const power = 1024 ** Math.max(Math.floor(Math.log2(Math.max(rough, 1)) / 10), 0);
+    return power * ([1, 2, 5, 10, 20, 50, 100, 200, 500].find((one) => one * power >= rough) ?? 1024);
+}
+
 const timeSteps = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900,
     1800,
     3600, 7200, 21_600, 43_200, 86_400];

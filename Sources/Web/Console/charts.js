@@ -19,10 +19,10 @@ const gap = 2500;
 /**
  * A chart.
  *
- * @param options { id, title, note, format, axis, isWhole, tools, lines, marks, now, span }:
+ * @param options { id, title, note, format, axis, step, isWhole, tools, lines, marks, now, span }:
  *     lines() gives [{ name, color (a custom property), points: [[time, value or null]], isDashed, pane }];
  *     marks() gives [{ time, end, kind, text }]; now() and span() in milliseconds; format and axis make text of a
- *     value, and isWhole says that there are no halves of it.
+ *     value, step makes the axis's steps where they are not decimal, and isWhole says that there are no halves.
  */
 export function chart(options) {
     const lines = computed(options.lines);
@@ -132,7 +132,7 @@ function drawPane(pen, lines, x, begin, box, options, isOneOfSeveral) {
         const room = Math.max((most - least) * 0.15, most * 0.002);
         [least, most] = [Math.max(least - room, 0), most + room];
     }
-    const by = Math.max(step(most - least, Math.max((box.bottom - box.top) / 42, 2.5)), options.isWhole ? 1 : 0);
+    const by = Math.max((options.step ?? step)(most - least, Math.max((box.bottom - box.top) / 42, 2.5)), options.isWhole ? 1 : 0);
     if (!isOneOfSeveral) most = Math.ceil((most * 1.02) / by) * by;
     const y = (value) => box.bottom - ((value - least) / (most - least)) * (box.bottom - box.top);
     pen.textAlign = "right";

@@ -8,9 +8,9 @@ import { count, exact, seconds, short } from "./format.js";
 import { href, look, route } from "./route.js";
 import { sentence } from "./sentence.js";
 import { computed } from "./signals.js";
-import { samples, state, tick, trackerNow, transitionCount, transitions } from "./stream.js";
+import { asOf, samples, state, tick, trackerNow, transitionCount, transitions } from "./stream.js";
 import { elections, look as lookOf, outages } from "./story.js";
-import { asOf, choice, figure } from "./widgets.js";
+import { choice, figure } from "./widgets.js";
 
 const spans = [["60", "1 min"], ["300", "5 min"], ["600", "10 min"]];
 

@@ -8,6 +8,8 @@
 // readers of its stream, it is asked for its state.
 
 import { Refusal, get, has, learnResources, mustLogIn } from "./api.js";
+import { span } from "./format.js";
+import { isCutOff } from "./sentence.js";
 import { computed, signal } from "./signals.js";
 
 /** The last state that was told; null before the first. */
@@ -29,6 +31,15 @@ export const age = computed(() => {
     tick.value;
     return isLive.value || !heardAt.value ? 0 : (Date.now() - heardAt.value) / 1000;
 });
+
+/** Says how old what is shown is: where the tracker is not heard here, or hears no other. */
+export function asOf() {
+    if (age.value > 0) return `as of ${span(age.value)} ago`;
+    if (!state.value || !isCutOff(state.value)) return "";
+    const { trackers } = state.value.status.cluster;
+    const heard = Math.min(...trackers.filter((one) => !one.isThis).map((one) => one.silentSeconds));
+    return Number.isFinite(heard) ? `The others as of ${span(heard)} ago.` : "";
+}
 
 const silence = 3000;
 const pollPause = 2000;

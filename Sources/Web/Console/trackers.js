@@ -8,8 +8,8 @@ import { count, seconds, span } from "./format.js";
 import { consoles } from "./moving.js";
 import { behind } from "./sentence.js";
 import { computed, effect } from "./signals.js";
-import { may, samples, state } from "./stream.js";
-import { asOf, badge, heading } from "./widgets.js";
+import { asOf, may, samples, state } from "./stream.js";
+import { badge, heading } from "./widgets.js";
 
 const beats = 60;
 const matrixMost = 16;

@@ -3,9 +3,6 @@
 
 import { h, named } from "./dom.js";
 import { tell } from "./dialog.js";
-import { isCutOff } from "./sentence.js";
-import { age, state } from "./stream.js";
-import { span } from "./format.js";
 
 /** Icons of 24 by 24, drawn with strokes. */
 const icons = {
@@ -15,6 +12,12 @@ const icons = {
     timeline: "M4 6h8M9 12h10M6 18h9M4 3v18",
     torrents: "M6 3h8l4 4v14H6zM14 3v4h4M9 13l3 3 3-3M12 9v7",
     users: "M12 11a4 4 0 1 0 0-8 4 4 0 0 0 0 8zM4 21c1-5 4-7 8-7s7 2 8 7",
+    transfers: "M7 4v14M3 14l4 4 4-4M17 20V6M13 10l4-4 4 4",
+    create: "M12 5v14M5 12h14",
+    pause: "M8 5v14M16 5v14",
+    resume: "M7 4l12 8-12 8z",
+    folder: "M3 6h6l2 3h10v10H3z",
+    file: "M6 3h8l4 4v14H6zM14 3v4h4",
     settings: "M4 7h9M17 7h3M4 17h3M11 17h9M15 9a2 2 0 1 0 0-4 2 2 0 0 0 0 4zM9 19a2 2 0 1 0 0-4 2 2 0 0 0 0 4z",
 };
 
@@ -65,15 +68,6 @@ export function copyButton(text, what) {
             }
         },
     }, `Copy ${what.toLowerCase()}`);
-}
-
-/** Says how old what is shown is: where the tracker is not heard here, or hears no other. */
-export function asOf() {
-    if (age.value > 0) return `as of ${span(age.value)} ago`;
-    if (!state.value || !isCutOff(state.value)) return "";
-    const { trackers } = state.value.status.cluster;
-    const heard = Math.min(...trackers.filter((one) => !one.isThis).map((one) => one.silentSeconds));
-    return Number.isFinite(heard) ? `The others as of ${span(heard)} ago.` : "";
 }
 
 /** The share that is there of a whole, as a bar with words. */

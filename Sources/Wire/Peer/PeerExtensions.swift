@@ -1,4 +1,5 @@
-// Extensions of the peer protocol: their handshake (BEP 10), metadata (BEP 9), peer exchange (BEP 11), don't-have (BEP 54).
+// Extensions of the peer protocol: their handshake (BEP 10), metadata (BEP 9), peer exchange (BEP 11), don't-have (BEP
+// 54).
 
 import Primitives
 
@@ -127,7 +128,8 @@ public enum MetadataMessage: Sendable, Hashable {
 
 /// Peers that a peer knows of (BEP 11): those that have come and those that have gone since it said so last.
 public struct PeerExchange: Sendable, Hashable {
-    /// More than the 50 that BEP 11 allows are taken of each kind, as some send all at first; what is beyond is left out.
+    /// More than the 50 that BEP 11 allows are taken of each kind, as some send all at first; what is beyond is left
+    /// out.
     public static let maxCount = 200
 
     /// Have come.

@@ -4,7 +4,7 @@ import Primitives
 
 /// The first 68 bytes that a peer says: who it is, which torrent it wants, and what else it understands.
 public struct PeerHandshake: Sendable, Hashable {
-    /// 1 + 19 + 8 + 20 + 20. The first 48 are sent before the peer id by some, who wait for ours first.
+    /// 1 + 19 + 8 + 20 + 20; some send the first 48, and wait for ours before they send their peer id.
     public static let byteCount = 68
 
     /// What a peer understands besides BEP 3; of the 64 bits those that are known.

@@ -67,7 +67,8 @@ extension PeerMessage {
         case needs(Int)
         /// A whole message, and how many bytes it took.
         case message(PeerMessage, byteCount: Int)
-        /// A message with a number that nobody here knows, to be passed over: so many bytes, which need not be here yet.
+        /// A message with a number that nobody here knows, to be passed over: so many bytes, which need not be here
+        /// yet.
         case unknown(byteCount: Int)
         /// The head of a block took `pieceHeadByteCount` bytes; `length` bytes of payload follow.
         case block(Block)

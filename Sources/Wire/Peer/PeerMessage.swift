@@ -5,7 +5,7 @@ import Primitives
 /// A part of a piece, as peers ask for it: `request`, `piece`, `cancel` and `reject` name one.
 @frozen
 public struct Block: Sendable, Hashable {
-    /// 16 KiB: what everybody asks for; the last block of a piece may be shorter. Longer ones are refused by some.
+    /// 16 KiB: what everybody asks for; the last block of a piece may be shorter, and some refuse longer ones.
     public static let maxByteCount = 16_384
 
     /// Index of the piece, from 0.
@@ -61,6 +61,7 @@ public enum PeerMessage: Sendable, Hashable {
     case reject(Block)
     /// 17: a piece that the sender gives even to whom it chokes (BEP 6).
     case allowedFast(piece: UInt32)
-    /// 20: a message of an extension (BEP 10); 0 is the extension handshake, others as the *receiver* has numbered them.
+    /// 20: a message of an extension (BEP 10); 0 is the extension handshake, others as the *receiver* has numbered
+    /// them.
     case extended(id: UInt8, payload: [UInt8])
 }

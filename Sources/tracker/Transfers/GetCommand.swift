@@ -9,9 +9,9 @@ struct GetCommand: AsyncParsableCommand {
         commandName: "get",
         abstract: "Download a torrent.",
         discussion: """
-            It ends when all is here, verified, and each file has been read back; --seed and --seed-ratio go on. No peer, \
-            no tracker and a full disk are no reason to end: it waits and says for what. What has come stays when it is \
-            ended (Ctrl-C), and is not fetched again.
+            It ends when all is here, verified, and each file has been read back; --seed and --seed-ratio go on. No \
+            peer, no tracker and a full disk are no reason to end: it waits and says for what. What has come stays \
+            when it is ended (Ctrl-C), and is not fetched again.
             """)
 
     @Argument(help: ArgumentHelp("A .torrent file, a magnet link, or 40 hexadecimal digits.", valueName: "torrent"))

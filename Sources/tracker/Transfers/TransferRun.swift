@@ -16,8 +16,8 @@ struct TransferRun: Sendable {
     var options: TransferOptions
     var isJSON: Bool
     var giveUpAfter: Primitives.Duration?
-    /// Whether it ends when all that is wanted is here and checked; else it goes on until it is told to end, or until the
-    /// ratio is reached.
+    /// Whether it ends when all that is wanted is here and checked; else it goes on until it is told to end, or until
+    /// the ratio is reached.
     var endsWhenComplete: Bool
 
     private enum Wake: Sendable {
@@ -102,7 +102,9 @@ struct TransferRun: Sendable {
                 let bytes = snapshot.received + snapshot.sent
                 if bytes != movedBytes { (moved, movedBytes) = (.now, bytes) }
                 if case .checking = snapshot.state { moved = .now }
-                guard let giveUpAfter, moved.duration(to: .now) >= .nanoseconds(giveUpAfter.nanoseconds) else { continue }
+                guard let giveUpAfter, moved.duration(to: .now) >= .nanoseconds(giveUpAfter.nanoseconds) else {
+                    continue
+                }
                 return Failure(.unavailable, "given up: \(snapshot.state); nothing has moved for \(giveUpAfter.text)")
             }
         }

@@ -5,7 +5,8 @@ import PeerLogic
 import Primitives
 import Transfers
 
-/// What is told of a transfer while it runs: a bar on a terminal, a line now and then elsewhere, or JSON, an object a line.
+/// What is told of a transfer while it runs: a bar on a terminal, a line now and then elsewhere, or JSON, an object a
+/// line.
 struct TransferTeller: Sendable {
     private let isJSON: Bool
     private var lastLine: ContinuousClock.Instant?

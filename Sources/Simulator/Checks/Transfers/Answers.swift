@@ -4,11 +4,11 @@ import PeerLogic
 import Primitives
 import Wire
 
-/// What becomes of requests, at those who were asked: each is answered once, by its block or, with the fast extension, by
-/// `reject`; and nothing is answered that was not asked (BEP 6).
+/// What becomes of requests, at those who were asked: each is answered once, by its block or, with the fast extension,
+/// by `reject`; and nothing is answered that was not asked (BEP 6).
 ///
-/// "When a choke is sent … the peer must reject all requests which are pending from the peer it is choking except requests
-/// for pieces that are in the allowed fast set" (BEP 6).
+/// "When a choke is sent … the peer must reject all requests which are pending from the peer it is choking except
+/// requests for pieces that are in the allowed fast set" (BEP 6).
 struct Answers: Sendable {
     mutating func hears(_ end: Int, _ block: Block, _ scene: inout TransferScene) {
         // Those who break the protocol may ask twice at once, and are answered once or twice.
@@ -28,7 +28,7 @@ struct Answers: Sendable {
             }
             return scene.violate(
                 .answersWereAsked, at: now,
-                "\(TransferScene.name(scene.ends[end].peer)) \(what) \(TransferScene.name(scene.ends[end].other)) a block "
+                "\(TransferScene.name(scene.ends[end].peer)) \(what) \(scene.otherName(end)) a block "
                     + "of piece \(block.piece) that it was not asked for")
         }
         scene.ends[end].toAnswer.remove(at: index)

@@ -34,7 +34,7 @@ struct BlockRequests: Sendable {
         if state & PeerRecord.here != 0 {
             scene.violate(
                 .keptIsNotAskedAgain, at: now,
-                "\(TransferScene.name(peer)) has \(scene.name(number)), and asks \(TransferScene.name(scene.ends[end].other))"
+                "\(TransferScene.name(peer)) has \(scene.name(number)), and asks \(scene.otherName(end))"
             )
         }
         if state & PeerRecord.countMask > 0 { asksASecondTime(end, number, at: now, &scene) }
@@ -59,13 +59,13 @@ struct BlockRequests: Sendable {
         if asked.contains(end) {
             scene.violate(
                 .blocksAreAskedOnce, at: now,
-                "\(TransferScene.name(peer)) asks \(TransferScene.name(scene.ends[end].other)) twice for \(scene.name(number))"
+                "\(TransferScene.name(peer)) asks \(scene.otherName(end)) twice for \(scene.name(number))"
             )
         } else if scene.peers[peer].freeCount > 0 || count >= Self.maxEndgameCount {
             let names = asked.map { TransferScene.name(scene.ends[$0].other) }.joined(separator: " and ")
             scene.violate(
                 .blocksAreAskedOnce, at: now,
-                "\(TransferScene.name(peer)) asks \(TransferScene.name(scene.ends[end].other)) for \(scene.name(number)), "
+                "\(TransferScene.name(peer)) asks \(scene.otherName(end)) for \(scene.name(number)), "
                     + "which \(names) was asked for; \(free(peer, scene)) are free")
         }
     }
@@ -113,7 +113,7 @@ struct BlockRequests: Sendable {
 
     /// All that was asked of one is free.
     ///
-    /// - Parameter isCertain: whether the session knows; of its patience nobody can tell to the second.
+    /// It is not certain where the session may know or not: of its patience nobody can tell to the second.
     func dropAll(of end: Int, isCertain: Bool = true, _ scene: inout TransferScene) {
         let peer = scene.ends[end].peer
         for asked in scene.ends[end].asked { freed(peer, Int(asked.block), isCertain: isCertain, &scene) }

@@ -4,8 +4,8 @@ import PeerLogic
 import Primitives
 import Wire
 
-/// Who is called: nobody whose back-off is not over, nobody who is banned, and of a private torrent nobody of whom other
-/// peers have told.
+/// Who is called: nobody whose back-off is not over, nobody who is banned, and of a private torrent nobody of whom
+/// other peers have told.
 struct Calls: Sendable {
     /// What one peer knows of an address.
     private struct Known: Sendable {

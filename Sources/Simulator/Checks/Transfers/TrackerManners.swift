@@ -4,8 +4,8 @@ import PeerLogic
 import Primitives
 import Wire
 
-/// How trackers are asked: not again at once when they are silent or say no, not sooner than they want, and of the end of a
-/// download once.
+/// How trackers are asked: not again at once when they are silent or say no, not sooner than they want, and of the end
+/// of a download once.
 struct TrackerManners: Sendable {
     private struct Asked: Sendable {
         var tracker: Int
@@ -46,23 +46,23 @@ struct TrackerManners: Sendable {
             if now - before.failedAt < wait {
                 scene.violate(
                     .trackersAreSpared, at: now,
-                    "\(TransferScene.name(peer)) asks tracker \(tracker) \((now - before.failedAt).wholeMilliseconds) ms "
-                        + "after \(before.failures) failures")
+                    "\(TransferScene.name(peer)) asks tracker \(tracker) after \(before.failures) failures, "
+                        + "\((now - before.failedAt).wholeMilliseconds) ms after the last")
             }
         }
         if before.hasAnswered, event == .none, now - before.at < Self.leastInterval {
             scene.violate(
                 .trackersAreSpared, at: now,
-                "\(TransferScene.name(peer)) asks tracker \(tracker) again after \((now - before.at).wholeMilliseconds) ms"
-            )
+                "\(TransferScene.name(peer)) asks tracker \(tracker) again "
+                    + "after \((now - before.at).wholeMilliseconds) ms")
         }
         guard event == .completed else { return }
         asked[peer][place].completedCount += 1
         if scene.peers[peer].beganComplete || !scene.peers[peer].wasComplete {
             scene.violate(
                 .trackersAreSpared, at: now,
-                "\(TransferScene.name(peer)) says that it has completed what it \(scene.peers[peer].beganComplete ? "had" : "lacks")"
-            )
+                "\(TransferScene.name(peer)) says that it has completed what it "
+                    + (scene.peers[peer].beganComplete ? "had" : "lacks"))
         }
     }
 

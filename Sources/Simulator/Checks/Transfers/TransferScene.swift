@@ -35,7 +35,6 @@ struct EndRecord: Sendable {
     var allowed: [UInt32] = []
     /// Blocks given to the owner that have not left.
     var sending: [Block] = []
-    var usefulByteCount = 0
 
     // What it has heard.
     var isAskedFor = false
@@ -152,6 +151,9 @@ struct TransferScene: Sendable {
 
     /// How a peer is called.
     static func name(_ peer: Int) -> String { "peer \(peer)" }
+
+    /// Whom this end is connected with.
+    func otherName(_ end: Int) -> String { Self.name(ends[end].other) }
 }
 
 /// How often a block was asked for a second time, by the reason for it.

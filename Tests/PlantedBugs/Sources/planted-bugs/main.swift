@@ -23,8 +23,8 @@ func stop(_ text: String) -> Never {
 ///
 /// The second prints what happens in one scenario with a mistake, or, where `clean` is said, without it. The third
 /// makes the first run that a mistake breaks as small as it can be, and fails where it breaks another promise then. The
-/// fourth looks for the mistakes of peers alone, in swarms. The fifth has the explorer look for mistakes, in all schedules of small clusters; the last prints the shortest schedule
-/// in which one is met.
+/// fourth looks for the mistakes of peers alone, in swarms. The fifth has the explorer look for mistakes, in all
+/// schedules of small clusters; the last prints the shortest schedule in which one is met.
 ///
 /// `--keep-seeds` writes what was found to `seeds.txt`; without it, the seeds there have to break what they broke.
 ///
