@@ -26,14 +26,14 @@ struct ReplayCommand: AsyncParsableCommand {
             --pcap writes pcapng with three interfaces: clients, bus, and steps (what happened, as syslog messages); \
             examples/wireshark/README.md has a dissector.
 
-            With --swarm it is a swarm of peers: one line a step of a peer, with a column for that peer and its pieces. \
-            --from, --until, --kind and --peer show a part of it; the rest is for trackers.
+            With --swarm it is a swarm of peers: one line a step of a peer, with a column for that peer and its \
+            pieces. --from, --until, --kind and --peer show a part of it; the rest is for trackers.
 
             Ends with 0 when no promise was broken, with 1 when one was.
 
             JSON: command, options, seed, profile, violations (invariant, seconds, detail), reasons (where a promise \
-            of the end is broken), events, simulated_seconds, trace_hash, trace (lines), state (with --at). Of a swarm: \
-            no profile, reasons and state, but peers (pieces, and done: the second at which it had all).
+            of the end is broken), events, simulated_seconds, trace_hash, trace (lines), state (with --at). Of a \
+            swarm: no profile, reasons and state, but peers (pieces, and done: the second at which it had all).
             """)
 
     @Argument(help: ArgumentHelp("The seed, as `tracker simulate` tells it.", valueName: "seed"))

@@ -14,8 +14,8 @@ struct SimulateCommand: AsyncParsableCommand {
             the same one. It runs the logic of `tracker serve`, without sockets and with time of its own, on all \
             processors. One scenario in 50 is run twice and compared.
 
-            With --swarm each seed is a swarm of peers: the logic of `tracker get` and `tracker seed`, with liars, full \
-            disks and dead trackers.
+            With --swarm each seed is a swarm of peers: the logic of `tracker get` and `tracker seed`, with liars, \
+            full disks and dead trackers.
 
             `tracker replay SEED` shows a failure step by step, and makes it smaller.
 

@@ -18,7 +18,7 @@ FAILED, USAGE, UNAVAILABLE, SYSTEM = 1, 2, 69, 74
 COMMANDS = ["serve", "demo", "status", "doctor", "members list", "members add", "members remove", "members replace",
             "handover", "elect", "stop", "user add", "user passwd", "user remove", "user list", "user hash", "user passkey",
             "announce", "scrape", "load", "torrent create", "torrent show",
-            "torrent verify", "torrent publish", "simulate",
+            "torrent verify", "torrent publish", "get", "seed", "peer", "simulate",
             "replay", "explore"]
 HASH = "0123456789abcdef0123456789abcdef01234567"
 OTHER = "89abcdef0123456789abcdef0123456789abcdef"
