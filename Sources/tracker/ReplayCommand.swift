@@ -9,7 +9,7 @@ import Simulator
 struct ReplayCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "replay",
-        abstract: "Run one simulated cluster again, and show what happens in it.",
+        abstract: "Run one simulated cluster or swarm again, and show what happens in it.",
         discussion: """
             The trace has one line a transition: seconds, one column for each tracker (role, epoch promised, last \
             entry applied, + where it has accepted one more), and what happened. Roles are M master, m master not \
@@ -26,10 +26,14 @@ struct ReplayCommand: AsyncParsableCommand {
             --pcap writes pcapng with three interfaces: clients, bus, and steps (what happened, as syslog messages); \
             examples/wireshark/README.md has a dissector.
 
+            With --swarm it is a swarm of peers: one line a step of a peer, with a column for that peer and its \
+            pieces. --from, --until, --kind and --peer show a part of it; the rest is for trackers.
+
             Ends with 0 when no promise was broken, with 1 when one was.
 
             JSON: command, options, seed, profile, violations (invariant, seconds, detail), reasons (where a promise \
-            of the end is broken), events, simulated_seconds, trace_hash, trace (lines), state (with --at).
+            of the end is broken), events, simulated_seconds, trace_hash, trace (lines), state (with --at). Of a \
+            swarm: no profile, reasons and state, but peers (pieces, and done: the second at which it had all).
             """)
 
     @Argument(help: ArgumentHelp("The seed, as `tracker simulate` tells it.", valueName: "seed"))
@@ -90,6 +94,11 @@ struct ReplayCommand: AsyncParsableCommand {
     var trackers: [String] = []
 
     @Option(
+        name: .customLong("peer"),
+        help: ArgumentHelp("With --swarm: only lines of this peer; may be given again.", valueName: "number"))
+    var peers: [Int] = []
+
+    @Option(
         name: .customLong("kind"),
         help: ArgumentHelp("Show only lines of this kind; may be given again.", valueName: "name"))
     var kinds: [String] = []
@@ -109,10 +118,12 @@ struct ReplayCommand: AsyncParsableCommand {
 
     @OptionGroup var report: ReportOptions
 
-    private var chosenInjections: String? { injections ?? formerInjections }
+    var chosenInjections: String? { injections ?? formerInjections }
 
     func validate() throws {
         if formerInjections != nil { Terminal.errors.write("note: --strikes is called --injections now\n") }
+        if options.swarm { try checkSwarm() }
+        if !options.swarm, !peers.isEmpty { throw ValidationError("--peer shows a peer of a swarm: add --swarm") }
         try check(clients, "--clients", within: Run.clientRange, "a simulated cluster", "clients")
         try checkNames()
         _ = try noises()
@@ -163,7 +174,7 @@ struct ReplayCommand: AsyncParsableCommand {
         }
     }
 
-    private func chosenKinds() throws -> TraceKinds {
+    func chosenKinds() throws -> TraceKinds {
         try kinds.reduce(into: TraceKinds()) { all, name in
             guard let kind = TraceKinds(name: name) else {
                 let names = TraceKinds.named.map(\.name).joined(separator: ", ")
@@ -188,6 +199,7 @@ struct ReplayCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
+        if options.swarm { return try await replaySwarm() }
         var run = options.run(seed: seed)
         run.clients = clients
         run.onlyTrackers = onlyTrackers.flatMap { Run.numbers($0) }
@@ -250,7 +262,7 @@ struct ReplayCommand: AsyncParsableCommand {
         Terminal.errors.write(result.failure(of: run))
     }
 
-    private static func time(_ seconds: Double?) -> Primitives.Instant? {
+    static func time(_ seconds: Double?) -> Primitives.Instant? {
         seconds.map { Primitives.Instant(nanoseconds: Int64($0 * 1e9)) }
     }
 

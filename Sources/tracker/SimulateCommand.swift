@@ -8,11 +8,14 @@ import Simulator
 struct SimulateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "simulate",
-        abstract: "Put simulated trackers through loss, crashes, partitions and skewed clocks.",
+        abstract: "Put simulated trackers, or peers, through loss, crashes, partitions and more.",
         discussion: """
             Each seed is one cluster, or a tracker alone, with its clients, its faults and its checkers, and always \
             the same one. It runs the logic of `tracker serve`, without sockets and with time of its own, on all \
             processors. One scenario in 50 is run twice and compared.
+
+            With --swarm each seed is a swarm of peers: the logic of `tracker get` and `tracker seed`, with liars, \
+            full disks and dead trackers.
 
             `tracker replay SEED` shows a failure step by step, and makes it smaller.
 
@@ -65,7 +68,7 @@ struct SimulateCommand: AsyncParsableCommand {
         let began = ContinuousClock.now
         let tally = await onThread {
             var bar = ProgressBar("simulating", isShown: isShown)
-            return SimulationSweep(range) { options.run(seed: $0) }.run { tally in
+            return SimulationSweep(range) { options.outcome(seed: $0) }.run { tally in
                 bar.update(
                     Double(tally.scenarios) / Double(range.count),
                     note: "\(Figures.grouped(tally.scenarios)) scenarios, "
@@ -90,7 +93,7 @@ struct SimulateCommand: AsyncParsableCommand {
             Terminal.output.write("More failures:\n")
             for failure in rest {
                 Terminal.output.write(
-                    "  \(failure.invariant ?? ""): \(options.run(seed: failure.seed).command)\n")
+                    "  \(failure.invariant ?? ""): \(options.command(seed: failure.seed))\n")
             }
         }
         if tally.failures.count > 1 {
@@ -115,15 +118,17 @@ struct SimulateCommand: AsyncParsableCommand {
 
     /// A failure at length: its scenario runs once more, with its trace.
     private func text(_ failure: SweepOutcome) -> String {
-        let run = options.run(seed: failure.seed)
+        let (seed, command) = (failure.seed, options.command(seed: failure.seed))
         if failure.invariant == SweepOutcome.isNotReproducible {
             return """
-                seed \(failure.seed): two runs of this seed differ, so something in them does not come from the seed
-                  options:         \(run.scenario.options.summary)
-                  replay:          \(run.command)
+                seed \(seed): two runs of this seed differ, so something in them does not come from the seed
+                  options:         \(options.summary(seed: seed))
+                  replay:          \(command)
 
                 """
         }
+        if options.swarm { return SwarmRun(seed: seed).failure(SwarmRun(seed: seed).scenario.run()) }
+        let run = options.run(seed: seed)
         return run.scenario.run(recordsTrace: true).failure(of: run)
     }
 }

@@ -5,6 +5,9 @@ import Simulator
 
 /// The options that `tracker simulate` and `tracker replay` share.
 struct SimulationOptions: ParsableArguments {
+    @Flag(help: "A swarm of peers with trackers of their own, instead of trackers.")
+    var swarm = false
+
     @Option(
         help: ArgumentHelp(
             "How trackers elect and vote: classic, rotating, lowest or paxos, or alone, for one tracker without a bus; "
@@ -42,6 +45,13 @@ struct SimulationOptions: ParsableArguments {
         if (stress ?? formerStress) == "stray" {
             Terminal.errors.write("note: the stress \"stray\" is called \"duplicates\" now\n")
         }
+        if swarm {
+            let given = [
+                ("--profile", profile != nil), ("--stress", chosenStress != nil), ("--nodes", nodes != nil),
+                ("--seconds", seconds != nil),
+            ]
+            try refuse(given)
+        }
         if let profile, !Run.profileNames.contains(profile) {
             let names = Run.profileNames.joined(separator: ", ")
             throw ValidationError("there is no profile \"\(profile)\"; the profiles are \(names)")
@@ -56,6 +66,15 @@ struct SimulationOptions: ParsableArguments {
         }
         try check(nodes, "--nodes", within: Run.nodeRange, "a simulated cluster", "trackers")
         try check(seconds, "--seconds", within: Run.secondsRange, "a simulated cluster", "seconds of faults")
+    }
+
+    /// Refuses what a swarm of peers has not, by the names of the flags that were given.
+    func refuse(_ flags: [(name: String, isGiven: Bool)]) throws {
+        let given = flags.filter { $0.isGiven }.map { $0.name }
+        guard !given.isEmpty else { return }
+        throw ValidationError(
+            "--swarm is a swarm of peers, drawn from the seed, but \(given.joined(separator: ", ")) is for simulated "
+                + "trackers: leave one of them out")
     }
 
     func run(seed: UInt64) -> Run {

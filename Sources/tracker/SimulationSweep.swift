@@ -11,16 +11,16 @@ struct SimulationSweep: Sendable {
     static let comparedOneIn: UInt64 = 50
 
     private let range: SeedRange
-    private let run: @Sendable (UInt64) -> Run
+    private let outcome: @Sendable (UInt64) -> SweepOutcome
 
     /// A sweep over the seeds of a range.
     ///
     /// - Parameters:
     ///   - range: from the first seed to the last.
-    ///   - run: what a seed means.
-    init(_ range: SeedRange, run: @escaping @Sendable (UInt64) -> Run) {
+    ///   - outcome: runs the scenario of a seed.
+    init(_ range: SeedRange, outcome: @escaping @Sendable (UInt64) -> SweepOutcome) {
         self.range = range
-        self.run = run
+        self.outcome = outcome
     }
 
     /// What the threads share.
@@ -64,14 +64,27 @@ struct SimulationSweep: Sendable {
     }
 
     private func outcome(at place: UInt64) -> SweepOutcome {
-        let scenario = run(range[place]).scenario
-        let result = scenario.run()
-        var outcome = SweepOutcome(
+        let seed = range[place]
+        var first = outcome(seed)
+        if place.isMultiple(of: Self.comparedOneIn), outcome(seed).traceHash != first.traceHash {
+            first.invariant = SweepOutcome.isNotReproducible
+        }
+        return first
+    }
+}
+
+extension SweepOutcome {
+    /// What a sweep keeps of simulated trackers.
+    init(_ result: ScenarioResult) {
+        self.init(
             seed: result.seed, traceHash: result.traceHash, events: result.events,
             simulatedSeconds: result.simulatedSeconds, invariant: result.violations.first?.invariant.rawValue)
-        if place.isMultiple(of: Self.comparedOneIn), scenario.run().traceHash != result.traceHash {
-            outcome.invariant = SweepOutcome.isNotReproducible
-        }
-        return outcome
+    }
+
+    /// What a sweep keeps of a swarm.
+    init(_ result: TransferResult) {
+        self.init(
+            seed: result.seed, traceHash: result.traceHash, events: result.events,
+            simulatedSeconds: result.simulatedSeconds, invariant: result.violations.first?.invariant.rawValue)
     }
 }

@@ -18,7 +18,8 @@ FAILED, USAGE, UNAVAILABLE, SYSTEM = 1, 2, 69, 74
 COMMANDS = ["serve", "demo", "status", "doctor", "members list", "members add", "members remove", "members replace",
             "handover", "elect", "stop", "user add", "user passwd", "user remove", "user list", "user hash", "user passkey",
             "announce", "scrape", "load", "torrent create", "torrent show",
-            "torrent verify", "torrent publish", "torrent share", "get", "seed", "simulate", "replay", "explore"]
+             "torrent verify", "torrent publish", "torrent share", "get", "seed", "peer", "simulate", "replay",
+             "explore"]
 HASH = "0123456789abcdef0123456789abcdef01234567"
 OTHER = "89abcdef0123456789abcdef0123456789abcdef"
 
@@ -538,6 +539,49 @@ class Simulating(CommandLineTest):
         self.assertEqual((report["scenarios"], report["failures"]), (4, []))
         self.assertRegex(report["trace_hash"], "^[0-9a-f]{16}$")
         self.assertGreater(min(report["simulated_seconds"], report["wall_seconds"], report["events"]), 0)
+
+    def test_a_sweep_of_swarms_tells_the_same_as_their_replays(self):
+        report = self.report("simulate", "--swarm", "--seeds", "1..60")
+        self.assertEqual((report["scenarios"], report["failures"]), (60, []))
+        again = self.report("simulate", "--swarm", "--count", "60")
+        self.assertEqual((again["trace_hash"], again["events"]), (report["trace_hash"], report["events"]))
+        alone = self.report("simulate", "--swarm", "--seed", "7")
+        # A replay says on standard error how it ended.
+        program = self.run_program("replay", "7", "--swarm", "--json")
+        self.assertEqual(program.status, 0, program.words)
+        replay = json.loads(program.output)
+        self.assertEqual(set(replay), {"command", "options", "seed", "violations", "peers", "events",
+                                       "simulated_seconds", "trace_hash", "trace"})
+        self.assertEqual((replay["seed"], replay["violations"], replay["command"]),
+                         (7, [], "tracker replay 7 --swarm"))
+        self.assertEqual((replay["events"], replay["simulated_seconds"]),
+                         (alone["events"], alone["simulated_seconds"]))
+        # A sweep's hash is one of hashes; that of one swarm is told by its trace.
+        self.assertEqual(replay["trace"][-1], "trace hash " + replay["trace_hash"])
+        self.assertTrue(any(peer.get("done") for peer in replay["peers"]))
+
+    def test_a_replay_of_a_swarm_shows_a_part_of_it(self):
+        whole = self.run_program("replay", "7", "--swarm")
+        self.assertEqual((whole.status, whole.words), (0, "seed 7, a swarm: no promise broken\n"))
+        self.assertIn("leechers", whole.output.splitlines()[0])
+        part = self.run_program("replay", "7", "--swarm", "--peer", "1", "--kind", "lives", "--until", "20").output
+        lines = [line for line in part.splitlines()[3:-1] if "all is repaired" not in line]
+        self.assertTrue(lines)
+        for line in lines:
+            seconds, column, _ = line.split(" │ ", 2)
+            self.assertLessEqual(float(seconds), 20)
+            self.assertTrue(column.startswith("1 "), line)
+            self.assertIn(line, whole.output)
+        self.assertEqual(part.splitlines()[-1], whole.output.splitlines()[-1])
+        self.assertEqual(self.run_program("replay", "7", "--swarm", "--quiet").output, "")
+
+    def test_what_swarms_have_not_is_refused(self):
+        for flags in (["--profile", "paxos"], ["--nodes", "3"], ["--stress", "lossy"], ["--seconds", "9"]):
+            self.assertFails(USAGE, "simulate", "--swarm", "--count", "1", *flags, words=[flags[0], "--swarm"])
+        for flags in (["--shrink"], ["--at", "3"], ["--tracker", "1"], ["--faults", "2"]):
+            self.assertFails(USAGE, "replay", "7", "--swarm", *flags, words=[flags[0], "--swarm"])
+        self.assertFails(USAGE, "replay", "7", "--peer", "1", words=["--peer", "--swarm"])
+        self.assertFails(USAGE, "replay", "7", "--swarm", "--peer", "999", words=["no peer 999"])
 
 
 if __name__ == "__main__":

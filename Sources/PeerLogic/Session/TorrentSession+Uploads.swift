@@ -14,8 +14,8 @@ extension TorrentSession {
             let words = "a request for \(block.length) bytes at \(block.offset) of piece \(block.piece)"
             return breach(slot, words, now, &actions)
         }
-        let isAllowed = mayHave(slot, block)
-        guard picker?.have[Int(block.piece)] ?? false, isAllowed, links[slot].uploads.count < UploadQueue.maxCount else {
+        let isHere = picker?.have[Int(block.piece)] ?? false
+        guard isHere, mayHave(slot, block), links[slot].uploads.count < UploadQueue.maxCount else {
             return refuse(slot, block, now, &actions)
         }
         guard !links[slot].uploads.contains(block) else { return }

@@ -96,8 +96,10 @@ public struct TransferOptions: Sendable, Hashable {
 
     /// What the swarm is like, on one line.
     public var summary: String {
+        func counted(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }
         var words = [
-            "\(seederCount) seeders, \(leecherCount) leechers", "\(pieceCount) pieces of \(blocksPerPiece) blocks",
+            "\(counted(seederCount, "seeder")), \(counted(leecherCount, "leecher"))",
+            "\(counted(pieceCount, "piece")) of \(counted(blocksPerPiece, "block"))",
         ]
         if !liars.isEmpty { words.append("liars: \(liars.map { $0.rawValue }.joined(separator: " "))") }
         if isPrivate { words.append("private") }
@@ -107,7 +109,7 @@ public struct TransferOptions: Sendable, Hashable {
         percent(natPercent, "not reachable")
         percent(withoutFastPercent, "pairs without fast")
         percent(limitPercent, "limited")
-        if webSeedCount > 0 { words.append("\(webSeedCount) web seeds, \(lyingWebSeedCount) lie") }
+        if webSeedCount > 0 { words.append("\(counted(webSeedCount, "web seed")), of which \(lyingWebSeedCount) lie") }
         if meanFaultGap != nil, !faults.isEmpty {
             words.append("faults: \(faults.map { $0.rawValue }.joined(separator: " "))")
         }

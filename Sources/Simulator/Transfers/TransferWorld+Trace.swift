@@ -40,12 +40,18 @@ extension TransferWorld {
         case .blockSent(_, let block, let isSent):
             tell(peer, .messages, "\(isSent ? "has sent" : "has not sent") \(block.words)")
         case .linkClosed(_, let end): tell(peer, .messages, "a connection is over: \(end)")
-        case .pieceVerified(let piece, _): tell(peer, .disk, "piece \(piece) is right")
-        case .pieceFailed(let piece, _): tell(peer, .disk, "piece \(piece) is wrong")
-        case .pieceStored(let piece): tell(peer, .disk, "piece \(piece) is on the disk")
-        case .storeFailed(let piece, let problem): tell(peer, .disk, "piece \(piece) cannot be written: \(problem)")
+        case .pieceVerified(let piece, _): tell(peer, .disk, "finds piece \(piece) right")
+        case .pieceFailed(let piece, _): tell(peer, .disk, "finds piece \(piece) wrong")
+        case .pieceStored(let piece): tell(peer, .disk, "has piece \(piece) on its disk")
+        case .storeFailed(let piece, let problem): tell(peer, .disk, "cannot write piece \(piece): \(problem)")
         case .pieceLost(let piece): tell(peer, .disk, "finds that piece \(piece) is gone")
-        case .trackerAnswered(let tracker, let answer): tell(peer, .clients, "tracker \(tracker) says \(answer)")
+        case .trackerAnswered(let tracker, .announced(let interval, let seeders, let leechers, let addresses)):
+            let peers = addresses.map { address in number(at: address).map { "\($0)" } ?? "\(address)" }
+            let named = peers.isEmpty ? "none" : peers.joined(separator: " ")
+            let counts = "seeders \(seeders), leechers \(leechers), peers \(named)"
+            tell(peer, .clients, "hears of tracker \(tracker): \(counts); again in \(interval) s")
+        case .trackerAnswered(let tracker, .failed(let words)):
+            tell(peer, .clients, "hears of tracker \(tracker): \(words)")
         case .webPieceReceived(let seed, let piece): tell(peer, .messages, "has piece \(piece) of web seed \(seed)")
         case .webPieceFailed(let seed, let piece, let problem):
             tell(peer, .messages, "does not get piece \(piece) of web seed \(seed): \(problem)")
@@ -63,12 +69,30 @@ extension TransferWorld {
         case .sendBlock(let link, let block): tell(peer, .messages, "gives \(other(peer, link)) \(block.words)")
         case .close(let link, let reason):
             tell(peer, .messages, "closes its connection with \(other(peer, link)): \(reason)")
-        case .observe(let observation): tell(peer, .lives, "says: \(observation)")
+        case .observe(let observation): tell(peer, observation)
         case .announceOverHTTP(let tracker, let request):
             tell(peer, .clients, "announces to tracker \(tracker): \(request.event), \(request.left) bytes left")
         case .fetchFromWeb(let seed, let piece): tell(peer, .messages, "fetches piece \(piece) from web seed \(seed)")
         case .releaseBuffer(let piece): tell(peer, .disk, "needs the buffer of piece \(piece) no more")
         case .verify, .store, .checkMetadata, .sendToTracker, .announceLocally, .dropBlock, .sendHandshake: break
+        }
+    }
+}
+
+extension TransferWorld {
+    /// What a session says for people.
+    private mutating func tell(_ peer: Int, _ observation: TorrentSession.Observation) {
+        switch observation {
+        case .linkReady(let link, _, _): tell(peer, .lives, "is connected with \(other(peer, link))")
+        case .pieceWasWrong(let piece, let count):
+            tell(peer, .disk, "has had piece \(piece) wrong, of \(count) \(count == 1 ? "peer" : "peers")")
+        case .banned(let host): tell(peer, .lives, "bans \(number(at: host).map { "peer \($0)" } ?? "\(host)")")
+        case .completed: tell(peer, .lives, "has all that it wants")
+        case .ratioReached: tell(peer, .lives, "has given as much as it was to give")
+        case .diskTrouble(let problem): tell(peer, .disk, "cannot write: \(problem)")
+        case .diskMended: tell(peer, .disk, "can write again")
+        // What has led to these has a line of its own.
+        case .pieceGained, .trackerAnswered, .trackerFailed: break
         }
     }
 }
