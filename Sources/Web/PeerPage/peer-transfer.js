@@ -88,7 +88,11 @@ function rates(hash) {
         marks: () => [], now: () => {
             tick.value;
             return peerNow();
-        }, span: () => 300_000,
+        }, span: () => {
+            rateCount.value;
+            // As much as there is, so that the first minute is not a dash at the edge.
+            return Math.min(Math.max(peerNow() - (ratesOf(hash)[0]?.[0] ?? peerNow()), 60_000), 300_000);
+        },
     });
 }
 
