@@ -4,7 +4,7 @@
 // it, and stands as low as that lets it:
 //
 //   6  tracker
-//   5  Server
+//   5  Server  PeerHost
 //   4  Settings  LoadGenerator  Transfers
 //   3  Storage  Web  Client            Simulator°
 //   2  Bus  Torrents                   TrackerLogic°  PeerLogic°
@@ -139,7 +139,20 @@ let package = Package(
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ],
-            resources: [.embedInCode("openapi.yaml"), .embedInCode("Console")],
+            resources: [
+                .embedInCode("openapi.yaml"), .embedInCode("Console"), .embedInCode("peer-openapi.yaml"),
+                .embedInCode("PeerPage"),
+            ],
+            swiftSettings: strict),
+        .target(
+            name: "PeerHost",
+            dependencies: [
+                "Transfers", "Web", "Client", "Datagrams", "Torrents", "PeerLogic", "Wire", "Primitives",
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+            ],
             swiftSettings: strict),
         .target(
             name: "Server",
@@ -153,8 +166,8 @@ let package = Package(
         .executableTarget(
             name: "tracker",
             dependencies: [
-                "Server", "Web", "Settings", "Bus", "Transfers", "Client", "Torrents", "LoadGenerator", "Simulator",
-                "PeerLogic", "Wire", "Primitives",
+                "Server", "PeerHost", "Web", "Settings", "Bus", "Transfers", "Client", "Torrents", "LoadGenerator",
+                "Simulator", "PeerLogic", "Wire", "Primitives",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],
@@ -173,8 +186,8 @@ let package = Package(
         .testTarget(
             name: "RuntimeTests",
             dependencies: [
-                "Server", "Web", "Settings", "LoadGenerator", "Transfers", "Client", "Torrents", "Storage", "Bus",
-                "Datagrams", "TrackerLogic", "PeerLogic", "Wire", "Primitives",
+                "Server", "PeerHost", "Web", "Settings", "LoadGenerator", "Transfers", "Client", "Torrents", "Storage",
+                "Bus", "Datagrams", "TrackerLogic", "PeerLogic", "Wire", "Primitives",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),

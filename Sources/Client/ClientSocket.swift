@@ -142,7 +142,7 @@ extension SocketAddress {
 }
 
 /// Runs something that blocks on a thread of its own, so that it does not hold up other tasks.
-func onOwnThread<Value: Sendable, Failure: Error>(
+package func onOwnThread<Value: Sendable, Failure: Error>(
     _ body: @escaping @Sendable () throws(Failure) -> Value
 ) async throws(Failure) -> Value {
     let result = await withCheckedContinuation { (continuation: CheckedContinuation<Result<Value, Failure>, Never>) in

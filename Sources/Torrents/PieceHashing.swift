@@ -108,6 +108,9 @@ struct PieceHashing: Sendable {
         return state.outcome.withLock { $0 }
     }
 
+    /// Has the threads end soon; what they have not hashed is zero.
+    func cancel() { state.isStopped.store(true, ordering: .relaxed) }
+
     /// The last stretch that begins at or before a byte, and holds it.
     fileprivate func stretch(at offset: Int) -> Int {
         var (low, high) = (0, stretches.count)

@@ -63,11 +63,13 @@ public struct TorrentMaker: Sendable {
     /// - Parameters:
     ///   - threadCount: threads that read and hash; as many as there are cores unless told.
     ///   - progress: told ten times a second, and at the end, on the calling thread.
+    ///   - goesOn: asked just as often, on the calling thread; false ends it with `.cancelled`.
     /// - Returns: the torrent, decoded again as a client would.
     /// - Throws: `TorrentMakerError`, which names the file.
     /// - Complexity: O(bytes), 256 KiB of memory for each thread and what the metainfo takes.
     public func make(
-        threadCount: Int = ProcessInfo.processInfo.activeProcessorCount, progress: (Progress) -> Void = { _ in }
+        threadCount: Int = ProcessInfo.processInfo.activeProcessorCount, progress: (Progress) -> Void = { _ in },
+        goesOn: () -> Bool = { true }
     ) throws(TorrentMakerError) -> Result {
         if let pieceLength {
             guard pieceLength.nonzeroBitCount == 1, (16_384...TorrentInfo.maxPieceLength).contains(pieceLength) else {
@@ -82,6 +84,7 @@ public struct TorrentMaker: Sendable {
         let pieceLength = pieceLength ?? MetainfoBuilder.pieceLength(for: total)
         let hashes = try hash(tree.files, pieceLength: pieceLength, threadCount: threadCount) { done in
             progress(Progress(done: done, total: total))
+            return goesOn()
         }
         let content: MetainfoBuilder.Content =
             tree.isSingleFile
@@ -106,7 +109,7 @@ public struct TorrentMaker: Sendable {
     }
 
     private func hash(
-        _ files: [FileWalk.File], pieceLength: Int, threadCount: Int, progress: (Int) -> Void
+        _ files: [FileWalk.File], pieceLength: Int, threadCount: Int, progress: (Int) -> Bool
     ) throws(TorrentMakerError) -> [UInt8] {
         var stretches: [PieceHashing.Stretch] = []
         var offset = 0
@@ -115,7 +118,14 @@ public struct TorrentMaker: Sendable {
             offset += file.byteCount
         }
         let hashing = PieceHashing(stretches, pieceLength: pieceLength, stopsAtTrouble: true)
-        let outcome = hashing.run(threadCount: threadCount, progress: progress)
+        var isCancelled = false
+        let outcome = hashing.run(threadCount: threadCount) { done in
+            if !progress(done) {
+                isCancelled = true
+                hashing.cancel()
+            }
+        }
+        guard !isCancelled else { throw .cancelled }
         for (file, trouble) in zip(files, outcome.troubles) {
             switch trouble {
             case .unreadable(let code): throw file.unreadable(code)
@@ -145,12 +155,15 @@ public enum TorrentMakerError: Error, Sendable, Equatable, CustomStringConvertib
     case invalid(String)
     /// A file cannot be read, or was changed meanwhile.
     case unreadable(String, reason: String)
+    /// Whoever wanted it does not want it any more.
+    case cancelled
 
     /// A sentence that names the file and the cause.
     public var description: String {
         switch self {
         case .invalid(let text): text
         case .unreadable(let path, let reason): "\(path) cannot be read: \(reason)"
+        case .cancelled: "it was cancelled"
         }
     }
 }

@@ -127,7 +127,7 @@ struct TorrentCreateCommand: AsyncParsableCommand {
             }
         } catch {
             switch error {
-            case .invalid: throw Failure(.failed, error.description)
+            case .invalid, .cancelled: throw Failure(.failed, error.description)
             case .unreadable: throw Failure(.system, error.description)
             }
         }

@@ -26,7 +26,7 @@ struct TrackerCommand: ParsableCommand {
             ServeCommand.self, DemoCommand.self, StatusCommand.self, DoctorCommand.self, MembersCommand.self,
             HandoverCommand.self, ElectCommand.self, StopCommand.self, UserCommand.self,
             AnnounceCommand.self, ScrapeCommand.self, LoadCommand.self,
-            TorrentCommand.self, GetCommand.self, SeedCommand.self, SimulateCommand.self, ReplayCommand.self,
-            ExploreCommand.self,
+            TorrentCommand.self, GetCommand.self, SeedCommand.self, PeerCommand.self, SimulateCommand.self,
+            ReplayCommand.self, ExploreCommand.self,
         ])
 }

@@ -118,6 +118,16 @@ public final class TransferEngine: Sendable {
         try await ask { loop throws(TransferError) in try loop.transfer(id).snapshot() }
     }
 
+    /// All transfers as they are, the oldest first, without their connections and files: cheap for many.
+    public func summaries() async -> [TransferSnapshot] {
+        (try? await ask { loop throws(TransferError) in loop.snapshots(isWhole: false) }) ?? []
+    }
+
+    /// The raw info dictionary; nil while it is not known.
+    public func metadata(_ id: TransferID) async throws(TransferError) -> [UInt8]? {
+        try await ask { loop throws(TransferError) in try loop.transfer(id).content?.metadata }
+    }
+
     /// The addresses at which peers may call, with their ports.
     public func listenAddresses() async -> [SocketAddress] {
         (try? await ask { loop throws(TransferError) in loop.listenAddresses }) ?? []

@@ -62,6 +62,12 @@ public struct EngineOptions: Sendable {
     public var hashThreadCount: Int?
     /// Torrents at most.
     public var maxTransferCount = 1_000
+    /// Connections of all torrents together, those that are being made among them.
+    public var maxConnectionCount = 2_000
+    /// Files that one torrent keeps open.
+    public var maxOpenFileCount = 64
+    /// Bytes that pieces of all torrents together may have in memory; each that runs has a share, of a megabyte at least.
+    public var maxBufferedByteCount = 256 << 20
     /// What trackers and web seeds are told that we are.
     public var userAgent = "Swarmkeeper"
 

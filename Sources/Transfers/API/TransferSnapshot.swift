@@ -86,6 +86,8 @@ public struct TransferSnapshot: Sendable {
     public var totalLength: Int?
     /// Bytes of wanted pieces that are missing.
     public var missing: Int?
+    /// Bytes of wanted pieces; nil where the metadata is not known.
+    public var wantedLength: Int?
     /// Bytes of blocks that were received and kept.
     public var received: Int
     /// Bytes of blocks that were sent.
@@ -100,8 +102,10 @@ public struct TransferSnapshot: Sendable {
     public var secondsLeft: Int?
     /// Sent for received; nil before anything was received.
     public var ratio: Double?
-    /// Connections.
+    /// Connections; empty in a summary.
     public var peers: [TorrentSession.LinkView]
+    /// How many connections there are.
+    public var peerCount: Int
     /// Peers that are known, connected or not.
     public var knownPeerCount: Int
     /// Bytes of each piece but the last; nil where the metadata is not known.
@@ -114,8 +118,10 @@ public struct TransferSnapshot: Sendable {
     public var trackers: [Tracker]
     /// In the torrent's order.
     public var webSeeds: [WebSeed]
-    /// In the torrent's order.
+    /// In the torrent's order; empty in a summary.
     public var files: [File]
+    /// Whether peers may come from the trackers only (BEP 27).
+    public var isPrivate: Bool
     /// Limits, slots and ratio.
     public var settings: SessionSettings
 }

@@ -46,9 +46,6 @@ struct DiskError: Error, Hashable {
 ///
 /// May be used from any thread: a lock guards what is open.
 final class FileStore: @unchecked Sendable {
-    /// Descriptors kept open, of one torrent.
-    static let maxOpenCount = 64
-
     /// Size, and when it was written last.
     struct Stamp: Hashable {
         var size: Int64
@@ -62,6 +59,8 @@ final class FileStore: @unchecked Sendable {
     private let root: OpenFile
     private let isExecutable: [Bool]
     private let preallocates: Bool
+    /// Descriptors kept open.
+    private let maxOpenCount: Int
 
     private let lock = NSLock()
     private var open: [(file: Int, writes: Bool, handle: OpenFile)] = []
@@ -72,9 +71,13 @@ final class FileStore: @unchecked Sendable {
     ///   - layout: has the lengths.
     ///   - directory: there already; links in its own path are followed, as a person has chosen it.
     ///   - preallocates: whether files get their room when they are made.
+    ///   - maxOpenCount: files that are kept open; at least 1.
     /// - Throws: `.usage` for names that no disk takes, `.disk` where there is no such directory.
-    init(_ info: TorrentInfo, layout: PieceLayout, directory: String, preallocates: Bool) throws(TransferError) {
+    init(
+        _ info: TorrentInfo, layout: PieceLayout, directory: String, preallocates: Bool, maxOpenCount: Int
+    ) throws(TransferError) {
         self.layout = layout
+        self.maxOpenCount = max(1, maxOpenCount)
         self.preallocates = preallocates
         paths = info.files.map { file in
             (info.isSingleFile ? [] : [info.name.bytes]) + file.path.map(\.bytes)
@@ -161,7 +164,7 @@ final class FileStore: @unchecked Sendable {
             try prepare(file, handle, size: Int(status.st_size))
             prepared.insert(file)
         }
-        if open.count >= Self.maxOpenCount { open.removeFirst() }
+        if open.count >= maxOpenCount { open.removeFirst() }
         open.append((file, writes, handle))
         return handle
     }

@@ -13,6 +13,8 @@ final class EngineLoop {
     /// Callers that have not said yet which torrent they want.
     static let maxGreetingCount = 128
     static let greetingPatience = Duration.seconds(10)
+    /// What a torrent may buffer, however many others there are.
+    static let leastBufferedByteCount = 1 << 20
 
     var options: EngineOptions
     let inbox: Inbox
@@ -171,7 +173,7 @@ final class EngineLoop {
             for _ in 0..<64 {
                 guard let (descriptor, address) = Streams.accept(from: listener) else { break }
                 let greeting = connections.reduce(0) { $0 + ($1.link == nil && $1.phase == .greeting ? 1 : 0) }
-                guard greeting < Self.maxGreetingCount, !isStopping else {
+                guard greeting < Self.maxGreetingCount, !isFull, !isStopping else {
                     close(descriptor)
                     continue
                 }
@@ -347,11 +349,17 @@ final class EngineLoop {
         for transfer in running {
             transfer.applySettings(
                 download: options.maxDownloadRate.map { max(1, $0 / running.count) },
-                upload: options.maxUploadRate.map { max(1, $0 / running.count) })
+                upload: options.maxUploadRate.map { max(1, $0 / running.count) },
+                buffered: max(Self.leastBufferedByteCount, options.maxBufferedByteCount / running.count))
         }
     }
 
-    func snapshots() -> [TransferSnapshot] { transfers.values.map { $0.snapshot() }.sorted { $0.id < $1.id } }
+    func snapshots(isWhole: Bool = true) -> [TransferSnapshot] {
+        transfers.values.map { $0.snapshot(isWhole: isWhole) }.sorted { $0.id < $1.id }
+    }
+
+    /// Whether one more connection would be too many.
+    var isFull: Bool { connections.count >= options.maxConnectionCount }
 
     // MARK: - Reused arrays
 

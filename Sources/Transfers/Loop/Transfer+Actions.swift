@@ -43,6 +43,7 @@ extension Transfer {
     }
 
     private func dial(_ link: LinkID, _ address: SocketAddress) {
+        guard !loop.isFull else { return step(.linkClosed(link, .unreachable)) }
         do throws(SocketError) {
             let descriptor = try Streams.connect(to: address)
             adopt(Connection(descriptor, address, phase: .connecting, now: loop.now), link)

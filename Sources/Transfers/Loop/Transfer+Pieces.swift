@@ -58,7 +58,7 @@ extension Transfer {
             self.content = content
             store = try FileStore(
                 content.info, layout: content.layout, directory: options.directory,
-                preallocates: options.preallocates)
+                preallocates: options.preallocates, maxOpenCount: loop.options.maxOpenFileCount)
             name = content.info.name.description
             loop.tell(.metadataReceived(id, name: name, totalLength: content.info.totalLength))
             check(trustsRecord: !options.rechecks)
@@ -69,6 +69,19 @@ extension Transfer {
     }
 
     // MARK: - What is on the disk
+
+    /// Finds out what the record says, without a look at the files' bytes: for those who look at a torrent that rests.
+    func lookUpRecord() {
+        guard let content, let store, !options.rechecks else { return }
+        let path = statePath(content)
+        let (inbox, id, infoHash) = (loop.inbox, id, infoHash)
+        loop.recorder.add {
+            guard FileManager.default.fileExists(atPath: path),
+                let claims = try? ResumeStore(path: path, infoHash: infoHash).claims(content.info, store)
+            else { return }
+            inbox.post { loop in loop.transfers[id]?.noted = claims }
+        }
+    }
 
     /// Finds out what is on the disk, and begins, or goes on, with that.
     func check(trustsRecord: Bool) {
@@ -111,6 +124,7 @@ extension Transfer {
     private func checked(_ have: Bitfield, isNew: Bool) {
         guard let content, let store else { return }
         if isNew { guard case .checking = mode else { return } } else { guard isRunning else { return } }
+        noted = nil
         loop.tell(.checked(id, have: have.setCount, of: have.count))
         options.rechecks = false
         if let path = resumePath {

@@ -47,6 +47,8 @@ final class Transfer {
     /// Stored pieces that the record does not have yet.
     var unrecorded: [Int] = []
     var resumePath: String?
+    /// What the record says of a torrent that rests since it was added: for people.
+    var noted: Bitfield?
     var downRate = SmoothedRate()
     var upRate = SmoothedRate()
     /// The stop is not waited for any longer.
@@ -85,12 +87,13 @@ final class Transfer {
     /// Opens the files, and begins unless it is to be paused.
     func open() throws(TransferError) {
         if let content { try openFiles(content) }
-        if !options.isPaused { try resume() }
+        if !options.isPaused { try resume() } else { lookUpRecord() }
     }
 
     func openFiles(_ content: PreparedTorrent.Content) throws(TransferError) {
         store = try FileStore(
-            content.info, layout: content.layout, directory: options.directory, preallocates: options.preallocates)
+            content.info, layout: content.layout, directory: options.directory, preallocates: options.preallocates,
+            maxOpenCount: loop.options.maxOpenFileCount)
         name = content.info.name.description
         step(.wantedChanged(wantedPieces(content)))
     }
@@ -148,10 +151,11 @@ final class Transfer {
     }
 
     /// Gives the session its share of the limits.
-    func applySettings(download: Int?, upload: Int?) {
+    func applySettings(download: Int?, upload: Int?, buffered: Int) {
         settings = options.settings
         settings.maxDownloadRate = [settings.maxDownloadRate, download].compactMap { $0 }.min()
         settings.maxUploadRate = [settings.maxUploadRate, upload].compactMap { $0 }.min()
+        settings.maxBufferedByteCount = min(settings.maxBufferedByteCount, buffered)
         settings.listenPort = loop.listenPort
         settings.announcesLocally = loop.options.announcesLocally
         step(.settingsChanged(settings))

@@ -50,13 +50,6 @@ final class ResumeStore: @unchecked Sendable {
         return database
     }
 
-    /// The info dictionary of a magnet link that was begun before; the caller checks its hash.
-    func metadata() throws -> [UInt8]? {
-        try database.read { db in
-            try Data.fetchOne(db, sql: "SELECT metadata FROM TORRENT WHERE info_hash = ?", arguments: [infoHash])
-        }.map { [UInt8]($0) }
-    }
-
     /// The pieces that count.
     func claims(_ info: TorrentInfo, _ store: FileStore) throws -> Bitfield {
         let layout = store.layout

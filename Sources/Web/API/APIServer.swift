@@ -101,7 +101,7 @@ public struct APIServer: Sendable {
         var description: String { "\(path) cannot be used: \(reason)" }
     }
 
-    private static func context(certificates: String, key: String) throws -> NIOSSLContext {
+    static func context(certificates: String, key: String) throws -> NIOSSLContext {
         let chain: [NIOSSLCertificateSource]
         do {
             chain = try NIOSSLCertificate.fromPEMFile(certificates).map { .certificate($0) }

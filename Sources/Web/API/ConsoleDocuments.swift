@@ -168,6 +168,8 @@ struct ResourcesDocument: Encodable {
     var resources: [String]
     /// Left out where no torrent files are taken.
     var torrentFileByteCount: Int?
+    /// Left out by a tracker.
+    var product: String?
 }
 
 struct ElectionDocument: Encodable {

@@ -11,33 +11,23 @@ import Primitives
 ///
 /// - SeeAlso: W3C, "Content Security Policy Level 3".
 enum ConsolePages {
-    /// One file.
-    fileprivate struct File {
-        var type: String
-        var bytes: ByteBuffer
-        var tag: String
-    }
-
     static let policy =
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
         + "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
     /// `/` is the page, `/console/NAME` whatever it needs.
     static let routes: [APIRoute] = {
-        var routes = [page("/")]
-        for (name, bytes) in ConsoleFiles.all {
-            let file = File(name, bytes)
-            routes.append(APIRoute.get("/console/\(name)") { request in answer(file, to: request) }.open())
-        }
-        return routes
+        [route("/", "index.html", ConsoleFiles.index)]
+            + ConsoleFiles.all.map { route("/console/\($0.name)", $0.name, $0.bytes) }
     }()
 
-    private static func page(_ path: String) -> APIRoute {
-        let file = File("index.html", ConsoleFiles.index)
+    /// A file that anybody may have who reaches the listener.
+    static func route(_ path: String, _ name: String, _ bytes: [UInt8]) -> APIRoute {
+        let file = PageFile(name, bytes)
         return APIRoute.get(path) { request in answer(file, to: request) }.open()
     }
 
-    private static func answer(_ file: File, to request: Request) -> Response {
+    private static func answer(_ file: PageFile, to request: Request) -> Response {
         var headers: HTTPFields = [
             .contentType: file.type, .eTag: file.tag, .cacheControl: "no-cache",
             .contentSecurityPolicy: policy, .referrerPolicy: "no-referrer",
@@ -52,8 +42,13 @@ enum ConsolePages {
     }
 }
 
-extension ConsolePages.File {
-    fileprivate init(_ name: String, _ bytes: [UInt8]) {
+/// One file of a page.
+private struct PageFile {
+    var type: String
+    var bytes: ByteBuffer
+    var tag: String
+
+    init(_ name: String, _ bytes: [UInt8]) {
         let types = [
             "html": "text/html; charset=utf-8", "css": "text/css; charset=utf-8",
             "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml",

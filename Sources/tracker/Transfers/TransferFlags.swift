@@ -109,7 +109,7 @@ func readAddress(_ text: String) throws -> SocketAddress {
     return address
 }
 
-private func readRate(_ text: String) throws -> Int {
+func readRate(_ text: String) throws -> Int {
     let units: [Character: Int] = ["K": 1 << 10, "k": 1 << 10, "M": 1 << 20, "m": 1 << 20, "G": 1 << 30, "g": 1 << 30]
     // As in 2M, 2MB and 2MiB: powers of 1,024 all of them.
     var digits = text[...]
