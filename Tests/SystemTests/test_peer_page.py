@@ -158,7 +158,7 @@ class FromOneToTheOther(PeerPageTest):
 
     def test_a_folder_is_made_a_torrent_published_seeded_and_fetched_elsewhere(self):
         self.expected = ("folders?path=from",)  # It is not there before something is put into it.
-        one, other = self.host("one"), self.host("other", "--max-down", "4M")
+        one, other = self.host("one"), self.host("other", "--max-down", "1M")
         files = self.data(one.folder)
         made = self.create(one)
         self.browser.wait_for_text(".creations li", f"Published at http://127.0.0.1:{self.tracker.place.console}")
