@@ -278,6 +278,11 @@ class WhatIsDone(PeerPageTest):
         self.browser.wait_for_text(".part .toolbar", "2 of 3 files wanted")
         time.sleep(2)  # So long does the page trust the click rather than the peer.
         self.assertIn("2 of 3 files wanted", self.browser.text(".part .toolbar"))
+        self.browser.click_text("Want none")
+        self.browser.wait_for_text(".part .toolbar", "None is wanted")
+        self.browser.click("input[aria-label$='in/three']")
+        wait_until(lambda: [one["isWanted"] for one in host.transfer(info_hash)["files"]] == [False, False, True], 10,
+                   lambda: host.transfer(info_hash)["files"])
         self.browser.click_text("Want all")
         wait_until(lambda: all(one["isWanted"] for one in host.transfer(info_hash)["files"]), 10, self.browser.told)
 
