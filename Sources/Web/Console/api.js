@@ -31,7 +31,7 @@ export const showToken = (text) => (token = text);
 
 const withToken = (headers) => (token ? { ...headers, Authorization: `Bearer ${token}` } : headers);
 
-/** Whether what is asked needs more than an address: then a plain link to a file does not do. */
+/** Whether a token goes along. */
 export const isTokenShown = () => token !== null;
 
 /** Asks `/api/v1/PATH`. Parameters that are null or empty are left out. */

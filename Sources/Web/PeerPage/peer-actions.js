@@ -1,6 +1,6 @@
 // What is done to transfers, to one or to many: each order, what is asked before it, how it went.
 
-import { file, get, isTokenShown, order, part } from "/console/api.js";
+import { file, get, order, part } from "/console/api.js";
 import { ask, attempt, tell } from "/console/dialog.js";
 import { h, named } from "/console/dom.js";
 import { bytes, count, counted } from "/console/format.js";
@@ -134,13 +134,15 @@ const rows = (all, text, total = all.length) => h("ul.plain", null,
 
 // MARK: Files and peers
 
-/** A link to a torrent file. Where a token is asked for, the page fetches it, since a link shows none. */
+/**
+ * A link to a torrent file. A click has the page fetch it: so a token goes along, and the file gets the torrent's name,
+ * which the server would not put into a header.
+ */
 export function torrentLink(path, name, kind = "a.button") {
     const text = () => `${String(name() ?? "torrent").replace(/[\u0000-\u001f\u007f/\\]/g, "_").slice(0, 120)}.torrent`;
     return h(kind, {
         href: `/api/v1/${path}`, download: text,
         onclick: (event) => {
-            if (!isTokenShown()) return;
             event.preventDefault();
             attempt(async () => {
                 const link = document.createElement("a");

@@ -75,7 +75,9 @@ function dialog(files, text) {
         await addAll(box, { chosen, links, failures, directory: place.value.trim(), isPaused: isPaused.checked });
         isBusy.value = false;
     };
-    const form = h("form", { onsubmit: submit },
+    // In a field of several lines, Enter begins a line.
+    const hurry = (event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && submit(event);
+    const form = h("form", { onsubmit: submit, onkeydown: hurry },
         h("h2", { id: "add-title" }, "Add transfers"),
         h("label", null, h("span", null, "Magnet links or info hashes, one a line"), links),
         h("div.drop", null, h("label.row", null, h("span", null, "Torrent files: drop them here, or choose"), picker),

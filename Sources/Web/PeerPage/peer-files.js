@@ -32,7 +32,9 @@ export function filesPart(hash, one) {
                 () => (route.value.query.file ? "Want those shown" : "Want all")),
             h("button", { type: "button", disabled: isCut, onclick: () => setAll(false) },
                 () => (route.value.query.file ? "Leave those shown out" : "Want none")),
-            h("span.muted", { role: "status" }, () => `${count(wantedCount())} of ${counted(all.value.length, "file")} wanted`)),
+            h("span.muted", { role: "status" }, () => (wantedCount() > 0 || isCut()
+                ? `${count(wantedCount())} of ${counted(all.value.length, "file")} wanted`
+                : "None is wanted: choose those that are. Until then it goes on as before."))),
         h("p.muted", { hidden: () => !isCut() }, () => `The torrent has ${count(one.value?.fileCount)} files, too many to `
             + `choose from here; the first ${count(all.value.length)} are shown.`),
         h("p.muted", { hidden: () => all.value.length > 0 }, "The files are known as soon as a peer has told the torrent."),
@@ -75,13 +77,14 @@ function wishes(hash, all) {
         if (isRunning) return;
         isRunning = true;
         try {
-            for (let sent = null; sent !== wish.peek();) {
+            // None at all is no order: it is where some begin before they choose the few that they want.
+            for (let sent = null; sent !== wish.peek() && wish.peek().size;) {
                 sent = wish.peek();
                 const files = [...sent].sort((a, b) => a - b);
                 await order("PATCH", pathOf(hash), { files: files.length === all.peek().length ? null : files });
             }
             // The next state tells it.
-            setTimeout(() => !isRunning && (wish.value = null), 1500);
+            setTimeout(() => !isRunning && wish.peek()?.size && (wish.value = null), 1500);
         } catch (refusal) {
             tell(refusal.message, "bad");
             wish.value = null;

@@ -85,11 +85,11 @@ function trackerRow(tracker, one) {
 /** What went wrong comes first; that it answered before is told beside it. */
 function answer(tracker, isLast) {
     tick.value;
-    const ago = tracker.answeredAt ? `answered ${span(Math.max(peerNow() - tracker.answeredAt, 0) / 1000)} ago` : null;
+    const ago = tracker.answeredAt ? `${span(Math.max(peerNow() - tracker.answeredAt, 0) / 1000)} ago` : null;
     if (tracker.problem) {
-        return [badge("bad", "No answer"), h("span", null, " ", named(tracker.problem, 300), ago ? `; it ${ago}` : "")];
+        return [badge("bad", "No answer"), h("span", null, " ", named(tracker.problem, 300), ago ? `; it answered ${ago}` : "")];
     }
-    if (ago) return [badge(isLast ? "good" : "plain", isLast ? "Answered last" : "Answered"), h("span", null, ` ${ago}`)];
+    if (ago) return [badge("good", isLast ? "Answered last" : "Answered"), h("span", null, ` ${ago}`)];
     return [badge("plain", "Not asked yet")];
 }
 

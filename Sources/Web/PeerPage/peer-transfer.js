@@ -32,11 +32,17 @@ export function transferPage(hash) {
             toolbar(hash, one),
             h("section.card.progress-card", null,
                 h("div.state-line", null, h("span", { class: () => ({ dot: true }), "data-tone": () => tone(one.value) }),
-                    h("p.state-text", { role: "status" }, () => (one.value ? named(sentence(one.value), 600) : ""))),
+                    // Only another state is said by itself: rates change every second.
+                    h("p.state-text", null, () => (one.value ? named(sentence(one.value), 600) : "")),
+                    h("span.unseen", { role: "status" }, () => (one.value ? words(one.value).badge : ""))),
                 h("div.big-bar", null, () => (one.value ? progressBar(one.value) : null)),
                 h("p.muted.row.far", null, h("b", null, () => percent(one.value?.progress)),
                     h("span", null, () => (one.value ? far(one.value) : "")),
-                    h("span", null, () => (one.value ? h("span", null, "in ", named(placeOf(one.value))) : null)))),
+                    h("span", null, () => (one.value ? h("span", null, "in ", named(placeOf(one.value))) : null)),
+                    h("span", { hidden: () => !one.value?.isPrivate }, "private: peers come from its trackers only")),
+                h("p.muted.answered", { hidden: () => !one.value?.tracker }, "The tracker that answered last: ",
+                    () => named(one.value?.tracker ?? "", 200), h("span", { hidden: () => !one.value?.trackerAddress },
+                        " at ", () => named(one.value?.trackerAddress ?? "")))),
             parts(hash, one)));
 }
 
@@ -88,7 +94,11 @@ function rates(hash) {
         marks: () => [], now: () => {
             tick.value;
             return peerNow();
-        }, span: () => 300_000,
+        }, span: () => {
+            rateCount.value;
+            // As much as there is, so that the first minute is not a dash at the edge.
+            return Math.min(Math.max(peerNow() - (ratesOf(hash)[0]?.[0] ?? peerNow()), 60_000), 300_000);
+        },
     });
 }
 

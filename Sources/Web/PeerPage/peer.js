@@ -38,7 +38,7 @@ function frame() {
         h("span.dot", { "aria-hidden": "true" }),
         h("span", null, () => (link.value.phase === "live" ? "" : connectionWords()))));
     byId("foot").append(
-        h("p.speeds", { hidden: () => totals.value === null }, h("span", null, () => `↓ ${rate(totals.value?.downRate)}`),
+        h("p.speeds", { hidden: () => totals.value === null || link.value.phase !== "live" }, h("span", null, () => `↓ ${rate(totals.value?.downRate)}`),
             h("span", null, () => `↑ ${rate(totals.value?.upRate)}`)),
         h("div.link", { "data-phase": () => link.value.phase },
             h("span.dot", { "aria-hidden": "true" }), h("span", { id: "connection" }, connectionWords)),
