@@ -12,7 +12,7 @@ import raw_peer
 import serving
 from clients import UNLIMITED
 from metainfo import Torrent
-from peers import PeerTest, Swarmkeeper
+from peers import PeerTest, Swarmkeeper, is_seeding
 from raw_peer import BLOCK, EXTENDED, INTERESTED, PIECE, REJECT, UNCHOKE, Seeder, Wire, ready_to_take
 from serving import require_tracker, wait_until
 from world import PORT
@@ -54,6 +54,17 @@ class Peers(PeerTest):
                              f"127.0.0.1:{seeder.port}", "--no-tracker")
         self.assert_runs(again)
         self.assert_gets(downloader, torrent, 120)
+
+    def test_who_began_with_a_magnet_link_gives_the_metadata_on(self):
+        """The next one has all of it, though whoever had the torrent's file is gone."""
+        torrent = Torrent(self.id(), MIB, is_private=False)
+        seeder = self.seed(torrent)
+        first = self.get(torrent, [self.address_of(seeder)], "--seed", source=torrent.magnet(),
+                         folder=self.folder("first"))
+        wait_until(lambda: is_seeding(first, torrent), 60, "the first has all")
+        seeder.kill()
+        second = self.get(torrent, [self.address_of(first)], source=torrent.magnet(), folder=self.folder("second"))
+        self.assert_gets(second, torrent)
 
     def test_a_peer_dies_and_another_gives_the_rest(self):
         torrent = Torrent(self.id(), 8 * MIB)
