@@ -9,7 +9,8 @@ import Torrents
 import Web
 import Wire
 
-/// Torrents that are made of what lies in the peer's directory, one after another: each takes all cores while it hashes.
+/// Torrents that are made of what lies in the peer's directory, one after another: each takes all cores while it
+/// hashes.
 ///
 ///     hashing ──► publishing ──► done        each can become failed, or cancelled
 ///

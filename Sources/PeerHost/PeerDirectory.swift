@@ -75,8 +75,8 @@ struct PeerDirectory: Sendable {
             else {
                 throw PeerRefusal(
                     .invalid,
-                    "\(quoted(path)) is no path below the peer's directory: write names with slashes between them, none "
-                        + "of which begins with a dot")
+                    "\(quoted(path)) is no path below the peer's directory: write names with slashes between them, "
+                        + "none of which begins with a dot")
             }
         }
         return parts

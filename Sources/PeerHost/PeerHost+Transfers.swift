@@ -295,8 +295,8 @@ extension PeerHost: TransferProvider {
             if let twin {
                 throw PeerRefusal(
                     .conflict,
-                    "\(quoted(twin.name)) (\(twin.row.infoHash)) has its files at the same place; remove that one first, "
-                        + "or this one without its data")
+                    "\(quoted(twin.name)) (\(twin.row.infoHash)) has its files at the same place; remove that one "
+                        + "first, or this one without its data")
             }
         }
         try await forget(hash, entry, deletingData: deletingData)
@@ -306,8 +306,8 @@ extension PeerHost: TransferProvider {
         guard !deletingData || entry.id != nil else {
             throw PeerRefusal(
                 .conflict,
-                "the data cannot be deleted: \(entry.problem?.words ?? "nobody knows where it is"); remove the transfer "
-                    + "without its data")
+                "the data cannot be deleted: \(entry.problem?.words ?? "nobody knows where it is"); "
+                    + "remove the transfer without its data")
         }
         try record.delete(hash)
         entries[hash] = nil

@@ -12,8 +12,8 @@ import Wire
 
 /// A peer with many transfers, which survives its restart: what it has answered is in its record.
 ///
-/// A transfer is in the record before anybody hears that it was added, and out of it before its data goes. The engine knows
-/// nothing of the record: at the start each torrent is handed to it as it was the last time.
+/// A transfer is in the record before anybody hears that it was added, and out of it before its data goes. The engine
+/// knows nothing of the record: at the start each torrent is handed to it as it was the last time.
 public actor PeerHost {
     /// A transfer as this process knows it.
     struct Entry {

@@ -54,8 +54,8 @@ public struct PeerHostError: Error, Sendable, Equatable, CustomStringConvertible
     init(_ description: String) { self.description = description }
 }
 
-/// How much a peer takes on, by how many files its process may open: a quarter of them for what torrents keep open, three
-/// eighths for connections to peers, the rest for the page, the record and what comes and goes.
+/// How much a peer takes on, by how many files its process may open: a quarter of them for what torrents keep open,
+/// three eighths for connections to peers, the rest for the page, the record and what comes and goes.
 struct PeerLimits: Sendable, Equatable {
     var transfers: Int
     var openFilesPerTransfer: Int

@@ -99,8 +99,8 @@ final class PeerRecord: Sendable {
         case let error as DatabaseError
         where [.SQLITE_CORRUPT, .SQLITE_NOTADB].contains(error.resultCode.primaryResultCode):
             return PeerHostError(
-                "\(path) is damaged (\(error.message ?? "no reason")); put a copy in its place, or move it away to begin "
-                    + "without transfers: their data stays where it is")
+                "\(path) is damaged (\(error.message ?? "no reason")); put a copy in its place, or move it away to "
+                    + "begin without transfers: their data stays where it is")
         case let error as DatabaseError: return PeerHostError("\(path): \(error.message ?? "\(error.resultCode)")")
         default: return PeerHostError("\(path): \(error)")
         }

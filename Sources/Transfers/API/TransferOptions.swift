@@ -18,8 +18,8 @@ public enum TorrentSource: Sendable {
 public struct TransferOptions: Sendable {
     /// Where the torrent's file or directory is, or is to be made.
     public var directory: String
-    /// What the torrent was made of, where that does not lie in `directory` under the torrent's name: one path that is all
-    /// of it, or several that are the entries of its directory.
+    /// What the torrent was made of, where that does not lie in `directory` under the torrent's name: one path that is
+    /// all of it, or several that are the entries of its directory.
     public var sources: [String] = []
     /// When the one who made the torrent began to hash: files that have not been written since are not hashed again.
     public var hashedAt: WallTime?
@@ -71,7 +71,8 @@ public struct EngineOptions: Sendable {
     public var maxConnectionCount = 2_000
     /// Files that one torrent keeps open.
     public var maxOpenFileCount = 64
-    /// Bytes that pieces of all torrents together may have in memory; each that runs has a share, of a megabyte at least.
+    /// Bytes that pieces of all torrents together may have in memory; each that runs has a share, of a megabyte at
+    /// least.
     public var maxBufferedByteCount = 256 << 20
     /// What trackers and web seeds are told that we are.
     public var userAgent = "Swarmkeeper"

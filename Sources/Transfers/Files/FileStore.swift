@@ -70,8 +70,8 @@ final class FileStore: @unchecked Sendable {
     /// - Parameters:
     ///   - info: has the names.
     ///   - layout: has the lengths.
-    ///   - options: has the directory, which is there already, or the sources; links in their own paths are followed, as
-    ///     a person has chosen them.
+    ///   - options: has the directory, which is there already, or the sources; links in their own paths are followed,
+    ///     as a person has chosen them.
     ///   - maxOpenCount: files that are kept open; at least 1.
     /// - Throws: `.usage` for names that no disk takes, `.disk` where there is no such directory.
     init(

@@ -101,7 +101,8 @@ final class Transfer {
 
     func openFiles(_ content: PreparedTorrent.Content) throws(TransferError) {
         try checkWanted(options.wantedFiles, content)
-        store = try FileStore(content.info, layout: content.layout, options, maxOpenCount: loop.options.maxOpenFileCount)
+        store = try FileStore(
+            content.info, layout: content.layout, options, maxOpenCount: loop.options.maxOpenFileCount)
         name = content.info.name.description
         step(.wantedChanged(wantedPieces(content)))
     }

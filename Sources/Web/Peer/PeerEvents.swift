@@ -50,8 +50,8 @@ private struct PeerLook: Sendable {
 
 /// The stream: all transfers at first, then once a second those that have changed.
 ///
-/// One task looks for all readers, and ends with the last one. A reader that is slow misses looks, and never a change: it
-/// is told of what has changed since the look that it saw last.
+/// One task looks for all readers, and ends with the last one. A reader that is slow misses looks, and never a change:
+/// it is told of what has changed since the look that it saw last.
 ///
 /// - SeeAlso: the HTML standard, "Server-sent events".
 final class PeerEvents: Sendable {

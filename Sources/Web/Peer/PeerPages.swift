@@ -2,7 +2,8 @@
 
 import HTTPTypes
 
-/// The peer's page: `/` is the page, `/peer/NAME` its own files, `/console/NAME` those that it shares with the tracker's.
+/// The peer's page: `/` is the page, `/peer/NAME` its own files, `/console/NAME` those that it shares with the
+/// tracker's.
 enum PeerPages {
     static let routes: [APIRoute] =
         [ConsolePages.route("/", "peer.html", PackageResources.peer_html)]
