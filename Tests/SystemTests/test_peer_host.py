@@ -1,12 +1,10 @@
 """`tracker peer`, the real program, asked over HTTP as its page asks: many transfers, restarts, torrents that are made and
 published, and orders that make no sense."""
 
-import hashlib
 import http.client
 import json
 import os
 import signal
-import socket
 import time
 import unittest
 
@@ -518,11 +516,13 @@ class Stream:
 
     def __init__(self, test, host, query=""):
         self.connection = http.client.HTTPConnection("127.0.0.1", host.port, timeout=60)
-        test.addCleanup(self.close)
         self.connection.request("GET", f"/api/v1/events{query}")
         self.reply = self.connection.getresponse()
         self.status = self.reply.status
-        self.kind = None
+        if self.status == 200:
+            test.addCleanup(self.close)
+        else:
+            self.close()
 
     def close(self):
         # The reply holds the socket, too.
@@ -532,8 +532,6 @@ class Stream:
     def next(self, kind="state"):
         """The next event of a kind."""
         name = None
-        while line := self.reply.readline().decode().rstrip("\n"):
-            pass
         while True:
             line = self.reply.readline().decode().rstrip("\n")
             if line.startswith("event: "):
