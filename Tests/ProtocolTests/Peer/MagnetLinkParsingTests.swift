@@ -41,8 +41,9 @@ struct MagnetLinkParsingTests {
     @Test func `peers, web seeds and wanted files are read, and what is none is passed over`() throws {
         let link = try MagnetLink(
             parsing: "magnet:?xt=urn:btih:\(Self.digits)&x.pe=192.0.2.1:6881&x.pe=[2001:db8::1]:1"
-                + "&x.pe=host.example:65535&x.pe=192.0.2.1:6881&x.pe=nowhere&x.pe=a:0&x.pe=a:70000&x.pe=:5&x.pe=2001:db8::1:5&x.pe=[a]:5&x.pe=a:+5"
-                + "&x.pe=a%20b:5&x.pe=[]:5&ws=http%3A%2F%2Fa%2F&ws=&ws=http://a/&ws.2=https://b/c&so=0,2,4-6&so=9")
+                + "&x.pe=host.example:65535&x.pe=192.0.2.1:6881&x.pe=nowhere&x.pe=a:0&x.pe=a:70000&x.pe=:5"
+                + "&x.pe=2001:db8::1:5&x.pe=[a]:5&x.pe=a:+5&x.pe=a%20b:5&x.pe=[]:5&ws=http%3A%2F%2Fa%2F&ws=&ws=http://a/&ws.2=https://b/c&so=0,2,4-6&so=9"
+        )
         #expect(
             link.peers == [
                 .init(host: "192.0.2.1", port: 6881), .init(host: "2001:db8::1", port: 1),

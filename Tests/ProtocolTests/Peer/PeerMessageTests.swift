@@ -73,8 +73,10 @@ struct PeerMessageTests {
     }
 
     @Test func `an unknown message is passed over, whatever of it is here`() throws {
-        #expect(try PeerMessage.read(([0, 1, 0, 3, 99] as [UInt8]).span.bytes, from: 0) == .unknown(byteCount: 65_543))
-        #expect(try PeerMessage.read(([0, 0, 0, 3, 99, 1, 2] as [UInt8]).span.bytes, from: 0) == .unknown(byteCount: 7))
+        let long: [UInt8] = [0, 1, 0, 3, 99]
+        #expect(try PeerMessage.read(long.span.bytes, from: 0) == .unknown(byteCount: 65_543))
+        #expect(
+            try PeerMessage.read(([0, 0, 0, 3, 99, 1, 2] as [UInt8]).span.bytes, from: 0) == .unknown(byteCount: 7))
     }
 
     @Test func `whatever a stranger sends is read or refused`() {
@@ -131,7 +133,8 @@ struct PeerMessageTests {
 
     @Test func `metadata messages come back as they were said`() throws {
         for message in [
-            MetadataMessage.request(part: 3), .reject(part: 0), .data(part: 1, totalByteCount: 20_000, bytes: [1, 2, 3]),
+            MetadataMessage.request(part: 3), .reject(part: 0),
+            .data(part: 1, totalByteCount: 20_000, bytes: [1, 2, 3]),
         ] { #expect(try MetadataMessage(decoding: message.encoded()) == message) }
         #expect(throws: MalformedExtension.self) {
             try MetadataMessage(decoding: Array("d8:msg_typei0e5:piecei-1ee".utf8))

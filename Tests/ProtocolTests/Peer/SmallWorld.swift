@@ -6,8 +6,8 @@ import Wire
 
 /// A few peers and their connections, with one latency for everything: for tests of sessions, not of networks.
 ///
-/// Blocks are facts, not bytes: each is right, or (from a peer in `corrupting`) wrong. Whole swarms with faults of every
-/// kind are the simulator's.
+/// Blocks are facts, not bytes: each is right, or (from a peer that `corrupts`) wrong. Whole swarms with faults of
+/// every kind are the simulator's.
 struct SmallWorld {
     struct Peer {
         var session: TorrentSession
@@ -236,16 +236,21 @@ struct SmallWorld {
         case .verified(let peer, let piece):
             let digests = peers[peer].buffers[piece] ?? []
             let isRight = !digests.isEmpty && digests.allSatisfy { $0 == 0 }
-            step(peer, isRight ? .pieceVerified(piece: piece, digests: digests)
-                : .pieceFailed(piece: piece, digests: digests))
+            step(
+                peer,
+                isRight
+                    ? .pieceVerified(piece: piece, digests: digests)
+                    : .pieceFailed(piece: piece, digests: digests))
         case .stored(let peer, let piece):
             if peers[peer].diskIsFull { return step(peer, .storeFailed(piece: piece, .full)) }
             peers[peer].stored.append(piece)
             step(peer, .pieceStored(piece: piece))
         case .metadata(let peer, let bytes):
             if bytes == torrent.metadata {
-                step(peer, .metadataAccepted(
-                    layout: layout, isPrivate: torrent.isPrivate, have: Bitfield(count: layout.pieceCount)))
+                step(
+                    peer,
+                    .metadataAccepted(
+                        layout: layout, isPrivate: torrent.isPrivate, have: Bitfield(count: layout.pieceCount)))
             } else {
                 step(peer, .metadataRejected)
             }
