@@ -34,6 +34,8 @@ struct PieceHashing: Sendable {
     struct Outcome: Sendable {
         /// 20 bytes a piece; zeros for a piece that could not be read whole.
         var hashes: [UInt8]
+        /// 32 bytes a piece, where trees are wanted: the root over the leaves of the piece (BEP 52).
+        var roots: [UInt8]
         /// Of each stretch.
         var troubles: [Trouble?]
     }
@@ -42,6 +44,7 @@ struct PieceHashing: Sendable {
     private let pieceLength: Int
     private let byteCount: Int
     private let stopsAtTrouble: Bool
+    private let makesTrees: Bool
     private let state: State
 
     /// Bytes that are read at once.
@@ -50,13 +53,16 @@ struct PieceHashing: Sendable {
     private static let runByteCount = 1 << 20
 
     /// Takes stretches that lie one behind another, without gaps; the first trouble may end it all.
-    init(_ stretches: [Stretch], pieceLength: Int, stopsAtTrouble: Bool) {
+    ///
+    /// For trees each file begins a piece.
+    init(_ stretches: [Stretch], pieceLength: Int, stopsAtTrouble: Bool, makesTrees: Bool = false) {
+        self.makesTrees = makesTrees
         self.stretches = stretches
         self.pieceLength = pieceLength
         self.stopsAtTrouble = stopsAtTrouble
         byteCount = stretches.last.map { $0.offset + $0.byteCount } ?? 0
         let pieceCount = (byteCount + pieceLength - 1) / pieceLength
-        state = State(pieceCount: pieceCount, stretchCount: stretches.count)
+        state = State(pieceCount: pieceCount, stretchCount: stretches.count, makesTrees: makesTrees)
     }
 
     /// What the threads share.
@@ -68,11 +74,12 @@ struct PieceHashing: Sendable {
         let ended = DispatchSemaphore(value: 0)
         let pieceCount: Int
 
-        init(pieceCount: Int, stretchCount: Int) {
+        init(pieceCount: Int, stretchCount: Int, makesTrees: Bool) {
             self.pieceCount = pieceCount
             outcome = Mutex(
                 Outcome(
                     hashes: Array(repeating: 0, count: pieceCount * Bytes20.byteCount),
+                    roots: Array(repeating: 0, count: makesTrees ? pieceCount * Bytes32.byteCount : 0),
                     troubles: Array(repeating: nil, count: stretchCount)))
         }
     }
@@ -134,18 +141,23 @@ extension PieceHashing {
         private var filled = 0
         private var isWhole = true
         private var hashes: [UInt8] = []
+        private var tree = PieceTree()
+        private var roots: [UInt8] = []
 
         init(_ job: PieceHashing) { self.job = job }
 
         mutating func hash(_ pieces: Range<Int>) {
             var offset = pieces.lowerBound * job.pieceLength
             let end = min(pieces.upperBound * job.pieceLength, job.byteCount)
-            (filled, isWhole, hash) = (0, true, Insecure.SHA1())
+            (filled, isWhole, hash, tree) = (0, true, Insecure.SHA1(), PieceTree())
             hashes.removeAll(keepingCapacity: true)
+            roots.removeAll(keepingCapacity: true)
             var index = job.stretch(at: offset)
             while offset < end, !job.state.isStopped.load(ordering: .relaxed) {
                 let stretch = job.stretches[index]
                 let stop = min(end, stretch.offset + stretch.byteCount)
+                let isHeld = stretch.path != nil
+                if isHeld, offset < stop { tree.isLong = stretch.byteCount > job.pieceLength }
                 while offset < stop {
                     let count = min(stop - offset, chunk.count)
                     let read = read(index, at: offset - stretch.offset, count: count)
@@ -155,7 +167,7 @@ extension PieceHashing {
                         offset = stop
                         break
                     }
-                    update(read)
+                    update(read, isHeld: isHeld)
                     offset += read
                     job.state.doneByteCount.add(read, ordering: .relaxed)
                 }
@@ -166,7 +178,11 @@ extension PieceHashing {
             }
             if filled > 0 { finishPiece() }
             let start = pieces.lowerBound * Bytes20.byteCount
-            job.state.outcome.withLock { $0.hashes.replaceSubrange(start..<start + hashes.count, with: hashes) }
+            let rootStart = pieces.lowerBound * Bytes32.byteCount
+            job.state.outcome.withLock { outcome in
+                outcome.hashes.replaceSubrange(start..<start + hashes.count, with: hashes)
+                outcome.roots.replaceSubrange(rootStart..<rootStart + roots.count, with: roots)
+            }
         }
 
         /// - Returns: how many bytes are in the chunk now; 0 where there are none to be had.
@@ -233,12 +249,14 @@ extension PieceHashing {
             file = nil
         }
 
-        private mutating func update(_ count: Int) {
+        private mutating func update(_ count: Int, isHeld: Bool) {
             var start = 0
             while start < count {
                 let part = min(job.pieceLength - filled, count - start)
                 chunk.withUnsafeBytes { bytes in
-                    hash.update(bufferPointer: UnsafeRawBufferPointer(rebasing: bytes[start..<start + part]))
+                    let part = UnsafeRawBufferPointer(rebasing: bytes[start..<start + part])
+                    hash.update(bufferPointer: part)
+                    if job.makesTrees, isHeld { tree.update(part) }
                 }
                 start += part
                 filled += part
@@ -264,7 +282,46 @@ extension PieceHashing {
             } else {
                 hashes.append(contentsOf: repeatElement(0, count: Bytes20.byteCount))
             }
+            if job.makesTrees { roots += tree.finish(pieceLength: job.pieceLength) }
             (hash, filled, isWhole) = (Insecure.SHA1(), 0, true)
+        }
+    }
+
+    /// The leaves of a piece that is begun (BEP 52).
+    private struct PieceTree {
+        /// Whether the file has more pieces, so that its tree has a layer of them.
+        var isLong = false
+        private var leaves: [UInt8] = []
+        private var leaf = SHA256()
+        /// Bytes of the leaf that is begun.
+        private var filled = 0
+
+        mutating func update(_ bytes: UnsafeRawBufferPointer) {
+            var rest = bytes[...]
+            while !rest.isEmpty {
+                let part = rest.prefix(MerkleTree.leafByteCount - filled)
+                leaf.update(bufferPointer: UnsafeRawBufferPointer(rebasing: part))
+                filled += part.count
+                rest = rest.dropFirst(part.count)
+                if filled == MerkleTree.leafByteCount { finishLeaf() }
+            }
+        }
+
+        private mutating func finishLeaf() {
+            leaves.append(contentsOf: leaf.finalize())
+            (leaf, filled) = (SHA256(), 0)
+        }
+
+        /// The root over the piece: a short file's tree is no wider than it has to be.
+        mutating func finish(pieceLength: Int) -> [UInt8] {
+            if filled > 0 { finishLeaf() }
+            defer { leaves.removeAll(keepingCapacity: true) }
+            // A piece that could not be read has none.
+            guard !leaves.isEmpty else { return Array(repeating: 0, count: Bytes32.byteCount) }
+            var width = 1
+            while width < leaves.count / Bytes32.byteCount { width *= 2 }
+            return MerkleTree.root(
+                ofPiece: leaves, width: isLong ? pieceLength / MerkleTree.leafByteCount : width)
         }
     }
 }

@@ -5,7 +5,7 @@ import Glibc
 import Primitives
 import Wire
 
-/// Makes a .torrent file of real files: walks a directory, hashes the pieces as it reads, and builds the metainfo (v1).
+/// Makes a .torrent file of real files: walks a directory, hashes the pieces as it reads, and builds the metainfo (v1 or hybrid).
 ///
 /// Names are bytes, as Linux has them. Symbolic links and special files inside a directory are left out and named in
 /// `skipped`.
@@ -26,6 +26,8 @@ public struct TorrentMaker: Sendable {
     public var webSeeds: [String] = []
     /// For people; nil for none.
     public var comment: String?
+    /// Version 2 as well (BEP 52): each file begins a piece, behind padding (BEP 47).
+    public var isHybrid = false
     /// BEP 27: only the trackers named may be asked for peers.
     public var isPrivate = false
     /// The program that makes the file; nil to leave it out.
@@ -82,19 +84,15 @@ public struct TorrentMaker: Sendable {
         guard total <= TorrentInfo.maxTotalLength else { throw .invalid("\(place) is larger than any torrent") }
         let name = try component(tree.name)
         let pieceLength = pieceLength ?? MetainfoBuilder.pieceLength(for: total)
-        let hashes = try hash(tree.files, pieceLength: pieceLength, threadCount: threadCount) { done in
-            progress(Progress(done: done, total: total))
+        let plan = HashingPlan(tree.files, alignedTo: isHybrid ? pieceLength : nil)
+        let outcome = try hash(tree.files, plan, pieceLength: pieceLength, threadCount: threadCount) { done in
+            progress(Progress(done: done, total: plan.byteCount))
             return goesOn()
         }
-        let content: MetainfoBuilder.Content =
-            tree.isSingleFile
-            ? .file(length: total)
-            : .directory(
-                tree.files.map { file in
-                    .init(path: file.components, length: file.byteCount, isExecutable: file.isExecutable)
-                })
+        let content: MetainfoBuilder.Content = tree.isSingleFile ? .file(length: total) : .directory(plan.entries)
         var builder = MetainfoBuilder(
-            name: name, pieceLength: pieceLength, content: content, pieceHashes: hashes)
+            name: name, pieceLength: pieceLength, content: content, pieceHashes: outcome.hashes)
+        if isHybrid { builder.trees = plan.trees(outcome.roots, pieceLength: pieceLength) }
         builder.trackers = (trackers.isEmpty ? [] : [trackers]) + furtherTiers
         builder.urlList = webSeeds
         builder.comment = comment
@@ -109,15 +107,10 @@ public struct TorrentMaker: Sendable {
     }
 
     private func hash(
-        _ files: [FileWalk.File], pieceLength: Int, threadCount: Int, progress: (Int) -> Bool
-    ) throws(TorrentMakerError) -> [UInt8] {
-        var stretches: [PieceHashing.Stretch] = []
-        var offset = 0
-        for file in files {
-            stretches.append(.init(path: file.path, byteCount: file.byteCount, offset: offset))
-            offset += file.byteCount
-        }
-        let hashing = PieceHashing(stretches, pieceLength: pieceLength, stopsAtTrouble: true)
+        _ files: [FileWalk.File], _ plan: HashingPlan, pieceLength: Int, threadCount: Int, progress: (Int) -> Bool
+    ) throws(TorrentMakerError) -> PieceHashing.Outcome {
+        let hashing = PieceHashing(
+            plan.stretches, pieceLength: pieceLength, stopsAtTrouble: true, makesTrees: isHybrid)
         var isCancelled = false
         let outcome = hashing.run(threadCount: threadCount) { done in
             if !progress(done) {
@@ -126,15 +119,15 @@ public struct TorrentMaker: Sendable {
             }
         }
         guard !isCancelled else { throw .cancelled }
-        for (file, trouble) in zip(files, outcome.troubles) {
-            switch trouble {
+        for (file, stretch) in zip(files, plan.stretchOfFile) {
+            switch outcome.troubles[stretch] {
             case .unreadable(let code): throw file.unreadable(code)
             case .size:
                 throw .unreadable(file.shownPath, reason: "its size changed meanwhile; wait until nobody writes to it")
             case nil: continue
             }
         }
-        return outcome.hashes
+        return outcome
     }
 
     private func component(_ bytes: [UInt8]) throws(TorrentMakerError) -> PathComponent {

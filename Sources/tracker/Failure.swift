@@ -20,6 +20,8 @@ struct Failure: Error {
         case system = 74
         /// The configuration is wrong.
         case configuration = 78
+        /// Ended by a signal before it was done.
+        case interrupted = 130
     }
 
     var code: Code

@@ -12,7 +12,8 @@ struct TorrentCreateCommand: AsyncParsableCommand {
         discussion: """
             \(TorrentMaking.discussion)
 
-            JSON: file, name, infoHash, magnet, totalBytes, pieceBytes, pieces, files, skipped.
+            JSON: file, name, infoHash, infoHashV2 (of a hybrid), magnet, totalBytes, pieceBytes, pieces, files, \
+            skipped.
             """)
 
     @OptionGroup var making: TorrentMaking

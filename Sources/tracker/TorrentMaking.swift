@@ -73,6 +73,9 @@ struct TorrentMaking: ParsableArguments {
     @Flag(name: .customLong("private"), help: "Peers may come from the trackers only (BEP 27).")
     var isPrivate = false
 
+    @Flag(help: "Version 2 as well (BEP 52): each file begins a piece, behind padding.")
+    var hybrid = false
+
     @Flag(help: "Leave out the date, so that the same files give the same bytes.")
     var noDate = false
 
@@ -94,6 +97,7 @@ struct TorrentMaking: ParsableArguments {
         maker.webSeeds = webSeed
         maker.comment = comment
         maker.isPrivate = isPrivate
+        maker.isHybrid = hybrid
         maker.createdBy = "Swarmkeeper \(version)"
         let begin = WallTime(milliseconds: Int64(Date().timeIntervalSince1970 * 1000))
         maker.creationDate = noDate ? nil : begin
@@ -166,6 +170,9 @@ struct MadeTorrent: Sendable {
     /// When the hashing began.
     var hashedAt: WallTime
 
+    /// Without padding.
+    var fileCount: Int { metainfo.info.files.reduce(0) { $1.isPadding ? $0 : $0 + 1 } }
+
     /// For programs.
     var document: Document { Document(self) }
 
@@ -176,7 +183,8 @@ struct MadeTorrent: Sendable {
         var table = TextTable(.left, .left)
         table.add("file", file)
         table.add("info hash", metainfo.infoHashV1.map { "\($0)" } ?? "")
-        table.add("size", "\(Figures.bytes(info.totalLength)) in \(Figures.counted(info.files.count, "file"))")
+        if let infoHash = metainfo.infoHashV2 { table.add("info hash v2", "\(infoHash)") }
+        table.add("size", "\(Figures.bytes(info.totalLength)) in \(Figures.counted(fileCount, "file"))")
         table.add("pieces", "\(Figures.grouped(info.pieceCount)) of \(Figures.bytes(info.pieceLength))")
         table.add("magnet", magnet(metainfo))
         Terminal.output.write(table.text())
@@ -186,6 +194,7 @@ struct MadeTorrent: Sendable {
         var file: String
         var name: String
         var infoHash: String?
+        var infoHashV2: String?
         var magnet: String
         var totalBytes: Int
         var pieceBytes: Int
@@ -198,11 +207,12 @@ struct MadeTorrent: Sendable {
             file = made.file
             name = "\(info.name)"
             infoHash = made.metainfo.infoHashV1.map { "\($0)" }
+            infoHashV2 = made.metainfo.infoHashV2.map { "\($0)" }
             magnet = tracker.magnet(made.metainfo)
             totalBytes = info.totalLength
             pieceBytes = info.pieceLength
             pieces = info.pieceCount
-            files = info.files.count
+            files = made.fileCount
             skipped = made.skipped
         }
     }

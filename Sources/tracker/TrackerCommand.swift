@@ -20,6 +20,7 @@ struct TrackerCommand: ParsableCommand {
               69  no answer: the host cannot be found or reached, or is silent
               74  the machine says no: a file, a disk or a port
               78  the configuration is wrong
+             130  of get: ended by a signal before all was here
             """,
         version: version,
         subcommands: [

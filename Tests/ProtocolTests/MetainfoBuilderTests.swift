@@ -51,6 +51,36 @@ struct MetainfoBuilderTests {
         #expect(metainfo.announceList.isEmpty)
     }
 
+    @Test func `a hybrid lists its files twice, and each begins a piece`() throws {
+        let (one, two) = (try #require(Bytes32(Sample.root1)), try #require(Bytes32(Sample.root2)))
+        let layer = [UInt8](repeating: 5, count: 64)
+        var builder = try builder([UInt8](repeating: 0x61, count: 60))
+        builder.content = try .directory([
+            .init(path: [PathComponent("a.b")], length: 40_000),
+            .padding(2 * 32_768 - 40_000),
+            .init(path: [PathComponent("a"), PathComponent("empty")], length: 0),
+            .init(path: [PathComponent("a"), PathComponent("z")], length: 7, isExecutable: true),
+        ])
+        builder.trees = [.init(root: one, layer: layer), .init(root: nil, layer: []), .init(root: two, layer: [])]
+        // In the tree `a` comes before `a.b`, so that this list is in the wrong order.
+        #expect(throws: MetainfoError.self) { try builder.build() }
+        builder.content = try .directory([
+            .init(path: [PathComponent("a"), PathComponent("empty")], length: 0),
+            .init(path: [PathComponent("a"), PathComponent("z")], length: 7, isExecutable: true),
+            .padding(32_768 - 7),
+            .init(path: [PathComponent("a.b")], length: 40_000),
+        ])
+        builder.trees = [.init(root: nil, layer: []), .init(root: two, layer: []), .init(root: one, layer: layer)]
+        let metainfo = try builder.build()
+        #expect(metainfo.info.version == .hybrid)
+        #expect(Sample.paths(metainfo.info) == ["a/empty", "a/z", ".pad/32761", "a.b"])
+        #expect(metainfo.info.files.map(\.isPadding) == [false, false, true, false])
+        #expect(metainfo.info.files.map(\.piecesRoot) == [nil, two, nil, one])
+        #expect(metainfo.info.totalLength == 40_007)
+        #expect(metainfo.pieceLayers.map(\.root) == [one])
+        #expect(metainfo.pieceLayers.map { Array($0.hashes) } == [layer])
+    }
+
     @Test func `what a client would refuse is not made`() throws {
         func refusal(_ change: (inout MetainfoBuilder) throws -> Void) throws -> MetainfoError? {
             var builder = try builder()

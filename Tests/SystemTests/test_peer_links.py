@@ -40,8 +40,10 @@ class MagnetLinks(PeerTest):
         torrent.write(files)
 
         class MetadataAlone(Metadata):
-            def requested(self, *_):
-                """Gives no data."""
+            def introduce(self, wire):
+                """It has no data."""
+                wire.say_extensions({"ut_metadata": self.number}, metadata_size=self.size())
+                wire.say(raw_peer.HAVE_NONE)
 
         with MetadataAlone(torrent) as peer, web_seeds.WebSeed(files) as seed:
             address = "{}:{}".format(*peer.address)
@@ -142,10 +144,10 @@ class Manners(PeerTest):
             self.assertIn("HTTPS is not spoken", event["reason"])
 
     def test_callers_wait_while_the_disk_is_looked_at(self):
-        """Two gigabytes of zeros take a second or two to be hashed: whoever calls meanwhile is answered then."""
+        """A gigabyte of zeros takes a second to be hashed: whoever calls meanwhile is answered then."""
         folder, file = self.folder("zeros"), self.directory / "zeros.torrent"
         with open(folder / "zeros.bin", "wb") as data:
-            data.truncate(2 << 30)
+            data.truncate(1 << 30)
         made = self.run_program("torrent", "create", folder / "zeros.bin", "--output", file, "--json", within=120)
         self.assertEqual(made.status, 0, made.words)
         info_hash = bytes.fromhex(made.words.partition('"infoHash" : "')[2][:40])

@@ -1,4 +1,4 @@
-// Making metainfo files (v1, BEP 3), for `tracker torrent create`.
+// Making metainfo files (v1, BEP 3; hybrid, BEP 52), for `tracker torrent create`.
 
 import Primitives
 
@@ -12,12 +12,42 @@ public struct MetainfoBuilder: Sendable, Hashable {
         public var length: Int
         /// BEP 47, `x`.
         public var isExecutable: Bool
+        /// BEP 47, `p`: zeros that nobody keeps.
+        public private(set) var isPadding = false
 
         /// Takes the fields as they are; `build` checks them.
         public init(path: [PathComponent], length: Int, isExecutable: Bool = false) {
             self.path = path
             self.length = length
             self.isExecutable = isExecutable
+        }
+
+        /// Zeros, after which a file begins a piece (BEP 47: "`.pad/N`").
+        public static func padding(_ length: Int) -> File {
+            var path: [PathComponent] = []
+            for name in [".pad", "\(length)"] {
+                guard let component = try? PathComponent(Array(name.utf8)) else {
+                    preconditionFailure("a dot, letters and digits make a name")
+                }
+                path.append(component)
+            }
+            var file = File(path: path, length: length)
+            file.isPadding = true
+            return file
+        }
+    }
+
+    /// The hashes of a file in version 2 (BEP 52).
+    public struct Tree: Sendable, Hashable {
+        /// `pieces root`; nil for an empty file.
+        public var root: Bytes32?
+        /// 32 bytes a piece; empty for a file of one piece.
+        public var layer: [UInt8]
+
+        /// Takes both as they are; `build` checks them.
+        public init(root: Bytes32?, layer: [UInt8]) {
+            self.root = root
+            self.layer = layer
         }
     }
 
@@ -37,6 +67,8 @@ public struct MetainfoBuilder: Sendable, Hashable {
     public var content: Content
     /// The SHA-1 of each piece, 20 bytes each, one behind another.
     public var pieceHashes: [UInt8]
+    /// Of each file but padding: makes a hybrid, in which each file begins a piece; nil for version 1.
+    public var trees: [Tree]?
     /// BEP 27.
     public var isPrivate = false
     /// Tiers of tracker URLs (BEP 12); trackers that act as one belong in one tier.
@@ -92,6 +124,15 @@ public struct MetainfoBuilder: Sendable, Hashable {
             entries.append(.init("announce-list", .list(tiers)))
         }
         if !urlList.isEmpty { entries.append(.init("url-list", .list(urlList.map { .text($0) }))) }
+        if let trees {
+            // Files with the same bytes share a layer.
+            var layers: [BencodeValue.Entry] = []
+            for tree in trees.sorted(by: { ($0.root ?? .zero) < ($1.root ?? .zero) }) where !tree.layer.isEmpty {
+                guard let root = tree.root, layers.last?.key.elementsEqual(root.bytes) != true else { continue }
+                layers.append(.init(root.bytes, .bytes(tree.layer)))
+            }
+            entries.append(.init("piece layers", .dictionary(layers)))
+        }
         if let comment { entries.append(.init("comment", .text(comment))) }
         if let createdBy { entries.append(.init("created by", .text(createdBy))) }
         if let creationDate {
@@ -113,7 +154,43 @@ public struct MetainfoBuilder: Sendable, Hashable {
         case .directory(let files):
             info.append(.init("files", .list(files.map(MetainfoBuilder.value))))
         }
+        if let trees {
+            info.append(.init("meta version", .integer(2)))
+            info.append(.init("file tree", tree(of: trees)))
+        }
         return info
+    }
+
+    /// Directories in directories, and in each file's place what is known of it (BEP 52, "file tree").
+    private func tree(of trees: [Tree]) -> BencodeValue {
+        let files: [File] =
+            switch content {
+            case .file(let length): [File(path: [name], length: length)]
+            case .directory(let files): files.filter { !$0.isPadding }
+            }
+        precondition(files.count == trees.count, "each file has a tree")
+        return Self.directory(Array(zip(files, trees))[...], depth: 0)
+    }
+
+    /// Files that are in the order of their paths, so that a directory's are neighbours.
+    private static func directory(_ files: ArraySlice<(File, Tree)>, depth: Int) -> BencodeValue {
+        var entries: [BencodeValue.Entry] = []
+        var rest = files
+        while let (file, tree) = rest.first {
+            let name = file.path[depth]
+            if file.path.count == depth + 1 {
+                var properties: [BencodeValue.Entry] = [.init("length", .integer(Int64(file.length)))]
+                if let root = tree.root { properties.append(.init("pieces root", .bytes(root.bytes))) }
+                if file.isExecutable { properties.append(.init("attr", .text("x"))) }
+                entries.append(.init(name.bytes, .dictionary([.init("", .dictionary(properties))])))
+                rest.removeFirst()
+            } else {
+                let inside = rest.prefix { $0.0.path.count > depth + 1 && $0.0.path[depth] == name }
+                entries.append(.init(name.bytes, directory(inside, depth: depth + 1)))
+                rest = rest.dropFirst(inside.count)
+            }
+        }
+        return .dictionary(entries)
     }
 
     private static func value(_ file: File) -> BencodeValue {
@@ -122,6 +199,7 @@ public struct MetainfoBuilder: Sendable, Hashable {
             .init("path", .list(file.path.map { .bytes($0.bytes) })),
         ]
         if file.isExecutable { entries.append(.init("attr", .text("x"))) }
+        if file.isPadding { entries.append(.init("attr", .text("p"))) }
         return .dictionary(entries)
     }
 }

@@ -71,14 +71,18 @@ struct TransferRun: Sendable {
         var isRatioReached = false
         var isVerified = false
         var isChecked = false
+        var isHere = options.isSeedOnly
         for await wake in wakes {
             switch wake {
-            case .signal: return nil
+            case .signal:
+                if isHere { return nil }
+                return Failure(.interrupted, "ended before all was here; the same command goes on with it")
             case .event(let event):
                 teller.tell(event)
                 switch event {
                 case .failed(_, let reason): return Failure(.failed, reason)
                 case .observed(_, .ratioReached): isRatioReached = true
+                case .observed(_, .completed): isHere = true
                 case .checked(_, 0, let count) where options.isSeedOnly:
                     return Failure(
                         .failed,
@@ -99,6 +103,7 @@ struct TransferRun: Sendable {
             case .tick:
                 guard let snapshot = try? await engine.snapshot(id) else { continue }
                 teller.tell(snapshot)
+                if snapshot.missing == 0 { isHere = true }
                 if isChecked, endsWhenComplete, snapshot.missing == 0, snapshot.received == 0 {
                     // All was here before: it is read back all the same, once.
                     isChecked = false

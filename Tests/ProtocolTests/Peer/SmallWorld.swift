@@ -6,7 +6,7 @@ import Wire
 
 /// A few peers and their connections, with one latency for everything: for tests of sessions, not of networks.
 ///
-/// Blocks are facts, not bytes: each is right, or (from a peer in `corrupting`) wrong. Whole swarms with faults of
+/// Blocks are facts, not bytes: each is right, or (from a peer that `corrupts`) wrong. Whole swarms with faults of
 /// every kind are the simulator's.
 struct SmallWorld {
     struct Peer {
