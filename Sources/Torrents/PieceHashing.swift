@@ -181,7 +181,7 @@ extension PieceHashing {
             let rootStart = pieces.lowerBound * Bytes32.byteCount
             job.state.outcome.withLock { outcome in
                 outcome.hashes.replaceSubrange(start..<start + hashes.count, with: hashes)
-                outcome.roots.replaceSubrange(rootStart..<rootStart + roots.count, with: roots)
+                if job.makesTrees { outcome.roots.replaceSubrange(rootStart..<rootStart + roots.count, with: roots) }
             }
         }
 

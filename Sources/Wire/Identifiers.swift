@@ -89,3 +89,15 @@ public enum AnnounceEvent: UInt32, Sendable, Hashable {
     /// The client leaves the swarm.
     case stopped = 3
 }
+
+extension AnnounceEvent: CustomStringConvertible {
+    /// As HTTP trackers are told (BEP 3); `none` where they are told nothing.
+    public var description: String {
+        switch self {
+        case .none: "none"
+        case .completed: "completed"
+        case .started: "started"
+        case .stopped: "stopped"
+        }
+    }
+}

@@ -73,7 +73,7 @@ extension Transfer {
         connection.link = nil
         _ = connection.flush(now: loop.now)
         connection.close()
-        loop.tell(.peerLeft(id, connection.address, reason: reason.words))
+        loop.tell(.peerLeft(id, connection.address, reason: reason.description))
     }
 
     private func observed(_ observation: TorrentSession.Observation) {

@@ -288,7 +288,7 @@ final class Transfer {
             connections[Int(link.slot)] = nil
         }
         step(.linkClosed(link, end))
-        loop.tell(.peerLeft(id, address, reason: end.words))
+        loop.tell(.peerLeft(id, address, reason: end.description))
     }
 }
 
@@ -307,33 +307,4 @@ struct SmoothedRate {
     }
 
     var bytesPerSecond: Int { Int(rate) }
-}
-
-extension LinkEnd {
-    var words: String {
-        switch self {
-        case .unreachable: "cannot be reached"
-        case .closed: "closed by the other side"
-        case .malformed: "said something that is no message"
-        case .stuck: "takes nothing"
-        }
-    }
-}
-
-extension CloseReason {
-    var words: String {
-        switch self {
-        case .ended: "the transfer rests"
-        case .ourselves: "it is ourselves"
-        case .duplicate: "there is another connection to it"
-        case .bothComplete: "both sides have all"
-        case .otherTorrent: "it has another torrent"
-        case .handshakeTimedOut: "no handshake in time"
-        case .idle: "nothing was heard for too long"
-        case .full: "as many connections as may be"
-        case .breach(let what): "broke the protocol: \(what)"
-        case .banned: "sent corrupt bytes"
-        case .stalled: "a block was begun and did not end"
-        }
-    }
 }

@@ -102,7 +102,7 @@ struct TransferTeller: Sendable {
             case .completed: set("completed", "all is here")
             case .ratioReached: set("ratioReached", "the ratio is reached")
             case .diskTrouble(let problem):
-                let reason = Self.words(problem)
+                let reason = problem.description
                 set("diskTrouble", "\(reason); what has come waits in memory, and is written when it can be") {
                     $0.reason = reason
                 }
@@ -113,14 +113,6 @@ struct TransferTeller: Sendable {
                 }
             case .trackerFailed(let tracker, let reason):
                 set("trackerFailed", nil) { ($0.tracker, $0.reason) = (tracker, reason) }
-            }
-        }
-
-        static func words(_ problem: StoreProblem) -> String {
-            switch problem {
-            case .full: "the disk is full"
-            case .readOnly: "the files or their directory are read-only"
-            case .other(let words): words
             }
         }
     }
