@@ -272,6 +272,7 @@ public actor PeerHost {
         for task in tasks { task.cancel() }
         await noteTotals()
         await engine.stop()
+        record.close()
     }
 }
 

@@ -56,19 +56,25 @@ final class PeerRecord: Sendable {
             throw PeerHostError("\(lockPath) cannot be opened: \(String(cString: strerror(errno)))")
         }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-            close(descriptor)
+            Glibc.close(descriptor)
             throw PeerHostError("another peer runs in \(directory); stop it, or name another directory by --path")
         }
         do {
             database = try Self.opened(path)
         } catch {
-            close(descriptor)
+            Glibc.close(descriptor)
             throw Self.problem(error, path)
         }
         lock = descriptor
     }
 
-    deinit { close(lock) }
+    deinit { Glibc.close(lock) }
+
+    /// Lets another have the directory; nothing can be written any more.
+    func close() {
+        try? database.close()
+        flock(lock, LOCK_UN)
+    }
 
     private struct LaterVersion: Error {}
 

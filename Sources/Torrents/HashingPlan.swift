@@ -3,7 +3,8 @@
 import Primitives
 import Wire
 
-/// The files of a new torrent one behind another, with padding between them where each is to begin a piece (BEP 47, 52).
+/// The files of a new torrent one behind another, with padding between them where each is to begin a piece (BEP 47,
+/// 52).
 struct HashingPlan {
     private(set) var stretches: [PieceHashing.Stretch] = []
     /// Of each file, its place in `stretches`.

@@ -5,7 +5,8 @@ import Glibc
 import Primitives
 import Wire
 
-/// Makes a .torrent file of real files: walks a directory, hashes the pieces as it reads, and builds the metainfo (v1 or hybrid).
+/// Makes a .torrent file of real files: walks a directory, hashes the pieces as it reads, and builds the metainfo (v1
+/// or hybrid).
 ///
 /// Names are bytes, as Linux has them. Symbolic links and special files inside a directory are left out and named in
 /// `skipped`.

@@ -42,6 +42,7 @@ struct PeerHostTests {
         host = try await self.host(directory)
         #expect(await host.state().transfers.isEmpty)
         await host.stop()
+        withExtendedLifetime(directory) {}
     }
 
     @Test func `one process has a directory at a time`() async throws {
@@ -49,6 +50,7 @@ struct PeerHostTests {
         let first = try await host(directory)
         await #expect(throws: PeerHostError.self) { _ = try await self.host(directory) }
         await first.stop()
+        withExtendedLifetime(directory) {}
     }
 
     @Test(arguments: [
@@ -73,10 +75,12 @@ struct PeerHostTests {
         #expect(await host.state().transfers.isEmpty)
         #expect(try FileManager.default.contentsOfDirectory(atPath: outside.path("")).isEmpty)
         await host.stop()
+        withExtendedLifetime(directory) {}
     }
 
     @Test func `limits that make no sense change nothing`() async throws {
-        let host = try await host(try TemporaryDirectory())
+        let directory = try TemporaryDirectory()
+        let host = try await host(directory)
         _ = try await host.add(PeerAddition(.magnet(Self.magnet), isPaused: true, directory: ""))
         let before = try await host.transfer(Self.hash)
         var changes: [PeerTransferChange] = []
@@ -98,5 +102,6 @@ struct PeerHostTests {
         }
         #expect(try await host.transfer(Self.hash) == before)
         await host.stop()
+        withExtendedLifetime(directory) {}
     }
 }
