@@ -107,9 +107,9 @@ struct ClusterServeTests {
             view.trackers.allSatisfy { $0.report?.host.isEmpty == false && $0.report?.durability == "process" }
                 && view.trackers[0].report.map { $0.roundTripSeconds.median > 0 } == true
                 && view.trackers[2].report.map { $0.commitSeconds.p99 > 0 } == true
+                && view.trackers.allSatisfy { $0.report?.problem == "" && $0.report?.disk == "works" }
         }
         #expect(view.trackers.map { $0.report?.console } == trackers.map { "127.0.0.1:\($0.console.port)" })
-        #expect(view.trackers.allSatisfy { $0.report?.problem == "" && $0.report?.disk == "works" })
         #expect(view.findings?.contains { $0.isSilence } == false)
         let api = trackers[0].console
         let place = try #require(SocketAddress(host: api.host, port: api.port))
