@@ -104,14 +104,15 @@ final class StoreWorker: @unchecked Sendable {
     /// SQLite does not wait in it: where the writer is just changing the head of the index, it says that the database
     /// is locked. A moment later it is not.
     private func checkpoint() throws -> (walFrameCount: Int, checkpointedFrameCount: Int) {
-        for _ in 1..<Self.attempts {
+        var attempt = 1
+        while true {
             do {
                 return try database.writeWithoutTransaction { try $0.checkpoint(.passive) }
-            } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY {
+            } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY && attempt < Self.attempts {
+                attempt += 1
                 usleep(1_000)
             }
         }
-        return try database.writeWithoutTransaction { try $0.checkpoint(.passive) }
     }
 
     private func planned(_ number: UInt32, order: UInt64) -> StoreInbox.WorkerMessage {

@@ -145,6 +145,36 @@ import Wire
         #expect(log.pages < 2 * Policy.start)
     }
 
+    /// SQLite copies nothing while somebody else does: it says so at once, and waits for nobody.
+    @Test func `a copy that cannot be made for long is told of, and is made once it can`() throws {
+        try StorageTest.inDirectory { directory in
+            let store = try OpenStore(directory)
+            let entry = [UInt8](repeating: 5, count: 1 << 20)
+            func write(_ indices: ClosedRange<UInt64>) {
+                for index in indices { store.write(.append(.opaque(index, entry)), .trim(through: index - 1)) }
+            }
+            write(1...1)
+            let lock = try CheckpointLock(directory)
+            write(2...20)
+            let isTold = StorageTest.waitUntil {
+                store.observations.contains { if case .checkpointFailed = $0 { true } else { false } }
+            }
+            #expect(isTold)
+            #expect(store.store.statistics.walByteCount > Policy.start * 4_096, "nothing could be copied")
+            try lock.release()
+            var last: UInt64 = 20
+            let isShort = StorageTest.waitUntil {
+                last += 1
+                write(last...last)
+                return store.store.statistics.walByteCount < Policy.start * 4_096
+            }
+            #expect(isShort)
+            store.close()
+            #expect(try Recovered.from(directory).indices == [last])
+            withExtendedLifetime(lock) {}
+        }
+    }
+
     /// The same over a real database.
     @Test func `the files stay bounded and an old reader is reported`() throws {
         try StorageTest.inDirectory { directory in
@@ -188,5 +218,33 @@ import Wire
             store.close()
             #expect(try Recovered.from(directory).indices == [last])
         }
+    }
+}
+
+/// The lock that whoever copies the write-ahead log has, held by somebody else: SQLite's `WAL_CKPT_LOCK`.
+///
+/// An open file description's lock, which also keeps out this very process. To close the file would give up all of the
+/// process's locks on it, so it lives until the store is closed.
+private final class CheckpointLock {
+    /// Linux, fcntl(2): `F_OFD_SETLK`.
+    private static let setLock: CInt = 37
+    /// `WAL_CKPT_LOCK` of SQLite's wal.c, counted from `UNIX_SHM_BASE` of its os_unix.c.
+    private static let place: off_t = 121
+
+    private let descriptor: CInt
+
+    init(_ directory: String) throws {
+        descriptor = open("\(directory)/tracker.sqlite-shm", O_RDWR | O_CLOEXEC)
+        try set(F_WRLCK)
+    }
+
+    deinit { close(descriptor) }
+
+    func release() throws { try set(F_UNLCK) }
+
+    private func set(_ kind: CInt) throws {
+        var lock = flock()
+        (lock.l_type, lock.l_whence, lock.l_start, lock.l_len) = (Int16(kind), Int16(SEEK_SET), Self.place, 1)
+        guard fcntl(descriptor, Self.setLock, &lock) == 0 else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
     }
 }
