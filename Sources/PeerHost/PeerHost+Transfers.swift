@@ -314,6 +314,8 @@ extension PeerHost: TransferProvider {
         order.removeAll { $0 == hash }
         guard let id = entry.id else { return }
         leaving[id] = hash
+        busy.insert(hash)
+        defer { busy.remove(hash) }
         do throws(TransferError) {
             try await engine.remove(id, deletingData: deletingData)
         } catch {

@@ -33,12 +33,12 @@ public struct PeerID: Sendable, Hashable, CustomStringConvertible {
     public init(_ bytes: Bytes20) { self.bytes = bytes }
 
     /// How our own begin: the program and its version, 0.1.0 (BEP 20).
-    public static let ownPrefix = "-SK0100-"
+    public static let ownPrefix = "-SW0100-"
 
     /// One of our own: the prefix and twelve further bytes.
     ///
     /// - Parameter byte: chooses each, by its place from 0; random ones, where nobody is to guess.
-    /// - Returns: `-SK0100-` and what was chosen.
+    /// - Returns: `-SW0100-` and what was chosen.
     public static func own(_ byte: (Int) -> UInt8) -> PeerID {
         var bytes = Array(ownPrefix.utf8)
         for place in 0..<12 { bytes.append(byte(place)) }

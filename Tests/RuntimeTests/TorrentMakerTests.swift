@@ -168,6 +168,26 @@ struct TorrentMakerTests {
     }
 
     @Test
+    func `any number of threads makes the same hybrid, from files shorter and longer than a run`() throws {
+        let content = Self.bytes(5_000_003)
+        var start = 0
+        for (index, length) in [1, 0, 65_536, 1_048_577, 3_000_000, 885_889].enumerated() {
+            _ = try directory.write("set/\(index)", Array(content[start..<start + length]))
+            start += length
+        }
+        for pieceLength in [16_384, 65_536, 1 << 20, 2 << 20] {
+            var maker = TorrentMaker(path: directory.path("set"))
+            maker.pieceLength = pieceLength
+            maker.isHybrid = true
+            let one = try maker.make(threadCount: 1).metainfo
+            #expect(one.info.version == .hybrid)
+            for threadCount in [2, 3, 16] {
+                #expect(try maker.make(threadCount: threadCount).metainfo.bytes == one.bytes)
+            }
+        }
+    }
+
+    @Test
     func `several paths become entries of one directory, and need a name`() throws {
         _ = try directory.write("one/b", [1])
         _ = try directory.write("two/c/d", [2])

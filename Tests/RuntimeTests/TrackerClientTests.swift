@@ -10,7 +10,7 @@ import Wire
 struct TrackerClientTests {
     static let infoHash = InfoHash(hexadecimal: "0123456789abcdef0123456789abcdef01234567")!
     static let announce = ClientAnnounce(
-        infoHash: infoHash, peerID: PeerID(Bytes20(Array("-SK0100-abcdefghijkl".utf8))!), port: 6881, left: 5)
+        infoHash: infoHash, peerID: PeerID(Bytes20(Array("-SW0100-abcdefghijkl".utf8))!), port: 6881, left: 5)
 
     /// A client that waits 50 ms for the first answer, and gives up after a second.
     static func client(

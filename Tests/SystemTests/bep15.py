@@ -128,7 +128,7 @@ class Client:
         self._socket.settimeout(timeout)
         self._tries = tries
         self._connection, self._connected_at = None, 0
-        self.peer_id = b"-SK0000-" + secrets.token_bytes(12)
+        self.peer_id = b"-SW0000-" + secrets.token_bytes(12)
 
     def __enter__(self):
         return self

@@ -36,7 +36,7 @@ class State:
 class Peer:
     def __init__(self, swarm, port):
         self.swarm, self.port = swarm, port
-        self.peer_id = b"-SK0000-" + struct.pack("!III", swarm, port, 0)
+        self.peer_id = b"-SW0000-" + struct.pack("!III", swarm, port, 0)
         self.promised = State()
         self.asked = None  # The state that an announce under way leads to.
         self.request, self.sent_at, self.asked_at = None, 0, 0

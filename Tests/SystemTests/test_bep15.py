@@ -11,7 +11,7 @@ setUpModule = require_everything
 class RawDatagrams(unittest.TestCase):
 
     def test_without_a_connection_id_there_is_an_error_or_silence(self):
-        info_hash, peer_id, transaction = bytes(20), b"-SK0000-rawdatagrams", 0x1234_5678
+        info_hash, peer_id, transaction = bytes(20), b"-SW0000-rawdatagrams", 0x1234_5678
         with World() as world:
             for address in world.tracker.addresses:
                 client, impatient = world.ask(address), world.ask(address, timeout=1, tries=1)

@@ -126,7 +126,7 @@ class Manners(PeerTest):
             self.assertEqual(first["key"], last["key"])
             self.assertNotIn("trackerid", first)
             self.assertEqual(last["trackerid"], "you are \xff 7")
-            self.assertEqual(first["peer_id"][:8], "-SK0100-")
+            self.assertEqual(first["peer_id"][:8], "-SW0100-")
 
     def test_what_is_not_asked_is_told(self):
         torrent = Torrent(self.id(), MIB, is_private=False)

@@ -50,7 +50,7 @@ extension ConsoleClient {
     /// What to do about an upload that was refused.
     private static func advice(_ status: Int) -> String? {
         switch status {
-        case 401: "give the console's token with --token-file"
+        case 401: "give the console's token (on a command line with --token-file)"
         case 403: "publishing needs the role uploader"
         case 412: "without --new that is no error"
         case 413: "make it smaller with larger pieces (torrent create --piece-length)"

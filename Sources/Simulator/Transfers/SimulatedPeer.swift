@@ -109,7 +109,7 @@ struct SimulatedPeer: Sendable {
         self.clock = clock
         self.random = random
         self.address = address
-        var id: [UInt8] = Array("-SK0001-".utf8)
+        var id: [UInt8] = Array(PeerID.ownPrefix.utf8)
         id.append(bigEndian: mixed(UInt64(number) &+ 77))
         id.append(bigEndian: UInt32(number))
         peerID = PeerID(Bytes20(id) ?? .zero)

@@ -37,14 +37,16 @@ public final class TransferEngine: Sendable {
         return try await ask { loop throws(TransferError) in try loop.add(torrent, options) }
     }
 
-    /// Removes a torrent: trackers are told in the background.
+    /// Removes a torrent: trackers are told in the background, and its files are gone when it returns.
     ///
     /// - Parameters:
     ///   - id: which one.
     ///   - deletingData: whether the torrent's own files go, too.
     /// - Throws: `.unknown` where there is none.
     public func remove(_ id: TransferID, deletingData: Bool = false) async throws(TransferError) {
-        try await ask { loop throws(TransferError) in try loop.remove(id, deletingData: deletingData) }
+        try await askForLater { loop, answer throws(TransferError) in
+            try loop.remove(id, deletingData: deletingData) { answer(.success(())) }
+        }
     }
 
     /// Closes all connections of a torrent.
@@ -94,18 +96,7 @@ public final class TransferEngine: Sendable {
 
     /// Reads all wanted files back and hashes them; `Verification` comes as an event, too.
     public func verifyAll(_ id: TransferID) async throws(TransferError) -> Verification {
-        let result = await withCheckedContinuation {
-            (continuation: CheckedContinuation<Result<Verification, TransferError>, Never>) in
-            let isTaken = inbox.post { loop in
-                do throws(TransferError) {
-                    try loop.transfer(id).verifyAll { continuation.resume(returning: $0) }
-                } catch {
-                    continuation.resume(returning: .failure(error))
-                }
-            }
-            if !isTaken { continuation.resume(returning: .failure(.engineStopped)) }
-        }
-        return try result.get()
+        try await askForLater { loop, answer throws(TransferError) in try loop.transfer(id).verifyAll(answer) }
     }
 
     /// All transfers as they are, the oldest first.
@@ -145,11 +136,23 @@ public final class TransferEngine: Sendable {
     private func ask<Value: Sendable>(
         _ body: @escaping @Sendable (EngineLoop) throws(TransferError) -> Value
     ) async throws(TransferError) -> Value {
+        try await askForLater { loop, answer throws(TransferError) in answer(.success(try body(loop))) }
+    }
+
+    /// Asks for something that takes a while: the body has the answer given once, unless it throws.
+    private func askForLater<Value: Sendable>(
+        _ body: @escaping @Sendable (
+            EngineLoop, _ answer: @escaping @Sendable (Result<Value, TransferError>) -> Void
+        ) throws(TransferError) -> Void
+    ) async throws(TransferError) -> Value {
         let result = await withCheckedContinuation {
             (continuation: CheckedContinuation<Result<Value, TransferError>, Never>) in
             let isTaken = inbox.post { loop in
-                let result = Result { () throws(TransferError) in try body(loop) }
-                continuation.resume(returning: result)
+                do throws(TransferError) {
+                    try body(loop) { continuation.resume(returning: $0) }
+                } catch {
+                    continuation.resume(returning: .failure(error))
+                }
             }
             if !isTaken { continuation.resume(returning: .failure(.engineStopped)) }
         }

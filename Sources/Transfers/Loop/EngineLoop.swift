@@ -333,15 +333,19 @@ final class EngineLoop {
         return id
     }
 
-    func remove(_ id: TransferID, deletingData: Bool) throws(TransferError) {
+    /// Forgets a torrent; `ended` is called once its files are gone, where they are to go, and at once elsewhere.
+    func remove(
+        _ id: TransferID, deletingData: Bool, ended: @escaping @Sendable () -> Void
+    ) throws(TransferError) {
         let transfer = try transfer(id)
         transfer.stop(now: now)
-        guard deletingData else { return }
+        guard deletingData else { return ended() }
         let (store, record) = (transfer.store, transfer.resumeRecord)
         // Behind all that is still to be written.
         disk.add { [recorder] in
             store?.deleteAll()
             recorder.add { record?.delete() }
+            ended()
         }
     }
 

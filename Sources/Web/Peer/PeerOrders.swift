@@ -16,7 +16,8 @@ private struct AnyField: CodingKey {
     var stringValue: String
     var intValue: Int? { nil }
 
-    init?(stringValue: String) { self.stringValue = stringValue }
+    init(_ name: String) { stringValue = name }
+    init?(stringValue: String) { self.init(stringValue) }
     init?(intValue: Int) { nil }
 }
 
@@ -119,9 +120,24 @@ struct CreationOrder: KnownFields {
     static let maxURLs = 100
     static let maxCommentByteCount = 1_024
 
-    struct Console: Decodable {
+    struct Console: KnownFields {
+        static let fields = ["console", "token"]
+
         var console: String
         var token: String?
+
+        private enum CodingKeys: String, CodingKey { case console, token }
+
+        init(from decoder: any Decoder) throws {
+            let names = try FieldNames(from: decoder).names
+            if let stranger = names.first(where: { !Self.fields.contains($0) }) {
+                throw DecodingError.dataCorrupted(
+                    .init(codingPath: decoder.codingPath + [AnyField(stranger)], debugDescription: "not known"))
+            }
+            let container = try decoder.container(keyedBy: CodingKeys.self)
+            console = try container.decode(String.self, forKey: .console)
+            token = try container.decodeIfPresent(String.self, forKey: .token)
+        }
     }
 
     var path: String

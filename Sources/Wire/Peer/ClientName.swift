@@ -13,10 +13,10 @@ public enum ClientName {
         ("KT", "KTorrent"), ("LC", "LeechCraft"), ("LP", "Lphant"), ("LT", "libtorrent"),
         ("lt", "libTorrent (rTorrent)"), ("LW", "LimeWire"), ("MG", "MediaGet"), ("MR", "Miro"),
         ("PI", "PicoTorrent"), ("qB", "qBittorrent"), ("QD", "QQDownload"), ("RS", "Rufus"), ("SD", "Thunder"),
-        ("SK", "Swarmkeeper"), ("SZ", "Shareaza"), ("TB", "Torch"), ("TL", "Tribler"), ("TR", "Transmission"),
-        ("TS", "Torrentstorm"), ("TX", "Tixati"), ("UM", "µTorrent for Mac"), ("UT", "µTorrent"),
-        ("UW", "µTorrent Web"), ("WW", "WebTorrent"), ("WD", "WebTorrent Desktop"), ("XL", "Xunlei"), ("rq", "rqbit"),
-        ("FX", "Freebox"),
+        ("SK", "Spark"), ("SW", "Swarmkeeper"), ("SZ", "Shareaza"), ("TB", "Torch"), ("TL", "Tribler"),
+        ("TR", "Transmission"), ("TS", "Torrentstorm"), ("TX", "Tixati"), ("UM", "µTorrent for Mac"),
+        ("UT", "µTorrent"), ("UW", "µTorrent Web"), ("WW", "WebTorrent"), ("WD", "WebTorrent Desktop"),
+        ("XL", "Xunlei"), ("rq", "rqbit"), ("FX", "Freebox"),
     ]
 
     /// The program and its version; nil where the id does not say.

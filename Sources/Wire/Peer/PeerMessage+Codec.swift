@@ -81,7 +81,7 @@ extension PeerMessage {
     public static func read(_ bytes: RawSpan, from start: Int) throws(Malformed) -> Reading {
         let available = bytes.byteCount - start
         guard available >= 4 else { return .needs(4) }
-        let length = Int(bytes.u32(at: start))
+        let length = Int(clamping: bytes.u32(at: start))
         guard length > 0 else { return .message(.keepAlive, byteCount: 4) }
         guard available >= 5 else { return .needs(5) }
         let id = bytes.u8(at: start + 4)

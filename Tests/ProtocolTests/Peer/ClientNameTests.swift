@@ -21,6 +21,6 @@ struct ClientNameTests {
 
     @Test func `our own id tells our name and version`() {
         #expect(ClientName.of(PeerID.own { UInt8(97 + $0) }) == "Swarmkeeper 0.1.0")
-        #expect(PeerID.own { UInt8(97 + $0) }.bytes.bytes == Array("-SK0100-abcdefghijkl".utf8))
+        #expect(PeerID.own { UInt8(97 + $0) }.bytes.bytes == Array("-SW0100-abcdefghijkl".utf8))
     }
 }

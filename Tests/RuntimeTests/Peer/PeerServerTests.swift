@@ -168,6 +168,7 @@ struct PeerServerTests {
         ("POST", "/api/v1/creations", "{\"path\":\"a\",\"trackers\":[[\"x\"]]}", 400),
         ("POST", "/api/v1/creations", "{\"path\":\"a\",\"webSeeds\":[\"udp://x\"]}", 400),
         ("POST", "/api/v1/creations", "{}", 400),
+        ("POST", "/api/v1/creations", "{\"path\":\"a\",\"publish\":{\"console\":\"h:1\",\"tokn\":\"t\"}}", 400),
         ("PUT", "/api/v1/settings", "{}", 405),
         ("GET", "/api/v1/nothing", "", 404),
     ])

@@ -170,9 +170,7 @@ struct TransferTests {
         let id = try await seeder.engine.add(.metainfo(torrent), TransferOptions(directory: here.path("")))
         try await eventually("it seeds") { seeder.told.checked == 1 }
         try await seeder.engine.remove(id, deletingData: true)
-        try await eventually("its files are gone") {
-            try FileManager.default.contentsOfDirectory(atPath: here.path("gone")) == ["mine"]
-        }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: here.path("gone")) == ["mine"])
         await seeder.engine.stop()
     }
 
