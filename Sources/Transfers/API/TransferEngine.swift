@@ -141,9 +141,10 @@ public final class TransferEngine: Sendable {
 
     /// Asks for something that takes a while: the body has the answer given once, unless it throws.
     private func askForLater<Value: Sendable>(
-        _ body: @escaping @Sendable (
-            EngineLoop, _ answer: @escaping @Sendable (Result<Value, TransferError>) -> Void
-        ) throws(TransferError) -> Void
+        _ body:
+            @escaping @Sendable (
+                EngineLoop, _ answer: @escaping @Sendable (Result<Value, TransferError>) -> Void
+            ) throws(TransferError) -> Void
     ) async throws(TransferError) -> Value {
         let result = await withCheckedContinuation {
             (continuation: CheckedContinuation<Result<Value, TransferError>, Never>) in
