@@ -62,7 +62,7 @@ package struct LoadPopulation: Sendable {
     /// `PeerID.ownPrefix`, the peer's number and eight mixed bytes.
     package func peerID(_ peer: Int) -> Bytes20 {
         let bytes = (
-            UInt64(0x2D53_4B30_3130_302D).bigEndian, UInt32(truncatingIfNeeded: peer).bigEndian,
+            UInt64(0x2D53_5730_3130_302D).bigEndian, UInt32(truncatingIfNeeded: peer).bigEndian,
             UInt32(truncatingIfNeeded: mixed(peerBase &+ UInt64(peer))).bigEndian,
             UInt32(truncatingIfNeeded: mixed(peerBase &+ UInt64(peer)) &>> 32).bigEndian
         )
