@@ -109,8 +109,9 @@ public actor PeerHost {
     /// The few events that change what is kept: all others are for those who look at a transfer closely.
     private static func concerns(_ event: TransferEvent) -> Bool {
         switch event {
-        case .checked, .metadataReceived, .removed, .observed(_, .completed): true
-        case .listening, .added, .observed, .unusable, .peerLeft, .verified, .failed: false
+        case .checked, .metadataReceived, .removed, .fileChanged, .failed: true
+        case .observed(_, .completed), .observed(_, .diskTrouble), .observed(_, .diskMended): true
+        case .listening, .added, .observed, .unusable, .peerLeft, .verified: false
         }
     }
 
@@ -190,8 +191,18 @@ public actor PeerHost {
         case .removed(let id):
             guard let hash = leaving.removeValue(forKey: id), entries[hash] == nil else { return }
             directory.forgetProgress(hash)
-        case .listening, .added, .observed, .unusable, .peerLeft, .verified, .failed: break
+        case .fileChanged(let id, let path):
+            warn(id, "another program has changed \(quoted(path)), which is looked at again")
+        case .failed(let id, let reason): warn(id, "does not go on by itself: \(reason)")
+        case .observed(let id, .diskTrouble(let problem)): warn(id, "waits for the disk: \(problem.description)")
+        case .observed(let id, .diskMended): warn(id, "goes on: the disk takes data again")
+        case .listening, .added, .observed, .unusable, .peerLeft, .verified: break
         }
+    }
+
+    private func warn(_ id: TransferID, _ words: String) {
+        guard let hash = hash(of: id), let entry = entries[hash] else { return }
+        options.logger.warning("\(quoted(entry.name)) (\(hash)): \(words)")
     }
 
     private func completed(_ hash: InfoHash) {

@@ -11,6 +11,8 @@ import Wire
 /// Deviations, with reasons:
 /// - A silent tracker is asked twice (15 and 30 seconds, BEP 15) before the next has its turn, rather than for the two
 ///   hours of BEP 15: that is meant for clients with one tracker. It is left alone for 15 · 2ⁿ seconds then.
+/// - Of the end all are told that know us; where one is silent for 1.5 seconds, up to three others are told in its place,
+///   those of its tier first: a tier is one tracker's addresses, or trackers that tell each other.
 /// - Who has no connection at all announces sooner than the tracker's interval: after 60 seconds, then after twice as
 ///   long each time.
 struct TrackerSet: Sendable, Equatable {
@@ -37,8 +39,11 @@ struct TrackerSet: Sendable, Equatable {
     }()
     static let shortestStarving = Duration.seconds(60)
     static let longestBackOff = 8
-    /// For the answer to `stopped`.
+    /// For the answers to `stopped`.
     static let farewell = Duration.seconds(5)
+    /// For those of the trackers that know us, before others are told.
+    static let farewellPatience = Duration.milliseconds(1_500)
+    static let maxSubstitutes = 3
 
     #if PLANTED_BUGS
         var plantedBug: PlantedPeerBug?
@@ -64,13 +69,25 @@ struct TrackerSet: Sendable, Equatable {
     private var owed = AnnounceEvent.started
     /// What the announce under way says.
     private var asked = AnnounceEvent.none
-    /// The trackers that have not answered `stopped` yet.
-    private var farewells: [Int] = []
+    private var leaving = Leaving()
     private var owesCompleted = false
     private var wakeAt: Instant?
     /// Announces in a row while there was no connection.
     private var starving = 0
     private var interval = Duration.seconds(1800)
+
+    /// Who is told of the end.
+    private struct Leaving: Sendable, Equatable {
+        var began = Instant(nanoseconds: 0)
+        /// All that have been asked, whether they have answered or not.
+        var told: [Int] = []
+        /// Those that have not answered `stopped` yet.
+        var unanswered: [Int] = []
+        /// Those that are told in the place of silent ones; the first answer of one is enough.
+        var substitutes: [Int] = []
+        /// Is told `completed` first, which no tracker has taken yet.
+        var completing: Int?
+    }
 
     init(_ tiers: [[TrackerKind]], subject: Announcer.Subject, random: RandomStream) {
         var random = random
@@ -127,17 +144,43 @@ struct TrackerSet: Sendable, Equatable {
     /// Tells all that know us that we leave.
     mutating func stop(_ progress: Announcer.Progress, now: Instant, _ actions: inout [TorrentSession.Action]) {
         guard phase != .idle, phase != .leaving else { return }
-        farewells = trackers.indices.filter { trackers[$0].knowsUs }
+        leaving = Leaving(began: now)
         for number in trackers.indices {
             if trackers[number].knowsUs {
-                ask(number, .stopped, progress, now, &actions)
+                sayFarewell(number, progress, now, &actions)
                 trackers[number].knowsUs = false
             } else {
                 trackers[number].announcer = nil
             }
         }
-        phase = farewells.isEmpty ? .idle : .leaving
-        wakeAt = farewells.isEmpty ? nil : now + Self.farewell
+        phase = leaving.told.isEmpty ? .idle : .leaving
+        wakeAt = leaving.told.isEmpty ? nil : now + Self.farewellPatience
+    }
+
+    private mutating func sayFarewell(
+        _ number: Int, _ progress: Announcer.Progress, _ now: Instant, _ actions: inout [TorrentSession.Action]
+    ) {
+        leaving.told.append(number)
+        leaving.unanswered.append(number)
+        let completes = owesCompleted && leaving.completing == nil && trackers[number].nextTry <= now
+        if completes { leaving.completing = number }
+        ask(number, completes ? .completed : .stopped, progress, now, &actions)
+    }
+
+    /// Tells others in the place of those that are silent, or ends.
+    private mutating func leave(
+        _ progress: Announcer.Progress, _ now: Instant, _ actions: inout [TorrentSession.Action]
+    ) {
+        let end = leaving.began + Self.farewell
+        guard now < end else { return self.end() }
+        wakeAt = end
+        let silent = leaving.unanswered
+        let near = tiers.filter { $0.contains(where: silent.contains) }
+        let far = tiers.filter { !$0.contains(where: silent.contains) }
+        let others = (near + far).flatMap { $0 }.filter { !leaving.told.contains($0) }
+        leaving.substitutes = Array(others.prefix(Self.maxSubstitutes))
+        leaving.completing = nil
+        for number in leaving.substitutes { sayFarewell(number, progress, now, &actions) }
     }
 
     // MARK: - What happens
@@ -152,7 +195,7 @@ struct TrackerSet: Sendable, Equatable {
         }
         guard let due = wakeAt, due <= now else { return outcomes }
         switch phase {
-        case .leaving: end()
+        case .leaving: leave(progress, now, &actions)
         case .resting: askNext(progress, now, &actions)
         case .idle, .asking: wakeAt = nil
         }
@@ -174,7 +217,7 @@ struct TrackerSet: Sendable, Equatable {
         _ number: Int, _ answer: TrackerAnswer, _ progress: Announcer.Progress, now: Instant,
         _ actions: inout [TorrentSession.Action]
     ) -> [Outcome] {
-        if phase == .leaving { saidFarewell(number) }
+        if phase == .leaving { saidFarewell(number, progress, now, &actions) }
         guard phase == .asking(number) else { return [] }
         switch answer {
         case .announced(let interval, let seeders, let leechers, let peers):
@@ -196,7 +239,7 @@ struct TrackerSet: Sendable, Equatable {
         trackers[number].announcer?.step(event, now: now, into: &effects)
         for bytes in effects.sends { actions.append(.sendToTracker(tracker: number, bytes)) }
         guard let outcome = effects.outcomes.first else { return }
-        if phase == .leaving { saidFarewell(number) }
+        if phase == .leaving { saidFarewell(number, progress, now, &actions) }
         guard phase == .asking(number) else { return }
         switch outcome {
         case .announced(let reply):
@@ -298,9 +341,18 @@ struct TrackerSet: Sendable, Equatable {
         }
     }
 
-    private mutating func saidFarewell(_ number: Int) {
-        farewells.removeAll { $0 == number }
-        if farewells.isEmpty { end() }
+    private mutating func saidFarewell(
+        _ number: Int, _ progress: Announcer.Progress, _ now: Instant, _ actions: inout [TorrentSession.Action]
+    ) {
+        if leaving.completing == number {
+            owesCompleted = false
+            leaving.completing = nil
+            return ask(number, .stopped, progress, now, &actions)
+        }
+        leaving.unanswered.removeAll { $0 == number }
+        // Who was told `completed` takes us for one who stays, until it has answered `stopped`.
+        let isEnough = leaving.completing == nil && leaving.substitutes.contains(number)
+        if leaving.unanswered.isEmpty || isEnough { end() }
     }
 
     private mutating func end() {

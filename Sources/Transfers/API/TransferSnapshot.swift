@@ -173,6 +173,8 @@ public enum TransferEvent: Sendable {
     case peerLeft(TransferID, SocketAddress, reason: String)
     /// All files were read back at the end of the download.
     case verified(TransferID, Verification)
+    /// Another program has written to a file, which is looked at again.
+    case fileChanged(TransferID, path: String)
     /// It does not go on by itself; why, for people.
     case failed(TransferID, String)
     /// It is gone from the engine.

@@ -66,6 +66,8 @@ final class FileStore: @unchecked Sendable {
     private let lock = NSLock()
     private var open: [(file: Int, writes: Bool, handle: OpenFile)] = []
     private var prepared: Set<Int> = []
+    /// By file: how it was when its bytes were looked at, or written by us; nil where that is not known.
+    private var remembered: [Stamp?]
 
     /// - Parameters:
     ///   - info: has the names.
@@ -90,6 +92,7 @@ final class FileStore: @unchecked Sendable {
             ? FilePlaces(paths, below: options.directory) : FilePlaces(info, sources: options.sources)
         places = found.places
         roots = found.roots
+        remembered = Array(repeating: nil, count: layout.files.count)
     }
 
     private static func check(_ info: TorrentInfo, _ paths: [[[UInt8]]]) throws(TransferError) {
@@ -216,21 +219,29 @@ final class FileStore: @unchecked Sendable {
             file: span.isPadding ? nil : low, offset: inside, length: min(length, span.length - inside))
     }
 
-    /// Whether the files reach as far as a block does: somebody may have cut one off.
-    func reaches(_ block: Block) -> Bool {
+    /// How the files stand that a block lies in.
+    enum Standing: Equatable {
+        case asTheyWere
+        /// They do not reach as far, or are not there.
+        case short
+        /// Somebody else has written to one of them.
+        case changed(file: Int)
+    }
+
+    /// Whether a block can be given: somebody may have cut its file off, or written to it.
+    func standing(of block: Block) -> Standing {
         var done = 0
         while done < Int(block.length) {
             let part = part(
                 at: Int(block.piece) * layout.pieceLength + Int(block.offset) + done, upTo: Int(block.length) - done)
             if let file = part.file {
-                var status = stat()
-                guard let handle = try? handle(file, writes: false), fstat(handle.descriptor, &status) == 0,
-                    Int(status.st_size) >= part.offset + part.length
-                else { return false }
+                let before = lock.withLock { remembered[file] }
+                guard let stamp = stamp(file), Int(stamp.size) >= part.offset + part.length else { return .short }
+                if isForeign(stamp, in: file, since: before) { return .changed(file: file) }
             }
             done += part.length
         }
-        return true
+        return .asTheyWere
     }
 
     /// Tells the kernel that bytes of a piece are wanted soon.
@@ -253,6 +264,7 @@ final class FileStore: @unchecked Sendable {
         while done < length {
             let part = part(at: piece * layout.pieceLength + done, upTo: length - done)
             if let file = part.file {
+                lock.withLock { remembered[file] = nil }
                 let handle = try handle(file, writes: true)
                 var written = 0
                 while written < part.length {
@@ -263,6 +275,7 @@ final class FileStore: @unchecked Sendable {
                     guard count > 0 else { throw error(file) }
                     written += count
                 }
+                remember(file)
             }
             done += part.length
         }
@@ -313,6 +326,30 @@ final class FileStore: @unchecked Sendable {
             done += part.length
         }
         return result
+    }
+
+    /// Remembers how a file is: who writes to it from now on, but for us, is found out (`standing`).
+    ///
+    /// - Returns: whether it is there.
+    @discardableResult
+    func remember(_ file: Int) -> Bool {
+        let stamp = stamp(file)
+        lock.withLock { remembered[file] = stamp }
+        return stamp != nil
+    }
+
+    /// Size and time of a file that nobody else has written to since it was remembered; nil for others.
+    func trustedStamp(_ file: Int) -> Stamp? {
+        let before = lock.withLock { remembered[file] }
+        guard let stamp = stamp(file), !isForeign(stamp, in: file, since: before) else { return nil }
+        return stamp
+    }
+
+    /// Whether a stamp is of somebody else's writing; `before` was remembered before it was read.
+    private func isForeign(_ stamp: Stamp, in file: Int, since before: Stamp?) -> Bool {
+        guard let before, before != stamp else { return false }
+        // Something else is remembered by now where a write of our own has come between.
+        return lock.withLock { remembered[file] == before }
     }
 
     /// Size and time of a file; nil where it is not there.

@@ -35,9 +35,15 @@ extension Transfer {
 
     /// Queues a block, if its bytes are still there: once its head has gone, nothing else can be said.
     private func send(_ block: Block, on link: LinkID) {
-        guard let store, store.reaches(block) else {
+        guard let store else { return step(.blockSent(link, block, isSent: false)) }
+        switch store.standing(of: block) {
+        case .asTheyWere: break
+        case .short:
             step(.blockSent(link, block, isSent: false))
             return lost(Int(block.piece))
+        case .changed(let file):
+            step(.blockSent(link, block, isSent: false))
+            return changed(file)
         }
         guard let connection = connection(link) else { return }
         connection.readAhead(block, store)

@@ -92,12 +92,13 @@ extension Transfer {
         let record = record(content)
         let (inbox, id, hashedAt) = (loop.inbox, id, options.hashedAt)
         loop.recorder.add {
+            // From before their bytes are looked at.
+            let exists = store.layout.files.indices.map { store.remember($0) }
             var claims = Bitfield(count: content.layout.pieceCount)
             if trustsRecord, let noted = try? record.store(makes: false) {
                 claims = (try? noted.claims(content.info, store)) ?? claims
             }
             if trustsRecord, let hashedAt { Self.claim(&claims, store, hashedAt) }
-            let exists = store.layout.files.indices.map { store.stamp($0) != nil }
             let rest = (0..<content.layout.pieceCount).filter { piece in
                 !claims[piece] && store.files(ofPiece: piece).allSatisfy { exists[$0] }
             }
@@ -146,6 +147,11 @@ extension Transfer {
                 try? record.store()?.replace(have, content.info, content.metadata, store)
             }
         }
+        if let suspect { return judge(suspect, have) }
+        run(have, content, isNew: isNew)
+    }
+
+    private func run(_ have: Bitfield, _ content: PreparedTorrent.Content, isNew: Bool) {
         makeEmptyFiles()
         mode = .running
         loop.shareLimits()
@@ -159,6 +165,27 @@ extension Transfer {
                     layout: content.layout, isPrivate: content.info.isPrivate, have: have))
             step(.wantedChanged(wantedPieces(content)))
         }
+    }
+
+    /// Somebody else has written to a file: nothing is given until it has been looked at again.
+    func changed(_ file: Int) {
+        guard isRunning, let store, let have = session.have else { return }
+        let path = store.shownPath(file)
+        loop.tell(.fileChanged(id, path: path))
+        suspect = Suspect(path: path, pieceCount: have.setCount)
+        try? pause()
+        check(trustsRecord: true)
+    }
+
+    /// What somebody else has written is not ours to write over: only who wants it has it fetched anew.
+    private func judge(_ suspect: Suspect, _ have: Bitfield) {
+        self.suspect = nil
+        guard let content else { return }
+        let lost = suspect.pieceCount - have.setCount
+        guard lost > 0, !options.isSeedOnly else { return run(have, content, isNew: true) }
+        fail(
+            "another program has changed \(suspect.path), and \(lost == 1 ? "one piece is" : "\(lost) pieces are") no "
+                + "longer right; put the file back, or go on to have them fetched anew")
     }
 
     func makeEmptyFiles() {

@@ -55,6 +55,14 @@ final class Transfer {
     var emptyFilesRetryAt: Instant?
     /// The read-back at the end, which is told once the empty files are there, too.
     var heldVerification: Verification?
+    /// A file that somebody else has written to, while it is looked at again.
+    struct Suspect {
+        /// For people.
+        var path: String
+        /// Of the torrent, that were right before.
+        var pieceCount: Int
+    }
+    var suspect: Suspect?
     var downRate = SmoothedRate()
     var upRate = SmoothedRate()
     /// The stop is not waited for any longer.

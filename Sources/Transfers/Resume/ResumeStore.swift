@@ -90,7 +90,8 @@ final class ResumeStore: @unchecked Sendable {
     func note(_ pieces: [Int], _ info: TorrentInfo, _ store: FileStore) throws -> Bool {
         let files = Set(pieces.flatMap { store.files(ofPiece: $0) })
         for file in files where !store.flush(file) { return false }
-        let stamps = files.compactMap { file in store.stamp(file).map { (Self.key(store.paths[file]), $0) } }
+        // A file that somebody else has written to meanwhile keeps its former stamp, so that nothing of it counts.
+        let stamps = files.compactMap { file in store.trustedStamp(file).map { (Self.key(store.paths[file]), $0) } }
         try database.write { db in
             for piece in pieces {
                 guard let sha1 = info.pieceHashes?[piece: piece] else { continue }

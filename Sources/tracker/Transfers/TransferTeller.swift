@@ -74,6 +74,8 @@ struct TransferTeller: Sendable {
                 set("verified", verification.isRight ? "all files are read back and right" : nil) {
                     ($0.pieces, $0.wrongPieces) = (verification.pieceCount, verification.wrongPieces)
                 }
+            case .fileChanged(_, let path):
+                set("fileChanged", "another program has changed \(path), which is looked at again") { $0.name = path }
             case .failed(_, let reason): set("failed", nil) { $0.reason = reason }
             case .removed: set("removed", nil)
             case .observed(_, let observation): observe(observation)

@@ -17,8 +17,15 @@ struct Stage {
     ///   - metadata: what is given to those who ask.
     ///   - isMagnet: whether the session knows nothing but the info hash.
     ///   - have: of a session that knows its pieces; nothing unless told.
-    init(metadata: [UInt8]? = nil, isMagnet: Bool = false, have: Bitfield? = nil) {
+    ///   - trackers: by tier; none unless told.
+    ///   - webSeedCount: web seeds, which are asked for what is missing.
+    init(
+        metadata: [UInt8]? = nil, isMagnet: Bool = false, have: Bitfield? = nil, trackers: [[TrackerKind]] = [],
+        webSeedCount: Int = 0
+    ) {
         var torrent = TorrentSession.Torrent(infoHash: Self.infoHash)
+        torrent.trackers = trackers
+        torrent.webSeedCount = webSeedCount
         if !isMagnet {
             torrent.layout = layout
             torrent.metadata = metadata

@@ -143,6 +143,77 @@ struct TransferTests {
         await seeder.engine.stop()
     }
 
+    // MARK: - Files that others write to
+
+    private func overwrite(_ path: String, at offset: UInt64) throws {
+        let handle = try #require(FileHandle(forWritingAtPath: path))
+        try handle.seek(toOffset: offset)
+        try handle.write(contentsOf: [0, 0, 0, 0, 0, 0, 0, 0])
+        try handle.close()
+    }
+
+    private static func isFileChanged(_ event: TransferEvent) -> Bool {
+        if case .fileChanged = event { return true }
+        return false
+    }
+
+    @Test
+    func `of a file that another program has changed only what is still right is given`() async throws {
+        let torrent = try TestTorrent.make("edited", sizes: [200_000, 100_000], pieceLength: 32_768, in: here)
+        let seeder = try await seed(torrent)
+        try overwrite(here.path("edited/file 0"), at: 100_000)
+        let (first, _) = try await get(torrent, from: seeder)
+        try await eventually("the file is looked at again") { seeder.told.checked == 9 }
+        #expect(seeder.told.count(Self.isFileChanged) == 1)
+        // Who was sent away calls again half a minute later.
+        let elsewhere = try TemporaryDirectory()
+        let (second, id) = try await get(torrent, from: seeder) { $0.directory = elsewhere.path("") }
+        try await eventually("all comes that is right") { try await second.engine.snapshot(id).missing == 32_768 }
+        for getter in [first, second] {
+            let wrongs = getter.told.count { if case .observed(_, .pieceWasWrong) = $0 { true } else { false } }
+            #expect(wrongs == 0)
+            await getter.engine.stop()
+        }
+        await seeder.engine.stop()
+    }
+
+    @Test
+    func `what another program has changed is written over only by who wants it fetched anew`() async throws {
+        let torrent = try TestTorrent.make("mine", sizes: [200_000], pieceLength: 32_768, in: here)
+        let seeder = try await seed(torrent)
+        let (giver, id) = try await get(torrent, from: seeder)
+        try await eventually("the download is whole") { giver.told.count(Self.isCompleted) == 1 }
+        let path = there.path("mine/file 0")
+        try overwrite(path, at: 100_000)
+        let elsewhere = try TemporaryDirectory()
+        let (asker, _) = try await get(torrent, from: giver) { $0.directory = elsewhere.path("") }
+        let reason = "another program has changed mine/file 0, and one piece is no longer right; "
+        try await eventually("it says so, and rests") {
+            giver.told.first { if case .failed(_, let words) = $0 { words.hasPrefix(reason) } else { nil } } == true
+        }
+        #expect(try Data(contentsOf: URL(filePath: path))[100_000..<100_008].allSatisfy { $0 == 0 })
+        try await giver.engine.resume(id)
+        try await eventually("it is fetched anew") { try await giver.engine.snapshot(id).missing == 0 }
+        let whole = try Data(contentsOf: URL(filePath: here.path("mine/file 0")))
+        #expect(try Data(contentsOf: URL(filePath: path)) == whole)
+        for engine in [giver, asker, seeder] { await engine.engine.stop() }
+    }
+
+    @Test
+    func `a file that was only touched is looked at again, and goes on being given`() async throws {
+        let torrent = try TestTorrent.make("touched", sizes: [200_000], pieceLength: 32_768, in: here)
+        let seeder = try await seed(torrent)
+        #expect(utimensat(AT_FDCWD, here.path("touched/file 0"), nil, 0) == 0)
+        let (first, _) = try await get(torrent, from: seeder)
+        try await eventually("the file is looked at again") {
+            seeder.told.count { if case .checked(_, 7, 7) = $0 { true } else { false } } == 2
+        }
+        let elsewhere = try TemporaryDirectory()
+        let (second, _) = try await get(torrent, from: seeder) { $0.directory = elsewhere.path("") }
+        try await eventually("the download is whole") { second.told.count(Self.isCompleted) == 1 }
+        for engine in [first, second, seeder] { await engine.engine.stop() }
+    }
+
     // MARK: - Paths
 
     @Test
