@@ -11,8 +11,8 @@ import Wire
 /// Deviations, with reasons:
 /// - A silent tracker is asked twice (15 and 30 seconds, BEP 15) before the next has its turn, rather than for the two
 ///   hours of BEP 15: that is meant for clients with one tracker. It is left alone for 15 · 2ⁿ seconds then.
-/// - Of the end all are told that know us; where one is silent for 1.5 seconds, up to three others are told in its place,
-///   those of its tier first: a tier is one tracker's addresses, or trackers that tell each other.
+/// - Of the end all are told that know us; where one is silent for 1.5 seconds, up to three others are told in its
+///   place, those of its tier first: a tier is one tracker's addresses, or trackers that tell each other.
 /// - Who has no connection at all announces sooner than the tracker's interval: after 60 seconds, then after twice as
 ///   long each time.
 struct TrackerSet: Sendable, Equatable {
@@ -217,8 +217,16 @@ struct TrackerSet: Sendable, Equatable {
         _ number: Int, _ answer: TrackerAnswer, _ progress: Announcer.Progress, now: Instant,
         _ actions: inout [TorrentSession.Action]
     ) -> [Outcome] {
-        if phase == .leaving { saidFarewell(number, progress, now, &actions) }
-        guard phase == .asking(number) else { return [] }
+        if phase == .leaving {
+            var isGood = false
+            if case .announced = answer { isGood = true }
+            saidFarewell(number, isGood: isGood, progress, now, &actions)
+        }
+        guard phase == .asking(number) else {
+            // To a farewell of a session that has gone on since.
+            if case .failed = answer, phase != .idle, phase != .leaving { noteFailure(of: number, now) }
+            return []
+        }
         switch answer {
         case .announced(let interval, let seeders, let leechers, let peers):
             answered(number, interval, progress, now, &actions)
@@ -239,7 +247,11 @@ struct TrackerSet: Sendable, Equatable {
         trackers[number].announcer?.step(event, now: now, into: &effects)
         for bytes in effects.sends { actions.append(.sendToTracker(tracker: number, bytes)) }
         guard let outcome = effects.outcomes.first else { return }
-        if phase == .leaving { saidFarewell(number, progress, now, &actions) }
+        if phase == .leaving {
+            var isGood = false
+            if case .announced = outcome { isGood = true }
+            saidFarewell(number, isGood: isGood, progress, now, &actions)
+        }
         guard phase == .asking(number) else { return }
         switch outcome {
         case .announced(let reply):
@@ -285,11 +297,15 @@ struct TrackerSet: Sendable, Equatable {
     ) {
         if has(.trackerAwaited) { return }
         trackers[number].announcer = nil
+        noteFailure(of: number, now)
+        phase = .resting
+        askNext(progress, now, &actions)
+    }
+
+    private mutating func noteFailure(of number: Int, _ now: Instant) {
         let wait = Duration.seconds(15) * (1 << Int64(min(trackers[number].failures, Self.longestBackOff)))
         trackers[number].failures += 1
         trackers[number].nextTry = has(.impatientAnnounces) ? now : now + wait
-        phase = .resting
-        askNext(progress, now, &actions)
     }
 
     /// Asks the first tracker of the first tier that may be asked; or waits for the one that may be asked soonest.
@@ -342,10 +358,11 @@ struct TrackerSet: Sendable, Equatable {
     }
 
     private mutating func saidFarewell(
-        _ number: Int, _ progress: Announcer.Progress, _ now: Instant, _ actions: inout [TorrentSession.Action]
+        _ number: Int, isGood: Bool, _ progress: Announcer.Progress, _ now: Instant,
+        _ actions: inout [TorrentSession.Action]
     ) {
         if leaving.completing == number {
-            owesCompleted = false
+            if isGood { owesCompleted = false } else { noteFailure(of: number, now) }
             leaving.completing = nil
             return ask(number, .stopped, progress, now, &actions)
         }

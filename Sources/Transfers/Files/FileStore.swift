@@ -315,6 +315,13 @@ final class FileStore: @unchecked Sendable {
 
     // MARK: - Stamps
 
+    /// The pieces that a file has bytes in.
+    func pieces(ofFile file: Int) -> Range<Int> {
+        let span = layout.files[file]
+        guard span.length > 0 else { return 0..<0 }
+        return span.offset / layout.pieceLength..<(span.offset + span.length - 1) / layout.pieceLength + 1
+    }
+
     /// The files that a piece has bytes in, without padding.
     func files(ofPiece piece: Int) -> [Int] {
         var result: [Int] = []

@@ -18,7 +18,9 @@ extension Transfer {
             connection(link)?.send({ message.encode(into: &$0) }, now: loop.now)
         case .sendBlock(let link, let block): send(block, on: link)
         case .dropBlock(let link, let block):
-            if connection(link)?.drop(block) ?? false { step(.blockSent(link, block, isSent: false)) }
+            if letGo(block, on: link) || connection(link)?.drop(block) ?? false {
+                step(.blockSent(link, block, isSent: false))
+            }
         case .close(let link, let reason): close(link, reason)
         case .verify(let piece, let wantsDigests): verify(piece, wantsDigests)
         case .store(let piece): write(piece)
@@ -34,16 +36,15 @@ extension Transfer {
     }
 
     /// Queues a block, if its bytes are still there: once its head has gone, nothing else can be said.
-    private func send(_ block: Block, on link: LinkID) {
+    func send(_ block: Block, on link: LinkID) {
         guard let store else { return step(.blockSent(link, block, isSent: false)) }
+        if holds(block, on: link) { return }
         switch store.standing(of: block) {
         case .asTheyWere: break
         case .short:
             step(.blockSent(link, block, isSent: false))
             return lost(Int(block.piece))
-        case .changed(let file):
-            step(.blockSent(link, block, isSent: false))
-            return changed(file)
+        case .changed(let file): return suspect(file, asked: block, on: link)
         }
         guard let connection = connection(link) else { return }
         connection.readAhead(block, store)

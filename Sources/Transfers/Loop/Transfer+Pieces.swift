@@ -147,11 +147,6 @@ extension Transfer {
                 try? record.store()?.replace(have, content.info, content.metadata, store)
             }
         }
-        if let suspect { return judge(suspect, have) }
-        run(have, content, isNew: isNew)
-    }
-
-    private func run(_ have: Bitfield, _ content: PreparedTorrent.Content, isNew: Bool) {
         makeEmptyFiles()
         mode = .running
         loop.shareLimits()
@@ -165,27 +160,6 @@ extension Transfer {
                     layout: content.layout, isPrivate: content.info.isPrivate, have: have))
             step(.wantedChanged(wantedPieces(content)))
         }
-    }
-
-    /// Somebody else has written to a file: nothing is given until it has been looked at again.
-    func changed(_ file: Int) {
-        guard isRunning, let store, let have = session.have else { return }
-        let path = store.shownPath(file)
-        loop.tell(.fileChanged(id, path: path))
-        suspect = Suspect(path: path, pieceCount: have.setCount)
-        try? pause()
-        check(trustsRecord: true)
-    }
-
-    /// What somebody else has written is not ours to write over: only who wants it has it fetched anew.
-    private func judge(_ suspect: Suspect, _ have: Bitfield) {
-        self.suspect = nil
-        guard let content else { return }
-        let lost = suspect.pieceCount - have.setCount
-        guard lost > 0, !options.isSeedOnly else { return run(have, content, isNew: true) }
-        fail(
-            "another program has changed \(suspect.path), and \(lost == 1 ? "one piece is" : "\(lost) pieces are") no "
-                + "longer right; put the file back, or go on to have them fetched anew")
     }
 
     func makeEmptyFiles() {

@@ -10,7 +10,7 @@ import Wire
 ///
 ///     paused ──► checking ──► running ──► paused …      stopping ends it; failed waits for `resume`
 ///
-/// Belongs to the loop's thread. Its parts: `+Actions`, `+Pieces`, `+Views`, `TrackerBook`.
+/// Belongs to the loop's thread. Its parts: `+Actions`, `+Pieces`, `+Suspects`, `+Views`, `TrackerBook`.
 final class Transfer {
     enum Mode {
         /// Can transition to: checking, running (without metadata), stopping.
@@ -55,14 +55,7 @@ final class Transfer {
     var emptyFilesRetryAt: Instant?
     /// The read-back at the end, which is told once the empty files are there, too.
     var heldVerification: Verification?
-    /// A file that somebody else has written to, while it is looked at again.
-    struct Suspect {
-        /// For people.
-        var path: String
-        /// Of the torrent, that were right before.
-        var pieceCount: Int
-    }
-    var suspect: Suspect?
+    var suspects = Suspects()
     var downRate = SmoothedRate()
     var upRate = SmoothedRate()
     /// The stop is not waited for any longer.
@@ -139,6 +132,7 @@ final class Transfer {
         case .failed: break
         }
         mode = .paused
+        forgetSuspects()
         record()
         loop.shareLimits()
     }
@@ -184,6 +178,7 @@ final class Transfer {
     func stop(now: Instant) {
         if case .checking(let run) = mode { run?.cancel() }
         verification?.cancel()
+        forgetSuspects()
         mode = .stopping
         stopDeadline = now + .seconds(6)
         step(.stopped)
@@ -209,6 +204,7 @@ final class Transfer {
     func fail(_ reason: String) {
         if case .stopping = mode { return }
         if isRunning { step(.paused) }
+        forgetSuspects()
         mode = .failed(reason)
         loop.tell(.failed(id, reason))
     }
