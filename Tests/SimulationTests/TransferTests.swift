@@ -182,6 +182,13 @@ struct TransferSweepTests {
         }
     }
 
+    /// `trackersAreSpared`: a tracker that fails while it is told of the end has failed, also for a session that has
+    /// gone on since.
+    @Test func `a tracker that has not taken a farewell is not asked again at once`() {
+        let result = TransferScenario(seed: 500_410).run()
+        #expect(result.violations.isEmpty, "\(result.violations.map(\.description))")
+    }
+
     /// Rule 31, `backedOffAreLeftAlone`: a call that comes to nothing while its peer, which has called meanwhile, has
     /// not said yet where it listens is no failure in a row with the next.
     ///
