@@ -93,7 +93,8 @@ test("sweeps have the same hash as natively, on each stress", needsTracker, (t) 
 
 test("traces are word by word the same as natively", needsTracker, () => {
   for (const profile of simulator.profiles) {
-    for (const [seed, stress] of [[2n, null], [3n, "damaged"], [4n, "duplicates"], [18_446_744_073_709_551_615n, "disks"]]) {
+    const last = 18_446_744_073_709_551_615n;
+    for (const [seed, stress] of [[2n, null], [3n, "damaged"], [4n, "duplicates"], [last, "disks"]]) {
       const words = ["replay", String(seed), "--profile", profile, ...(stress ? ["--stress", stress] : [])];
       assert.deepEqual(simulator.trace(profile, seed, stress).trace, native(...words).trace, words.join(" "));
     }
@@ -119,7 +120,8 @@ function someWhatIfs(slot, words, { steps, names }) {
   const kinds = ["drop", "kill", "delay", "cut", "pause", "net", "fence", "hand", "disk", "wake"];
   for (const [number, kind] of kinds.entries()) {
     const place = number % names.length;
-    const flights = simulator.pending(slot, step).filter(({ kind }) => kind === "message" || kind === "datagram");
+    const waiting = simulator.pending(slot, step);
+    const flights = waiting.filter(({ kind }) => kind === "message" || kind === "datagram");
     const id = flights[number % Math.max(flights.length, 1)]?.id ?? 1;
     const numbers = {
       drop: [id], delay: [id, 900], kill: [place, 1200], cut: [place, 1500], pause: [place, 700], fence: [place, 900],
@@ -171,7 +173,7 @@ test("what-if runs have the same hashes, steps and outcomes as natively", needsT
       assert.deepEqual(
         opened.whatIfs.map(({ words, unmet }) => [words, unmet]),
         report.what_ifs.map(({ what_if, unmet }) => [what_if, unmet ?? null]));
-      assert.deepEqual(opened.violations.map(({ invariant }) => invariant), report.violations.map((one) => one.invariant));
+      assert.deepEqual(...[opened, report].map(({ violations }) => violations.map(({ invariant }) => invariant)));
       const lines = simulator.steps(0, 0, opened.steps + 1).lines.flat().filter((line) => line !== "");
       assert.deepEqual(lines, report.trace.slice(0, -1).map((line) => line.split(" │ ").at(-1)));
       count += opened.whatIfs.length;
@@ -181,7 +183,8 @@ test("what-if runs have the same hashes, steps and outcomes as natively", needsT
 });
 
 test("the command that is shown runs the same natively", needsTracker, () => {
-  for (const words of ["seed=6&profile=lowest&nodes=5&if=900.kill.1.700,1200.net", "story=handover&if=400.pause.0.900"]) {
+  const runs = ["seed=6&profile=lowest&nodes=5&if=900.kill.1.700,1200.net", "story=handover&if=400.pause.0.900"];
+  for (const words of runs) {
     const { command, hash } = simulator.open(0, words);
     const program = command.replace(/^tracker/, '"$TRACKER"');
     const output = execFileSync("/bin/sh", ["-c", `${program} --json --quiet`], { env: { TRACKER: tracker } });
@@ -268,8 +271,9 @@ test("a thousand runs leave memory bounded", async (t) => {
   const other = await Simulator.load(bytes);
   const sizes = [];
   for (let seed = 1; seed <= 1000; seed++) {
-    other.run(other.profiles[seed % other.profiles.length], BigInt(seed));
-    if (seed % 10 === 0) other.open(seed / 10 % 4, `seed=${seed}&profile=${other.profiles[seed % other.profiles.length]}`);
+    const profile = other.profiles[seed % other.profiles.length];
+    other.run(profile, BigInt(seed));
+    if (seed % 10 === 0) other.open(seed / 10 % 4, `seed=${seed}&profile=${profile}`);
     if (seed % 250 === 0) sizes.push(Math.round(other.memoryBytes / 2 ** 20));
   }
   t.diagnostic(`${sizes.join(", ")} MiB after each 250 runs`);
