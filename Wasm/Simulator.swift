@@ -11,7 +11,7 @@ nonisolated(unsafe) private var last: ScenarioResult?
 ///
 /// A profile or stress is called by its place in the list of names. Text is UTF-8 in the module's memory, from
 /// `text_base` on; what makes a text returns its length in bytes, and it stays until the next call.
-private func say(_ lines: [String]) -> UInt32 {
+func say(_ lines: [String]) -> UInt32 {
     text.removeAll(keepingCapacity: true)
     for line in lines {
         text.append(contentsOf: line.utf8)
