@@ -62,7 +62,7 @@ wasm: ## Compile the simulator for WebAssembly: .build-wasm/simulator.wasm (thre
 wasm-test: build wasm ## Run that module in Node, and compare with the tracker and the golden hashes
 	@scripts/install-packages Wasm/packages.txt
 	Wasm/build planted
-	TRACKER="$(CURDIR)/$(TRACKER)" node --test --test-reporter=tap Wasm/test.mjs
+	TRACKER="$(CURDIR)/$(TRACKER)" node --test --test-reporter=tap Wasm/test*.mjs
 
 playground: wasm ## Write the simulator's page for any web server: .build-wasm/playground/ (docs/playground.md)
 	@scripts/playground

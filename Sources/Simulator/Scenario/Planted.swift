@@ -9,18 +9,23 @@ import TrackerLogic
     /// The page makes scenarios from a link, which names no mistake. Only the package in Tests/PlantedBugs and its module
     /// for WebAssembly have this.
     public final class Planted: @unchecked Sendable {
-        /// The only one; set before the first scenario, and by one thread.
-        public static let everywhere = Planted()
+        private static let everywhere = Planted()
 
         #if hasFeature(Embedded)
-            /// The page has nobody who would choose it: one that most seeds find.
-            public var bug: PlantedBug? = .promiseForgotten
+            // The page has nobody who would choose it: one that most seeds find.
+            private var bug: PlantedBug? = .promiseForgotten
         #else
-            /// None at first.
-            public var bug: PlantedBug?
+            private var bug: PlantedBug?
         #endif
 
         private init() {}
+
+        /// Set before the first scenario, and by one thread.
+        public static var bug: PlantedBug? {
+            // Embedded Swift gives each module into which these are copied a variable of its own.
+            @inline(never) get { everywhere.bug }
+            @inline(never) set { everywhere.bug = newValue }
+        }
     }
 
 #endif

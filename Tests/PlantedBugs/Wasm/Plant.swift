@@ -16,6 +16,6 @@ public func mistakes() -> UInt32 { say(PlantedBug.allCases.map { $0.rawValue }) 
 @_cdecl("plant")
 public func plant(_ place: UInt32) -> UInt32 {
     let all = PlantedBug.allCases
-    Planted.everywhere.bug = place < all.count ? all[Int(place)] : nil
-    return Planted.everywhere.bug == nil ? 0 : 1
+    Planted.bug = place < all.count ? all[Int(place)] : nil
+    return Planted.bug == nil ? 0 : 1
 }
