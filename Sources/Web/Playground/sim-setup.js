@@ -1,0 +1,139 @@
+// What is run: a seed or a story, and the conditions.
+
+import { h, named } from "./dom.js";
+import { computed, effect, signal } from "./signals.js";
+import { secondsText } from "./sim-run.js";
+import { joined, parts } from "./sim-words.js";
+
+/** Seeds that are drawn: short enough to be told to somebody. */
+const seedRange = 1_000_000;
+
+export const option = (value, text, isChosen) => h("option", { value, selected: isChosen }, text);
+
+/** A field with its name above it. */
+export const field = (name, element) => h("label.sim-field", null, h("span", null, name), element);
+
+export function drawnSeed() {
+    return (crypto.getRandomValues(new Uint32Array(1))[0] % seedRange) + 1;
+}
+
+/** The form that opens a run. */
+export function setup(m) {
+    const about = () => m.about.value ?? { profiles: [], stresses: [], stories: [] };
+    const isStory = signal(false);
+    const seed = h("input.sim-seed", { name: "seed", type: "text", inputmode: "numeric", pattern: "[0-9]{1,20}",
+        required: true, maxlength: "20", autocomplete: "off" });
+    const story = h("select", { name: "story", onchange: () => (story.value ? open() : (isStory.value = false)) });
+    const [profile, stress] = ["profile", "stress"].map((name) => h("select", { name }));
+    const nodes = h("input", { name: "nodes", type: "number", min: "1", max: "30", placeholder: "drawn" });
+    const seconds = h("input", { name: "seconds", type: "number", min: "1", max: "3600", placeholder: "drawn" });
+    effect(() => {
+        const { profiles, stresses, stories } = about();
+        story.replaceChildren(option("", "none: a seed", false),
+            ...stories.map((one) => option(one.name, one.title ?? one.name, false)));
+        profile.replaceChildren(option("", "by the seed", false), ...profiles.map((one) => option(one, one, false)));
+        stress.replaceChildren(option("", "none", false), ...stresses.map((one) => option(one, one, false)));
+    });
+    effect(() => {
+        const known = parts(m.run.value?.info.words ?? m.problem.value?.words ?? "");
+        m.about.value;
+        isStory.value = Boolean(known.story);
+        story.value = known.story ?? "";
+        seed.value = known.seed ?? (seed.value || String(drawnSeed()));
+        profile.value = known.profile ?? "";
+        stress.value = known.stress ?? "";
+        [nodes.value, seconds.value] = [known.nodes ?? "", known.seconds ?? ""];
+    });
+    const open = () => {
+        isStory.value = Boolean(story.value);
+        const words = story.value ? joined([["story", story.value]]) : joined([["seed", seed.value.trim()],
+            ["profile", profile.value], ["stress", stress.value], ["nodes", nodes.value], ["seconds", seconds.value]]);
+        m.besideCount.value = 0;
+        m.open(words, { isFresh: true });
+    };
+    return h("form.sim-setup", {
+        "aria-label": "What is run",
+        onsubmit: (event) => {
+            event.preventDefault();
+            if (!isStory.peek()) story.value = "";
+            open();
+        },
+    }, field("Story", story),
+    h("span.contents", { hidden: () => isStory.value },
+        h("span.sim-seed-box", null, field("Seed", seed),
+            h("button", { type: "button", id: "draw", title: "Another seed", "aria-label": "Another seed",
+                onclick: () => {
+                    seed.value = String(drawnSeed());
+                    open();
+                } }, "⚄")),
+        field("Profile", profile), field("Stress", stress), field("Trackers", nodes), field("Seconds", seconds)),
+    h("button.primary", { type: "submit", id: "run", disabled: () => m.isOpening.value !== null }, "Run"),
+    h("span.muted.sim-opening", { role: "status" }, () => m.isOpening.value ?? ""));
+}
+
+// MARK: Stories
+
+/** The story that is told, one sentence a step. */
+export function storyCard(m) {
+    const story = computed(() => {
+        const name = parts(m.run.value?.info.words ?? "").story;
+        return name ? m.about.value?.stories.find((one) => one.name === name) ?? null : null;
+    });
+    /** Each sentence with the step that it is about. */
+    const told = computed(() => (story.value?.steps ?? []).map((one) => ({
+        step: one.step ?? m.run.value.stepAt(one.at / 1000), sentence: one.sentence,
+    })));
+    const at = computed(() => {
+        const next = told.value.findIndex((one) => one.step > m.step.value);
+        return (next < 0 ? told.value.length : next) - 1;
+    });
+    const go = (number) => {
+        const one = told.peek()[number];
+        if (one) m.goTo(one.step, true);
+    };
+    const card = h("section.sim-story", { "aria-label": "The story", hidden: () => !story.value },
+        h("div.sim-story-text", null,
+            h("p.sim-story-title", null, () => story.value?.title ?? "",
+                h("span.muted", null, () => (told.value.length ? ` · ${Math.max(at.value + 1, 0)} of ${told.value.length}`
+                    : ""))),
+            h("p.sim-sentence", { "aria-live": "polite" }, () => sentence(story.value, told.value, at.value))),
+        h("div.row.tight", { hidden: () => told.value.length === 0 },
+            h("button", { type: "button", id: "story-back", disabled: () => at.value <= 0,
+                onclick: () => go(at.peek() - 1) }, "Back"),
+            h("button.primary", { type: "button", id: "story-next", disabled: () => at.value >= told.value.length - 1,
+                onclick: () => go(at.peek() + 1) }, () => (at.value < 0 ? "Begin" : "Next"))));
+    return { card, next: (by) => go(at.peek() + by), isThere: () => Boolean(story.peek()) };
+}
+
+function sentence(story, told, at) {
+    if (!story) return "";
+    const first = [story.sentence ?? story.sentences ?? ""].flat().join(" ");
+    return at < 0 ? first : told[at].sentence;
+}
+
+// MARK: What came of it
+
+/** The run in one line: whether all promises hold, and where they were broken. */
+export function verdict(m) {
+    return h("div.sim-verdict", { role: "status" }, () => {
+        const run = m.run.value;
+        if (!run) return null;
+        const { violations, hash, summary, profile, stress, seed } = run.info;
+        const isGood = violations.length === 0;
+        const first = violations[0];
+        return h("div.row", null,
+            h("span.dot", { "aria-hidden": "true", class: { good: isGood, bad: !isGood } }),
+            h("b", null, isGood ? "All promises hold." : `${violations.length === 1 ? "A promise is" : `${
+                violations.length} promises are`} broken.`),
+            isGood ? null : h("button.sim-broken-link", { type: "button", onclick: () => m.goTo(first.step) },
+                `${first.invariant} at ${secondsText(run.timeOf(first.step), 3)}`),
+            h("span.muted.sim-summary", { title: summary },
+                `${seed === undefined || seed === null ? "" : `seed ${seed}, `}${profile ?? ""}${stress ? `, ${stress}` : ""}`
+                + ` · ${run.count.toLocaleString("en")} steps in ${secondsText(run.end, 1)} · `,
+                h("code", null, hash)));
+    });
+}
+
+/** Why promises that are looked at in the end were broken. */
+export const reasons = (m) => h("ul.sim-reasons", { hidden: () => !m.run.value?.info.reasons?.length },
+    () => (m.run.value?.info.reasons ?? []).map((one) => h("li", null, named(one, 1000))));
