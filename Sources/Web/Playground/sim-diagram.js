@@ -30,7 +30,7 @@ export function diagram(m, { run, label, isMain }) {
         if (!one) return null;
         const lanes = one.names.map((_, place) => place).filter((place) => !m.hiddenLanes.value.has(place));
         const troubles = strips(one, lanes);
-        const tall = laneHeight(lanes.length);
+        const tall = laneHeight(lanes.length, m.beside.value !== null);
         box.style.height = `${troubles.rows * stripRow + lanes.length * tall + axis + 6}px`;
         return Object.assign(picture, {
             run: one, lanes, tall, troubles, top: troubles.rows * stripRow + 4, axis, stripRow,
@@ -55,7 +55,7 @@ export function diagram(m, { run, label, isMain }) {
     };
     effect(() => {
         appearance.value;
-        for (const one of [m.view, m.hidden, m.hiddenLanes]) one.value;
+        for (const one of [m.view, m.hidden, m.hiddenLanes, m.beside]) one.value;
         run();
         plan(true);
     });
@@ -74,9 +74,9 @@ const timeNow = (m, one) => {
     return main && main !== one ? main.timeOf(m.step.value) : one.timeOf(m.step.value);
 };
 
-function laneHeight(count) {
-    const room = innerWidth < 761 ? 300 : Math.max(innerHeight * 0.44, 260);
-    return Math.min(Math.max(Math.floor(room / Math.max(count, 1)), 30), 104);
+function laneHeight(count, areTwo) {
+    const room = (innerWidth < 761 ? 300 : Math.max(innerHeight * 0.44, 260)) * (areTwo ? 0.66 : 1);
+    return Math.min(Math.max(Math.floor(room / Math.max(count, 1)), areTwo ? 26 : 30), 104);
 }
 
 const kept = new WeakMap();

@@ -184,9 +184,10 @@ function drawSteps(pen, p, at, c) {
     const { run } = p;
     const last = new Float32Array(32).fill(-9);
     const until = run.stepAt(p.view.to);
+    const first = Math.max(run.stepFrom(p.view.from), 1);
     pen.fillStyle = c["ink-2"];
-    pen.globalAlpha = 0.75;
-    for (let step = Math.max(run.stepFrom(p.view.from), 1); step <= until; step += 1) {
+    pen.globalAlpha = until - first < 600 ? 0.75 : until - first < 4000 ? 0.3 : 0.12;
+    for (let step = first; step <= until; step += 1) {
         const x = at.x(run.times[step]);
         for (let bits = run.trackers[step], place = 0; bits; bits >>>= 1, place += 1) {
             if (!(bits & 1) || !at.isShown(place) || x - last[place] < 2) continue;

@@ -10,7 +10,7 @@ import { firstWords } from "./sim-model.js";
 import { messageCard, stepCard, trackersCard } from "./sim-panel.js";
 import { scrubber } from "./sim-scrubber.js";
 import { reasons, setup, storyCard, verdict } from "./sim-setup.js";
-import { filters, player, transport } from "./sim-transport.js";
+import { filters, player, transport, viewing } from "./sim-transport.js";
 import { messageDeeds, pendingCard, whatIfCard } from "./sim-whatif.js";
 import { isNet } from "./sim-words.js";
 import { heading } from "./widgets.js";
@@ -38,7 +38,7 @@ export function runPage(m) {
         problem(m), otherVersion(m), story.card,
         h("div.sim-body", { hidden: () => !m.run.value },
             h("div.sim-main", null,
-                h("div.sim-top", null, verdict(m), shrinking(m)), reasons(m), branches(m),
+                h("div.sim-top", null, verdict(m), viewing(m)), shrinking(m), reasons(m), branches(m),
                 h("div.sim-pictures", { hidden: () => m.isList.value },
                     h("h2.sim-which", { hidden: () => !m.beside.value }, "This branch"), main,
                     h("h2.sim-which", { hidden: () => !m.beside.value }, "Beside it"),

@@ -4,7 +4,7 @@ import { h, list, named } from "./dom.js";
 import { computed, effect, signal } from "./signals.js";
 import { lastOf } from "./sim-client.js";
 import { summary } from "./sim-diagram.js";
-import { kinds, secondsText, topics } from "./sim-run.js";
+import { fate, kinds, secondsText, topics } from "./sim-run.js";
 import { badge } from "./widgets.js";
 
 // MARK: The step
@@ -34,25 +34,32 @@ export function stepCard(m) {
 
 /** The messages that came in a step and were sent in it; each can be chosen. */
 function sentHere(m, run, step) {
-    const rows = [["Brought by", run.arrivedIn(step), true], ["Sends", run.sentIn(step), false]];
-    return rows.map(([title, messages, isFrom]) => {
-        const some = [...messages].filter((one) => !m.hidden.value.has("client")
-            || topics[run.messages.topic[one]].name !== "client");
-        if (!some.length) return null;
-        const most = 24;
-        return h("div.sim-messages", null, h("span.muted", null, title), some.slice(0, most).map((one) =>
-            messageButton(m, run, one, `${run.messageName(one)} ${isFrom ? "from" : "to"} `
-                + run.partyOf(one, isFrom).replace("tracker ", ""))),
-        some.length > most ? h("span.muted", null, `and ${some.length - most} more`) : null);
+    return [["Brought by", run.arrivedIn(step), true], ["Sends", run.sentIn(step), false]].map(([title, some, isFrom]) => {
+        const groups = new Map();
+        for (const one of some) {
+            const name = run.messageName(one);
+            if (!groups.has(name)) groups.set(name, []);
+            groups.get(name).push(one);
+        }
+        if (!groups.size) return null;
+        return h("div.sim-messages", null, h("span.muted", null, title), [...groups].slice(0, 12).map(([name, all]) =>
+            h("span.sim-group", { role: "group", "aria-label": name }, h("span", null, `${name} ${isFrom ? "from" : "to"}`),
+                all.slice(0, 30).map((one) => messageButton(m, run, one, isFrom)))));
     });
 }
 
-function messageButton(m, run, message, text) {
+function messageButton(m, run, message, isFrom) {
+    const party = run.partyOf(message, isFrom);
+    const isLost = run.messages.fate[message] === fate.lost;
     return h("button.sim-chip", {
         type: "button", "aria-pressed": () => String(m.chosen.value === message), onclick: () => m.choose(message),
+        "aria-label": `${run.messageName(message)} ${isFrom ? "from" : "to"} ${party}${isLost ? ", lost" : ""}`,
         style: { "--chip": `var(--${topics[run.messages.topic[message]].color})` },
-    }, text, run.messages.fate[message] === 1 ? h("span.bad-text", null, " ✕ lost") : null);
+    }, party.replace("tracker ", ""), isLost ? h("span.bad-text", null, " ✕") : null);
 }
+
+/** Whether causes and effects are unfolded: they stay so from step to step. */
+let areOpen = false;
 
 function causes(m, run, step) {
     const link = (one) => h("button.link", { type: "button", onclick: () => m.goTo(one) },
@@ -60,11 +67,14 @@ function causes(m, run, step) {
     const cause = run.causes[step];
     const effects = step ? run.effectsOf(step) : [];
     if (!(cause > 0) && !effects.length) return null;
-    return h("details.sim-causes", null,
+    return h("details.sim-causes", { open: areOpen, ontoggle: (event) => (areOpen = event.target.open) },
         h("summary", null, `Because of ${cause > 0 ? `step ${cause}` : "nothing before"}`
             + `; leads to ${effects.length ? `${effects.length} ${effects.length === 1 ? "step" : "steps"}` : "nothing"}`),
         cause > 0 ? [h("h3", null, "What led to it"), link(cause)] : null,
-        effects.length ? [h("h3", null, "What comes of it"), effects.slice(0, 12).map(link)] : null);
+        effects.length ? [h("h3", null, "What comes of it"), effects.slice(0, 12).map(link)] : null,
+        h("label.check", null, h("input", { type: "checkbox", checked: () => m.isWhole.value,
+            onchange: (event) => (m.isWhole.value = event.target.checked) }),
+        h("span", null, "Also what could have had a part: the trackers’ own steps in between")));
 }
 
 // MARK: The chosen message
@@ -95,7 +105,7 @@ export function messageCard(m, deeds) {
                 style: { background: `var(--${topic.color})` } }), run.messageName(one)),
             h("button.quiet.end", { type: "button", onclick: () => m.choose(null) }, "Let go")),
             h("p", null, summary(run, one)),
-            h("p.sim-content", null, () => named(content(run, id[one]), 4000)),
+            h("div.sim-content", null, () => content(run, id[one]).split("\n").map((line) => h("p", null, named(line, 4000)))),
             h("div.row.tight", null,
                 sentStep[one] ? h("button", { type: "button", onclick: () => m.goTo(sentStep[one]) },
                     "Where it is sent") : null,

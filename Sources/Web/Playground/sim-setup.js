@@ -25,8 +25,8 @@ export function setup(m) {
         required: true, maxlength: "20", autocomplete: "off" });
     const story = h("select", { name: "story", onchange: () => (story.value ? open() : (isStory.value = false)) });
     const [profile, stress] = ["profile", "stress"].map((name) => h("select", { name }));
-    const nodes = h("input", { name: "nodes", type: "number", min: "1", max: "30", placeholder: "drawn" });
-    const seconds = h("input", { name: "seconds", type: "number", min: "1", max: "3600", placeholder: "drawn" });
+    const nodes = h("input", { name: "nodes", type: "number", min: "1", max: "30", placeholder: "any" });
+    const seconds = h("input", { name: "seconds", type: "number", min: "1", max: "3600", placeholder: "any" });
     effect(() => {
         const { profiles, stresses, stories } = about();
         story.replaceChildren(option("", "none: a seed", false),

@@ -6,9 +6,8 @@ import { topics } from "./sim-run.js";
 import { choice } from "./widgets.js";
 
 /** How fast a run is played: steps a second, or a share of real time. */
-const speeds = [["s2", "2 steps a second"], ["s8", "8 steps a second"], ["s30", "30 steps a second"],
-    ["s120", "120 steps a second"], ["t0.01", "1/100 of real time"], ["t0.1", "1/10 of real time"],
-    ["t1", "Real time"], ["t10", "10 times real time"]];
+const speeds = [["s2", "2 steps/s"], ["s8", "8 steps/s"], ["s30", "30 steps/s"], ["s120", "120 steps/s"],
+    ["t0.01", "time ÷ 100"], ["t0.1", "time ÷ 10"], ["t1", "real time"], ["t10", "time × 10"]];
 
 const wanted = [["election", "election"], ["master", "new master"], ["votes", "vote"], ["commit", "commit"],
     ["violation", "broken promise"], ["death", "death"], ["faults", "fault"], ["clients", "client’s step"],
@@ -96,7 +95,13 @@ export function transport(m, play) {
             h("label.check", null, h("input", { type: "checkbox",
                 onchange: (event) => (play.doesStop.value = event.target.checked) }),
             h("span", null, "stop there")), said),
-        h("div.row.tight.zoom", { role: "group", "aria-label": "Zoom" },
+        search(m));
+}
+
+/** How much is seen, and whether as diagram or as list. */
+export function viewing(m) {
+    return h("div.row.sim-viewing", null,
+        h("div.row.tight", { role: "group", "aria-label": "Zoom", hidden: () => m.isList.value },
             iconButton("minus", "Farther", () => m.zoom(1.6)),
             iconButton("plus", "Closer", () => m.zoom(1 / 1.6)),
             iconButton("whole", "The whole run", () => m.whole())),
@@ -104,10 +109,9 @@ export function transport(m, play) {
             () => (m.isList.value ? "list" : "diagram"), (value) => (m.isList.value = value === "list")));
 }
 
-/** Which messages and trackers are drawn, and the search. */
-export function filters(m) {
+function search(m) {
     const field = h("input.search", {
-        type: "search", "aria-label": "Search in what happens", placeholder: "Search in what happens",
+        type: "search", "aria-label": "Search in what happens", placeholder: "Search",
         spellcheck: "false", autocomplete: "off", maxlength: "100", "data-search": true,
         oninput: () => {
             clearTimeout(timer);
@@ -123,6 +127,15 @@ export function filters(m) {
     effect(() => {
         if (document.activeElement !== field) field.value = m.search.value;
     });
+    return h("div.row.tight.sim-search", null, field,
+        h("span.muted", { role: "status" }, () => (m.search.value ? foundText(m) : "")),
+        h("span.row.tight", { hidden: () => m.found.value.length === 0 },
+            h("button", { type: "button", onclick: () => m.nextFound(-1), "aria-label": "The match before" }, "↑"),
+            h("button", { type: "button", onclick: () => m.nextFound(1), "aria-label": "The next match" }, "↓")));
+}
+
+/** Which messages and trackers are drawn. */
+export function filters(m) {
     const turn = (set, name, isOn, content) => h("button.filter", { type: "button",
         "aria-pressed": () => String(isOn()), onclick: () => m.turnHidden(set, name) }, content);
     return h("div.sim-filters", null,
@@ -130,17 +143,9 @@ export function filters(m) {
             turn(m.hidden, one.name, () => !m.hidden.value.has(one.name), [
                 h("span.sim-swatch", { "aria-hidden": "true", style: { background: `var(--${one.color})` } }),
                 one.title]))),
-        h("div.filters", { role: "group", "aria-label": "Trackers that are drawn" },
+        h("div.filters", { role: "group", "aria-label": "Trackers that are drawn" }, h("span.muted", null, "Trackers"),
             () => m.names().map((name, place) => turn(m.hiddenLanes, place, () => !m.hiddenLanes.value.has(place),
-                `${name}`))),
-        h("label.check", { title: "Also what the same tracker did before and after: all that could have had a part" },
-            h("input", { type: "checkbox", checked: () => m.isWhole.value,
-                onchange: (event) => (m.isWhole.value = event.target.checked) }), h("span", null, "Whole cone")),
-        h("div.row.tight.sim-search", null, field,
-            h("span.muted", { role: "status" }, () => (m.search.value ? foundText(m) : "")),
-            h("span.row.tight", { hidden: () => m.found.value.length === 0 },
-                h("button", { type: "button", onclick: () => m.nextFound(-1), "aria-label": "The match before" }, "↑"),
-                h("button", { type: "button", onclick: () => m.nextFound(1), "aria-label": "The next match" }, "↓"))));
+                `${name}`))));
 }
 
 function foundText(m) {
