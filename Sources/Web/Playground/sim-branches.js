@@ -27,7 +27,9 @@ export function branches(m) {
             h("button", { type: "button", id: "undo", onclick: m.undo, disabled: () => m.isOpening.value !== null },
                 "Undo"),
             h("label.inline", null, h("span", null, "Beside it"), () => besideChoice(m)),
-            h("span.muted", { role: "status" }, () => compared(m))));
+            h("span.muted", { role: "status" }, () => compared(m))),
+        h("ul.sim-unmet", { role: "status" }, () => (m.run.value?.info.whatIfs ?? []).filter((one) => one.unmet)
+            .map((one) => h("li", null, `${told(one.words, m.names())}, but nothing came of it: ${one.unmet}.`))));
 }
 
 const now = (m) => m.run.value?.info.words ?? "";

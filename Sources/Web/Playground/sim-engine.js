@@ -29,7 +29,6 @@ function slotOf(words) {
     const slot = open.size < slotCount ? [0, 1, 2, 3].find((one) => !open.has(one)) : order[0];
     open.delete(slot);
     const info = simulator.open(slot, words);
-    if (info.error) throw new Error(info.error);
     open.set(slot, { words: info.words, asked: words, info });
     return used(slot);
 }
@@ -72,7 +71,8 @@ function read(words, tell) {
     return [run, moved];
 }
 
-const fates = ["arrived", "lost", "nobody", "again", "waits"];
+const fates = ["arrived", "lost", "nobody", "again", "waits", "under way"];
+const fateOf = (name) => Math.min(Math.max(fates.indexOf(name), 0), 4);
 const topics = ["vote", "election", "join", "request", "life", "client"];
 const outside = 255;
 
@@ -103,7 +103,7 @@ function columns(messages, datagrams) {
         result.topic[at] = Math.max(topics.indexOf(topic), 0);
         [result.from[at], result.to[at], result.client[at]] = [from, to, client ?? -1];
         [result.sentStep[at], result.sentAt[at], result.arrivedStep[at]] = [sentStep, sentAt, arrivedStep ?? 0];
-        [result.arrivedAt[at], result.id[at], result.fate[at]] = [arrivedAt ?? NaN, id, Math.max(fates.indexOf(fate), 0)];
+        [result.arrivedAt[at], result.id[at], result.fate[at]] = [arrivedAt ?? NaN, id, fateOf(fate)];
     });
     return result;
 }
@@ -139,7 +139,7 @@ addEventListener("message", ({ data: { number, name, words } }) => {
             postMessage({ number, result }, moved);
         } catch (problem) {
             // A trap has lost all that was open.
-            if (problem.isTrap || problem instanceof WebAssembly.RuntimeError) {
+            if (problem.cause instanceof WebAssembly.RuntimeError) {
                 open.clear();
                 order = [];
             }

@@ -5,7 +5,6 @@ import { h, listen, named } from "./dom.js";
 import { effect, onEnd, signal } from "./signals.js";
 import { kinds, secondsText } from "./sim-run.js";
 
-const rowTall = 30;
 const slack = 10;
 
 /** Which steps of a run the filters leave. */
@@ -29,14 +28,16 @@ export function stepList(m) {
     const steps = signal([]);
     effect(() => (steps.value = m.run.value && m.isList.value ? left(m.run.value, m) : []));
     const body = h("tbody", null);
-    const [above, below] = [0, 1].map(() => h("tr.spacer", { "aria-hidden": "true" }, h("td", { colspan: "4" })));
+    const [above, below] = [0, 1].map(() => h("tr.spacer", { "aria-hidden": "true" }, h("td", null)));
     const table = h("table.big.sim-table", { "aria-label": "Steps of the run",
         "aria-rowcount": () => steps.value.length + 1 },
-    h("thead", null, h("tr", { "aria-rowindex": "1" }, ["Step", "Time", "Kinds", "What happens"].map((name, at) =>
+    h("thead", null, h("tr", { "aria-rowindex": "1" }, ["Step", "Second", "Kinds", "What happens"].map((name, at) =>
         h(`th.c${at}`, { scope: "col" }, name)))), h("tbody", null, above), body, h("tbody", null, below));
     const box = h("div.scroller", { tabindex: "-1" }, table);
 
+    const tall = () => parseFloat(getComputedStyle(box).getPropertyValue("--row")) || 30;
     const draw = () => {
+        const rowTall = tall();
         const all = steps.peek();
         const run = m.run.peek();
         const first = Math.max(Math.floor(box.scrollTop / rowTall) - slack, 0);
@@ -51,6 +52,7 @@ export function stepList(m) {
     const show = () => {
         const at = steps.peek().findLastIndex((one) => one <= m.step.peek());
         if (at < 0) return;
+        const rowTall = tall();
         const top = at * rowTall;
         if (top < box.scrollTop || top > box.scrollTop + box.clientHeight - 3 * rowTall) {
             box.scrollTop = Math.max(top - box.clientHeight / 3, 0);
@@ -83,6 +85,6 @@ function row(m, run, step, index) {
     return h(step === m.step.peek() ? "tr.current" : isBroken ? "tr.broken" : "tr", { "aria-rowindex": index,
         "aria-current": step === m.step.peek() ? "true" : null },
     h("td.c0", null, h("button.link", { type: "button", "data-step": step, onclick: () => m.goTo(step) }, step)),
-    h("td.c1", null, secondsText(run.times[step])), h("td.c2", null, about),
-    h("td.c3", { title: run.lines[step] }, named(run.lines[step], 400)));
+    h("td.c1", null, secondsText(run.times[step]).replace(" s", "")), h("td.c2", null, about),
+    h("td.c3.two-lines", { title: run.lines[step] }, named(run.lines[step], 400)));
 }

@@ -192,9 +192,9 @@ function opening(m) {
         }
     }
 
-    const known = (run, id) => {
-        const at = run.messageWith(id);
-        return at < 0 ? null : at;
+    const known = (run, name) => {
+        const at = name < 0 ? -name - 1 : run.messageWith(name);
+        return at < 0 || at >= run.messageCount ? null : at;
     };
 
     return {
@@ -203,8 +203,10 @@ function opening(m) {
         async whatIf(actions, step = m.step.peek()) {
             const run = m.run.peek();
             if (!run || m.isOpening.peek()) return null;
-            const id = m.chosen.peek() === null ? undefined : run.messages.id[m.chosen.peek()];
-            return open(branched(run.info.words, step, actions), { isKept: true, step, message: id });
+            const message = m.chosen.peek() === null ? undefined : nameOf(run, m.chosen.peek());
+            const isNext = /^(take|time|net)/.test([actions].flat()[0]);
+            return open(branched(run.info.words, step, actions), { isKept: true, message,
+                step: isNext ? Infinity : step });
         },
         /** Takes the last what-if back. */
         async undo() {
@@ -223,6 +225,9 @@ function opening(m) {
         },
     };
 }
+
+/** How a link names a message: by its event, or by its place where it was lost at once and has none. */
+const nameOf = (run, message) => run.messages.id[message] || -message - 1;
 
 /** Where something begins to happen: a little before the first election is over. */
 const beginning = (run) => run.next("master", 0) ?? Math.min(1, run.count);
@@ -262,6 +267,7 @@ function followAddress(m) {
         if (m.status.value.phase !== "ready" || m.mode.value !== "run") return;
         if (location.hash === written || location.hash === read) return;
         read = location.hash;
+        if (m.run.peek() && read === m.address()) return;
         takeLooks(m, query);
         m.open(wordsOf(query) || firstWords, looksAsked(query));
     });
@@ -289,7 +295,7 @@ function looksNow(m) {
     const round = (time) => Math.round(time) / 1e6;
     return {
         step: m.step.peek(), v: run?.info.hash, from: round(from), until: round(to),
-        message: chosen === null ? null : run?.messages.id[chosen],
+        message: chosen === null || !run ? null : nameOf(run, chosen),
         hide: hidden === hiddenAtFirst.split(",").sort().join(",") ? null : hidden,
         lanes: [...m.hiddenLanes.peek()].sort().join(","), search: m.search.peek(),
         view: m.isList.peek() ? "list" : null,

@@ -92,7 +92,7 @@ export function messageCard(m, deeds) {
         const known = words.value?.run === run && words.value.id === id ? words.value : null;
         if (!known) return "…";
         if (known.problem) return known.problem;
-        return known.answer?.text ?? known.answer?.content ?? [known.answer?.words ?? ""].flat().join("\n");
+        return [known.answer?.content ?? known.answer?.text ?? "What was in it is not known."].flat().join("\n");
     };
     return h("section.card.sim-message", { "aria-label": "The chosen message", "aria-live": "polite",
         hidden: () => m.chosen.value === null }, () => {

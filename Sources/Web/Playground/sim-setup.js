@@ -1,6 +1,6 @@
 // What is run: a seed or a story, and the conditions.
 
-import { h, named } from "./dom.js";
+import { h, listen, named } from "./dom.js";
 import { computed, effect, signal } from "./signals.js";
 import { secondsText } from "./sim-run.js";
 import { joined, parts } from "./sim-words.js";
@@ -51,7 +51,7 @@ export function setup(m) {
         m.besideCount.value = 0;
         m.open(words, { isFresh: true });
     };
-    return h("form.sim-setup", {
+    return folded(m, h("form.sim-setup", {
         "aria-label": "What is run",
         onsubmit: (event) => {
             event.preventDefault();
@@ -68,7 +68,25 @@ export function setup(m) {
                 } }, "⚄")),
         field("Profile", profile), field("Stress", stress), field("Trackers", nodes), field("Seconds", seconds)),
     h("button.primary", { type: "submit", id: "run", disabled: () => m.isOpening.value !== null }, "Run"),
-    h("span.muted.sim-opening", { role: "status" }, () => m.isOpening.value ?? ""));
+    h("span.muted.sim-opening", { role: "status" }, () => m.isOpening.value ?? "")));
+}
+
+const isWide = matchMedia("(min-width: 761px)");
+
+/** In a narrow window the form is folded away, so that the diagram is seen at once. */
+function folded(m, form) {
+    const box = h("details.sim-folded", { open: isWide.matches },
+        h("summary", null, h("b", null, () => (m.run.value ? title(m, m.run.value) : "What is run")), " ",
+            h("span.muted", null, "change")), form);
+    listen(isWide, "change", () => (box.open = isWide.matches));
+    return box;
+}
+
+/** What is run, in a few words. */
+export function title(m, run) {
+    const { story, seed, profile, stress } = { ...parts(run.info.words), profile: run.info.profile };
+    if (story) return m.about.peek()?.stories.find((one) => one.name === story)?.title ?? story;
+    return `Seed ${seed}, ${profile}${stress ? `, ${stress}` : ""}`;
 }
 
 // MARK: Stories
@@ -118,7 +136,7 @@ export function verdict(m) {
     return h("div.sim-verdict", { role: "status" }, () => {
         const run = m.run.value;
         if (!run) return null;
-        const { violations, hash, summary, profile, stress, seed } = run.info;
+        const { violations, hash, summary } = run.info;
         const isGood = violations.length === 0;
         const first = violations[0];
         return h("div.row", null,
@@ -128,8 +146,7 @@ export function verdict(m) {
             isGood ? null : h("button.sim-broken-link", { type: "button", onclick: () => m.goTo(first.step) },
                 `${first.invariant} at ${secondsText(run.timeOf(first.step), 3)}`),
             h("span.muted.sim-summary", { title: summary },
-                `${seed === undefined || seed === null ? "" : `seed ${seed}, `}${profile ?? ""}${stress ? `, ${stress}` : ""}`
-                + ` · ${run.count.toLocaleString("en")} steps in ${secondsText(run.end, 1)} · `,
+                `${title(m, run)} · ${run.count.toLocaleString("en")} steps in ${secondsText(run.end, 1)} · `,
                 h("code", null, hash)));
     });
 }

@@ -5,6 +5,7 @@ import { listenToKeys, openPage, readyFrame, showKeys, theme, turnTheme } from "
 import { computed, effect } from "./signals.js";
 import { model } from "./sim-model.js";
 import { keyHelp, runPage } from "./sim-page.js";
+import { title } from "./sim-setup.js";
 import { sweepPage } from "./sim-sweep.js";
 import { walkPage } from "./sim-walk.js";
 import { sweepCommand } from "./sim-words.js";
@@ -45,10 +46,7 @@ function open() {
     effect(() => {
         const run = m.run.value;
         if (m.mode.value !== "run" || !run) return;
-        const { story, seed, profile, violations } = run.info;
-        const name = story ? m.about.peek()?.stories.find((one) => one.name === (story.name ?? story))?.title
-            : `Seed ${seed}, ${profile}`;
-        document.title = `${violations.length ? "! " : ""}${name ?? "Run"} · Swarmkeeper simulator`;
+        document.title = `${run.info.violations.length ? "! " : ""}${title(m, run)} · Swarmkeeper simulator`;
     });
 }
 

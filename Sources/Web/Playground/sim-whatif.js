@@ -7,7 +7,7 @@ import { lastOf } from "./sim-client.js";
 import { isNet } from "./sim-words.js";
 
 const spans = [["1000", "1 s"], ["2000", "2 s"], ["5000", "5 s"], ["10000", "10 s"], ["30000", "30 s"],
-    ["0", "good"]];
+    ["60000", "60 s"]];
 const delays = [["100", "0.1 s"], ["500", "0.5 s"], ["1500", "1.5 s"], ["5000", "5 s"], ["15000", "15 s"]];
 
 /** What may be done to a tracker: [action, words, whether it lasts]. */
@@ -74,7 +74,8 @@ export function whatIfCard(m) {
             h("span.row.tight", { hidden: () => !doesLast() }, "for", select("How long", spans, span.peek(),
                 (value) => (span.value = value))),
             h("span", { hidden: () => deed.value !== "hand" }, () => select("To whom",
-                m.names().map((name, place) => [String(place), `tracker ${name}`]), heir.peek(),
+                m.names().map((name, place) => [String(place), `tracker ${name}`])
+                    .filter(([place]) => /^\d+$/.test(m.names()[place])), heir.peek(),
                 (value) => (heir.value = value))),
             h("button.primary", { type: "button", id: "act", onclick: act,
                 disabled: () => chosen.value.size === 0 || m.isOpening.value !== null }, "Then?")));

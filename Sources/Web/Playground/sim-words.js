@@ -37,10 +37,13 @@ export function withWhatIfs(words, all) {
 /** The step after which a what-if is carried out. */
 export const stepOf = (whatIf) => Number(whatIf.split(".")[0]);
 
+/** What makes a step of its own. */
+const isStep = (whatIf) => /\.(take\.|time$)/.test(whatIf);
+
 /** The what-ifs of a run up to a step, and more of them there: what came later belongs to another course of things. */
 export function branched(words, step, actions) {
-    const more = [actions].flat().map((one) => `${step}.${one}`);
-    return withWhatIfs(words, [...whatIfs(words).filter((one) => stepOf(one) <= step), ...more]);
+    const before = whatIfs(words).filter((one) => stepOf(one) < step || (stepOf(one) === step && !isStep(one)));
+    return withWhatIfs(words, [...before, ...[actions].flat().map((one) => `${step}.${one}`)]);
 }
 
 /** Whether the player is the network at the end of these what-ifs. */
@@ -50,7 +53,7 @@ export function isNet(words) {
 }
 
 /** How long something lasts, in words. */
-function lasting(milliseconds, never) {
+function lasting(milliseconds, never = "") {
     if (!Number(milliseconds)) return never;
     return `for ${Number(milliseconds) / 1000} s`;
 }
@@ -66,12 +69,12 @@ export function told(whatIf, names) {
     const what = {
         drop: () => "a message is lost",
         delay: () => `a message comes ${Number(rest[1]) / 1000} s later`,
-        kill: () => `${name(rest[0])} dies ${lasting(rest[1], "for good")}`,
-        pause: () => `${name(rest[0])} is held ${lasting(rest[1], "for good")}`,
+        kill: () => `${name(rest[0])} dies ${lasting(rest[1], "until the world is healed")}`,
+        pause: () => `${name(rest[0])} is held ${lasting(rest[1])}`,
         cut: () => `${rest[0].split("-").map((one) => names[Number(one)] ?? one).join(", ")} cut off `
-            + lasting(rest[1], "for good"),
-        fence: () => `${name(rest[0])} loses its bus ${lasting(rest[1], "for good")}`,
-        disk: () => `${name(rest[0])}’s disk is full ${lasting(rest[1], "for good")}`,
+            + lasting(rest[1]),
+        fence: () => `${name(rest[0])} loses its bus ${lasting(rest[1])}`,
+        disk: () => `${name(rest[0])}’s disk is full ${lasting(rest[1])}`,
         wake: () => `${name(rest[0])} goes on`,
         hand: () => `${name(rest[0])} is told to hand over to ${rest[1]}`,
         net: () => "you are the network",
