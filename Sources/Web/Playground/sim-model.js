@@ -43,6 +43,8 @@ export function model() {
         isWhole: signal(false),
         search: signal(""),
         isList: signal(false),
+        /** Whether a run that is no story is told in sentences, too. */
+        isTold: signal(false),
         /** What is shown: run, sweep or walk. */
         mode: computed(() => ({ sweep: "sweep", walk: "walk", explore: "walk" })[route.value.path[0]] ?? "run"),
         /** Branches of this visit, as words; the first is what was opened. */
@@ -248,7 +250,7 @@ function followAddress(m) {
 
     effect(() => {
         // Whatever is in the address is read, so that it is written when it changes.
-        for (const one of [m.run, m.step, m.view, m.chosen, m.hidden, m.hiddenLanes, m.search, m.isList, m.mode,
+        for (const one of [m.run, m.step, m.view, m.chosen, m.hidden, m.hiddenLanes, m.search, m.isList, m.isTold, m.mode,
             m.besideCount]) one.value;
         clearTimeout(timer);
         if (m.status.value.phase !== "ready" || m.problem.value || m.mode.value !== "run") return;
@@ -298,7 +300,7 @@ function looksNow(m) {
         message: chosen === null || !run ? null : nameOf(run, chosen),
         hide: hidden === hiddenAtFirst.split(",").sort().join(",") ? null : hidden,
         lanes: [...m.hiddenLanes.peek()].sort().join(","), search: m.search.peek(),
-        view: m.isList.peek() ? "list" : null,
+        view: m.isList.peek() ? "list" : null, tale: m.isTold.peek() ? "yes" : null,
         beside: !all.length || m.besideCount.peek() === 0 ? null : m.besideCount.peek() ?? "none",
     };
 }
@@ -308,6 +310,7 @@ function takeLooks(m, query) {
     m.hiddenLanes.value = new Set((query.lanes ?? "").split(",").filter(Boolean).map(Number));
     m.search.value = query.search ?? "";
     m.isList.value = query.view === "list";
+    m.isTold.value = query.tale === "yes";
     m.besideCount.value = query.beside === "none" ? null : Number(query.beside) || 0;
 }
 

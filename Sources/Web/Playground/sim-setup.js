@@ -3,6 +3,7 @@
 import { h, listen, named } from "./dom.js";
 import { computed, effect, signal } from "./signals.js";
 import { secondsText } from "./sim-run.js";
+import { tale } from "./sim-tale.js";
 import { joined, parts } from "./sim-words.js";
 
 /** Seeds that are drawn: short enough to be told to somebody. */
@@ -91,42 +92,44 @@ export function title(m, run) {
 
 // MARK: Stories
 
-/** The story that is told, one sentence a step. */
+/** The run told in sentences: a story always is, any other run when somebody wants it. */
 export function storyCard(m) {
     const story = computed(() => {
         const name = parts(m.run.value?.info.words ?? "").story;
         return name ? m.about.value?.stories.find((one) => one.name === name) ?? null : null;
     });
-    /** Each sentence with the step that it is about. */
-    const told = computed(() => (story.value?.steps ?? []).map((one) => ({
-        step: one.step ?? m.run.value.stepAt(one.at / 1000), sentence: one.sentence,
-    })));
+    const isTold = computed(() => Boolean(m.run.value && (story.value || m.isTold.value)));
+    const told = computed(() => (isTold.value ? tale(m.run.value) : []));
     const at = computed(() => {
         const next = told.value.findIndex((one) => one.step > m.step.value);
         return (next < 0 ? told.value.length : next) - 1;
     });
-    const go = (number) => {
-        const one = told.peek()[number];
+    const go = (by) => {
+        // Of several sentences of one step, the last is shown.
+        const all = told.peek();
+        const here = m.step.peek();
+        const one = by > 0 ? all.find(({ step }) => step > here) : all.findLast(({ step }) => step < here);
         if (one) m.goTo(one.step, true);
     };
-    const card = h("section.sim-story", { "aria-label": "The story", hidden: () => !story.value },
+    const isLast = () => !told.value.some(({ step }) => step > m.step.value);
+    const isFirst = () => !told.value.some(({ step }) => step < m.step.value);
+    const card = h("section.sim-story", { "aria-label": "The story", hidden: () => !isTold.value },
         h("div.sim-story-text", null,
-            h("p.sim-story-title", null, () => story.value?.title ?? "",
+            h("p.sim-story-title", null, () => story.value?.title ?? "What happens",
                 h("span.muted", null, () => (told.value.length ? ` · ${Math.max(at.value + 1, 0)} of ${told.value.length}`
-                    : ""))),
-            h("p.sim-sentence", { "aria-live": "polite" }, () => sentence(story.value, told.value, at.value))),
-        h("div.row.tight", { hidden: () => told.value.length === 0 },
-            h("button", { type: "button", id: "story-back", disabled: () => at.value <= 0,
-                onclick: () => go(at.peek() - 1) }, "Back"),
-            h("button.primary", { type: "button", id: "story-next", disabled: () => at.value >= told.value.length - 1,
-                onclick: () => go(at.peek() + 1) }, () => (at.value < 0 ? "Begin" : "Next"))));
-    return { card, next: (by) => go(at.peek() + by), isThere: () => Boolean(story.peek()) };
+                    : "")), h("span.muted", null, () => (story.value ? ` · ${story.value.sentence}` : ""))),
+            h("p.sim-sentence", { "aria-live": "polite" }, () => sentenceAt(m, told.value, at.value))),
+        h("div.row.tight", null,
+            h("button", { type: "button", id: "story-back", disabled: isFirst, onclick: () => go(-1) }, "Back"),
+            h("button.primary", { type: "button", id: "story-next", disabled: isLast, onclick: () => go(1) },
+                () => (at.value < 0 ? "Begin" : "Next"))));
+    return { card, next: go };
 }
 
-function sentence(story, told, at) {
-    if (!story) return "";
-    const first = [story.sentence ?? story.sentences ?? ""].flat().join(" ");
-    return at < 0 ? first : told[at].sentence;
+/** The sentence of the step; what else is told of the same step before it. */
+function sentenceAt(m, told, at) {
+    if (at < 0) return "Nobody has started yet.";
+    return told.filter(({ step }) => step === told[at].step).map((one) => one.sentence).join(" ");
 }
 
 // MARK: What came of it
@@ -141,7 +144,7 @@ export function verdict(m) {
         const first = violations[0];
         return h("div.row", null,
             h("span.dot", { "aria-hidden": "true", class: { good: isGood, bad: !isGood } }),
-            h("b", null, isGood ? "All promises hold." : `${violations.length === 1 ? "A promise is" : `${
+            h("b", null, isGood ? `All promises hold${run.info.waits ? " so far" : ""}.` : `${violations.length === 1 ? "A promise is" : `${
                 violations.length} promises are`} broken.`),
             isGood ? null : h("button.sim-broken-link", { type: "button", onclick: () => m.goTo(first.step) },
                 `${first.invariant} at ${secondsText(run.timeOf(first.step), 3)}`),

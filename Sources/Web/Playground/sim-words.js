@@ -6,7 +6,7 @@
 // know with a sentence.
 
 /** The parts of a link that say how a run is looked at. */
-const ofPage = ["at", "step", "v", "from", "until", "message", "hide", "lanes", "search", "view", "beside"];
+const ofPage = ["at", "step", "v", "from", "until", "message", "hide", "lanes", "search", "view", "tale", "beside"];
 
 /** A text of `key=value` joined by `&`, from pairs; only what must be escaped is. */
 export function joined(pairs) {
