@@ -22,6 +22,12 @@ export class Simulator {
     this.#exports = new WebAssembly.Instance(this.module, {}).exports;
   }
 
+  get memoryBytes() {
+    return this.#exports.memory.buffer.byteLength;
+  }
+
+  // MARK: Sweeps
+
   // Runs a scenario: its trace hash, the promises that it broke, and its transitions.
   run(profile, seed, stress = null) {
     return this.#guarded(() => {
@@ -38,9 +44,44 @@ export class Simulator {
     });
   }
 
-  get memoryBytes() {
-    return this.#exports.memory.buffer.byteLength;
+  // MARK: Runs that are looked at
+
+  // Opens the run that words name (`seed=17&profile=paxos&if=412.kill.2.8000`), in one of the slots 0 to 3.
+  // Words that nobody understands are an Error with a sentence that says what is wrong.
+  open(slot, words) {
+    return this.#json("open", words, slot);
   }
+
+  close(slot) {
+    this.#guarded(() => this.#exports.close(slot));
+  }
+
+  // So many steps from one on, in columns.
+  steps(slot, from, count) {
+    return this.#json("steps", null, slot, from, count);
+  }
+
+  // Messages, datagrams, marks, periods and roles.
+  picture(slot) {
+    return this.#json("picture", null, slot);
+  }
+
+  // The state of each tracker after a step.
+  state(slot, step) {
+    return this.#json("state", null, slot, step);
+  }
+
+  // What is under way or waits after a step, soonest first.
+  pending(slot, step) {
+    return this.#json("pending", null, slot, step);
+  }
+
+  // A message or a datagram by the id of its event, with all that is in it.
+  message(slot, id) {
+    return this.#json("message", null, slot, id);
+  }
+
+  // MARK: The module's memory
 
   #scenario(profile, seed, stress) {
     const place = this.profiles.indexOf(profile);
@@ -56,19 +97,48 @@ export class Simulator {
   }
 
   // Memory may have moved since the last call, and grows: it is looked at anew each time.
-  #lines(byteCount) {
-    if (byteCount === 0) return [];
-    const bytes = new Uint8Array(this.#exports.memory.buffer, this.#exports.text_base() >>> 0, byteCount >>> 0);
-    return new TextDecoder().decode(bytes).trimEnd().split("\n");
+  #bytes(byteCount) {
+    return new Uint8Array(this.#exports.memory.buffer, this.#exports.text_base() >>> 0, byteCount >>> 0);
   }
 
-  // A trap (a precondition of ours, or no memory left) leaves memory as it was in the middle of something.
+  #text(byteCount) {
+    return new TextDecoder().decode(this.#bytes(byteCount));
+  }
+
+  #lines(byteCount) {
+    return byteCount === 0 ? [] : this.#text(byteCount).trimEnd().split("\n");
+  }
+
+  // Makes a call, with a text behind its numbers where there is one.
+  #call(name, text, numbers) {
+    return this.#guarded(() => {
+      if (text === null) return this.#exports[name](...numbers);
+      const bytes = new TextEncoder().encode(text);
+      const room = this.#exports.room(bytes.length) >>> 0;
+      if (room === 0) throw new RangeError(`a text of ${bytes.length} bytes is too long`);
+      new Uint8Array(this.#exports.memory.buffer, room, bytes.length).set(bytes);
+      return this.#exports[name](...numbers, bytes.length);
+    });
+  }
+
+  #json(name, text, ...numbers) {
+    const answer = JSON.parse(this.#text(this.#call(name, text, numbers)));
+    if (typeof answer.error === "string") throw new Error(answer.error);
+    return answer;
+  }
+
+  // A trap (a precondition of ours, or no memory left) leaves memory as it was in the middle of something: all goes on
+  // in a new instance, in which no run is open.
   #guarded(body) {
     try {
       return body();
     } catch (error) {
-      if (error instanceof WebAssembly.RuntimeError) this.#begin();
-      throw error;
+      if (!(error instanceof WebAssembly.RuntimeError)) throw error;
+      this.#begin();
+      throw new Error(
+        `the simulator has stopped (${error.message}), which is a mistake in it or the end of its memory; `
+          + "nothing is open any more",
+        { cause: error });
     }
   }
 }

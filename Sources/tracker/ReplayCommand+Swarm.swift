@@ -12,13 +12,13 @@ extension ReplayCommand {
             ("--only-clients", onlyClients != nil), ("--faults", faults != nil),
             ("--injections", chosenInjections != nil), ("--without", without != nil), ("--shrink", shrink),
             ("--svg", svg != nil), ("--tracker", !trackers.isEmpty), ("--at", at != nil),
-            ("--keepalives", keepalives), ("--pcap", pcap != nil),
+            ("--keepalives", keepalives), ("--pcap", pcap != nil), ("--what-if", !whatIfs.isEmpty),
         ])
     }
 
     /// Runs a swarm again, and shows what happens in it.
     func replaySwarm() async throws {
-        let (run, isTraced) = (SwarmRun(seed: seed), !quiet)
+        let (run, isTraced) = (SwarmRun(seed: seed ?? 0), !quiet)
         let count = run.scenario.options.peerCount
         if let peer = peers.first(where: { !(0..<count).contains($0) }) {
             throw Failure(.usage, "there is no peer \(peer) in this swarm; there are 0 to \(count - 1)")

@@ -26,18 +26,31 @@ struct ReplayCommand: AsyncParsableCommand {
             --pcap writes pcapng with three interfaces: clients, bus, and steps (what happened, as syslog messages); \
             examples/wireshark/README.md has a dissector.
 
+            --what-if does something to the run after one of its steps, counted from 1: 412.drop.9981 (event 9981, a \
+            message or datagram under way, is lost), 412.delay.9981.1500 (comes 1500 ms later), 412.kill.2.8000 (the \
+            tracker at place 2, from 0, dies for 8000 ms; 0 for good), 412.pause.2.3000, 412.cut.0-2.5000 (these are \
+            cut off from the others), 412.fence.2.5000 (loses its bus), 412.disk.2.5000 (its disk is full), \
+            412.wake.2, 412.hand.2.1 (its operator wants the role for id 1); 412.net (messages wait from there on), \
+            412.take.9981, 412.time, 412.auto. The page Simulator makes them; steps and ids are those of exactly this \
+            run. --words takes a run as its links have it.
+
             With --swarm it is a swarm of peers: one line a step of a peer, with a column for that peer and its \
             pieces. --from, --until, --kind and --peer show a part of it; the rest is for trackers.
 
             Ends with 0 when no promise was broken, with 1 when one was.
 
             JSON: command, options, seed, profile, violations (invariant, seconds, detail), reasons (where a promise \
-            of the end is broken), events, simulated_seconds, trace_hash, trace (lines), state (with --at). Of a \
-            swarm: no profile, reasons and state, but peers (pieces, and done: the second at which it had all).
+            of the end is broken), events, steps, simulated_seconds, trace_hash, trace (lines), state (with --at), \
+            what_ifs (what_if, unmet: why it came to nothing), waits (whether the player is to go on). Of a swarm: no profile, reasons and state, but peers (pieces, and done: the second at which it had all).
             """)
 
     @Argument(help: ArgumentHelp("The seed, as `tracker simulate` tells it.", valueName: "seed"))
-    var seed: UInt64
+    var seed: UInt64?
+
+    @Option(
+        help: ArgumentHelp(
+            "The run in the words of a link instead, for example 'seed=17&profile=paxos'.", valueName: "words"))
+    var words: String?
 
     @OptionGroup var options: SimulationOptions
 
@@ -75,6 +88,11 @@ struct ReplayCommand: AsyncParsableCommand {
             "Leave out troubles: network, bus, disks, clocks, polling, latecomers, strangers, scrapers, visitors.",
             valueName: "names"))
     var without: String?
+
+    @Option(
+        name: .customLong("what-if"),
+        help: ArgumentHelp("Do this after a step, for example 412.kill.2.8000; may be given again.", valueName: "words"))
+    var whatIfs: [String] = []
 
     @Flag(help: "Make a failing run as small as it can be.")
     var shrink = false
@@ -122,6 +140,7 @@ struct ReplayCommand: AsyncParsableCommand {
 
     func validate() throws {
         if formerInjections != nil { Terminal.errors.write("note: --strikes is called --injections now\n") }
+        try checkWords()
         if options.swarm { try checkSwarm() }
         if !options.swarm, !peers.isEmpty { throw ValidationError("--peer shows a peer of a swarm: add --swarm") }
         try check(clients, "--clients", within: Run.clientRange, "a simulated cluster", "clients")
@@ -140,6 +159,34 @@ struct ReplayCommand: AsyncParsableCommand {
         }
         if let from, let until, from > until {
             throw ValidationError("--from \(from) comes after --until \(until): exchange them")
+        }
+    }
+
+    /// A run is named by its seed and flags, or by words.
+    private func checkWords() throws {
+        if words == nil, seed == nil { throw ValidationError("no run is named; write its seed, or --words") }
+        _ = try named()
+        guard words != nil else { return }
+        let given = [
+            ("the seed", seed != nil), ("--swarm", options.swarm), ("--clients", clients != nil),
+            ("--only-trackers", onlyTrackers != nil), ("--only-clients", onlyClients != nil),
+            ("--faults", faults != nil), ("--injections", chosenInjections != nil), ("--without", without != nil),
+        ]
+        let flags = options.given + given.filter { $0.1 }.map { $0.0 }
+        if flags.isEmpty { return }
+        throw ValidationError("--words says it all: leave out \(flags.joined(separator: ", "))")
+    }
+
+    /// What the words and the what-ifs name.
+    private func named() throws -> Run {
+        do throws(WordsRefused) {
+            var run = options.run(seed: seed ?? 0)
+            if let words { run = try Run(words: words) }
+            for text in whatIfs { run.whatIfs += try WhatIf.list(text) }
+            try WhatIf.check(run.whatIfs)
+            return run
+        } catch {
+            throw ValidationError(error.description)
         }
     }
 
@@ -200,13 +247,15 @@ struct ReplayCommand: AsyncParsableCommand {
 
     func run() async throws {
         if options.swarm { return try await replaySwarm() }
-        var run = options.run(seed: seed)
-        run.clients = clients
-        run.onlyTrackers = onlyTrackers.flatMap { Run.numbers($0) }
-        run.onlyClients = onlyClients.flatMap { Run.numbers($0, from: 0) }
-        run.faults = faults.flatMap(Run.faults)
-        run.injections = chosenInjections.flatMap(Run.injections)
-        run.without = try noises()
+        var run = try named()
+        if words == nil {
+            run.clients = clients
+            run.onlyTrackers = onlyTrackers.flatMap { Run.numbers($0) }
+            run.onlyClients = onlyClients.flatMap { Run.numbers($0, from: 0) }
+            run.faults = faults.flatMap(Run.faults)
+            run.injections = chosenInjections.flatMap(Run.injections)
+            run.without = try noises()
+        }
         let places = try places(run.scenario.names)
         let (asked, shrinks, isShown, moment) = (run, shrink, !report.isJSON, Self.time(at))
         let (shown, result) = await onThread { () -> (Run, ScenarioResult) in
@@ -254,6 +303,15 @@ struct ReplayCommand: AsyncParsableCommand {
             }
             Terminal.output.write((lines + [result.hashLine]).joined(separator: "\n") + "\n")
         }
+        for unmet in result.unmetWhatIfs {
+            Terminal.errors.write("note: --what-if \(unmet.whatIf) came to nothing: \(unmet.reason)\n")
+        }
+        if result.waitsForPlayer {
+            let step = result.steps
+            Terminal.errors.write(
+                "note: the player is the network, and says no more: the run waits after step \(step); go on with "
+                    + "\(step).take.ID, \(step).time or \(step).auto\n")
+        }
         if result.violations.isEmpty {
             let what = shrink ? "no promise broken, so nothing to shrink" : "no promise broken"
             Terminal.errors.write("seed \(result.seed), profile \(result.profileName): \(what)\n")
@@ -292,6 +350,16 @@ struct ReplayCommand: AsyncParsableCommand {
             var detail: String
         }
 
+        struct Done: Encodable {
+            var whatIf: String
+            var unmet: String?
+
+            private enum CodingKeys: String, CodingKey {
+                case whatIf = "what_if"
+                case unmet
+            }
+        }
+
         var command: String
         var options: String
         var seed: UInt64
@@ -299,8 +367,11 @@ struct ReplayCommand: AsyncParsableCommand {
         var violations: [Broken]
         var reasons: [String]?
         var events: Int
+        var steps: Int
         var simulatedSeconds: Int64
         var traceHash: String
+        var whatIfs: [Done]?
+        var waits: Bool?
         var trace: [String]?
         var state: [String]?
 
@@ -312,8 +383,11 @@ struct ReplayCommand: AsyncParsableCommand {
             case violations
             case reasons
             case events
+            case steps
             case simulatedSeconds = "simulated_seconds"
             case traceHash = "trace_hash"
+            case whatIfs = "what_ifs"
+            case waits
             case trace
             case state
         }
@@ -335,6 +409,15 @@ struct ReplayCommand: AsyncParsableCommand {
                     invariant: $0.invariant.rawValue, seconds: Double($0.time.nanoseconds) / 1e9, detail: $0.detail)
             }
             events = result.events
+            steps = result.steps
+            if !run.whatIfs.isEmpty {
+                whatIfs = run.whatIfs.enumerated().map { place, whatIf in
+                    Done(
+                        whatIf: whatIf.description,
+                        unmet: result.unmetWhatIfs.first { $0.place == place }?.reason)
+                }
+                waits = result.waitsForPlayer
+            }
             simulatedSeconds = result.simulatedSeconds
             traceHash = SweepReport.text(hash: result.traceHash)
             reasons = result.reasons.isEmpty ? nil : result.reasons

@@ -68,6 +68,14 @@ struct SimulationOptions: ParsableArguments {
         try check(seconds, "--seconds", within: Run.secondsRange, "a simulated cluster", "seconds of faults")
     }
 
+    /// The flags that name a run, of those that were given.
+    var given: [String] {
+        [
+            ("--profile", profile != nil), ("--stress", chosenStress != nil), ("--nodes", nodes != nil),
+            ("--seconds", seconds != nil),
+        ].filter { $0.1 }.map { $0.0 }
+    }
+
     /// Refuses what a swarm of peers has not, by the names of the flags that were given.
     func refuse(_ flags: [(name: String, isGiven: Bool)]) throws {
         let given = flags.filter { $0.isGiven }.map { $0.name }

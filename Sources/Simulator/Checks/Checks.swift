@@ -63,8 +63,8 @@ package struct Checks: Sendable {
     /// Wall clocks differ so little that no connection id goes bad before its time.
     mutating func clocksAreGood() { scene.hasGoodClocks = true }
 
-    /// From now on, who asks over HTTP is told nothing of trouble.
-    mutating func allIsWell(since time: Instant) { visits.wellSince = time }
+    /// From then on, who asks over HTTP is told nothing of trouble; nil where there may be some again.
+    mutating func allIsWell(since time: Instant?) { visits.wellSince = time }
 
     /// A client has sent a datagram to a node; nil for the multicast group.
     package mutating func clientSent(client: Int, bytes: [UInt8], node: Int?, at time: Instant) {

@@ -36,8 +36,12 @@ extension World {
         let path = (place * nodes.count + node) * 2 + 1
         let fate = network.carry(&paths[path])
         let bytes = spoiled(bytes, on: path)
-        if let first = fate.first { queue.put(.datagramAtClient(place, from: node, bytes), at: now + first) }
-        if let second = fate.second { queue.put(.datagramAtClient(place, from: node, bytes), at: now + second) }
+        guard let first = fate.first else { return note(.reply(place, bytes), from: node, to: place, as: 0) }
+        let id = queue.put(.datagramAtClient(place, from: node, bytes), at: now + first)
+        note(.reply(place, bytes), from: node, to: place, as: id)
+        guard let second = fate.second else { return }
+        let other = queue.put(.datagramAtClient(place, from: node, bytes), at: now + second)
+        note(.reply(place, bytes), from: node, to: place, as: other, isAgain: true)
     }
 
     /// Sends a client's datagram to a tracker; with the entry `group`, all hear it, each over its own path.
@@ -61,8 +65,12 @@ extension World {
         let path = (place * nodes.count + node) * 2
         let fate = network.carry(&paths[path])
         let bytes = spoiled(bytes, on: path)
-        if let first = fate.first { queue.put(.datagramAtNode(node, from: remote, bytes), at: now + first) }
-        if let second = fate.second { queue.put(.datagramAtNode(node, from: remote, bytes), at: now + second) }
+        guard let first = fate.first else { return note(.datagram(place, bytes), from: place, to: node, as: 0) }
+        let id = queue.put(.datagramAtNode(node, from: remote, bytes), at: now + first)
+        note(.datagram(place, bytes), from: place, to: node, as: id)
+        guard let second = fate.second else { return }
+        let other = queue.put(.datagramAtNode(node, from: remote, bytes), at: now + second)
+        note(.datagram(place, bytes), from: place, to: node, as: other, isAgain: true)
     }
 
     /// A datagram as it comes out of the network: now and then, one of its bits has flipped.
@@ -79,8 +87,12 @@ extension World {
         trace.absorb(now, 7, place)
         // Replies are checked when they leave. That one comes to whom it is for is the network's affair.
         // Strangers do not wait for answers.
-        guard clients.indices.contains(place) else { return hearTransfers(place, from: node, bytes) }
-        guard options.entry == .group || clients[place].home == node else { return }
+        guard clients.indices.contains(place) else {
+            noteArrival(.arrived)
+            return hearTransfers(place, from: node, bytes)
+        }
+        guard options.entry == .group || clients[place].home == node else { return noteArrival(.nobody) }
+        noteArrival(.arrived)
         stepClient(place, .datagramReceived(bytes))
     }
 

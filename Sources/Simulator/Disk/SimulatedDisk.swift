@@ -55,6 +55,9 @@ package struct SimulatedDisk: Sendable {
     /// Writes that are neither durable nor failed.
     package var pendingCount: Int { waiting.count + underWay.count }
 
+    /// Writes of the group under way.
+    var groupCount: Int { underWay.count }
+
     package mutating func submit(_ persists: [Persist]) { waiting.append(contentsOf: persists) }
 
     /// Begins a group where none is under way and something waits.

@@ -148,34 +148,43 @@ public struct Explorer {
     public mutating func walk() { while walkLayer() {} }
 
     private mutating func expand(_ world: ExplorerWorld, _ number: UInt32) {
+        eachMove(of: world) { $0.take($1, world, number) }
+    }
+
+    /// Calls with each move that may be made in a state, but for those at which a node dies between two of its writes.
+    ///
+    /// Not all of them are within the bounds: `apply` says.
+    mutating func eachMove(of world: ExplorerWorld, _ take: (inout Explorer, Move) -> Void) {
         for receiver in 0..<options.nodes {
             let local = world.words[receiver]
             let due = space.due(world.words[world.setPlace(receiver)], at: local)
             for place in 0..<space.sets.count(of: due) {
-                take(Move(.deliver, receiver, space.sets.envelope(place, of: due)), world, number)
+                take(&self, Move(.deliver, receiver, space.sets.envelope(place, of: due)))
             }
         }
-        for node in 0..<options.nodes { expand(world, number, node) }
+        for node in 0..<options.nodes { eachMove(of: world, at: node, take) }
     }
 
-    private mutating func expand(_ world: ExplorerWorld, _ number: UInt32, _ node: Int) {
+    private mutating func eachMove(
+        of world: ExplorerWorld, at node: Int, _ take: (inout Explorer, Move) -> Void
+    ) {
         let queueCount = space.views[Int(world.words[node])].queueCount
         if queueCount > 0 {
-            take(Move(.write, node), world, number)
-            if world.spent(.failures) < options.failures { take(Move(.failWrite, node), world, number) }
+            take(&self, Move(.write, node))
+            if world.spent(.failures) < options.failures { take(&self, Move(.failWrite, node)) }
         }
         if world.spent(.elections) < options.elections {
-            take(Move(.stand, node, space.suspicion(by: node, world)), world, number)
+            take(&self, Move(.stand, node, space.suspicion(by: node, world)))
         }
         if world.spent(.requests) < options.requests {
-            take(Move(.request, node, UInt32(world.spent(.requests))), world, number)
+            take(&self, Move(.request, node, UInt32(world.spent(.requests))))
         }
         if world.spent(.scrapes) < options.scrapes {
-            take(Move(.request, node, UInt32(options.requests + world.spent(.scrapes))), world, number)
+            take(&self, Move(.request, node, UInt32(options.requests + world.spent(.scrapes))))
         }
-        if world.spent(.waits) < options.waits { take(Move(.wait, node), world, number) }
+        if world.spent(.waits) < options.waits { take(&self, Move(.wait, node)) }
         if mayDie(node, world) {
-            for surviving in 0...queueCount { take(Move(.restart, node, UInt32(surviving)), world, number) }
+            for surviving in 0...queueCount { take(&self, Move(.restart, node, UInt32(surviving))) }
         }
     }
 
@@ -196,14 +205,25 @@ public struct Explorer {
         }
         guard isMove else { return }
         reach(next, parent: number, move)
-        guard !move.isDeath, mayDie(move.node, world) else { return }
+        for death in deaths(in: move, world) { take(death, world, number) }
+    }
+
+    /// The same move, with the death of its node between two of the writes that it makes.
+    mutating func deaths(in move: Move, _ world: ExplorerWorld) -> [Move] {
+        guard !move.isDeath, mayDie(move.node, world) else { return [] }
         let cuts = space.step(move, of: world.words[move.node]).cuts
-        if cuts == 0 { return }
-        for cut in 1...UInt8(cuts) { take(Move(move.kind, move.node, move.argument, cut: cut), world, number) }
+        return cuts == 0 ? [] : (1...UInt8(cuts)).map { Move(move.kind, move.node, move.argument, cut: $0) }
+    }
+
+    /// Forgets a broken promise, for whoever looks at what would be.
+    mutating func takeFault() -> ExplorerFault? {
+        let found = fault
+        fault = nil
+        return found
     }
 
     /// - Returns: whether the move is within the bounds, and one at all.
-    private mutating func apply(_ move: Move, to world: inout ExplorerWorld) -> Bool {
+    mutating func apply(_ move: Move, to world: inout ExplorerWorld) -> Bool {
         let before = world.words[move.node]
         switch move.kind {
         case .deliver:

@@ -81,6 +81,16 @@ struct LinkFaults: Sendable {
         return take { $0.kind == kind && $0.links.isEmpty }
     }
 
+    /// A tracker hears the others again, and is heard.
+    ///
+    /// - Returns: those that are left without a link.
+    mutating func free(_ node: Int) -> [LinkFault] {
+        for place in all.indices where all[place].kind == .deaf {
+            all[place].links.removeAll { $0.from == node || $0.to == node }
+        }
+        return take { $0.kind == .deaf && $0.links.isEmpty }
+    }
+
     /// What troubles a tracker in one of these ways, the latest first.
     func find(_ kinds: [LinkFault.Kind], of node: Int) -> LinkFault? {
         all.last { kinds.contains($0.kind) && $0.trackers >> UInt32(node) & 1 == 1 }
@@ -96,7 +106,9 @@ struct LinkFaults: Sendable {
 
 extension World {
     /// Whether anybody wants to read what happens.
-    var isTold: Bool { trace.isRecording || keepsHistory }
+    var isTold: Bool { trace.isRecording || keepsMarks }
+    /// Whether what happens to trackers is kept for a picture.
+    var keepsMarks: Bool { keepsHistory || player.isWatching }
 
     /// Something begins to go wrong.
     ///
@@ -116,7 +128,7 @@ extension World {
             let length = duration.map { ", for \(Figure.seconds($0)) s" } ?? ""
             trace.line(now, .faults, about: trackers, "\(trouble.cause) begins: \(trouble.text)\(length)")
         }
-        if keepsHistory {
+        if keepsMarks {
             trouble.period = history.periods.count
             history.periods.append(
                 History.Period(
@@ -136,6 +148,9 @@ extension World {
 
     /// Tells of what time has ended.
     mutating func endTroubles() { for over in troubles.takeEnded(by: now) { end(over, at: over.endsAt ?? now) } }
+
+    /// A tracker hears the others again, and is heard.
+    mutating func endLinks(of node: Int) { for over in troubles.free(node) { end(over, at: now) } }
 
     /// Something has ended what troubled a tracker.
     mutating func endTroubles(_ kinds: [LinkFault.Kind], of node: Int, _ how: String = "ends") {

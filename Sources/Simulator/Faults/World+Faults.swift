@@ -306,6 +306,7 @@ extension World {
             }
         }
         bus.heal()
+        endWhatIfs()
         network = .healed
         for node in nodes.indices where connectivity[node].isThere {
             nodes[node].disk.options = .healed
@@ -374,8 +375,11 @@ extension World {
         if options.commandsAtStart {
             for node in nodes.indices { checkRules(node) }
         }
-        if options.stopsAtEnd { return queue.put(.end, at: now) }
-        isOver = true
+        guard options.stopsAtEnd else {
+            isOver = true
+            return
+        }
+        queue.put(.end, at: now)
     }
 
     /// The rules of a tracker that serves are what its operator's files say.

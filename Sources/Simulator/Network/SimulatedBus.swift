@@ -122,6 +122,21 @@ package struct SimulatedBus: Sendable {
         links[sender * count + receiver].blockedUntil = time
     }
 
+    /// Whether a tracker does not hear somebody, or is not heard.
+    func isBlocked(_ node: Int, now: Instant) -> Bool {
+        (0..<count).contains {
+            links[node * count + $0].blockedUntil > now || links[$0 * count + node].blockedUntil > now
+        }
+    }
+
+    /// A tracker hears everybody again, and is heard.
+    mutating func unblock(_ node: Int) {
+        for other in 0..<count {
+            links[node * count + other].blockedUntil = Instant(nanoseconds: 0)
+            links[other * count + node].blockedUntil = Instant(nanoseconds: 0)
+        }
+    }
+
     package mutating func clog(from sender: Int, to receiver: Int, until time: Instant) {
         links[sender * count + receiver].cloggedUntil = time
     }

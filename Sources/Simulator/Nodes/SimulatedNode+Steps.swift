@@ -22,7 +22,7 @@ extension SimulatedNode {
         if case .some = view.pending { pendingAt = now }
         trace.absorb(now, 1, number)
         trace.absorb(number, event, view.position.index, view.digest, effects)
-        if trace.isRecording { trace.line(now, number, event, effects, machine!.inspection) }
+        if trace.isListening { trace.line(now, number, event, effects, machine!.inspection) }
     }
 
     /// A life begins under the eyes of the checkers.

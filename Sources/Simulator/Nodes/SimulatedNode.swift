@@ -50,10 +50,12 @@ struct SimulatedNode: Sendable {
 
     // MARK: - Its sockets
 
-    mutating func hear(_ bytes: [UInt8], from remote: SocketAddress) {
-        guard isUp, inbox.datagrams.count < SimulatedNode.inboxLimit else { return }
+    /// - Returns: whether anybody hears it.
+    mutating func hear(_ bytes: [UInt8], from remote: SocketAddress) -> Bool {
+        guard isUp, inbox.datagrams.count < SimulatedNode.inboxLimit else { return false }
         let local = AddressPlan.node(number, isIPv6: !remote.isIPv4)
         inbox.append(bytes, remote: remote, local: local, socket: remote.isIPv4 ? 0 : 1)
+        return true
     }
 
     /// When the node looks at its sockets; nil where nothing waits there, or it is known already.

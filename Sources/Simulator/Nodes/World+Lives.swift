@@ -58,12 +58,16 @@ extension World {
 
     /// A tracker dies, and is down for a while, as long as there are faults; `text` says what happens to it, and
     /// `cause` whose doing it is.
-    mutating func die(_ node: Int, _ text: String, by cause: String, for given: Duration) {
+    ///
+    /// With `isCertain` it is down for as long also where all is well.
+    mutating func die(
+        _ node: Int, _ text: String, by cause: String, for given: Duration, isCertain: Bool = false
+    ) {
         guard nodes[node].isUp else { return }
         tally.deaths += 1
         budget.fault(at: now, until: now)
         watchElection(after: node)
-        let downtime = isHealed ? .milliseconds(10) : given
+        let downtime = isHealed && !isCertain ? .milliseconds(10) : given
         trace.absorb(now, 3, node)
         leave(node, .died, text, by: cause, for: downtime)
         comeBack(node, after: downtime)
@@ -100,7 +104,9 @@ extension World {
         }
         trace.show(node, "-")
         trace.line(
-            now, [.faults, .lives], of: node, "\(text): \(cause); is down for \(Figure.seconds(downtime)) s")
+            now, [.faults, .lives], of: node,
+            "\(text): \(cause); is down "
+                + (downtime == World.forGood ? "for good" : "for \(Figure.seconds(downtime)) s"))
         mark(node, kind, text)
         endTroubles([.held, .noBus, .brokenDisk], of: node, "gives way to its end")
         begin(
@@ -221,7 +227,7 @@ extension World {
 
     /// Keeps a transition for the picture.
     mutating func mark(_ node: Int, _ kind: History.Kind, _ text: @autoclosure () -> String) {
-        guard keepsHistory else { return }
+        guard keepsMarks else { return }
         history.transitions.append(History.Transition(time: now, node: node, kind: kind, text: text()))
     }
 
@@ -320,29 +326,35 @@ extension World {
     private mutating func post(_ letter: MessageInTransit, to receiver: Int) {
         let fate = bus.carry(from: letter.from, to: receiver, now: now)
         if let time = fate.first {
-            queue.put(.messageAtNode(receiver, letter), at: time)
-        } else if keepsHistory {
-            keep(letter, to: receiver, at: nil)
+            post(letter, to: receiver, at: time)
+        } else {
+            note(.message(letter), from: letter.from, to: receiver, as: 0)
+            if keepsHistory { keep(letter, to: receiver, at: nil) }
         }
-        if let time = fate.second { queue.put(.messageAtNode(receiver, letter), at: time) }
+        if let time = fate.second { post(letter, to: receiver, at: time, isAgain: true) }
         guard let time = fate.third else { return }
-        queue.put(.messageAtNode(receiver, letter), at: time)
+        post(letter, to: receiver, at: time, isAgain: true)
         // An old message of one's own, from an earlier life, is somebody else's.
-        if case .all = letter.message.destination {
-            queue.put(.messageAtNode(letter.from, letter), at: time)
-        }
+        if case .all = letter.message.destination { post(letter, to: letter.from, at: time, isAgain: true) }
+    }
+
+    private mutating func post(_ letter: MessageInTransit, to receiver: Int, at time: Instant, isAgain: Bool = false) {
+        let id = queue.put(.messageAtNode(receiver, letter), at: time)
+        note(.message(letter), from: letter.from, to: receiver, as: id, isAgain: isAgain)
     }
 
     mutating func deliver(_ letter: MessageInTransit, to node: Int) {
         let isOwn =
             letter.from == node && lives.last { $0.node == node }?.incarnation == letter.message.sender.incarnation
         guard nodes[node].isUp, connectivity[node].isToldOnBus, !isOwn else {
+            noteArrival(.nobody)
             if keepsHistory { keep(letter, to: node, at: nil) }
             return
         }
         guard nodes[node].heldUntil <= now else {
-            return queue.put(.messageAtNode(node, letter), at: nodes[node].heldUntil)
+            return putOff(.messageAtNode(node, letter), until: nodes[node].heldUntil)
         }
+        noteArrival(.arrived)
         tally.messagesDelivered += 1
         trace.isLate(since: letter.sentAt, now: now)
         if keepsHistory { keep(letter, to: node, at: now) }

@@ -8,8 +8,8 @@ extension World {
     // MARK: - Datagrams in
 
     mutating func arrive(_ node: Int, from remote: SocketAddress, _ bytes: [UInt8]) {
-        guard connectivity[node].darkUntil <= now else { return }
-        nodes[node].hear(bytes, from: remote)
+        guard connectivity[node].darkUntil <= now else { return noteArrival(.nobody) }
+        noteArrival(nodes[node].hear(bytes, from: remote) ? .arrived : .nobody)
         schedulePoll(node)
     }
 
@@ -28,13 +28,13 @@ extension World {
 
     mutating func step(_ node: Int, _ event: Event) {
         let life = nodes[node].life
-        let applied = keepsHistory ? nodes[node].appliedIndex : nil
+        let applied = keepsMarks ? nodes[node].appliedIndex : nil
         if case .commandReceived(.setAccess(let rules)) = event { commanded[node] = rules }
         if case .commandReceived(.setFileTorrents(let torrents)) = event { commandedTorrents[node] = torrents }
         var tampering = tamperings.isEmpty ? nil : tamperings[node]
         nodes[node].step(event, now: now, into: &effects, &checks, &trace, &tampering)
         if let tampering { tamperings[node] = tampering }
-        if keepsHistory, let index = nodes[node].appliedIndex, index != applied {
+        if keepsMarks, let index = nodes[node].appliedIndex, index != applied {
             mark(node, .committed, "entry \(index)")
         }
         carryOut(node)

@@ -97,7 +97,7 @@ extension History.Kind {
 
 extension History.Transition {
     /// What the tracker did: a sentence without its subject.
-    var words: String {
+    public var words: String {
         let verb =
             switch kind {
             case .becameMaster: "becomes "

@@ -87,37 +87,37 @@ extension SpaceTimeDiagram.Topic {
     }
 }
 
+extension History.Kind {
+    /// What a tracker is from then on; nil where that does not change it.
+    public var condition: SpaceTimeDiagram.Condition? {
+        switch self {
+        case .started, .steppedDown: .newcomer
+        case .died, .stopped: .down
+        case .stands: .candidate
+        case .becameMaster: .master
+        case .follows: .slave
+        case .committed, .aborted, .suspects, .clockStep, .paused, .busLost, .busConnected, .transfer,
+            .storageFailed, .fenced, .other:
+            nil
+        }
+    }
+}
+
 extension SpaceTimeDiagram {
     fileprivate mutating func add(_ transition: History.Transition) {
         let (time, lane) = (transition.time, transition.node)
-        func change(_ condition: Condition) -> Change { Change(time, lane: lane, condition) }
+        if let condition = transition.kind.condition { changes.append(Change(time, lane: lane, condition)) }
         let sign: Sign
         switch transition.kind {
-        case .started:
-            sign = .start
-            changes.append(change(.newcomer))
-        case .died, .stopped:
-            sign = .crash
-            changes.append(change(.down))
-        case .stands:
-            sign = .election
-            changes.append(change(.candidate))
-        case .becameMaster:
-            sign = .election
-            changes.append(change(.master))
-        case .steppedDown:
-            sign = .election
-            changes.append(change(.newcomer))
-        case .follows:
-            sign = .note
-            changes.append(change(.slave))
+        case .started: sign = .start
+        case .died, .stopped: sign = .crash
+        case .stands, .becameMaster, .steppedDown, .suspects: sign = .election
         case .committed: sign = .commit
         case .aborted: sign = .abort
-        case .suspects: sign = .election
         case .clockStep: sign = .fault
         // The band beside the line tells when it was held, and for how long.
         case .paused: return
-        case .busLost, .busConnected, .transfer, .storageFailed, .fenced, .other: sign = .note
+        case .follows, .busLost, .busConnected, .transfer, .storageFailed, .fenced, .other: sign = .note
         }
         marks.append(Mark(time, lane: lane, sign, transition.words))
     }

@@ -55,6 +55,11 @@ public struct Run: Sendable, Hashable {
     public var injections: [Injection]?
     /// What is left out.
     public var without: [Noise] = []
+    /// A story that people have reviewed, in the place of what a seed means; nothing else of a run is named with it but
+    /// what-ifs.
+    public var story: Story?
+    /// What a person does to it, in the order of the steps.
+    public var whatIfs: [WhatIf] = []
 
     /// Takes the fields as they are.
     public init(
@@ -88,11 +93,13 @@ public struct Run: Sendable, Hashable {
     }
 
     /// The profile that was named, or the seed's.
-    public var chosenProfile: Profile { profile ?? Profile.drawn(seed: seed, nodes: nodes) }
+    public var chosenProfile: Profile { story?.profile ?? profile ?? Profile.drawn(seed: seed, nodes: nodes) }
 
     /// What exactly is run.
     public var scenario: Scenario {
-        var scenario = Scenario(seed: seed, profile: chosenProfile, nodes: nodes)
+        var scenario = story?.scenario ?? Scenario(seed: seed, profile: chosenProfile, nodes: nodes)
+        scenario.whatIfs = whatIfs
+        if story != nil { return scenario }
         if let stress { scenario.options.harden(stress) }
         apply(to: &scenario.options)
         return scenario
@@ -114,6 +121,7 @@ public struct Run: Sendable, Hashable {
 
     /// The command that runs exactly this.
     public var command: String {
+        if story != nil { return "tracker replay --words '\(words)'" }
         var words = ["tracker replay \(seed)"]
         if let profile { words.append("--profile \(profile.rawValue)") }
         if let stress { words.append("--stress \(stress.rawValue)") }
@@ -129,6 +137,7 @@ public struct Run: Sendable, Hashable {
         list("--faults", faults)
         list("--injections", injections)
         if !without.isEmpty { list("--without", without.map { $0.rawValue }) }
+        for whatIf in whatIfs { words.append("--what-if \(whatIf)") }
         return words.joined(separator: " ")
     }
 

@@ -5,10 +5,11 @@ import TrackerLogic
 
 /// Makes a failing run of a cluster smaller, as long as it breaks the same promise first.
 ///
-/// Noise goes first, since most failures need none of it; then trackers and clients, then faults and injections, then
+/// What a person has done goes first, and then noise, since most failures need none of it; then trackers and clients, then faults and injections, then
 /// time, then the length and the strength of each fault; and all of it again, until nothing more can go: what could not
 /// go while something else was there may go now. Whatever stays is what it was, since each part has a stream of its own
-/// (`StreamName.swift`).
+/// (`StreamName.swift`). What-ifs name steps and events, which are others in a smaller run; one that is kept still breaks
+/// the promise there, whatever it does.
 public struct RunShrinker: Sendable {
     /// Runs that are tried at most: some seconds.
     public static let maxTries = 600
@@ -51,12 +52,18 @@ public struct RunShrinker: Sendable {
     ///   - progress: told after each step how many runs were tried, and what is left.
     public mutating func shrink(_ result: ScenarioResult, progress: (Int, Run) -> Void = { _, _ in }) {
         let options = scenario(run).options
-        // What no run has come to is nothing to leave out.
-        run.faults = run.faults ?? (0..<result.tally.faultsDrawn).map { ChosenFault($0 + 1) }
-        run.injections = run.injections ?? result.injections
+        if run.story == nil {
+            // What no run has come to is nothing to leave out.
+            run.faults = run.faults ?? (0..<result.tally.faultsDrawn).map { ChosenFault($0 + 1) }
+            run.injections = run.injections ?? result.injections
+        }
         var last: Run?
         while last != run, shrinker.triesLeft > 0 {
             last = run
+            shrink(run.whatIfs, atLeast: 0) { $0.whatIfs = $1 }
+            progress(tries, run)
+            // A story has nothing else that could be left out.
+            if run.story != nil { continue }
             shrinkNoise()
             progress(tries, run)
             shrinkPeople()

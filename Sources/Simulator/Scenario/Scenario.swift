@@ -11,6 +11,8 @@ public struct Scenario: Sendable {
     public let profile: Profile
     /// Drawn from the seed; may be changed before the run, which makes another scenario of it.
     public var options: ScenarioOptions
+    /// What a person does to it, in the order of the steps (`WhatIf.check`).
+    public var whatIfs: [WhatIf] = []
     /// What is planted around its trackers, to test the checkers.
     package var sabotage: Sabotage?
 
@@ -40,13 +42,8 @@ public struct Scenario: Sendable {
         recordsTrace: Bool = false, recordsHistory: Bool = false, stopsAt moment: Instant? = nil,
         telling places: [Int] = []
     ) -> ScenarioResult {
-        var world = World(
-            seed: seed, profile: profile, options: options, sabotage: sabotage, isRecording: recordsTrace,
-            keepsHistory: recordsHistory)
+        var world = world(isRecording: recordsTrace, keepsHistory: recordsHistory)
         world.run(until: moment)
-        world.tally.faultsDrawn = world.plan.lastFault
-        world.tally.injectionsDrawn = world.plan.injections.count
-        world.tally.electionsJudged = world.elections.settledCount
         var result = result(of: world)
         guard moment != nil else { return result }
         for place in places.isEmpty ? Array(world.nodes.indices) : places {
@@ -58,13 +55,31 @@ public struct Scenario: Sendable {
     /// How its trackers are called.
     public var names: TrackerNames { TrackerNames(options.configurations(profile).map { $0.id }) }
 
-    private func result(of world: World) -> ScenarioResult {
-        ScenarioResult(
+    /// The world at its beginning.
+    ///
+    /// - Parameters:
+    ///   - isRecording: whether every transition becomes a line of text.
+    ///   - keepsHistory: whether transitions, messages and datagrams are kept.
+    ///   - isWatching: whether somebody looks after each step at what was sent, and what arrived.
+    func world(isRecording: Bool, keepsHistory: Bool, isWatching: Bool = false) -> World {
+        World(
+            seed: seed, profile: profile, options: options, sabotage: sabotage, isRecording: isRecording,
+            keepsHistory: keepsHistory, player: Player(whatIfs, isWatching: isWatching))
+    }
+
+    /// What has come of a world so far.
+    func result(of world: World) -> ScenarioResult {
+        var tally = world.tally
+        tally.faultsDrawn = world.plan.lastFault
+        tally.injectionsDrawn = world.plan.injections.count
+        tally.electionsJudged = world.elections.settledCount
+        return ScenarioResult(
             seed: seed, profile: profile, violations: world.allViolations, traceHash: world.trace.hash,
             events: world.eventCount, simulatedSeconds: (world.now - Instant(nanoseconds: 0)).wholeSeconds,
-            names: world.trace.names, lines: world.trace.lines, reasons: world.reasons, tally: world.tally,
+            names: world.trace.names, lines: world.trace.lines, reasons: world.reasons, tally: tally,
             injections: world.plan.injections, history: world.history,
-            transfers: world.transfers.map { TransferResult(seed: seed, $0) })
+            transfers: world.transfers.map { TransferResult(seed: seed, $0) }, steps: world.player.steps,
+            unmetWhatIfs: world.player.unmet + world.player.missed, waitsForPlayer: world.waitsForPlayer)
     }
 }
 
@@ -98,6 +113,12 @@ public struct ScenarioResult: Sendable, Hashable {
     public var history: History
     /// Of the peers that download, where there are any.
     public var transfers: TransferResult?
+    /// Transitions by which what-ifs count.
+    public var steps = 0
+    /// What-ifs that came to nothing.
+    public var unmetWhatIfs: [UnmetWhatIf] = []
+    /// Whether it has not ended, for the player is the network, and says no more.
+    public var waitsForPlayer = false
 
     /// The lines as text, the last of which tells the hash; empty where none were wanted.
     public var trace: [String] {

@@ -31,7 +31,8 @@ public enum Story: String, Sendable, CaseIterable {
     /// The broker is lost: all fall silent, and go on when it is back.
     case brokerLoss = "broker-loss"
 
-    private var profile: Profile {
+    /// How its cluster elects and votes.
+    public var profile: Profile {
         switch self {
         case .loneSurvivor, .partitionSurvivor: .classic
         case .lowest: .lowest
@@ -39,6 +40,45 @@ public enum Story: String, Sendable, CaseIterable {
         case .cleanStart, .masterDies, .majorityGone, .partitionQuorum, .newcomer, .handover, .refusedUpdate,
             .brokerLoss:
             .paxos
+        }
+    }
+
+    /// What it is called.
+    public var title: String {
+        switch self {
+        case .cleanStart: "A clean start"
+        case .masterDies: "The master dies"
+        case .loneSurvivor: "A lone survivor"
+        case .lowest: "The lowest id is preferred"
+        case .rotating: "The next one takes its turn"
+        case .majorityGone: "A majority is gone"
+        case .partitionQuorum: "A partition, in quorum mode"
+        case .partitionSurvivor: "A partition, in survivor mode"
+        case .newcomer: "A newcomer"
+        case .handover: "A hand-over"
+        case .refusedUpdate: "An update is refused"
+        case .brokerLoss: "The broker is lost"
+        }
+    }
+
+    /// What it tells of, in one sentence or two.
+    public var sentence: String {
+        switch self {
+        case .cleanStart: "Three trackers that know nothing find each other, elect a master, and serve."
+        case .masterDies:
+            "The master dies under load, and another takes over; the old one comes back, and is handed the role."
+        case .loneSurvivor: "One tracker after another dies; the last one serves on, as survivor mode promises."
+        case .lowest: "The tracker of the lowest id is preferred as master, but not before it is ready."
+        case .rotating: "When a master dies, the turn goes to the next id, and nobody is handed the role back."
+        case .majorityGone: "With two of three trackers gone nothing is decided, and all goes on when they are back."
+        case .partitionQuorum: "A tracker is cut off from the two others: it falls silent, and they serve on."
+        case .partitionSurvivor:
+            "A tracker is cut off from the two others: both sides serve, and are merged when the partition ends."
+        case .newcomer: "A tracker without memory joins under load, and fetches the whole state first."
+        case .handover: "The operator has the role handed over, and no request is lost."
+        case .refusedUpdate:
+            "Two of three disks are full: an update is refused by vote, and the refusal is decided by all."
+        case .brokerLoss: "Nobody has a bus for five seconds: all fall silent, and go on when it is back."
         }
     }
 

@@ -29,6 +29,8 @@ enum StreamKind: UInt64 {
     case damageGap = 16
     /// By number of the scripted event, then by tracker.
     case turn = 17
+    /// By number of the what-if, then by tracker.
+    case whatIf = 19
 
     /// By sender, then receiver.
     case link = 20

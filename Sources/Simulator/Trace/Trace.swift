@@ -17,7 +17,9 @@ import Wire
 struct Trace: Sendable {
     private var sum = TraceHash()
     private(set) var lines: [TraceLine] = []
-    let isRecording: Bool
+    private(set) var isRecording: Bool
+    /// Whether it is still noted what is written, for people who look at what waits.
+    private var knowsWrites = false
     let names: TrackerNames
     /// Whoever sends from a later place is a stranger.
     let clientCount: Int
@@ -36,6 +38,24 @@ struct Trace: Sendable {
     }
 
     var hash: UInt64 { sum.value }
+
+    /// Whether steps are to be told to it in words.
+    var isListening: Bool { isRecording || knowsWrites }
+
+    /// What happens is not written down any more.
+    mutating func stopRecording() { (isRecording, knowsWrites) = (false, isRecording || knowsWrites) }
+
+    /// What a write is that a tracker has not been told of.
+    func write(of node: Int, _ token: PersistToken) -> String {
+        writes[node].first { $0.token == token }?.name ?? "write \(token.rawValue)"
+    }
+
+    /// Gives away the lines so far.
+    mutating func takeLines() -> [TraceLine] {
+        let taken = lines
+        lines = []
+        return taken
+    }
 
     mutating func absorb(_ word: UInt64) { sum.absorb(word) }
 
@@ -97,8 +117,23 @@ struct Trace: Sendable {
 
     /// Adds a line about a step, in words.
     mutating func line(_ time: Instant, _ node: Int, _ event: Event, _ effects: Effects, _ inspection: Inspection) {
-        guard isRecording else { return }
+        guard isRecording else {
+            if knowsWrites { noteWrites(of: node, event, effects) }
+            return
+        }
         columns[node] = TraceText.column(inspection, named: names.short[node])
+        var what = TraceText.describe(event, clientCount: clientCount, write: noteWrites(of: node, event, effects))
+        if let sentAt {
+            what += " (sent \(Figure.seconds(time - sentAt)) s before)"
+            self.sentAt = nil
+        }
+        what += TraceText.describe(effects, clientCount: clientCount)
+        line(time, event.kinds.union(effects.kinds), of: node, what)
+    }
+
+    /// - Returns: what was written, where the event tells of a write.
+    @discardableResult
+    private mutating func noteWrites(of node: Int, _ event: Event, _ effects: Effects) -> String? {
         var write: String?
         switch event {
         case .started: writes[node] = []
@@ -111,13 +146,7 @@ struct Trace: Sendable {
             break
         }
         for persist in effects.persists { writes[node].append((persist.token, persist.change.name)) }
-        var what = TraceText.describe(event, clientCount: clientCount, write: write)
-        if let sentAt {
-            what += " (sent \(Figure.seconds(time - sentAt)) s before)"
-            self.sentAt = nil
-        }
-        what += TraceText.describe(effects, clientCount: clientCount)
-        line(time, event.kinds.union(effects.kinds), of: node, what)
+        return write
     }
 }
 

@@ -54,7 +54,7 @@ enum TraceText {
     }
 
     /// What a datagram of BEP 15 is about.
-    private static func action(_ bytes: [UInt8], isReply: Bool) -> String {
+    static func action(_ bytes: [UInt8], isReply: Bool) -> String {
         let offset = isReply ? 0 : 8
         guard bytes.count >= offset + 8 else { return "junk" }
         let number = bytes.span.bytes.u32(at: offset)

@@ -31,7 +31,15 @@ extension World {
     /// The state of a tracker, line by line.
     mutating func tell(of node: Int) -> [String] {
         let title = "\(trace.names[node]) at \(Figure.seconds(now)) s"
-        var lines: [(String, String)] = []
+        let lines = items(of: node)
+        let width = lines.map { $0.title.count }.max() ?? 0
+        return [title]
+            + lines.map { "  \($0.title)\(String(repeating: " ", count: width - $0.title.count))  \($0.text)" }
+    }
+
+    /// The state of a tracker, each line with its title.
+    mutating func items(of node: Int) -> [(title: String, text: String)] {
+        var lines: [(title: String, text: String)] = []
         if let trouble = trouble(of: node) { lines.append(("trouble", trouble)) }
         for trouble in troubles.all where trouble.trackers >> UInt32(node) & 1 == 1 && trouble.kind != .down {
             lines.append(("fault", "\(trouble.cause), since \(Figure.seconds(trouble.beganAt)) s: \(trouble.text)"))
@@ -43,9 +51,7 @@ extension World {
             let record = nodes[node].disk.record
             lines.append(("promise", record.promise.map { "epoch \($0.epoch), on its disk" } ?? "none on its disk"))
         }
-        let width = lines.map { $0.0.count }.max() ?? 0
-        return [title]
-            + lines.map { "  \($0.0)\(String(repeating: " ", count: width - $0.0.count))  \($0.1)" }
+        return lines
     }
 
     /// Says of each tracker and each client that waits why all is not well.

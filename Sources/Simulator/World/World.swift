@@ -131,6 +131,10 @@ struct World: Sendable {
     var effects = Effects()
     var clientEffects = Announcer.Effects()
     var eventCount = 0
+    /// Events at this time so far, beyond the first.
+    var eventsNow = 0
+    /// Whoever meddles with the run, or watches it step by step.
+    var player: Player
     /// Faults are over.
     var isHealed = false
     /// The stop of the whole cluster, once all was repaired.
@@ -158,12 +162,13 @@ struct World: Sendable {
 
     init(
         seed: UInt64, profile: Profile, options: ScenarioOptions, sabotage: Sabotage? = nil, isRecording: Bool,
-        keepsHistory: Bool
+        keepsHistory: Bool, player: Player = Player()
     ) {
         self.seed = seed
         self.profile = profile
         self.options = options
         self.keepsHistory = keepsHistory
+        self.player = player
         secret = ClusterSecret(mixed(seed &+ 1), mixed(seed &+ 2), mixed(seed &+ 3), mixed(seed &+ 4))
         network = options.network
         bus = SimulatedBus(count: options.nodeCount, options: options.bus, seed: seed)
@@ -299,102 +304,5 @@ struct World: Sendable {
         planDamage()
         for node in nodes.indices where connectivity[node].isThere { planProbe(node) }
         planTransfers()
-    }
-
-    // MARK: - The loop
-
-    /// Runs until the end, or until something is wrong.
-    ///
-    /// - Parameter moment: where it stops, to be looked at; nil for the end.
-    mutating func run(until moment: Instant? = nil) {
-        var eventsNow = 0
-        while !isOver, ownViolations.isEmpty, checks.violations.isEmpty, transfersAreRight, let next = queue.take() {
-            if let moment, next.time > moment {
-                now = moment
-                return endTroubles()
-            }
-            eventsNow = next.time == now ? eventsNow + 1 : 0
-            now = next.time
-            eventCount += 1
-            if isTold { endTroubles() }
-            if eventsNow > World.maxEventsAtOnce {
-                violate(.timeGoesOn, "more than \(eventsNow - 1) events at one time")
-            }
-            if eventCount > World.maxEvents {
-                violate(.timeGoesOn, "more than \(World.maxEvents) events")
-            }
-            handle(next.event)
-        }
-        if !isOver, allViolations.isEmpty { violate(.timeGoesOn, "the world stands still") }
-        if let transfers { trace.absorb(transfers.hash.value) }
-        trace.absorb(UInt64(allViolations.count))
-        for violation in allViolations { trace.line(now, [], "VIOLATION \(violation)") }
-        if isTold, !allViolations.isEmpty { explain() }
-    }
-
-    mutating func judge(_ election: String?) {
-        if let election { violate(.preferredIsElected, election) }
-    }
-
-    mutating func violate(_ invariant: Invariant, _ detail: String) {
-        ownViolations.append(Violation(invariant, at: now, detail))
-    }
-
-    private mutating func handle(_ happening: Happening) {
-        switch happening {
-        case .datagramAtNode(let node, let remote, let bytes): arrive(node, from: remote, bytes)
-        case .datagramAtClient(let place, let node, let bytes): hear(place, from: node, bytes)
-        case .messageAtNode(let node, let letter): deliver(letter, to: node)
-        case .nodePolls(let node, let life):
-            if isTurn(of: node, life, happening) { poll(node) }
-        case .nodeWakes(let node, let life):
-            if isTurn(of: node, life, happening) { wake(node) }
-            judge(elections.pass(now))
-        case .groupEnds(let node, let life):
-            if nodes[node].life == life { endGroup(node) }
-        case .writeCompleted(let node, let life, let token, let failure):
-            if isTurn(of: node, life, happening) { tell(node, token, failure) }
-        case .nodeReturns(let node, let life):
-            if nodes[node].life == life, !nodes[node].isUp { bringUp(node) }
-        case .stopOverdue(let node, let life):
-            if nodes[node].life == life, nodes[node].isStopping {
-                if isClosing { violate(.stopEnds, "\(trace.names[node]) does not stop") }
-                die(node, "is stopped the hard way", by: "the operator", for: connectivity[node].downtime)
-            }
-        case .busLossTold(let node, let life, let cut):
-            if isTurn(of: node, life, happening) { tellBusLoss(node, cut) }
-        case .busReturns(let node, let life, let cut):
-            if isTurn(of: node, life, happening) { connectBus(node, cut) }
-        case .clientWakes(let place): wakeClient(place)
-        case .clientActs(let place, let resolve, let act):
-            if clients[place].resolve == resolve { self.act(place, act) }
-        case .strangerActs(let number): strangerActs(number)
-        case .visitorActs(let number): visitorActs(number)
-        case .stewardActs(let number): stewardActs(number)
-        case .stewardWaits(let number, let question): stewardWaits(number, question)
-        case .fault: nextFault()
-        case .turn(let number): take(number)
-        case .diskRecovers(let node): recoverDisk(node)
-        case .damage: nextDamage()
-        case .probe(let node): probe(node)
-        case .memoryIsLost(let node, let time, let downtime): tryMemoryLoss(node, before: time, downtime)
-        case .heals: heal()
-        case .transfers: runTransfers()
-        case .operatorStops(let node): stop(node, for: .zero)
-        case .stopOfAllOverdue: stopOfAllOverdue()
-        case .wakeClients: wakeClients()
-        case .convergenceCheck: assertConverged()
-        case .end: end()
-        }
-    }
-
-    /// Whether an event for a node may be handled: it lives the life that was meant, and is not held.
-    ///
-    /// What comes for one that is held is put off.
-    private mutating func isTurn(of node: Int, _ life: Int, _ happening: Happening) -> Bool {
-        guard nodes[node].life == life, nodes[node].isUp else { return false }
-        guard nodes[node].heldUntil > now else { return true }
-        queue.put(happening, at: nodes[node].heldUntil)
-        return false
     }
 }

@@ -6,7 +6,7 @@ import TrackerLogic
 /// The names of all mistakes of trackers, one a line.
 @_expose(wasm, "mistakes")
 @_cdecl("mistakes")
-public func mistakes() -> UInt32 { say(PlantedBug.allCases.map { $0.rawValue }) }
+public func mistakes() -> UInt32 { Texts.say(PlantedBug.allCases.map { $0.rawValue }) }
 
 /// Plants a mistake into all scenarios and walks from now on.
 ///

@@ -1,26 +1,10 @@
-// What the module lets its host do.
+// Sweeps: scenarios by their numbers, their hashes, and what they break.
 
 import Simulator
 import TrackerLogic
 
-/// One thread, and one call after another.
-nonisolated(unsafe) private var text: [UInt8] = []
+// One thread, and one call after another.
 nonisolated(unsafe) private var last: ScenarioResult?
-
-/// What the module lets its host do: run a scenario, learn what came of it, and read its trace.
-///
-/// A profile or stress is called by its place in the list of names. Text is UTF-8 in the module's memory, from
-/// `text_base` on; what makes a text returns its length in bytes, and it stays until the next call.
-func say(_ lines: [String]) -> UInt32 {
-    text.removeAll(keepingCapacity: true)
-    for line in lines {
-        text.append(contentsOf: line.utf8)
-        text.append(UInt8(ascii: "\n"))
-    }
-    // A buffer of no bytes need not have an address.
-    text.append(0)
-    return UInt32(text.count - 1)
-}
 
 /// The scenario that the page's numbers mean, as `tracker simulate` runs it.
 ///
@@ -34,20 +18,15 @@ private func scenario(_ profile: UInt32, _ stress: UInt32, _ seed: UInt64) -> Sc
     ).scenario
 }
 
-/// Where the text begins in the module's memory; asked anew after each call that makes one.
-@_expose(wasm, "text_base")
-@_cdecl("text_base")
-public func textBase() -> UInt32 { text.withUnsafeBufferPointer { UInt32(UInt(bitPattern: $0.baseAddress)) } }
-
 /// The profiles' names, one a line.
 @_expose(wasm, "profiles")
 @_cdecl("profiles")
-public func profiles() -> UInt32 { say(Run.profileNames) }
+public func profiles() -> UInt32 { Texts.say(Run.profileNames) }
 
 /// The names of the stresses, one a line.
 @_expose(wasm, "stresses")
 @_cdecl("stresses")
-public func stresses() -> UInt32 { say(Run.stressNames) }
+public func stresses() -> UInt32 { Texts.say(Run.stressNames) }
 
 /// Runs a scenario; `violations` and `events` are about it then.
 ///
@@ -66,13 +45,13 @@ public func run(_ profile: UInt32, _ stress: UInt32, _ seed: UInt64) -> UInt64 {
 public func trace(_ profile: UInt32, _ stress: UInt32, _ seed: UInt64) -> UInt32 {
     let result = scenario(profile, stress, seed).run(recordsTrace: true)
     last = result
-    return say(result.trace)
+    return Texts.say(result.trace)
 }
 
 /// The promises that the last run broke, one a line; 0 where it broke none.
 @_expose(wasm, "violations")
 @_cdecl("violations")
-public func violations() -> UInt32 { say(last?.violations.map { $0.description } ?? []) }
+public func violations() -> UInt32 { Texts.say(last?.violations.map { $0.description } ?? []) }
 
 /// Transitions of the last run.
 @_expose(wasm, "events")
