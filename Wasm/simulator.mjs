@@ -81,6 +81,69 @@ export class Simulator {
     return this.#json("message", null, slot, id);
   }
 
+  // MARK: Files
+
+  // A space-time diagram as SVG: {from, until} in milliseconds, {keepalives}.
+  svg(slot, { from = -1, until = -1, keepalives = false } = {}) {
+    return this.#file("svg", slot, from, until, keepalives ? 1 : 0);
+  }
+
+  // The whole trace, below the command that makes it.
+  text(slot) {
+    return this.#file("text", slot);
+  }
+
+  // What clients and trackers sent, as pcapng.
+  pcap(slot) {
+    return this.#file("pcap", slot);
+  }
+
+  // MARK: Stories
+
+  stories() {
+    return this.#json("stories", null);
+  }
+
+  // The run in a slot as a guided story, one sentence a step.
+  guide(slot) {
+    return this.#json("guide", null, slot);
+  }
+
+  // MARK: Shrinking
+
+  // Begins to make the run in a slot smaller; each `shrinkNext` tries some smaller ones.
+  shrink(slot) {
+    return this.#json("shrink", null, slot);
+  }
+
+  shrinkNext() {
+    return this.#json("shrink_next", null);
+  }
+
+  // MARK: The explorer
+
+  // Begins a walk: {nodes, elections, requests, restarts, network: "once" | "again" | "inOrder", …}.
+  explore(bounds = {}) {
+    const words = Object.entries(bounds).filter(([, value]) => value !== null && value !== undefined);
+    return this.#json("explore", words.map(([key, value]) => `${key}=${value}`).join("&"));
+  }
+
+  exploreState() {
+    return this.#json("explore_state", null);
+  }
+
+  exploreChoose(number) {
+    return this.#json("explore_choose", null, number);
+  }
+
+  exploreBack() {
+    return this.#json("explore_back", null);
+  }
+
+  exploreGoto(state) {
+    return this.#json("explore_goto", null, state);
+  }
+
   // MARK: The module's memory
 
   #scenario(profile, seed, stress) {
@@ -125,6 +188,13 @@ export class Simulator {
     const answer = JSON.parse(this.#text(this.#call(name, text, numbers)));
     if (typeof answer.error === "string") throw new Error(answer.error);
     return answer;
+  }
+
+  // The bytes of a file, and whether it is none: an answer that begins like JSON says why.
+  #file(name, ...numbers) {
+    const bytes = this.#bytes(this.#call(name, null, numbers)).slice();
+    if (bytes[0] === 0x7b) throw new Error(JSON.parse(new TextDecoder().decode(bytes)).error);
+    return bytes;
   }
 
   // A trap (a precondition of ours, or no memory left) leaves memory as it was in the middle of something: all goes on

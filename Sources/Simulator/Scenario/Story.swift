@@ -137,8 +137,17 @@ public enum Story: String, Sendable, CaseIterable {
     public func tell() -> [String] {
         let result = scenario.run(recordsTrace: true)
         var lines = [result.names.heads()[1]]
+        lines += Story.told(result.lines).map { Story.trimmed($0.words()) }
+        lines.append(result.hashLine)
+        lines.append(contentsOf: result.violations.map { "VIOLATION \($0)" })
+        return lines
+    }
+
+    /// Of the lines of a trace those that tell the story, without what happens all the time.
+    static func told(_ all: [TraceLine]) -> [TraceLine] {
+        var lines: [TraceLine] = []
         var columns = ""
-        for line in result.lines {
+        for line in all {
             // Role and epoch; the index goes on all the time.
             let standing = line.columns.map { column in
                 column.split(separator: " ").prefix(2).joined(separator: " ")
@@ -147,10 +156,8 @@ public enum Story: String, Sendable, CaseIterable {
             guard standing != columns || isTold || Story.telling.contains(where: { line.text.hasPart($0) })
             else { continue }
             columns = standing
-            lines.append(Story.trimmed(line.words()))
+            lines.append(line)
         }
-        lines.append(result.hashLine)
-        lines.append(contentsOf: result.violations.map { "VIOLATION \($0)" })
         return lines
     }
 
