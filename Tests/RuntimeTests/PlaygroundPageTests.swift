@@ -28,7 +28,7 @@ struct PlaygroundPageTests {
     @Test func `each file of the folder, and of the console's, is served beside the page, and its policy is theirs`()
         async throws
     {
-        try await withModule(Self.module) { address in
+        try await withModule(Self.module) { (address) async throws in
             for file in try files("Playground") + files("Console") {
                 let name = file.lastPathComponent
                 if name == "index.html" { continue }
@@ -51,7 +51,7 @@ struct PlaygroundPageTests {
         let texts = try files("Playground").map { try String(contentsOf: $0, encoding: .utf8) }
         let names = Set(texts.flatMap { $0.matches(of: name).map { String($0.output.1) } })
         #expect(names.contains("style.css"))
-        try await withModule(Self.module) { address in
+        try await withModule(Self.module) { (address) async throws in
             for name in names.sorted() {
                 #expect(try await fetch("/simulator/\(name)", from: address).status == 200, "\(name)")
             }
@@ -59,7 +59,7 @@ struct PlaygroundPageTests {
     }
 
     @Test func `nowhere else may a page compile modules or begin workers`() async throws {
-        try await withModule(Self.module) { address in
+        try await withModule(Self.module) { (address) async throws in
             for path in ["/", "/console/app.js", "/console/style.css"] {
                 let policy = try #require(try await fetch(path, from: address)["content-security-policy"])
                 #expect(!policy.contains("wasm") && !policy.contains("worker"), "\(path)")
@@ -68,7 +68,7 @@ struct PlaygroundPageTests {
     }
 
     @Test func `without its slash the page is elsewhere, where what it names is beside it`() async throws {
-        try await withModule(nil) { address in
+        try await withModule(nil) { (address) async throws in
             let response = try await fetch("/simulator?a=b", from: address)
             #expect(response.status == 308)
             #expect(response["location"] == "/simulator/")
@@ -76,7 +76,7 @@ struct PlaygroundPageTests {
     }
 
     @Test func `the page is served without a log-in, for it holds no secret`() async throws {
-        try await withModule(Self.module, token: "0123456789abcdef") { address in
+        try await withModule(Self.module, token: "0123456789abcdef") { (address) async throws in
             #expect(try await fetch("/api/v1/status", from: address).status == 401)
             for path in ["/simulator/", "/simulator/simulator.mjs", "/simulator/simulator.wasm"] {
                 #expect(try await fetch(path, from: address).status == 200, "\(path)")
@@ -90,7 +90,7 @@ struct PlaygroundPageTests {
         ("gzip; q=0.000", false), ("identity", false), ("xgzip", false), ("*", false),
     ])
     func `the module goes gzipped to those who take that`(taken: String?, isGzipped: Bool) async throws {
-        try await withModule(Self.module) { address in
+        try await withModule(Self.module) { (address) async throws in
             let headers = taken.map { ["Accept-Encoding: \($0)"] } ?? []
             let response = try await fetch("/simulator/simulator.wasm", from: address, headers: headers)
             #expect(response.status == 200)
@@ -114,7 +114,7 @@ struct PlaygroundPageTests {
     }
 
     @Test func `a module that nobody has gzipped goes as it is`() async throws {
-        try await withModule(SimulatorModule(bytes: Self.module.bytes, gzipped: nil)) { address in
+        try await withModule(SimulatorModule(bytes: Self.module.bytes, gzipped: nil)) { (address) async throws in
             let response = try await fetch(
                 "/simulator/simulator.wasm", from: address, headers: ["Accept-Encoding: gzip"])
             #expect(response.body == Self.module.bytes)
@@ -134,7 +134,7 @@ struct PlaygroundPageTests {
     @Test func `where there is no module, the answer says how to get it, and the page is there all the same`()
         async throws
     {
-        try await withModule(nil) { address in
+        try await withModule(nil) { (address) async throws in
             let response = try await fetch("/simulator/simulator.wasm", from: address)
             #expect(response.status == 404)
             #expect(response.text.contains("make wasm") && response.text.contains("--simulator FILE"))

@@ -6,8 +6,8 @@ import TrackerLogic
 
     /// The mistake of all scenarios and walks that are made from now on, unless their options name another.
     ///
-    /// The page makes scenarios from a link, which names no mistake. Only the package in Tests/PlantedBugs and its module
-    /// for WebAssembly have this.
+    /// The page makes scenarios from a link, which names no mistake. Only the package in Tests/PlantedBugs and its
+    /// module for WebAssembly have this.
     public final class Planted: @unchecked Sendable {
         private static let everywhere = Planted()
 

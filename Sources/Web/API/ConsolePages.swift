@@ -81,7 +81,7 @@ struct PageFile {
 }
 
 extension Request {
-    /// Whether the client has named gzip among the encodings that it takes (RFC 9110, 12.5.3), and not with the weight 0.
+    /// Whether the client has named gzip among the encodings it takes, not with the weight 0 (RFC 9110, 12.5.3).
     fileprivate var takesGzip: Bool {
         headers[values: .acceptEncoding].flatMap { $0.split(separator: ",") }.contains { coding in
             let words = coding.lowercased().split(separator: ";").map { $0.filter { $0 != " " && $0 != "\t" } }
