@@ -1,4 +1,4 @@
-/* What Swift code without an operating system takes from C: memory, and products of 128 bits.
+/* What Swift code without an operating system takes from C: memory, rounding, and products of 128 bits.
  *
  * There is no randomness, clock or output here on purpose: logic that reached for one would not link.
  *
@@ -108,6 +108,12 @@ EXPORTED int posix_memalign(void **block, size_t alignment, size_t count) {
 }
 
 /* MARK: Arithmetic */
+
+/* To the nearest whole number, halves away from zero. */
+EXPORTED double round(double value) {
+    double whole = __builtin_trunc(value);
+    return __builtin_fabs(value - whole) >= 0.5 ? whole + __builtin_copysign(1, value) : whole;
+}
 
 /* The product of two 64-bit numbers, in 128 bits; by halves, since the whole would be a call of what is below. */
 static unsigned __int128 product(uint64_t a, uint64_t b) {

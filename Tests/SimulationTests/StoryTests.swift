@@ -153,8 +153,8 @@ struct StoryTests {
             let result = scenario.run(recordsTrace: true, stopsAt: at(seconds))
             let before = whole.lines.filter { $0.time <= at(seconds) }
             guard let last = before.last else {
-                // Down, and nothing promised.
-                #expect(result.state.count == 3 * result.names.short.count)
+                // Down, with nothing promised, and nothing on the disk.
+                #expect(result.state.count == 4 * result.names.short.count)
                 continue
             }
             #expect(result.lines == before)

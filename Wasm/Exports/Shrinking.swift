@@ -1,5 +1,6 @@
 // Shrinking, a few tries a call.
 
+import Primitives
 import Simulator
 
 /// Shrinking, a few tries a call, so that the host can show what is tried, and stop.

@@ -58,6 +58,22 @@ package struct SimulatedDisk: Sendable {
     /// Writes of the group under way.
     var groupCount: Int { underWay.count }
 
+    /// What is on it and on its way there, in words.
+    var words: String {
+        let entries = record.entries.count
+        var parts = [
+            entries == 0
+                ? "no entry behind its snapshot"
+                : "entries \(record.firstIndex) to \(record.firstIndex + UInt64(entries) - 1)",
+            Words.counted(record.chunks.count, "chunk"),
+        ]
+        if !underWay.isEmpty { parts.append("writes \(underWay.map { $0.change.name }.joined(separator: ", "))") }
+        if !waiting.isEmpty { parts.append("\(Words.counted(waiting.count, "write")) behind that") }
+        if let failure { parts.append("every write fails: \(failure.words)") }
+        if isBroken { parts.append("nothing more is written in this life") }
+        return parts.joined(separator: "; ")
+    }
+
     package mutating func submit(_ persists: [Persist]) { waiting.append(contentsOf: persists) }
 
     /// Begins a group where none is under way and something waits.

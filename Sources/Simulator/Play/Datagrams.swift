@@ -7,16 +7,19 @@ import Wire
 /// Datagrams of BEP 15 in words.
 enum Datagrams {
     /// What a datagram says, on one line.
-    static func words(_ bytes: [UInt8], isReply: Bool) -> String {
-        let lines = isReply ? reply(bytes) : request(bytes)
-        return lines.joined(separator: ", ")
+    static func words(request bytes: [UInt8]) -> String { request(bytes).joined(separator: ", ") }
+
+    /// The same of a reply to an address.
+    static func words(reply bytes: [UInt8], to remote: SocketAddress) -> String {
+        reply(bytes, isIPv6: !remote.isIPv4).joined(separator: ", ")
     }
 
     /// What a client asks, a line a field.
     static func request(_ bytes: [UInt8]) -> [String] {
         do throws(TrackerRequestError) {
             switch try TrackerRequest(bytes.span.bytes) {
-            case .connect(let transaction): return ["asks for a connection id", "transaction \(hex(transaction.rawValue))"]
+            case .connect(let transaction):
+                return ["asks for a connection id", "transaction \(hex(transaction.rawValue))"]
             case .announce(let announce):
                 return [
                     announce.event == .none ? "announces" : "announces \"\(announce.event.words)\"",
@@ -37,18 +40,18 @@ enum Datagrams {
         }
     }
 
-    /// What a tracker answers, a line a field.
-    static func reply(_ bytes: [UInt8]) -> [String] {
+    /// What a tracker answers, a line a field; how long a peer is depends on the address that is answered.
+    static func reply(_ bytes: [UInt8], isIPv6: Bool) -> [String] {
         guard bytes.count >= 8 else { return ["junk of \(Words.counted(bytes.count, "byte"))"] }
         let span = bytes.span.bytes
         let transaction = "transaction \(hex(span.u32(at: 4)))"
         switch span.u32(at: 0) {
         case 0 where bytes.count >= 16: return ["gives a connection id", transaction, hex(span.u64(at: 8))]
         case 1 where bytes.count >= 20:
-            let peers = Words.counted((bytes.count - 20) / 6, "peer")
             return [
-                "answers an announce", "next in \(span.u32(at: 8)) s", "\(span.u32(at: 16)) seeders",
-                "\(span.u32(at: 12)) leechers", "\(peers) of IPv4, or a third as many of IPv6", transaction,
+                "answers an announce", Words.counted((bytes.count - 20) / (isIPv6 ? 18 : 6), "peer"),
+                "\(span.u32(at: 16)) seeders", "\(span.u32(at: 12)) leechers", "next in \(span.u32(at: 8)) s",
+                transaction,
             ]
         case 2:
             let counts = (0..<(bytes.count - 8) / 12).map { place in

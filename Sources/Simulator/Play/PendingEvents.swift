@@ -109,10 +109,11 @@ extension World {
         case .datagramAtNode(let node, let remote, let bytes):
             Told(
                 .datagram, AddressPlan.place(of: remote), node, TraceText.action(bytes, isReply: false),
-                Datagrams.words(bytes, isReply: false))
+                Datagrams.words(request: bytes))
         case .datagramAtClient(let place, let node, let bytes):
             Told(
-                .reply, node, place, TraceText.action(bytes, isReply: true), Datagrams.words(bytes, isReply: true))
+                .reply, node, place, TraceText.action(bytes, isReply: true),
+                Datagrams.words(reply: bytes, to: addresses[place]))
         case .nodePolls(let node, _): Told(.timer, nil, node, "looks", "looks at its sockets")
         case .nodeWakes(let node, _): Told(.timer, nil, node, "wakes", "looks at its clock: a deadline of its own")
         case .groupEnds(let node, _):

@@ -29,16 +29,17 @@ extension Play {
         var told = Array(parts.dropFirst()).filter { part in
             !["tells ", "writes ", "answers client", "answers a stranger"].contains { part.hasPrefix($0) }
         }
+        let saysSomething = !told.isEmpty
         if told.isEmpty {
-            told = Array(parts.dropFirst()).filter { $0.hasPrefix("writes ") }
+            let rest = parts.dropFirst()
+            told = Array(rest.filter { $0.hasPrefix("tells ") }.prefix(2)) + rest.filter { $0.hasPrefix("writes ") }
         }
         let subject = parts[0]
         // "tracker 2 wakes; misses the master": that it wakes is of no interest then.
         let name = subject.split(separator: " ").prefix(2).joined(separator: " ")
         let isTracker = subject.hasPrefix("tracker ")
         let saysLittle = isTracker && !told.isEmpty && (subject == "\(name) wakes" || subject.hasPart(" hears "))
-        let isOutcome = !told.allSatisfy { $0.hasPrefix("writes ") }
-        var sentence = saysLittle && isOutcome ? "\(name) \(told.removeFirst())" : subject
+        var sentence = saysLittle && saysSomething ? "\(name) \(told.removeFirst())" : subject
         for (place, part) in told.enumerated() { sentence += place == told.count - 1 ? ", and \(part)" : ", \(part)" }
         return sentence.prefix(1).uppercased() + sentence.dropFirst() + "."
     }

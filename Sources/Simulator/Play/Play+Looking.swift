@@ -112,8 +112,8 @@ extension Play {
             let content = Datagrams.request(bytes)
             return Letter(
                 flight: flight, text: content.joined(separator: ", "), content: content, byteCount: bytes.count)
-        case .reply(_, let bytes):
-            let content = Datagrams.reply(bytes)
+        case .reply(let place, let bytes):
+            let content = Datagrams.reply(bytes, isIPv6: !addresses[place].isIPv4)
             return Letter(
                 flight: flight, text: content.joined(separator: ", "), content: content, byteCount: bytes.count)
         }

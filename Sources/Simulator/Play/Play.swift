@@ -15,7 +15,7 @@ public struct Play: Sendable {
     }
 
     /// Checkpoints of a run, at most: with more, every other one goes.
-    static let maxCheckpoints = 64
+    package static let maxCheckpoints = 64
     /// Steps between two checkpoints at first.
     private static let firstGap = 64
     /// Steps between two checkpoints near the step that was looked at last.
@@ -102,6 +102,12 @@ public struct Play: Sendable {
         let steps = [run, other].compactMap { $0.whatIfs.count > place ? $0.whatIfs[place].step : nil }
         return steps.min() ?? Int.max
     }
+
+    /// Worlds that are kept, so that each step is near one.
+    package var checkpointCount: Int { checkpoints.count }
+
+    /// Where clients, strangers and peers are.
+    var addresses: [SocketAddress] { end.world.addresses }
 
     // MARK: - Looking
 

@@ -24,6 +24,7 @@ public struct ShrinkSteps: Sendable {
     /// The promise that it breaks first.
     public let invariant: Invariant
     private let result: ScenarioResult
+    private let scenario: @Sendable (Run) -> Scenario
     private let known = Known()
     /// The smallest run so far.
     public private(set) var smallest: Run
@@ -32,10 +33,18 @@ public struct ShrinkSteps: Sendable {
     private var maxTries = 0
 
     /// A search that has tried nothing yet; nil for a run that breaks no promise.
-    public init?(_ run: Run, _ result: ScenarioResult) {
+    ///
+    /// - Parameters:
+    ///   - run: what is to be made smaller.
+    ///   - result: what came of it.
+    ///   - scenario: of a run; what the run says where not given.
+    public init?(
+        _ run: Run, _ result: ScenarioResult, of scenario: @escaping @Sendable (Run) -> Scenario = { $0.scenario }
+    ) {
         guard let violation = result.violations.first else { return nil }
         self.run = run
         self.result = result
+        self.scenario = scenario
         invariant = violation.invariant
         smallest = run
     }
@@ -51,17 +60,17 @@ public struct ShrinkSteps: Sendable {
         let before = known.tries.count
         guard !isDone else { return known.tries[before...] }
         maxTries = min(maxTries + count, RunShrinker.maxTries)
-        let known = known
+        let (known, scenario) = (known, scenario)
         known.next = 0
         var shrinker = RunShrinker(
             run, breaking: invariant, maxTries: maxTries,
             isStillFailing: { run, invariant in
                 defer { known.next += 1 }
                 if known.next < known.tries.count { return known.tries[known.next].isFailing }
-                let isFailing = run.scenario.run().violations.first?.invariant == invariant
+                let isFailing = scenario(run).run().violations.first?.invariant == invariant
                 known.tries.append(Try(run: run, isFailing: isFailing))
                 return isFailing
-            })
+            }, of: scenario)
         shrinker.shrink(result)
         smallest = shrinker.run
         isDone = shrinker.tries < maxTries || maxTries >= RunShrinker.maxTries

@@ -51,6 +51,7 @@ extension World {
             let record = nodes[node].disk.record
             lines.append(("promise", record.promise.map { "epoch \($0.epoch), on its disk" } ?? "none on its disk"))
         }
+        lines.append(("disk", nodes[node].disk.words))
         return lines
     }
 
