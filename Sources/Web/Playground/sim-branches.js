@@ -4,6 +4,7 @@ import { tell } from "./dialog.js";
 import { h, named } from "./dom.js";
 import { signal } from "./signals.js";
 import { secondsText } from "./sim-run.js";
+import { option } from "./sim-setup.js";
 import { told, whatIfs } from "./sim-words.js";
 import { copyButton } from "./widgets.js";
 
@@ -48,7 +49,7 @@ function besideChoice(m) {
         m.showBeside(event.target.value === "none" ? null : Number(event.target.value)) },
     [["none", "nothing"], ["0", "the original"],
         ...all.slice(0, -1).map((one, at) => [String(at + 1), `up to ${told(one, names)}`]).slice(-20)]
-        .map(([value, text]) => h("option", { value, selected: value === String(m.besideCount.value ?? "none") }, text)));
+        .map(([value, text]) => option(value, text, value === String(m.besideCount.value ?? "none"))));
 }
 
 function compared(m) {

@@ -3,7 +3,7 @@
 
 import { h, listen, named } from "./dom.js";
 import { effect, onEnd, signal } from "./signals.js";
-import { kinds, secondsText } from "./sim-run.js";
+import { kindBit, kinds, secondsText } from "./sim-run.js";
 
 const slack = 10;
 
@@ -12,12 +12,13 @@ function left(run, m) {
     const wanted = m.search.value ? new Set(m.found.value) : null;
     const hidden = m.hiddenLanes.value;
     const steps = [];
+    const bit = m.listKind.value ? kindBit(m.listKind.value) : 0;
     let mask = 0;
     run.names.forEach((_, place) => !hidden.has(place) && (mask |= 1 << place));
     for (let step = 1; step <= run.count; step += 1) {
         if (wanted && !wanted.has(step)) continue;
         if (run.trackers[step] && !(run.trackers[step] & mask)) continue;
-        if (m.listKind.value && run.kinds[step] && !(run.kinds[step] & (1 << kinds.indexOf(m.listKind.value)))) continue;
+        if (bit && run.kinds[step] && !(run.kinds[step] & bit)) continue;
         steps.push(step);
     }
     return steps;

@@ -250,8 +250,8 @@ function followAddress(m) {
 
     effect(() => {
         // Whatever is in the address is read, so that it is written when it changes.
-        for (const one of [m.run, m.step, m.view, m.chosen, m.hidden, m.hiddenLanes, m.search, m.isList, m.isTold, m.mode,
-            m.besideCount]) one.value;
+        for (const one of [m.run, m.step, m.view, m.chosen, m.hidden, m.hiddenLanes, m.search, m.isList, m.isTold,
+            m.mode, m.besideCount]) one.value;
         clearTimeout(timer);
         if (m.status.value.phase !== "ready" || m.problem.value || m.mode.value !== "run") return;
         timer = setTimeout(() => {

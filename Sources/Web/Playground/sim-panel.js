@@ -2,6 +2,7 @@
 
 import { h, list, named } from "./dom.js";
 import { computed, effect, signal } from "./signals.js";
+import { counted } from "./format.js";
 import { lastOf } from "./sim-client.js";
 import { summary } from "./sim-diagram.js";
 import { fate, kinds, secondsText, topics } from "./sim-run.js";
@@ -34,7 +35,8 @@ export function stepCard(m) {
 
 /** The messages that came in a step and were sent in it; each can be chosen. */
 function sentHere(m, run, step) {
-    return [["Brought by", run.arrivedIn(step), true], ["Sends", run.sentIn(step), false]].map(([title, some, isFrom]) => {
+    const rows = [["Brought by", run.arrivedIn(step), true], ["Sends", run.sentIn(step), false]];
+    return rows.map(([title, some, isFrom]) => {
         const groups = new Map();
         for (const one of some) {
             const name = run.messageName(one);
@@ -43,7 +45,8 @@ function sentHere(m, run, step) {
         }
         if (!groups.size) return null;
         return h("div.sim-messages", null, h("span.muted", null, title), [...groups].slice(0, 12).map(([name, all]) =>
-            h("span.sim-group", { role: "group", "aria-label": name }, h("span", null, `${name} ${isFrom ? "from" : "to"}`),
+            h("span.sim-group", { role: "group", "aria-label": name },
+                h("span", null, `${name} ${isFrom ? "from" : "to"}`),
                 all.slice(0, 30).map((one) => messageButton(m, run, one, isFrom)))));
     });
 }
@@ -69,7 +72,7 @@ function causes(m, run, step) {
     if (!(cause > 0) && !effects.length) return null;
     return h("details.sim-causes", { open: areOpen, ontoggle: (event) => (areOpen = event.target.open) },
         h("summary", null, `Because of ${cause > 0 ? `step ${cause}` : "nothing before"}`
-            + `; leads to ${effects.length ? `${effects.length} ${effects.length === 1 ? "step" : "steps"}` : "nothing"}`),
+            + `; leads to ${effects.length ? counted(effects.length, "step") : "nothing"}`),
         cause > 0 ? [h("h3", null, "What led to it"), link(cause)] : null,
         effects.length ? [h("h3", null, "What comes of it"), effects.slice(0, 12).map(link)] : null,
         h("label.check", null, h("input", { type: "checkbox", checked: () => m.isWhole.value,
@@ -105,7 +108,8 @@ export function messageCard(m, deeds) {
                 style: { background: `var(--${topic.color})` } }), run.messageName(one)),
             h("button.quiet.end", { type: "button", onclick: () => m.choose(null) }, "Let go")),
             h("p", null, summary(run, one)),
-            h("div.sim-content", null, () => content(run, id[one]).split("\n").map((line) => h("p", null, named(line, 4000)))),
+            h("div.sim-content", null, () => content(run, id[one]).split("\n")
+                .map((line) => h("p", null, named(line, 4000)))),
             h("div.row.tight", null,
                 sentStep[one] ? h("button", { type: "button", onclick: () => m.goTo(sentStep[one]) },
                     "Where it is sent") : null,

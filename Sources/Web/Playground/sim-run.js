@@ -59,7 +59,8 @@ export class Run {
             if (arrivedAt[at] - sentAt[at] > longFlight) this.#long.push(at);
         }
         this.#bySentStep = this.#indexed(this.messages.sentStep);
-        this.#byArrivedStep = this.#indexed(this.messages.arrivedStep);
+        const { arrivedStep, fate: fates } = this.messages;
+        this.#byArrivedStep = this.#indexed(arrivedStep.map((step, at) => (fates[at] === fate.lost ? 0 : step)));
         this.#roles = this.names.map((_, place) => this.roles.filter((one) => one[2] === place));
         this.marksByLane = this.names.map((_, place) => this.marks.filter((one) => one[2] === place));
     }
@@ -141,8 +142,8 @@ export class Run {
     /** Whether a message is under way after a step. */
     isUnderWay(message, step) {
         const { sentStep, arrivedStep, fate: fates } = this.messages;
-        return sentStep[message] <= step && fates[message] !== fate.lost
-            && (arrivedStep[message] === 0 ? fates[message] === fate.waits : arrivedStep[message] > step);
+        if (sentStep[message] > step || this.messages.id[message] === 0) return false;
+        return arrivedStep[message] === 0 ? fates[message] === fate.waits : arrivedStep[message] > step;
     }
 
     // MARK: Causes and effects

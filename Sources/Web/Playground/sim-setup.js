@@ -116,8 +116,8 @@ export function storyCard(m) {
     const card = h("section.sim-story", { "aria-label": "The story", hidden: () => !isTold.value },
         h("div.sim-story-text", null,
             h("p.sim-story-title", null, () => story.value?.title ?? "What happens",
-                h("span.muted", null, () => (told.value.length ? ` · ${Math.max(at.value + 1, 0)} of ${told.value.length}`
-                    : "")), h("span.muted", null, () => (story.value ? ` · ${story.value.sentence}` : ""))),
+                h("span.muted", null, () => ` · ${Math.max(at.value + 1, 0)} of ${told.value.length}`),
+                h("span.muted", null, () => (story.value ? ` · ${story.value.sentence}` : ""))),
             h("p.sim-sentence", { "aria-live": "polite" }, () => sentenceAt(m, told.value, at.value))),
         h("div.row.tight", null,
             h("button", { type: "button", id: "story-back", disabled: isFirst, onclick: () => go(-1) }, "Back"),
@@ -144,8 +144,7 @@ export function verdict(m) {
         const first = violations[0];
         return h("div.row", null,
             h("span.dot", { "aria-hidden": "true", class: { good: isGood, bad: !isGood } }),
-            h("b", null, isGood ? `All promises hold${run.info.waits ? " so far" : ""}.` : `${violations.length === 1 ? "A promise is" : `${
-                violations.length} promises are`} broken.`),
+            h("b", null, isGood ? `All promises hold${run.info.waits ? " so far" : ""}.` : brokenText(violations.length)),
             isGood ? null : h("button.sim-broken-link", { type: "button", onclick: () => m.goTo(first.step) },
                 `${first.invariant} at ${secondsText(run.timeOf(first.step), 3)}`),
             h("span.muted.sim-summary", { title: summary },
@@ -153,6 +152,8 @@ export function verdict(m) {
                 h("code", null, hash)));
     });
 }
+
+const brokenText = (count) => (count === 1 ? "A promise is broken." : `${count} promises are broken.`);
 
 /** Why promises that are looked at in the end were broken. */
 export const reasons = (m) => h("ul.sim-reasons", { hidden: () => !m.run.value?.info.reasons?.length },

@@ -10,8 +10,8 @@ import { field, option } from "./sim-setup.js";
 import { heading } from "./widgets.js";
 
 const networks = [["again", "again and again"], ["once", "once"], ["inOrder", "once, in order"]];
-const asks = [["trackers", "Trackers", 1, 5, 3], ["elections", "Elections", 0, 15, 2], ["requests", "Requests", 0, 15, 1],
-    ["restarts", "Restarts", 0, 15, 0]];
+const asks = [["trackers", "Trackers", 1, 5, 3], ["elections", "Elections", 0, 15, 2],
+    ["requests", "Requests", 0, 15, 1], ["restarts", "Restarts", 0, 15, 0]];
 
 export function walkPage(m) {
     const { query } = route.peek();
@@ -85,8 +85,8 @@ function walk(m, state, graph, isAsking, choose, ask) {
             named(broken.detail, 2000)) : null,
         h("div.columns", null,
             h("section.card", null, h("div.heading", null, h("h2", null, "What happens next?"),
-                h("button", { type: "button", id: "walk-back", disabled: depth === 0, onclick: () => ask("exploreBack") },
-                    "Back")),
+                h("button", { type: "button", id: "walk-back", disabled: depth === 0,
+                    onclick: () => ask("exploreBack") }, "Back")),
             choices.length ? h("ol.sim-choices", null, choices.map((one) => h("li", null,
                 h("button", { type: "button", disabled: () => isAsking.value, onclick: () => choose(one.number) },
                     named(one.text, 300),

@@ -31,8 +31,8 @@ export function messageDeeds(m) {
         return h("div.sim-deeds", null, h("h3", null, () => (isHere() ? "It is under way. What if …"
             : "What if, when it was sent, …")),
         h("div.row.tight", null,
-            isDeliverable ? h("button.primary", { type: "button", onclick: () => m.whatIf(`take.${id[one]}`, run.count) },
-                "it comes now") : null,
+            isDeliverable ? h("button.primary", { type: "button",
+                onclick: () => m.whatIf(`take.${id[one]}`, run.count) }, "it comes now") : null,
             h("button", { type: "button", id: "lose", onclick: () => m.whatIf(`drop.${id[one]}`, at()) },
                 "it is lost"),
             h("button", { type: "button", onclick: () => m.whatIf(`delay.${id[one]}.${delay}`, at()) },
@@ -57,7 +57,8 @@ export function whatIfCard(m) {
         if (!places.length) return;
         const lasts = deeds.find(([one]) => one === deed.peek())[2];
         if (deed.peek() === "cut") return m.whatIf(`cut.${places.join("-")}.${span.peek()}`);
-        if (deed.peek() === "hand") return m.whatIf(places.map((one) => `hand.${one}.${m.names()[Number(heir.peek())]}`));
+        const id = m.names()[Number(heir.peek())];
+        if (deed.peek() === "hand") return m.whatIf(places.map((one) => `hand.${one}.${id}`));
         m.whatIf(places.map((one) => `${deed.peek()}.${one}${lasts ? `.${span.peek()}` : ""}`));
     };
     const doesLast = () => deeds.find(([one]) => one === deed.value)[2];
@@ -151,5 +152,6 @@ function row(m, one, isMine) {
 
 function partiesOf(one, name) {
     if (one.kind === "message") return `${name(one.from)} → ${name(one.to)}`;
-    return one.kind === "reply" ? `tracker ${name(one.from)} → client ${one.to}` : `client ${one.from} → ${name(one.to)}`;
+    if (one.kind === "reply") return `tracker ${name(one.from)} → client ${one.to}`;
+    return `client ${one.from} → ${name(one.to)}`;
 }
