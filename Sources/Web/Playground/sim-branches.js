@@ -5,8 +5,11 @@ import { h, named } from "./dom.js";
 import { signal } from "./signals.js";
 import { secondsText } from "./sim-run.js";
 import { option } from "./sim-setup.js";
-import { told, whatIfs } from "./sim-words.js";
-import { copyButton } from "./widgets.js";
+import { parts, told, whatIfs } from "./sim-words.js";
+import { badge, copyButton } from "./widgets.js";
+
+/** Tries of a search that are shown: the last ones. */
+const mostTries = 200;
 
 /** The branches of this visit, and which is beside the one that is shown. */
 export function branches(m) {
@@ -75,7 +78,8 @@ export function shrinking(m) {
         try {
             let answer = await m.engine.ask("shrink", words);
             while (!isOver) {
-                state.value = { origin: words, ...answer };
+                const tried = [...state.peek()?.tried ?? [], ...answer.tried ?? []].slice(-mostTries);
+                state.value = { origin: words, ...answer, tried };
                 if (answer.done) break;
                 answer = await m.engine.ask("shrinkNext");
             }
@@ -87,7 +91,7 @@ export function shrinking(m) {
         if (state.value) state.value = { ...state.value, isOver: true };
     };
     const left = (one) => Object.entries(one ?? {}).filter(([, value]) => value !== null && value !== undefined)
-        .map(([name, value]) => `${[value].flat().length > 1 ? value.join(", ") : value} ${name}`).join(" · ");
+        .map(([name, value]) => `${value} ${name === "whatIfs" ? "what-ifs" : name}`).join(" · ");
     return h("div.sim-shrink", { hidden: () => !m.run.value?.violations.length && !state.value },
         h("div.row.tight", null,
             h("button", { type: "button", id: "shrink", hidden: () => Boolean(state.value && !state.value.isOver),
@@ -100,7 +104,18 @@ export function shrinking(m) {
                 hidden: () => !state.value?.words || state.value.words === m.run.value?.info.words,
                 onclick: () => m.open(state.peek().words, { isFresh: true }) }, "Open the smaller run")),
         () => (state.value?.words ? h("p.muted", null, named(state.value.summary ?? "", 600), h("br"),
-            h("b", null, left(state.value.left))) : null));
+            h("b", null, left(state.value.left))) : null),
+        () => (state.value?.tried?.length ? h("details.sim-tried", null, h("summary", null, "What was tried"),
+            h("ol", null, state.value.tried.map((one) => h("li", null,
+                badge(one.fails ? "bad" : "quiet-badge", one.fails ? "still broken" : "holds"), " ",
+                h("code", null, named(difference(state.value.origin, one.words), 300)))))) : null));
+}
+
+/** The parts in which a run's words differ from another's. */
+function difference(origin, words) {
+    const before = parts(origin);
+    const changed = Object.entries(parts(words)).filter(([key, value]) => before[key] !== value);
+    return changed.map(([key, value]) => `${key}=${value}`).join(" ") || "the same run";
 }
 
 // MARK: What is taken away
@@ -128,7 +143,7 @@ export function takeAway(m) {
         copyButton(() => m.run.peek()?.info.command ?? "", "Command"),
         h("button", { type: "button", id: "save-svg", onclick: () => {
             const { from, to } = m.view.peek();
-            save("The picture", "svg", "svg", "image/svg+xml", { from: Math.max(from, 0) / 1e6, until: to / 1e6,
+            save("The picture", "svg", "svg", "image/svg+xml", { from: Math.max(from, 0) / 1e3, until: to / 1e3,
                 keepalives: !m.hidden.peek().has("life") });
         } }, "Picture of what is seen (SVG)"),
         h("button", { type: "button", id: "save-pcap", onclick: () => save("The capture", "pcap", "pcapng",

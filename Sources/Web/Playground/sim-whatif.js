@@ -107,11 +107,13 @@ export function pendingCard(m) {
         rows,
         () => (shown().length > 200 ? h("p.muted", null, `and ${shown().length - 200} more`) : null),
         () => (shown().length || !answer.value ? null : h("p.muted", null, "Nothing is under way.")),
-        () => (others().length ? h("p.muted", null, `Time would bring: ${named_(others()[0])}.`) : null)));
+        () => (others().length ? h("p.muted", null, `Time would bring: ${nextText(m, others()[0])}.`) : null)));
 }
 
 const isLetter = (one) => one.kind === "message" || one.kind === "datagram" || one.kind === "reply";
-const named_ = (one) => `${one.text ?? one.name ?? one.kind}`;
+
+const nextText = (m, one) => (one.to === null || ["client", "person"].includes(one.kind) ? one.text
+    : `tracker ${m.names()[one.to]} ${one.text}`);
 
 function netHead(m, count) {
     const isAtEnd = () => m.step.value === m.run.value?.count;
@@ -140,8 +142,7 @@ function row(m, one, isMine) {
     return [
         h("button.link", { type: "button", onclick: choose, disabled: !isLetter(one) },
             h("span.when", null, one.at === null || one.at === undefined ? "" : `${(one.at / 1e6).toFixed(3)} s`),
-            h("span", null, h("b", null, one.name ?? one.kind), " ", h("span.muted", null, way), " ",
-                named(one.text ?? "", 160))),
+            h("span", null, h("b", null, one.name), " ", h("span.muted", null, way), " ", named(rest(one), 160))),
         isLetter(one) ? h("span.row.tight", null,
             isMine ? h("button.primary", { type: "button", "data-take": one.id, disabled: !isAtEnd,
                 onclick: () => m.whatIf(`take.${one.id}`, run.count) }, "Deliver") : null,
@@ -149,6 +150,9 @@ function row(m, one, isMine) {
                 onclick: () => m.whatIf(`drop.${one.id}`) }, "Lose")) : null,
     ];
 }
+
+/** What is in it, without its name once more. */
+const rest = (one) => (one.text.startsWith(one.name) ? one.text.slice(one.name.length).trim() : one.text);
 
 function partiesOf(one, name) {
     if (one.kind === "message") return `${name(one.from)} → ${name(one.to)}`;
