@@ -261,6 +261,7 @@ function drawNames(pen, p, at, c) {
         const share = [0.5, 0.35, 0.65, 0.22].find((one) => {
             const [x, y] = [x1 + (x2 - x1) * one + 5, y1 + (y2 - y1) * one];
             return x > at.gutter && x + wide < at.gutter + at.wide
+                && !p.lanes.some((place) => Math.abs(at.y(place) - y) < 10)
                 && !boxes.some((box) => Math.abs(box.y - y) < 12 && x < box.x + box.wide + 4 && box.x < x + wide + 4);
         });
         if (share === undefined) continue;

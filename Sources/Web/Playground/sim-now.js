@@ -99,21 +99,23 @@ function drawCone(pen, p, at, c) {
     for (const [steps, color] of [[p.cone.causes, "hue-4"], [p.cone.effects, "hue-3"]]) {
         pen.strokeStyle = c[color];
         pen.fillStyle = c[color];
-        pen.lineWidth = 2;
-        pen.beginPath();
-        const heads = [];
-        for (const one of color === "hue-4" ? [step, ...steps] : steps) {
-            const cause = run.causes[one];
-            if (!(cause > 0) || !(steps.has(cause) || cause === step)) continue;
-            const [a, b] = [spot(cause), spot(one)];
-            if (!a || !b || (b[0] < at.gutter && a[0] < at.gutter) || a[0] > at.gutter + at.wide) continue;
-            pen.moveTo(...a);
-            if (a[1] === b[1]) pen.quadraticCurveTo((a[0] + b[0]) / 2, a[1] - Math.min((b[0] - a[0]) / 2, 18), ...b);
-            else pen.lineTo(...b);
-            heads.push(b);
+        // What a tracker's own clock or disk has led to is an arc along its lane, and thinner than messages.
+        for (const isAlong of [true, false]) {
+            pen.beginPath();
+            for (const one of color === "hue-4" ? [step, ...steps] : steps) {
+                const cause = run.causes[one];
+                if (!(cause > 0) || !(steps.has(cause) || cause === step)) continue;
+                const [a, b] = [spot(cause), spot(one)];
+                if (!a || !b || (b[0] < at.gutter && a[0] < at.gutter) || a[0] > at.gutter + at.wide) continue;
+                if ((a[1] === b[1]) !== isAlong) continue;
+                pen.moveTo(...a);
+                if (!isAlong) pen.lineTo(...b);
+                else pen.quadraticCurveTo((a[0] + b[0]) / 2, a[1] - Math.min((b[0] - a[0]) / 2, 16), ...b);
+            }
+            pen.lineWidth = isAlong ? 1 : 2;
+            pen.globalAlpha = isAlong ? 0.55 : 0.85;
+            pen.stroke();
         }
-        pen.globalAlpha = 0.85;
-        pen.stroke();
         for (const one of steps) {
             const place = spot(one);
             if (!place || place[0] < at.gutter - 4 || place[0] > at.gutter + at.wide + 8) continue;

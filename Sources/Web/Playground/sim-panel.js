@@ -180,12 +180,15 @@ function items(state, m, place) {
     const now = state.now?.find((one) => one.place === place);
     const before = state.before?.find((one) => one.place === place);
     if (!now) return h("p.muted", null, "It is not there.");
-    const known = new Map(before?.items ?? []);
-    const gone = (before?.items ?? []).filter(([title]) => !now.items.some(([other]) => other === title));
-    const isOld = state.step !== m.step.value;
-    return h("dl.pairs.sim-items", { class: { old: isOld } }, now.items.map(([title, text]) => {
-        const isOther = before && known.get(title) !== text;
-        return h(isOther ? "div.is-new" : "div", { title: isOther && known.has(title) ? `It was: ${known.get(title)}`
-            : null }, h("dt", null, title), h("dd", null, named(text, 600)));
-    }), gone.map(([title]) => h("div.is-new", null, h("dt", null, title), h("dd.muted", null, "no longer"))));
+    // Titles may be there several times, such as one for each request.
+    const has = (items, title, text) => items.some((one) => one[0] === title && one[1] === text);
+    const old = before?.items ?? [];
+    const gone = old.filter(([title]) => !now.items.some(([other]) => other === title));
+    return h("dl.pairs.sim-items", { class: { old: state.step !== m.step.value } }, now.items.map(([title, text]) => {
+        const isOther = before && !has(old, title, text);
+        const was = old.find((one) => one[0] === title && !has(now.items, ...one));
+        return h(isOther ? "div.is-new" : "div", { title: isOther && was ? `It was: ${was[1]}` : null },
+            h("dt", null, title), h("dd", null, named(text, 600)));
+    }), gone.map(([title, text]) => h("div.is-new", { title: `It was: ${text}` }, h("dt", null, title),
+        h("dd.muted", null, "no longer"))));
 }

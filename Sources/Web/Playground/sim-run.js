@@ -134,7 +134,9 @@ export class Run {
     /** Who sent a message, or who gets it, in words. */
     partyOf(message, isSender) {
         const place = isSender ? this.messages.from[message] : this.messages.to[message];
-        return place === outside ? `client ${this.messages.client[message]}` : `tracker ${this.names[place]}`;
+        if (place !== outside) return `tracker ${this.names[place]}`;
+        const client = this.messages.client[message];
+        return client < this.info.clients + this.info.scrapers ? `client ${client}` : "a stranger";
     }
 
     messageName = (message) => this.messages.names[this.messages.name[message]];

@@ -109,7 +109,7 @@ export function storyCard(m) {
         const all = told.peek();
         const here = m.step.peek();
         const one = by > 0 ? all.find(({ step }) => step > here) : all.findLast(({ step }) => step < here);
-        if (one) m.goTo(one.step, true);
+        if (one) m.focus(one.step);
     };
     const isLast = () => !told.value.some(({ step }) => step > m.step.value);
     const isFirst = () => !told.value.some(({ step }) => step < m.step.value);
