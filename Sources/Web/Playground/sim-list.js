@@ -87,5 +87,5 @@ function row(m, run, step, index) {
         "aria-current": step === m.step.peek() ? "true" : null },
     h("td.c0", null, h("button.link", { type: "button", "data-step": step, onclick: () => m.goTo(step) }, step)),
     h("td.c1", null, secondsText(run.times[step]).replace(" s", "")), h("td.c2", null, about),
-    h("td.c3.two-lines", { title: run.lines[step] }, named(run.lines[step], 400)));
+    h("td.c3.two-lines", { title: run.lines[step] }, named(run.lines[step], 4000)));
 }

@@ -95,7 +95,8 @@ function acts(m) {
             const wide = Math.min(Math.max(span, shortestSpan), Math.min(end * 1.04, longestSpan));
             const least = -wide * 0.04;
             const start = Math.min(Math.max(from, least), Math.max(end * 1.02 - wide, least));
-            m.view.value = { from: start, to: start + wide };
+            // In whole microseconds, as a link has them.
+            m.view.value = { from: Math.round(start), to: Math.round(start + wide) };
         },
         zoom(factor, time = null) {
             const { from, to } = m.view.peek();

@@ -113,7 +113,7 @@ export function messageCard(m, deeds) {
             h("div.row.tight", null,
                 sentStep[one] ? h("button", { type: "button", onclick: () => m.goTo(sentStep[one]) },
                     "Where it is sent") : null,
-                arrivedStep[one] ? h("button", { type: "button", onclick: () => m.goTo(arrivedStep[one]) },
+                arrivedStep[one] && run.messages.fate[one] !== fate.lost ? h("button", { type: "button", onclick: () => m.goTo(arrivedStep[one]) },
                     "Where it comes") : null),
             deeds(run, one),
         ];
