@@ -79,7 +79,7 @@ export function whatIfCard(m) {
                     .filter(([place]) => /^\d+$/.test(m.names()[place])), heir.peek(),
                 (value) => (heir.value = value))),
             h("button.primary", { type: "button", id: "act", onclick: act,
-                disabled: () => chosen.value.size === 0 || m.isOpening.value !== null }, "Then?")));
+                disabled: () => chosen.value.size === 0 || m.isOpening.value !== null }, "Run on")));
 }
 
 // MARK: What is under way
