@@ -231,7 +231,7 @@ class Walks(PlaygroundTest):
         self.browser.type("[data-search]", "becomes master")
         self.browser.wait_for_text(".sim-search [role=status]", "found")
         found = int(self.browser.text(".sim-search [role=status]").split()[0])
-        wait_until(lambda: self.browser.text(".sim-list [role=status]") == f"{found} steps", 5, self.browser.told)
+        wait_until(lambda: self.browser.text(".sim-list [role=status]") == f"{found} step{'s' * (found != 1)}", 5, self.browser.told)
         wait_until(lambda: all("becomes master" in row[-1] for row in self.browser.rows(".sim-table tr:has(td.c3)")), 5,
                    self.browser.told)
         self.judge("list")

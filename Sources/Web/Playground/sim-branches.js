@@ -1,7 +1,7 @@
 // The branches of a run, what is beside it, shrinking, and what can be taken away: link, command, files.
 
 import { tell } from "./dialog.js";
-import { h, named } from "./dom.js";
+import { h, listen, named } from "./dom.js";
 import { signal } from "./signals.js";
 import { secondsText } from "./sim-run.js";
 import { option } from "./sim-setup.js";
@@ -156,7 +156,8 @@ export function takeAway(m) {
         box.open = false;
         box.querySelector("summary").focus();
     });
-    return h("div.row.tight.sim-take", null, copyButton(m.link, "Link"), box);
+    listen(document, "pointerdown", (event) => box.contains(event.target) || (box.open = false));
+    return h("div.row.tight.sim-take", { hidden: () => !m.run.value }, copyButton(m.link, "Link"), box);
 }
 
 const fileName = (run) => `swarmkeeper-${(run.info.words.split("&if=")[0]).replace(/[^\w-]+/g, "-").slice(0, 60)}`

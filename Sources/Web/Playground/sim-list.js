@@ -2,6 +2,7 @@
 // seen.
 
 import { h, listen, named } from "./dom.js";
+import { counted } from "./format.js";
 import { effect, onEnd, signal } from "./signals.js";
 import { kindBit, kinds, secondsText } from "./sim-run.js";
 
@@ -76,7 +77,7 @@ export function stepList(m) {
         h("div.row.tight", null, h("label.inline", null, h("span", null, "Kind"),
             h("select", { onchange: (event) => (m.listKind.value = event.target.value) },
                 [["", "all"], ...kinds.map((one) => [one, one])].map(([value, text]) => h("option", { value }, text)))),
-        h("span.muted", { role: "status" }, () => `${steps.value.length.toLocaleString("en")} steps`)),
+        h("span.muted", { role: "status" }, () => counted(steps.value.length, "step"))),
         box);
 }
 

@@ -60,13 +60,16 @@ const where = (m) => (m.run.value ? `Step ${m.step.value} of ${m.run.value.count
 
 function problem(m) {
     return h("section.card.sim-problem", { role: "alert", hidden: () => !m.problem.value },
-        h("p", null, h("b", null, "This cannot be run. "), () => m.problem.value?.text ?? ""),
+        h("p", null, h("b", null, "This cannot be run. "), () => sentence(m.problem.value?.text ?? "")),
         h("p", null, h("code.sim-command", null, () => m.problem.value?.words ?? "")),
         h("div.row", null, h("button.primary", { type: "button",
             onclick: () => m.open(firstWords, { isFresh: true }) }, "Begin with a story"),
         h("button", { type: "button", hidden: () => !m.run.value, onclick: () => (m.problem.value = null) },
             "Stay with the last run")));
 }
+
+/** With a capital letter, and a stop at its end. */
+const sentence = (text) => `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) || !text ? "" : "."}`;
 
 function otherVersion(m) {
     return h("section.card.sim-other", { hidden: () => !m.otherHash.value },
