@@ -102,7 +102,7 @@ class PlaygroundTest(TrackerTest):
         for y in range(-tall // 2 + 60, tall // 2 - 50, 23):
             for x in range(-wide // 2 + 150, wide // 2 - 20, 9):
                 ActionChains(self.browser.driver, duration=0).move_to_element_with_offset(canvas, x, y).perform()
-                if "→" in (self.browser.text(".sim-diagram[data-run=main] .tip") or ""):
+                if " after " in (self.browser.text(".sim-diagram[data-run=main] .tip") or ""):
                     return canvas, x, y
         raise AssertionError("no message is under the pointer anywhere")
 
@@ -204,7 +204,7 @@ class Walks(PlaygroundTest):
         wait_until(lambda: self.step() not in (0, before), 5, self.browser.told)
 
     def test_trackers_show_what_the_step_has_changed(self):
-        self.open(RUN)
+        self.open(LONG_RUN)
         self.browser.press("e")
         wait_until(lambda: self.browser.text(".sim-items .is-new"), 10, self.browser.told)
         self.assertTrue(self.browser.texts(".sim-standing"))
@@ -231,8 +231,9 @@ class Walks(PlaygroundTest):
         self.browser.type("[data-search]", "becomes master")
         self.browser.wait_for_text(".sim-search [role=status]", "found")
         found = int(self.browser.text(".sim-search [role=status]").split()[0])
-        wait_until(lambda: self.browser.text(".sim-list [role=status]") == f"{found} steps", 5, self.browser.told)
-        self.assertTrue(all("becomes master" in row[-1] for row in self.browser.rows(".sim-table tbody tr:has(td.c3)")))
+        wait_until(lambda: self.browser.text(".sim-list [role=status]") == f"{found} step{'s' * (found != 1)}", 5, self.browser.told)
+        wait_until(lambda: all("becomes master" in row[-1] for row in self.browser.rows(".sim-table tr:has(td.c3)")), 5,
+                   self.browser.told)
         self.judge("list")
 
     def test_the_keyboard_alone_will_do(self):

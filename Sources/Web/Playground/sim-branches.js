@@ -1,11 +1,15 @@
 // The branches of a run, what is beside it, shrinking, and what can be taken away: link, command, files.
 
 import { tell } from "./dialog.js";
-import { h, named } from "./dom.js";
+import { h, listen, named } from "./dom.js";
 import { signal } from "./signals.js";
 import { secondsText } from "./sim-run.js";
-import { told, whatIfs } from "./sim-words.js";
-import { copyButton } from "./widgets.js";
+import { option } from "./sim-setup.js";
+import { parts, told, whatIfs } from "./sim-words.js";
+import { badge, copyButton } from "./widgets.js";
+
+/** Tries of a search that are shown: the last ones. */
+const mostTries = 200;
 
 /** The branches of this visit, and which is beside the one that is shown. */
 export function branches(m) {
@@ -48,7 +52,7 @@ function besideChoice(m) {
         m.showBeside(event.target.value === "none" ? null : Number(event.target.value)) },
     [["none", "nothing"], ["0", "the original"],
         ...all.slice(0, -1).map((one, at) => [String(at + 1), `up to ${told(one, names)}`]).slice(-20)]
-        .map(([value, text]) => h("option", { value, selected: value === String(m.besideCount.value ?? "none") }, text)));
+        .map(([value, text]) => option(value, text, value === String(m.besideCount.value ?? "none"))));
 }
 
 function compared(m) {
@@ -74,7 +78,8 @@ export function shrinking(m) {
         try {
             let answer = await m.engine.ask("shrink", words);
             while (!isOver) {
-                state.value = { origin: words, ...answer };
+                const tried = [...state.peek()?.tried ?? [], ...answer.tried ?? []].slice(-mostTries);
+                state.value = { origin: words, ...answer, tried };
                 if (answer.done) break;
                 answer = await m.engine.ask("shrinkNext");
             }
@@ -86,7 +91,7 @@ export function shrinking(m) {
         if (state.value) state.value = { ...state.value, isOver: true };
     };
     const left = (one) => Object.entries(one ?? {}).filter(([, value]) => value !== null && value !== undefined)
-        .map(([name, value]) => `${[value].flat().length > 1 ? value.join(", ") : value} ${name}`).join(" · ");
+        .map(([name, value]) => `${value} ${name === "whatIfs" ? "what-ifs" : name}`).join(" · ");
     return h("div.sim-shrink", { hidden: () => !m.run.value?.violations.length && !state.value },
         h("div.row.tight", null,
             h("button", { type: "button", id: "shrink", hidden: () => Boolean(state.value && !state.value.isOver),
@@ -99,7 +104,18 @@ export function shrinking(m) {
                 hidden: () => !state.value?.words || state.value.words === m.run.value?.info.words,
                 onclick: () => m.open(state.peek().words, { isFresh: true }) }, "Open the smaller run")),
         () => (state.value?.words ? h("p.muted", null, named(state.value.summary ?? "", 600), h("br"),
-            h("b", null, left(state.value.left))) : null));
+            h("b", null, left(state.value.left))) : null),
+        () => (state.value?.tried?.length ? h("details.sim-tried", null, h("summary", null, "What was tried"),
+            h("ol", null, state.value.tried.map((one) => h("li", null,
+                badge(one.fails ? "bad" : "quiet-badge", one.fails ? "still broken" : "holds"), " ",
+                h("code", null, named(difference(state.value.origin, one.words), 300)))))) : null));
+}
+
+/** The parts in which a run's words differ from another's. */
+function difference(origin, words) {
+    const before = parts(origin);
+    const changed = Object.entries(parts(words)).filter(([key, value]) => before[key] !== value);
+    return changed.map(([key, value]) => `${key}=${value}`).join(" ") || "the same run";
 }
 
 // MARK: What is taken away
@@ -127,7 +143,7 @@ export function takeAway(m) {
         copyButton(() => m.run.peek()?.info.command ?? "", "Command"),
         h("button", { type: "button", id: "save-svg", onclick: () => {
             const { from, to } = m.view.peek();
-            save("The picture", "svg", "svg", "image/svg+xml", { from: Math.max(from, 0) / 1e6, until: to / 1e6,
+            save("The picture", "svg", "svg", "image/svg+xml", { from: Math.max(from, 0) / 1e3, until: to / 1e3,
                 keepalives: !m.hidden.peek().has("life") });
         } }, "Picture of what is seen (SVG)"),
         h("button", { type: "button", id: "save-pcap", onclick: () => save("The capture", "pcap", "pcapng",
@@ -140,7 +156,8 @@ export function takeAway(m) {
         box.open = false;
         box.querySelector("summary").focus();
     });
-    return h("div.row.tight.sim-take", null, copyButton(m.link, "Link"), box);
+    listen(document, "pointerdown", (event) => box.contains(event.target) || (box.open = false));
+    return h("div.row.tight.sim-take", { hidden: () => !m.run.value }, copyButton(m.link, "Link"), box);
 }
 
 const fileName = (run) => `swarmkeeper-${(run.info.words.split("&if=")[0]).replace(/[^\w-]+/g, "-").slice(0, 60)}`

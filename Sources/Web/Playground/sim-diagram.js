@@ -1,12 +1,14 @@
-// The space-time diagram: a lane a tracker, time to the right, messages as arrows. Two canvases lie upon each other: the
-// lower one changes with what is seen, the upper one with the step, so that a step costs little.
+// The space-time diagram: a lane a tracker, time to the right, messages as arrows. Two canvases lie upon each other:
+// the lower one changes with what is seen, the upper one with the step, so that a step costs little.
 //
 // Wheel and pinch zoom, a drag moves, a click chooses a message or a step, or goes to a time.
 
 import { appearance, whenSized } from "./canvas.js";
 import { h } from "./dom.js";
 import { effect, onEnd } from "./signals.js";
-import { paintGround, paintNow, painted } from "./sim-drawing.js";
+import { paintGround } from "./sim-drawing.js";
+import { hit, paintNow } from "./sim-now.js";
+import { painted } from "./sim-place.js";
 import { secondsText } from "./sim-run.js";
 
 const axis = 24;
@@ -149,13 +151,13 @@ function steer(m, picture, canvas, tip, redraw, box) {
     });
 
     function choose(event) {
-        const hit = painted(picture).hit(event.offsetX, event.offsetY);
+        const found = hit(picture, event.offsetX, event.offsetY);
         if (!picture.isMain) return m.goTo(m.run.peek().stepAt(timeAt(event.offsetX)));
-        if (hit?.message !== undefined) {
-            m.choose(hit.message);
-        } else if (hit?.step) {
+        if (found?.message !== undefined) {
+            m.choose(found.message);
+        } else if (found?.step) {
             m.choose(null);
-            m.goTo(hit.step);
+            m.goTo(found.step);
         } else {
             m.choose(null);
             m.goTo(picture.run.stepAt(timeAt(event.offsetX)));
@@ -163,16 +165,16 @@ function steer(m, picture, canvas, tip, redraw, box) {
     }
 
     function point(event) {
-        const hit = painted(picture).hit(event.offsetX, event.offsetY);
-        canvas.style.cursor = hit ? "pointer" : "grab";
-        tip.hidden = !hit;
-        const hover = hit?.message ?? null;
+        const found = hit(picture, event.offsetX, event.offsetY);
+        canvas.style.cursor = found ? "pointer" : "grab";
+        tip.hidden = !found;
+        const hover = found?.message ?? null;
         if (hover !== picture.hover) {
             picture.hover = hover;
             redraw();
         }
-        if (!hit) return;
-        tip.replaceChildren(...tipOf(picture.run, hit));
+        if (!found) return;
+        tip.replaceChildren(...tipOf(picture.run, found));
         const isRight = event.offsetX > box.clientWidth / 2;
         tip.style.left = isRight ? "" : `${event.offsetX + 14}px`;
         tip.style.right = isRight ? `${box.clientWidth - event.offsetX + 14}px` : "";
@@ -196,8 +198,10 @@ export function summary(run, message) {
     const { sentAt, arrivedAt, fate } = run.messages;
     const way = `${run.partyOf(message, true)} → ${run.partyOf(message, false)}`;
     const sent = secondsText(sentAt[message]);
-    const became = ["arrived", "is lost", "finds nobody there", "is delivered again", "waits"][fate[message]];
-    if (Number.isNaN(arrivedAt[message])) return `${way}, sent at ${sent}; ${became === "arrived" ? "under way" : became}`;
+    const isLost = fate[message] === 1;
+    if (isLost && !(arrivedAt[message] > sentAt[message])) return `${way}, sent at ${sent}; it is lost at once`;
+    if (isLost) return `${way}, sent at ${sent}; it is lost at ${secondsText(arrivedAt[message])}`;
+    if (Number.isNaN(arrivedAt[message])) return `${way}, sent at ${sent}; it is under way, or waits`;
     const by = (arrivedAt[message] - sentAt[message]) / 1000;
     return `${way}, sent at ${sent}, ${fate[message] === 3 ? "again " : ""}after ${by.toFixed(by < 10 ? 2 : 0)} ms`
         + (fate[message] === 2 ? "; nobody is there" : "");

@@ -1,17 +1,13 @@
-// Draws the space-time diagram on its two canvases, and finds what is under the pointer. Only what is seen is drawn.
+// Draws the lower canvas of the space-time diagram, which changes with what is seen. Only what is seen is drawn.
 
-import { appearance, property, ready, step as roundStep } from "./canvas.js";
-import { fate, firstPlace, outside, topics } from "./sim-run.js";
+import { ready, step as roundStep } from "./canvas.js";
+import { band, head, painted, palette, tag, way } from "./sim-place.js";
+import { fate, firstPlace, topics } from "./sim-run.js";
 
 /** Messages in one picture; of more, none could be told apart. */
 const mostArrows = 2600;
 /** Up to so many messages have heads, and names. */
 const [mostHeads, mostNames] = [900, 70];
-const band = 8;
-/** How far a lost message goes. */
-const lostShare = 0.42;
-const lostWay = 16;
-
 const roles = { down: null, newcomer: "edge", slave: "hue-3", candidate: "hue-2", master: "accent" };
 const troubles = { links: "hue-2", held: "edge", noBus: "bad", dark: "warn", disk: "hue-4", clock: "hue-6" };
 
@@ -23,35 +19,6 @@ const signs = {
     stopped: ["✕", "ink-2", 3], busLost: ["⌁", "bad", 3], busConnected: ["⌁", "good", 2],
     storageFailed: ["▣", "bad", 3], clockStep: ["◷", "hue-6", 3], fenced: ["◍", "warn", 2],
 };
-
-let colors = null;
-let colorsOf = -1;
-
-/** The colours of the style sheet, read once for each appearance. */
-function palette() {
-    if (colors && colorsOf === appearance.peek()) return colors;
-    colorsOf = appearance.peek();
-    colors = { font: property("font") };
-    for (const name of ["ground", "surface", "sunken", "line", "edge", "ink", "ink-2", "accent", "accent-soft", "good",
-        "warn", "bad", "bad-soft", "hue-1", "hue-2", "hue-3", "hue-4", "hue-5", "hue-6"]) colors[name] = property(name);
-    return colors;
-}
-
-/** Where everything stands. */
-export function painted(p) {
-    const width = p.ground.clientWidth;
-    const gutter = width < 520 ? 34 : 86;
-    const wide = Math.max(width - gutter - 8, 1);
-    const { from, to } = p.view;
-    const rowOf = new Map(p.lanes.map((place, row) => [place, row]));
-    const x = (time) => gutter + ((time - from) / (to - from)) * wide;
-    const y = (place) => p.top + (rowOf.get(place) + 0.54) * p.tall;
-    return {
-        width, gutter, wide, x, y, timeAt: (at) => from + ((at - gutter) / wide) * (to - from),
-        isShown: (place) => place === outside || rowOf.has(place),
-        hit: (atX, atY) => hit(p, atX, atY), bottom: p.top + p.lanes.length * p.tall,
-    };
-}
 
 // MARK: The lower canvas
 
@@ -221,24 +188,6 @@ function seenMessages(p, at) {
     return Object.assign(left ? all.filter((one) => !isLeft[topic[one]]) : all, { left });
 }
 
-/** Where a message begins and ends: [x, y, x, y]. */
-function way(p, at, one) {
-    const { from, to, sentAt, arrivedAt, fate: fates } = p.run.messages;
-    const x1 = at.x(sentAt[one]);
-    if (from[one] === outside || to[one] === outside) {
-        const place = from[one] === outside ? to[one] : from[one];
-        const [high, low] = [at.y(place) - p.tall * 0.44, at.y(place) - band / 2];
-        const x2 = Number.isNaN(arrivedAt[one]) ? x1 + lostWay / 2 : at.x(arrivedAt[one]);
-        const end = Number.isNaN(arrivedAt[one]) ? (high + low) / 2 : null;
-        return from[one] === outside ? [x1, high, x2, end ?? low] : [x1, low, x2, end ?? high];
-    }
-    const down = at.y(to[one]) > at.y(from[one]) ? 1 : -1;
-    const [y1, y2] = [at.y(from[one]) + (down * band) / 2, at.y(to[one]) - (down * band) / 2];
-    if (fates[one] === fate.waits) return [x1, y1, Math.max(at.x(p.time), x1), y1 + (y2 - y1) * 0.8];
-    if (Number.isNaN(arrivedAt[one])) return [x1, y1, x1 + lostWay, y1 + (y2 - y1) * lostShare];
-    return [x1, y1, at.x(arrivedAt[one]), y2];
-}
-
 function drawMessages(pen, p, at, c) {
     const { run, seen } = p;
     const { topic, fate: fates } = run.messages;
@@ -272,15 +221,6 @@ function drawMessages(pen, p, at, c) {
     pen.globalAlpha = 1;
     drawEnds(pen, p, at, c);
     if (seen.length <= mostNames && p.tall >= 34) drawNames(pen, p, at, c);
-}
-
-function head(pen, x1, y1, x2, y2, size) {
-    const angle = Math.atan2(y2 - y1, x2 - x1);
-    pen.beginPath();
-    pen.moveTo(x2, y2);
-    pen.lineTo(x2 - size * 1.7 * Math.cos(angle - 0.38), y2 - size * 1.7 * Math.sin(angle - 0.38));
-    pen.lineTo(x2 - size * 1.7 * Math.cos(angle + 0.38), y2 - size * 1.7 * Math.sin(angle + 0.38));
-    pen.fill();
 }
 
 /** Lost messages end in a cross, those that find nobody in a ring. */
@@ -321,6 +261,7 @@ function drawNames(pen, p, at, c) {
         const share = [0.5, 0.35, 0.65, 0.22].find((one) => {
             const [x, y] = [x1 + (x2 - x1) * one + 5, y1 + (y2 - y1) * one];
             return x > at.gutter && x + wide < at.gutter + at.wide
+                && !p.lanes.some((place) => Math.abs(at.y(place) - y) < 10)
                 && !boxes.some((box) => Math.abs(box.y - y) < 12 && x < box.x + box.wide + 4 && box.x < x + wide + 4);
         });
         if (share === undefined) continue;
@@ -371,19 +312,6 @@ function drawViolations(pen, p, at, c) {
     }
 }
 
-/** A word in a box at a line. */
-function tag(pen, c, x, y, text, color, at) {
-    pen.font = `600 11px ${c.font}`;
-    pen.textAlign = "left";
-    pen.textBaseline = "middle";
-    const wide = pen.measureText(text).width + 10;
-    const left = Math.max(Math.min(x, at.gutter + at.wide - wide + 6), at.gutter);
-    pen.fillStyle = color;
-    pen.fillRect(left, y - 8, wide, 16);
-    pen.fillStyle = c.surface;
-    pen.fillText(text, left + 5, y + 0.5);
-}
-
 function note(pen, at, c, text) {
     pen.font = `11px ${c.font}`;
     pen.textAlign = "right";
@@ -395,195 +323,4 @@ function note(pen, at, c, text) {
     pen.globalAlpha = 1;
     pen.fillStyle = c["ink-2"];
     pen.fillText(text, at.gutter + at.wide, at.bottom - 11);
-}
-
-// MARK: The upper canvas
-
-/** What changes with the step: the future is pale, what led to the step and came of it is bright. */
-export function paintNow(p) {
-    const room = ready(p.now);
-    if (!room) return;
-    const { pen, width } = room;
-    const c = palette();
-    const at = painted(p);
-    const { run } = p;
-    const x = at.x(p.time);
-    pen.save();
-    pen.beginPath();
-    pen.rect(at.gutter - 4, 0, width - at.gutter + 4, at.bottom + 1);
-    pen.clip();
-    pen.fillStyle = c.surface;
-    pen.globalAlpha = 0.5;
-    const edge = Math.max(x, at.gutter - 4);
-    if (edge < width) pen.fillRect(edge, 0, width - edge, at.bottom);
-    pen.globalAlpha = 1;
-    if (p.parting !== null) drawParting(pen, p, at, c);
-    drawFlying(pen, p, at, c);
-    if (p.isMain) drawCone(pen, p, at, c);
-    for (const one of [p.hover, p.chosen]) if (one !== null) drawBold(pen, p, at, c, one, one === p.chosen);
-    pen.fillStyle = c.accent;
-    if (x >= at.gutter - 4) pen.fillRect(x - 0.75, 0, 1.5, at.bottom);
-    if (p.isMain && p.step > 0) {
-        for (let bits = run.trackers[p.step], place = 0; bits; bits >>>= 1, place += 1) {
-            if (!(bits & 1) || !at.isShown(place)) continue;
-            pen.fillStyle = c.surface;
-            pen.strokeStyle = c.accent;
-            pen.lineWidth = 2.5;
-            pen.beginPath();
-            pen.arc(x, at.y(place), 6, 0, 7);
-            pen.fill();
-            pen.stroke();
-        }
-    }
-    pen.restore();
-    drawStandings(pen, p, at, c);
-}
-
-/** What each tracker is now, under its name. */
-function drawStandings(pen, p, at, c) {
-    if (at.gutter < 60 || p.tall < 40) return;
-    pen.font = `11px ${c.font}`;
-    pen.textAlign = "left";
-    pen.textBaseline = "middle";
-    for (const place of p.lanes) {
-        const condition = p.run.conditionAt(place, p.time);
-        pen.fillStyle = condition === "master" ? c.accent : c["ink-2"];
-        pen.fillText(condition, 12, at.y(place) + 15, at.gutter - 16);
-    }
-}
-
-function drawParting(pen, p, at, c) {
-    const x = at.x(p.parting);
-    pen.strokeStyle = c["hue-4"];
-    pen.lineWidth = 1.5;
-    pen.setLineDash([5, 4]);
-    pen.beginPath();
-    pen.moveTo(x, p.top);
-    pen.lineTo(x, at.bottom);
-    pen.stroke();
-    pen.setLineDash([]);
-    if (x > at.gutter - 4 && x < at.gutter + at.wide) tag(pen, c, x, at.bottom - 9, "they part here", c["hue-4"], at);
-}
-
-/** Messages that are under way now are points on their arrows. */
-function drawFlying(pen, p, at, c) {
-    const { messages } = p.run;
-    if (!p.seen) return;
-    for (const one of p.seen) {
-        const [start, end] = [messages.sentAt[one], messages.arrivedAt[one]];
-        if (start > p.time || end <= p.time || Number.isNaN(end)) continue;
-        const [x1, y1, x2, y2] = way(p, at, one);
-        const share = (p.time - start) / Math.max(end - start, 1);
-        pen.fillStyle = c[topics[messages.topic[one]].color];
-        pen.beginPath();
-        pen.arc(x1 + (x2 - x1) * share, y1 + (y2 - y1) * share, 3.2, 0, 7);
-        pen.fill();
-    }
-}
-
-function drawCone(pen, p, at, c) {
-    const { run, step } = p;
-    if (step < 1) return;
-    const key = `${step} ${p.isWhole}`;
-    if (p.coneOf !== key || p.coneRun !== run) [p.coneOf, p.coneRun, p.cone] = [key, run, run.cone(step, p.isWhole)];
-    const spot = (one) => {
-        const bits = run.trackers[one];
-        const place = bits ? 31 - Math.clz32(bits & -bits) : -1;
-        return place >= 0 && at.isShown(place) ? [at.x(run.times[one]), at.y(place)] : null;
-    };
-    for (const [steps, color] of [[p.cone.causes, "hue-4"], [p.cone.effects, "hue-3"]]) {
-        pen.strokeStyle = c[color];
-        pen.fillStyle = c[color];
-        pen.lineWidth = 2;
-        pen.beginPath();
-        const heads = [];
-        for (const one of color === "hue-4" ? [step, ...steps] : steps) {
-            const cause = run.causes[one];
-            if (!(cause > 0) || !(steps.has(cause) || cause === step)) continue;
-            const [a, b] = [spot(cause), spot(one)];
-            if (!a || !b || (b[0] < at.gutter && a[0] < at.gutter) || a[0] > at.gutter + at.wide) continue;
-            pen.moveTo(...a);
-            if (a[1] === b[1]) pen.quadraticCurveTo((a[0] + b[0]) / 2, a[1] - Math.min((b[0] - a[0]) / 2, 18), ...b);
-            else pen.lineTo(...b);
-            heads.push(b);
-        }
-        pen.globalAlpha = 0.85;
-        pen.stroke();
-        for (const one of steps) {
-            const place = spot(one);
-            if (!place || place[0] < at.gutter - 4 || place[0] > at.gutter + at.wide + 8) continue;
-            pen.beginPath();
-            pen.arc(...place, 3.4, 0, 7);
-            pen.fill();
-        }
-        pen.globalAlpha = 1;
-    }
-}
-
-function drawBold(pen, p, at, c, message, isChosen) {
-    const { messages } = p.run;
-    if (!at.isShown(messages.from[message]) || !at.isShown(messages.to[message])) return;
-    const line = way(p, at, message);
-    const color = c[topics[messages.topic[message]].color];
-    if (isChosen) {
-        pen.strokeStyle = color;
-        pen.globalAlpha = 0.25;
-        pen.lineWidth = 9;
-        pen.lineCap = "round";
-        pen.beginPath();
-        pen.moveTo(line[0], line[1]);
-        pen.lineTo(line[2], line[3]);
-        pen.stroke();
-        pen.globalAlpha = 1;
-        pen.lineCap = "butt";
-    }
-    pen.strokeStyle = color;
-    pen.fillStyle = color;
-    pen.lineWidth = 2.4;
-    pen.beginPath();
-    pen.moveTo(line[0], line[1]);
-    pen.lineTo(line[2], line[3]);
-    pen.stroke();
-    if (messages.fate[message] !== fate.lost) head(pen, ...line, 6.5);
-}
-
-// MARK: What is under the pointer
-
-function hit(p, x, y) {
-    if (!p.run || !p.seen) return null;
-    const at = painted(p);
-    if (y < p.top) {
-        const one = p.troubles.all.find(({ row, from, until }) => y >= row * p.stripRow && y < (row + 1) * p.stripRow + 3
-            && at.x(from) <= x + 2 && at.x(until) >= x - 2);
-        return one ? { text: `${one.text}, ${(one.from / 1e6).toFixed(3)} s to `
-            + (one.isOpen ? "the end" : `${(one.until / 1e6).toFixed(3)} s`) } : null;
-    }
-    const step = hitStep(p, at, x, y);
-    if (step) return step;
-    let best = null;
-    for (const one of p.seen) {
-        const far = distance(x, y, ...way(p, at, one));
-        if (far < 7 && far < (best?.far ?? Infinity)) best = { message: one, far };
-    }
-    return best;
-}
-
-function hitStep(p, at, x, y) {
-    const { run } = p;
-    const place = p.lanes.find((one) => Math.abs(at.y(one) - y) <= 7);
-    if (place === undefined) return null;
-    const [from, to] = [at.timeAt(x - 7), at.timeAt(x + 7)];
-    let best = null;
-    for (let step = Math.max(run.stepFrom(from), 1); step <= run.count && run.times[step] <= to; step += 1) {
-        if (!((run.trackers[step] >>> place) & 1)) continue;
-        const far = Math.abs(at.x(run.times[step]) - x);
-        if (far <= (best?.far ?? 7)) best = { step, far };
-    }
-    return best;
-}
-
-function distance(x, y, x1, y1, x2, y2) {
-    const [dx, dy] = [x2 - x1, y2 - y1];
-    const share = Math.min(Math.max(((x - x1) * dx + (y - y1) * dy) / (dx * dx + dy * dy || 1), 0), 1);
-    return Math.hypot(x - x1 - share * dx, y - y1 - share * dy);
 }

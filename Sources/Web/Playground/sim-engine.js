@@ -19,7 +19,6 @@ async function load() {
     simulator = await Simulator.load(bytes);
     return {
         profiles: simulator.profiles, stresses: simulator.stresses, stories: simulator.stories(),
-        bugs: simulator.bugs ?? [], byteCount: bytes.byteLength,
     };
 }
 
@@ -65,6 +64,7 @@ function read(words, tell) {
     }
     const picture = simulator.picture(slot);
     Object.assign(run, { marks: picture.marks, periods: picture.periods, roles: picture.roles });
+    run.guide = info.story ? simulator.guide(slot) : [];
     run.messages = columns(picture.messages, picture.datagrams ?? []);
     const moved = [run.times, run.events, run.causes, run.trackers, run.kinds, ...Object.values(run.messages)]
         .map((one) => one.buffer).filter(Boolean);

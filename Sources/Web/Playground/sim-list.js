@@ -2,8 +2,9 @@
 // seen.
 
 import { h, listen, named } from "./dom.js";
+import { counted } from "./format.js";
 import { effect, onEnd, signal } from "./signals.js";
-import { kinds, secondsText } from "./sim-run.js";
+import { kindBit, kinds, secondsText } from "./sim-run.js";
 
 const slack = 10;
 
@@ -12,12 +13,13 @@ function left(run, m) {
     const wanted = m.search.value ? new Set(m.found.value) : null;
     const hidden = m.hiddenLanes.value;
     const steps = [];
+    const bit = m.listKind.value ? kindBit(m.listKind.value) : 0;
     let mask = 0;
     run.names.forEach((_, place) => !hidden.has(place) && (mask |= 1 << place));
     for (let step = 1; step <= run.count; step += 1) {
         if (wanted && !wanted.has(step)) continue;
         if (run.trackers[step] && !(run.trackers[step] & mask)) continue;
-        if (m.listKind.value && run.kinds[step] && !(run.kinds[step] & (1 << kinds.indexOf(m.listKind.value)))) continue;
+        if (bit && run.kinds[step] && !(run.kinds[step] & bit)) continue;
         steps.push(step);
     }
     return steps;
@@ -75,7 +77,7 @@ export function stepList(m) {
         h("div.row.tight", null, h("label.inline", null, h("span", null, "Kind"),
             h("select", { onchange: (event) => (m.listKind.value = event.target.value) },
                 [["", "all"], ...kinds.map((one) => [one, one])].map(([value, text]) => h("option", { value }, text)))),
-        h("span.muted", { role: "status" }, () => `${steps.value.length.toLocaleString("en")} steps`)),
+        h("span.muted", { role: "status" }, () => counted(steps.value.length, "step"))),
         box);
 }
 
@@ -86,5 +88,5 @@ function row(m, run, step, index) {
         "aria-current": step === m.step.peek() ? "true" : null },
     h("td.c0", null, h("button.link", { type: "button", "data-step": step, onclick: () => m.goTo(step) }, step)),
     h("td.c1", null, secondsText(run.times[step]).replace(" s", "")), h("td.c2", null, about),
-    h("td.c3.two-lines", { title: run.lines[step] }, named(run.lines[step], 400)));
+    h("td.c3.two-lines", { title: run.lines[step] }, named(run.lines[step], 4000)));
 }

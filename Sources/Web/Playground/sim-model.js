@@ -4,11 +4,15 @@
 import { route } from "./route.js";
 import { computed, effect, onEnd, signal } from "./signals.js";
 import { Engine } from "./sim-client.js";
-import { firstPlace, parting, Run } from "./sim-run.js";
+import { firstPlace, parting, Run, topics } from "./sim-run.js";
 import { branched, joined, looksOf, parts, whatIfs, withWhatIfs, wordsOf } from "./sim-words.js";
 
-/** Microseconds that a picture shows at first, at least, and at most. */
+/** Microseconds that a picture shows before there is a run; and what it may show at first, around a step. */
 const firstSpan = 1_500_000;
+const spans = [1_500_000, 800_000, 400_000, 200_000, 100_000, 50_000, 25_000];
+/** So many messages at first: some more than have names. */
+const fittingMessages = 60;
+/** Microseconds that a picture shows at least, and at most. */
 const [shortestSpan, longestSpan] = [20, 4_000_000_000];
 /** What is not drawn until somebody wants it. */
 const hiddenAtFirst = "life,client";
@@ -77,13 +81,22 @@ function acts(m) {
             if (isCentred && share >= 0.3 && share <= 0.7) return;
             self.look(time - span * (isCentred ? 0.5 : share > 0.9 ? 0.25 : 0.4), span);
         },
+        /** Goes to a step, and shows as much around it as can be told apart. */
+        focus(step) {
+            const run = m.run.peek();
+            if (!run) return;
+            m.step.value = clamped(step);
+            const span = fitting(run, m.hidden.peek(), run.timeOf(m.step.peek()));
+            self.look(run.timeOf(m.step.peek()) - span * 0.4, span);
+        },
         /** Shows a span of time. */
         look(from, span) {
             const end = m.run.peek()?.end ?? firstSpan;
             const wide = Math.min(Math.max(span, shortestSpan), Math.min(end * 1.04, longestSpan));
             const least = -wide * 0.04;
             const start = Math.min(Math.max(from, least), Math.max(end * 1.02 - wide, least));
-            m.view.value = { from: start, to: start + wide };
+            // In whole microseconds, as a link has them.
+            m.view.value = { from: Math.round(start), to: Math.round(start + wide) };
         },
         zoom(factor, time = null) {
             const { from, to } = m.view.peek();
@@ -118,6 +131,20 @@ function acts(m) {
         },
     };
     return self;
+}
+
+/** The longest of some spans around a time in which messages can be told apart: few in all, and few near the time. */
+function fitting(run, hidden, time) {
+    const isHidden = topics.map((one) => hidden.has(one.name));
+    return spans.find((span) => {
+        const count = (from, to) => {
+            let all = 0;
+            run.eachMessage(from, to, (one) => (all += isHidden[run.messages.topic[one]] ? 0 : 1));
+            return all;
+        };
+        return count(time - span * 0.4, time + span * 0.6) <= fittingMessages
+            && count(time - span * 0.04, time + span * 0.04) <= fittingMessages / 5;
+    }) ?? spans.at(-1);
 }
 
 // MARK: Opening runs
@@ -190,7 +217,7 @@ function opening(m) {
         } else if (looks.isKept) {
             m.show(run.timeOf(m.step.peek()));
         } else {
-            m.look(run.timeOf(m.step.peek()) - firstSpan * 0.35, firstSpan);
+            m.focus(m.step.peek());
         }
     }
 
@@ -250,8 +277,8 @@ function followAddress(m) {
 
     effect(() => {
         // Whatever is in the address is read, so that it is written when it changes.
-        for (const one of [m.run, m.step, m.view, m.chosen, m.hidden, m.hiddenLanes, m.search, m.isList, m.isTold, m.mode,
-            m.besideCount]) one.value;
+        for (const one of [m.run, m.step, m.view, m.chosen, m.hidden, m.hiddenLanes, m.search, m.isList, m.isTold,
+            m.mode, m.besideCount]) one.value;
         clearTimeout(timer);
         if (m.status.value.phase !== "ready" || m.problem.value || m.mode.value !== "run") return;
         timer = setTimeout(() => {

@@ -29,9 +29,8 @@ export function runPage(m) {
     const play = player(m);
     const story = storyCard(m);
     const label = () => `Trackers over time, and the messages between them. ${where(m)} The list view says the same.`;
-    const main = diagram(m, { run: () => m.run.value, label: "Trackers over time, and the messages between them", isMain: true });
+    const main = diagram(m, { run: () => m.run.value, label, isMain: true });
     const beside = diagram(m, { run: () => m.beside.value, label: "The run beside it", isMain: false });
-    effect(() => main.querySelector(".sim-now").setAttribute("aria-label", label()));
     listenToRunKeys(m, play, story);
     return h("div.sim-page", null,
         h("div.sim-head", null, heading("Simulator", takeAway(m)), setup(m)),
@@ -61,7 +60,7 @@ const where = (m) => (m.run.value ? `Step ${m.step.value} of ${m.run.value.count
 
 function problem(m) {
     return h("section.card.sim-problem", { role: "alert", hidden: () => !m.problem.value },
-        h("p", null, h("b", null, "This cannot be run. "), () => m.problem.value?.text ?? ""),
+        h("p", null, h("b", null, "This cannot be run. "), () => sentence(m.problem.value?.text ?? "")),
         h("p", null, h("code.sim-command", null, () => m.problem.value?.words ?? "")),
         h("div.row", null, h("button.primary", { type: "button",
             onclick: () => m.open(firstWords, { isFresh: true }) }, "Begin with a story"),
@@ -69,11 +68,14 @@ function problem(m) {
             "Stay with the last run")));
 }
 
+/** With a capital letter, and a stop at its end. */
+const sentence = (text) => `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) || !text ? "" : "."}`;
+
 function otherVersion(m) {
     return h("section.card.sim-other", { hidden: () => !m.otherHash.value },
-        h("p", null, h("b", null, "The link is of another version. "), () => "The same words meant another run there: "
-            + `its trace hash was ${m.otherHash.value}, here it is ${m.run.value?.info.hash}. What is shown is what the `
-            + "words mean here."),
+        h("p", null, h("b", null, "The link is of another version. "), () => "The seed meant another run there: its trace "
+            + `hash was ${m.otherHash.value}, and here it is ${m.run.value?.info.hash}. What is shown is what the words `
+            + "mean here."),
         h("button", { type: "button", onclick: () => (m.otherHash.value = null) }, "Understood"));
 }
 

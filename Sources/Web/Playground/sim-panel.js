@@ -2,6 +2,7 @@
 
 import { h, list, named } from "./dom.js";
 import { computed, effect, signal } from "./signals.js";
+import { counted } from "./format.js";
 import { lastOf } from "./sim-client.js";
 import { summary } from "./sim-diagram.js";
 import { fate, kinds, secondsText, topics } from "./sim-run.js";
@@ -34,7 +35,8 @@ export function stepCard(m) {
 
 /** The messages that came in a step and were sent in it; each can be chosen. */
 function sentHere(m, run, step) {
-    return [["Brought by", run.arrivedIn(step), true], ["Sends", run.sentIn(step), false]].map(([title, some, isFrom]) => {
+    const rows = [["Brought by", run.arrivedIn(step), true], ["Sends", run.sentIn(step), false]];
+    return rows.map(([title, some, isFrom]) => {
         const groups = new Map();
         for (const one of some) {
             const name = run.messageName(one);
@@ -43,7 +45,8 @@ function sentHere(m, run, step) {
         }
         if (!groups.size) return null;
         return h("div.sim-messages", null, h("span.muted", null, title), [...groups].slice(0, 12).map(([name, all]) =>
-            h("span.sim-group", { role: "group", "aria-label": name }, h("span", null, `${name} ${isFrom ? "from" : "to"}`),
+            h("span.sim-group", { role: "group", "aria-label": name },
+                h("span", null, `${name} ${isFrom ? "from" : "to"}`),
                 all.slice(0, 30).map((one) => messageButton(m, run, one, isFrom)))));
     });
 }
@@ -69,7 +72,7 @@ function causes(m, run, step) {
     if (!(cause > 0) && !effects.length) return null;
     return h("details.sim-causes", { open: areOpen, ontoggle: (event) => (areOpen = event.target.open) },
         h("summary", null, `Because of ${cause > 0 ? `step ${cause}` : "nothing before"}`
-            + `; leads to ${effects.length ? `${effects.length} ${effects.length === 1 ? "step" : "steps"}` : "nothing"}`),
+            + `; leads to ${effects.length ? counted(effects.length, "step") : "nothing"}`),
         cause > 0 ? [h("h3", null, "What led to it"), link(cause)] : null,
         effects.length ? [h("h3", null, "What comes of it"), effects.slice(0, 12).map(link)] : null,
         h("label.check", null, h("input", { type: "checkbox", checked: () => m.isWhole.value,
@@ -105,11 +108,12 @@ export function messageCard(m, deeds) {
                 style: { background: `var(--${topic.color})` } }), run.messageName(one)),
             h("button.quiet.end", { type: "button", onclick: () => m.choose(null) }, "Let go")),
             h("p", null, summary(run, one)),
-            h("div.sim-content", null, () => content(run, id[one]).split("\n").map((line) => h("p", null, named(line, 4000)))),
+            h("div.sim-content", null, () => content(run, id[one]).split("\n")
+                .map((line) => h("p", null, named(line, 4000)))),
             h("div.row.tight", null,
                 sentStep[one] ? h("button", { type: "button", onclick: () => m.goTo(sentStep[one]) },
                     "Where it is sent") : null,
-                arrivedStep[one] ? h("button", { type: "button", onclick: () => m.goTo(arrivedStep[one]) },
+                arrivedStep[one] && run.messages.fate[one] !== fate.lost ? h("button", { type: "button", onclick: () => m.goTo(arrivedStep[one]) },
                     "Where it comes") : null),
             deeds(run, one),
         ];
@@ -176,12 +180,15 @@ function items(state, m, place) {
     const now = state.now?.find((one) => one.place === place);
     const before = state.before?.find((one) => one.place === place);
     if (!now) return h("p.muted", null, "It is not there.");
-    const known = new Map(before?.items ?? []);
-    const gone = (before?.items ?? []).filter(([title]) => !now.items.some(([other]) => other === title));
-    const isOld = state.step !== m.step.value;
-    return h("dl.pairs.sim-items", { class: { old: isOld } }, now.items.map(([title, text]) => {
-        const isOther = before && known.get(title) !== text;
-        return h(isOther ? "div.is-new" : "div", { title: isOther && known.has(title) ? `It was: ${known.get(title)}`
-            : null }, h("dt", null, title), h("dd", null, named(text, 600)));
-    }), gone.map(([title]) => h("div.is-new", null, h("dt", null, title), h("dd.muted", null, "no longer"))));
+    // Titles may be there several times, such as one for each request.
+    const has = (items, title, text) => items.some((one) => one[0] === title && one[1] === text);
+    const old = before?.items ?? [];
+    const gone = old.filter(([title]) => !now.items.some(([other]) => other === title));
+    return h("dl.pairs.sim-items", { class: { old: state.step !== m.step.value } }, now.items.map(([title, text]) => {
+        const isOther = before && !has(old, title, text);
+        const was = old.find((one) => one[0] === title && !has(now.items, ...one));
+        return h(isOther ? "div.is-new" : "div", { title: isOther && was ? `It was: ${was[1]}` : null },
+            h("dt", null, title), h("dd", null, named(text, 600)));
+    }), gone.map(([title, text]) => h("div.is-new", { title: `It was: ${text}` }, h("dt", null, title),
+        h("dd.muted", null, "no longer"))));
 }

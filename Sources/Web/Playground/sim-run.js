@@ -59,7 +59,8 @@ export class Run {
             if (arrivedAt[at] - sentAt[at] > longFlight) this.#long.push(at);
         }
         this.#bySentStep = this.#indexed(this.messages.sentStep);
-        this.#byArrivedStep = this.#indexed(this.messages.arrivedStep);
+        const { arrivedStep, fate: fates } = this.messages;
+        this.#byArrivedStep = this.#indexed(arrivedStep.map((step, at) => (fates[at] === fate.lost ? 0 : step)));
         this.#roles = this.names.map((_, place) => this.roles.filter((one) => one[2] === place));
         this.marksByLane = this.names.map((_, place) => this.marks.filter((one) => one[2] === place));
     }
@@ -133,7 +134,9 @@ export class Run {
     /** Who sent a message, or who gets it, in words. */
     partyOf(message, isSender) {
         const place = isSender ? this.messages.from[message] : this.messages.to[message];
-        return place === outside ? `client ${this.messages.client[message]}` : `tracker ${this.names[place]}`;
+        if (place !== outside) return `tracker ${this.names[place]}`;
+        const client = this.messages.client[message];
+        return client < this.info.clients + this.info.scrapers ? `client ${client}` : "a stranger";
     }
 
     messageName = (message) => this.messages.names[this.messages.name[message]];
@@ -141,8 +144,8 @@ export class Run {
     /** Whether a message is under way after a step. */
     isUnderWay(message, step) {
         const { sentStep, arrivedStep, fate: fates } = this.messages;
-        return sentStep[message] <= step && fates[message] !== fate.lost
-            && (arrivedStep[message] === 0 ? fates[message] === fate.waits : arrivedStep[message] > step);
+        if (sentStep[message] > step || this.messages.id[message] === 0) return false;
+        return arrivedStep[message] === 0 ? fates[message] === fate.waits : arrivedStep[message] > step;
     }
 
     // MARK: Causes and effects

@@ -99,7 +99,7 @@ export function storyCard(m) {
         return name ? m.about.value?.stories.find((one) => one.name === name) ?? null : null;
     });
     const isTold = computed(() => Boolean(m.run.value && (story.value || m.isTold.value)));
-    const told = computed(() => (isTold.value ? tale(m.run.value) : []));
+    const told = computed(() => (isTold.value ? withGuide(tale(m.run.value), m.run.value.guide) : []));
     const at = computed(() => {
         const next = told.value.findIndex((one) => one.step > m.step.value);
         return (next < 0 ? told.value.length : next) - 1;
@@ -109,21 +109,27 @@ export function storyCard(m) {
         const all = told.peek();
         const here = m.step.peek();
         const one = by > 0 ? all.find(({ step }) => step > here) : all.findLast(({ step }) => step < here);
-        if (one) m.goTo(one.step, true);
+        if (one) m.focus(one.step);
     };
     const isLast = () => !told.value.some(({ step }) => step > m.step.value);
     const isFirst = () => !told.value.some(({ step }) => step < m.step.value);
     const card = h("section.sim-story", { "aria-label": "The story", hidden: () => !isTold.value },
         h("div.sim-story-text", null,
             h("p.sim-story-title", null, () => story.value?.title ?? "What happens",
-                h("span.muted", null, () => (told.value.length ? ` · ${Math.max(at.value + 1, 0)} of ${told.value.length}`
-                    : "")), h("span.muted", null, () => (story.value ? ` · ${story.value.sentence}` : ""))),
+                h("span.muted", null, () => ` · ${Math.max(at.value + 1, 0)} of ${told.value.length}`),
+                h("span.muted", null, () => (story.value ? ` · ${story.value.sentence}` : ""))),
             h("p.sim-sentence", { "aria-live": "polite" }, () => sentenceAt(m, told.value, at.value))),
         h("div.row.tight", null,
             h("button", { type: "button", id: "story-back", disabled: isFirst, onclick: () => go(-1) }, "Back"),
             h("button.primary", { type: "button", id: "story-next", disabled: isLast, onclick: () => go(1) },
                 () => (at.value < 0 ? "Begin" : "Next"))));
     return { card, next: go };
+}
+
+/** What is told, and in a story each line of its reviewed transcript of which nothing else is told. */
+function withGuide(told, guide) {
+    const steps = new Set(told.map((one) => one.step));
+    return [...told, ...guide.filter((one) => !steps.has(one.step))].sort((a, b) => a.step - b.step);
 }
 
 /** The sentence of the step; what else is told of the same step before it. */
@@ -144,8 +150,7 @@ export function verdict(m) {
         const first = violations[0];
         return h("div.row", null,
             h("span.dot", { "aria-hidden": "true", class: { good: isGood, bad: !isGood } }),
-            h("b", null, isGood ? `All promises hold${run.info.waits ? " so far" : ""}.` : `${violations.length === 1 ? "A promise is" : `${
-                violations.length} promises are`} broken.`),
+            h("b", null, isGood ? `All promises hold${run.info.waits ? " so far" : ""}.` : brokenText(violations.length)),
             isGood ? null : h("button.sim-broken-link", { type: "button", onclick: () => m.goTo(first.step) },
                 `${first.invariant} at ${secondsText(run.timeOf(first.step), 3)}`),
             h("span.muted.sim-summary", { title: summary },
@@ -153,6 +158,8 @@ export function verdict(m) {
                 h("code", null, hash)));
     });
 }
+
+const brokenText = (count) => (count === 1 ? "A promise is broken." : `${count} promises are broken.`);
 
 /** Why promises that are looked at in the end were broken. */
 export const reasons = (m) => h("ul.sim-reasons", { hidden: () => !m.run.value?.info.reasons?.length },

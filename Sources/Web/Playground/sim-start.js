@@ -25,7 +25,8 @@ const hasConsole = document.querySelector("meta[name=served-by]")?.content === "
 
 function frame() {
     byId("nav").append(h("ul", null, pages.map((page, at) => h("li", null, h("a", {
-        href: page.address(), "data-page": page.name, "aria-current": () => (m.mode.value === page.name ? "page" : null),
+        href: page.address(), "data-page": page.name,
+        "aria-current": () => (m.mode.value === page.name ? "page" : null),
         onclick: (event) => (event.currentTarget.href = page.address()),
     }, page.title, h("kbd", { "aria-hidden": "true" }, at + 1))))));
     const back = h("a", { hidden: !hasConsole }, "Console");
@@ -66,11 +67,12 @@ function missing() {
     const replay = `tracker replay ${from} --profile ${plain(profile) ?? "paxos"}`
         + (plain(stress) ? ` --stress ${stress}` : "");
     return h("section.card.sim-missing", null,
-        h("p", null, "The simulator’s module (", h("code", null, "simulator.wasm"), ") is not where this page looks for it."),
-        h("p", null, "Make it with ", h("code", null, "make wasm"), " in the sources’ folder, and start the tracker again; "
-            + "or begin the tracker with ", h("code", null, "--simulator FILE"), "."),
+        h("p", null, "The simulator’s module, ", h("code", null, "simulator.wasm"), ", is not where this page looks for it."),
+        h("p", null, "Make it with ", h("code", null, "make wasm"), " in the sources’ folder, and start the tracker "
+            + "again; or begin the tracker with ", h("code", null, "--simulator FILE"), "."),
         h("p", null, "The same in a terminal, with the same results:"),
-        [command, replay].map((one) => h("p.row", null, h("code.sim-command", null, one), copyButton(() => one, "Command"))));
+        [command, replay].map((one) => h("p.row", null, h("code.sim-command", null, one),
+            copyButton(() => one, "Command"))));
 }
 
 // MARK: Keys

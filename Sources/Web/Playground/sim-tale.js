@@ -15,11 +15,12 @@ const listed = (names) => (names.length < 2 ? names.join("") : `${names.slice(0,
 
 const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
+const alone = "Nobody knows of anybody, and no client is answered.";
+
 /** What may be told together: one sentence for all trackers of a group. */
 const groups = {
     started: (who, one, run) => (one.isBack ? `${who} ${verb(one, "comes", "come")} back, with what is on the disk.`
-        : `${who} ${verb(one, "starts", "start")}. ${run.isFirst(one) ? "Nobody knows of anybody, and no client is answered."
-            : ""}`),
+        : `${who} ${verb(one, "starts", "start")}. ${run.isFirst(one) ? alone : ""}`),
     suspects: (who, one) => `${who} ${verb(one, "has", "have")} heard no master for too long, and `
         + `${verb(one, "says", "say")} so.`,
     follows: (who, one) => `${who} ${verb(one, "follows", "follow")} ${one.text.replace(/^follows /, "").replace(" in ",
@@ -31,11 +32,10 @@ const groups = {
         about(one.text)}.`,
     stopped: (who, one) => `${who} ${verb(one, "is", "are")} stopped in good order.`,
     steppedDown: (who, one) => `${who} ${verb(one, "is", "are")} no longer master.`,
-    stands: (who, one) => `${who} ${verb(one, "stands", "stand")} for master${epochOf(one.text)}: the others are asked to `
-        + "follow.",
-    becameMaster: (who, one) => `${who} ${verb(one, "is", "are")} master${epochOf(one.text)}: enough of the others have `
-        + "promised to follow.",
-    committed: (who, one) => `The first entry of this master is decided: ${one.text}. A quorum has it on disk.`,
+    stands: (who, one) => `${who} stands for master${epochOf(one.text)}: the others are asked to follow.`,
+    becameMaster: (who, one) => `${who} is master${epochOf(one.text)}: enough of the others have promised to follow.`,
+    committed: (who, one) => `${capital(one.text.replace(/^commits /, ""))} is decided, the first of this master: a quorum `
+        + "has it on disk.",
     aborted: (who, one) => `${who}: ${one.text}. All refuse it, so that nobody takes it for decided.`,
     transfer: (who, one) => `${who}: ${one.text}.`,
     storageFailed: (who, one) => `${who} cannot write: ${one.text.replace(/^cannot write: /, "")}.`,
@@ -107,7 +107,8 @@ function turns(run) {
     for (let step = 1; step <= run.count; step += 1) {
         if (run.kinds[step] & everybody) {
             for (const line of run.lines[step].split("\n")) {
-                if (line && !line.startsWith("VIOLATION")) moments.push({ step, rank: 0, sentence: `${capital(line)}.` });
+                if (!line || line.startsWith("VIOLATION")) continue;
+                moments.push({ step, rank: 0, sentence: `${capital(line)}.` });
             }
         } else if (run.kinds[step] & kindBit("commands")) {
             moments.push({ step, rank: 0, sentence: `${capital(run.lines[step].split("; ")[0])}.` });

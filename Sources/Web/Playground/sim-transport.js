@@ -101,7 +101,8 @@ export function transport(m, play) {
 /** How much is seen, and whether as diagram or as list. */
 export function viewing(m) {
     return h("div.row.sim-viewing", null,
-        h("button.sim-pick", { type: "button", id: "tell", title: "Tell the run in sentences", "aria-pressed": () => String(m.isTold.value),
+        h("button.sim-pick", { type: "button", id: "tell", title: "Tell the run in sentences",
+            "aria-pressed": () => String(m.isTold.value),
             hidden: () => /(^|&)story=/.test(m.run.value?.info.words ?? ""),
             onclick: () => (m.isTold.value = !m.isTold.peek()) }, "Sentences"),
         h("div.row.tight", { role: "group", "aria-label": "Zoom", hidden: () => m.isList.value },

@@ -10,8 +10,8 @@ import { field, option } from "./sim-setup.js";
 import { heading } from "./widgets.js";
 
 const networks = [["again", "again and again"], ["once", "once"], ["inOrder", "once, in order"]];
-const asks = [["trackers", "Trackers", 1, 5, 3], ["elections", "Elections", 0, 15, 2], ["requests", "Requests", 0, 15, 1],
-    ["restarts", "Restarts", 0, 15, 0]];
+const asks = [["nodes", "Trackers", 1, 5, 3], ["elections", "Elections", 0, 15, 2],
+    ["requests", "Requests", 0, 15, 1], ["restarts", "Restarts", 0, 15, 0]];
 
 export function walkPage(m) {
     const { query } = route.peek();
@@ -39,11 +39,8 @@ export function walkPage(m) {
     /** Writes down the state, and the way by which it was reached. */
     function visit(name, answer) {
         const next = name === "explore" ? new Map() : new Map(graph.peek());
-        const known = next.get(answer.state);
-        const before = state.peek();
-        const parents = new Set([...(known?.parents ?? []), ...(answer.parents ?? [])]);
-        if (name === "exploreChoose" && before && before.state !== answer.state) parents.add(before.state);
-        next.set(answer.state, { depth: known?.depth ?? answer.depth, parents, isBroken: Boolean(answer.broken) });
+        const depth = next.get(answer.state)?.depth ?? answer.depth;
+        next.set(answer.state, { depth, parents: answer.parents, isBroken: Boolean(answer.broken) });
         graph.value = next;
         state.value = answer;
     }
@@ -85,15 +82,17 @@ function walk(m, state, graph, isAsking, choose, ask) {
             named(broken.detail, 2000)) : null,
         h("div.columns", null,
             h("section.card", null, h("div.heading", null, h("h2", null, "What happens next?"),
-                h("button", { type: "button", id: "walk-back", disabled: depth === 0, onclick: () => ask("exploreBack") },
-                    "Back")),
+                h("button", { type: "button", id: "walk-back", disabled: depth === 0,
+                    onclick: () => ask("exploreBack") }, "Back")),
             choices.length ? h("ol.sim-choices", null, choices.map((one) => h("li", null,
-                h("button", { type: "button", disabled: () => isAsking.value, onclick: () => choose(one.number) },
+                h(one.breaks ? "button.grave" : "button", { type: "button", disabled: () => isAsking.value,
+                    onclick: () => choose(one.number) },
                     named(one.text, 300),
                     one.state !== null && one.state !== undefined && graph.value.has(one.state)
                         ? h("span.muted", null, ` (to state ${one.state}, where you were)`) : null))))
                 : h("p.muted", null, "Nothing may happen any more.")),
             h("section.card", null, h("h2", null, `State ${state.value.state}`),
+                h("p.muted", null, `${state.value.bounds}.`),
                 h("p.muted", null, `${depth} ${depth === 1 ? "step" : "steps"} from the beginning; ${visited} ${
                     visited === 1 ? "state" : "states"} visited`),
                 h("dl.stacked", null, trackers.map((words, place) => [h("dt", null, `Tracker ${place + 1}`),

@@ -31,8 +31,8 @@ export function messageDeeds(m) {
         return h("div.sim-deeds", null, h("h3", null, () => (isHere() ? "It is under way. What if …"
             : "What if, when it was sent, …")),
         h("div.row.tight", null,
-            isDeliverable ? h("button.primary", { type: "button", onclick: () => m.whatIf(`take.${id[one]}`, run.count) },
-                "it comes now") : null,
+            isDeliverable ? h("button.primary", { type: "button",
+                onclick: () => m.whatIf(`take.${id[one]}`, run.count) }, "it comes now") : null,
             h("button", { type: "button", id: "lose", onclick: () => m.whatIf(`drop.${id[one]}`, at()) },
                 "it is lost"),
             h("button", { type: "button", onclick: () => m.whatIf(`delay.${id[one]}.${delay}`, at()) },
@@ -57,7 +57,8 @@ export function whatIfCard(m) {
         if (!places.length) return;
         const lasts = deeds.find(([one]) => one === deed.peek())[2];
         if (deed.peek() === "cut") return m.whatIf(`cut.${places.join("-")}.${span.peek()}`);
-        if (deed.peek() === "hand") return m.whatIf(places.map((one) => `hand.${one}.${m.names()[Number(heir.peek())]}`));
+        const id = m.names()[Number(heir.peek())];
+        if (deed.peek() === "hand") return m.whatIf(places.map((one) => `hand.${one}.${id}`));
         m.whatIf(places.map((one) => `${deed.peek()}.${one}${lasts ? `.${span.peek()}` : ""}`));
     };
     const doesLast = () => deeds.find(([one]) => one === deed.value)[2];
@@ -78,7 +79,7 @@ export function whatIfCard(m) {
                     .filter(([place]) => /^\d+$/.test(m.names()[place])), heir.peek(),
                 (value) => (heir.value = value))),
             h("button.primary", { type: "button", id: "act", onclick: act,
-                disabled: () => chosen.value.size === 0 || m.isOpening.value !== null }, "Then?")));
+                disabled: () => chosen.value.size === 0 || m.isOpening.value !== null }, "Run on")));
 }
 
 // MARK: What is under way
@@ -106,11 +107,13 @@ export function pendingCard(m) {
         rows,
         () => (shown().length > 200 ? h("p.muted", null, `and ${shown().length - 200} more`) : null),
         () => (shown().length || !answer.value ? null : h("p.muted", null, "Nothing is under way.")),
-        () => (others().length ? h("p.muted", null, `Time would bring: ${named_(others()[0])}.`) : null)));
+        () => (others().length ? h("p.muted", null, `Time would bring: ${nextText(m, others()[0])}.`) : null)));
 }
 
 const isLetter = (one) => one.kind === "message" || one.kind === "datagram" || one.kind === "reply";
-const named_ = (one) => `${one.text ?? one.name ?? one.kind}`;
+
+const nextText = (m, one) => (one.to === null || ["client", "person"].includes(one.kind) ? one.text
+    : `tracker ${m.names()[one.to]} ${one.text}`);
 
 function netHead(m, count) {
     const isAtEnd = () => m.step.value === m.run.value?.count;
@@ -139,8 +142,7 @@ function row(m, one, isMine) {
     return [
         h("button.link", { type: "button", onclick: choose, disabled: !isLetter(one) },
             h("span.when", null, one.at === null || one.at === undefined ? "" : `${(one.at / 1e6).toFixed(3)} s`),
-            h("span", null, h("b", null, one.name ?? one.kind), " ", h("span.muted", null, way), " ",
-                named(one.text ?? "", 160))),
+            h("span", null, h("b", null, one.name), " ", h("span.muted", null, way), " ", named(rest(one), 160))),
         isLetter(one) ? h("span.row.tight", null,
             isMine ? h("button.primary", { type: "button", "data-take": one.id, disabled: !isAtEnd,
                 onclick: () => m.whatIf(`take.${one.id}`, run.count) }, "Deliver") : null,
@@ -149,7 +151,11 @@ function row(m, one, isMine) {
     ];
 }
 
+/** What is in it, without its name once more. */
+const rest = (one) => (one.text.startsWith(one.name) ? one.text.slice(one.name.length).trim() : one.text);
+
 function partiesOf(one, name) {
     if (one.kind === "message") return `${name(one.from)} → ${name(one.to)}`;
-    return one.kind === "reply" ? `tracker ${name(one.from)} → client ${one.to}` : `client ${one.from} → ${name(one.to)}`;
+    if (one.kind === "reply") return `tracker ${name(one.from)} → client ${one.to}`;
+    return `client ${one.from} → ${name(one.to)}`;
 }
