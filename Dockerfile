@@ -10,7 +10,13 @@ WORKDIR /source
 # The packages first: they change seldom, and come from the cache.
 COPY Package.swift ./
 RUN --mount=type=cache,target=/root/.cache swift package resolve
+# The simulator that the console's page runs; a toolchain without a library for wasm32 leaves it out, and says so.
+COPY Wasm Wasm
 COPY Sources Sources
+RUN mkdir --parents .build-wasm /image/usr/local/share/swarmkeeper \
+    && { Wasm/build || [ $? -eq 3 ]; } \
+    && find .build-wasm -maxdepth 1 -name 'simulator.wasm*' \
+        -exec install --mode=0644 --target-directory=/image/usr/local/share/swarmkeeper {} +
 # The package names them; the product does not need them.
 COPY Tests Tests
 RUN --mount=type=cache,target=/root/.cache \

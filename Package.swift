@@ -141,7 +141,7 @@ let package = Package(
             ],
             resources: [
                 .embedInCode("openapi.yaml"), .embedInCode("Console"), .embedInCode("peer-openapi.yaml"),
-                .embedInCode("PeerPage"),
+                .embedInCode("PeerPage"), .embedInCode("Playground"),
             ],
             swiftSettings: strict),
         .target(

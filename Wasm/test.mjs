@@ -8,6 +8,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import assert from "node:assert/strict";
+import { sweepHash } from "./hashes.mjs";
 import { Simulator } from "./simulator.mjs";
 
 const root = new URL("..", import.meta.url);
@@ -21,23 +22,11 @@ function native(...words) {
   return JSON.parse(execFileSync(tracker, [...words, "--json"], { maxBuffer: 1 << 30 }));
 }
 
-const mask = (1n << 64n) - 1n;
-
-// SplitMix64's finaliser (Sources/Primitives/RandomStream.swift).
-function mixed(value) {
-  let z = value;
-  z = ((z ^ (z >> 30n)) * 0xbf58_476d_1ce4_e5b9n) & mask;
-  z = ((z ^ (z >> 27n)) * 0x94d0_49bb_1331_11ebn) & mask;
-  return z ^ (z >> 31n);
-}
-
-// The hash of a sweep (Sources/Simulator/Reports/SweepTally.swift).
+// The hash of a sweep.
 function swept(profile, stress, first, last) {
-  let hash = 0x5377_6565_7048_6173n;
-  for (let seed = first; seed <= last; seed++) {
-    hash = (mixed(hash ^ simulator.run(profile, seed, stress).hash) + 0x9e37_79b9_7f4a_7c15n) & mask;
-  }
-  return hash.toString(16).padStart(16, "0");
+  const hashes = [];
+  for (let seed = first; seed <= last; seed++) hashes.push(simulator.run(profile, seed, stress).hash);
+  return sweepHash(hashes);
 }
 
 test("the module takes nothing from its host", () => {

@@ -23,6 +23,8 @@ public struct TrackerServer: Service {
     private let givenBus: (any Bus)?
     /// Nil where none wants to know.
     private let manager: ServiceManager?
+    /// Nil for a page that says how to get it.
+    private let simulator: SimulatorFile?
     private let onReady: @Sendable (ProcessFacts) -> Void
     /// Reads the configuration again, for SIGHUP.
     private let reload: CurrentSettings.Load
@@ -35,13 +37,14 @@ public struct TrackerServer: Service {
     ///   - logger: for all that the tracker has to say.
     ///   - bus: in place of the one that the configuration names: another way to the other trackers.
     ///   - manager: told how the tracker fares.
+    ///   - simulator: for the console's page.
     ///   - onReady: told when all addresses are bound, with the ports that the system chose; clients that come now are
-    ///     served
-    ///     in a moment.
+    ///     served in a moment.
     ///   - reload: reads the configuration again, for SIGHUP and for changes by the console, with what that adds.
     public init(
         configuration: ServerConfiguration, version: String, logger: Logger, bus: (any Bus)? = nil,
-        manager: ServiceManager? = nil, onReady: @escaping @Sendable (ProcessFacts) -> Void = { _ in },
+        manager: ServiceManager? = nil, simulator: SimulatorFile? = nil,
+        onReady: @escaping @Sendable (ProcessFacts) -> Void = { _ in },
         reload: @escaping @Sendable (ConsoleSettings) throws -> ServerConfiguration
     ) {
         self.configuration = configuration
@@ -49,6 +52,7 @@ public struct TrackerServer: Service {
         self.logger = logger
         givenBus = bus
         self.manager = manager
+        self.simulator = simulator
         self.onReady = onReady
         self.reload = reload
     }
@@ -136,6 +140,7 @@ public struct TrackerServer: Service {
         // Nobody is let in without a log-in in the moments before they are in force.
         api.parts.expectsAccounts = !rules.accounts.isEmpty
         api.parts.files = files
+        api.parts.simulator = simulator.map { SimulatorModule(bytes: $0.bytes, gzipped: $0.gzipped) }
         api.parts.cookieSuffix = "\(configuration.cluster.name)-\(address.port)"
         var options = APIServer.Options()
         options.token = token

@@ -35,6 +35,8 @@ public struct ServerConfiguration: Sendable, Equatable {
     public var consoleTokenFile: String?
     /// Accounts of the console, read at the start and on SIGHUP.
     public var accountsFile: String?
+    /// The simulator that its page runs; nil for the one that is found beside the program.
+    public var simulatorFile: String?
     /// Where the record is kept; empty only in a value that `load` did not make.
     public var dataDirectory = ""
     /// What a write survives that was answered.

@@ -31,6 +31,7 @@ public enum SettingKey: String, Sendable, Hashable, CaseIterable {
     case consoleKeyFile = "console.key-file"
     case consoleTokenFile = "console.token-file"
     case accountsFile = "console.accounts-file"
+    case simulatorFile = "console.simulator-file"
     case dataDirectory = "storage.directory"
     case durability = "storage.durability"
     case keepSwarms = "storage.keep-swarms"

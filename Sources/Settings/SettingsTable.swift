@@ -66,6 +66,12 @@ extension Setting {
             note: "A line each, as \"tracker user hash\" prints it; # starts a comment. Read again on SIGHUP; in a "
                 + "cluster the master's file counts.",
             example: "\"accounts.txt\"", defaultNote: "no accounts"),
+        Setting(
+            .simulatorFile, flag: "simulator", .optionalPath(\.simulatorFile, "FILE"),
+            "The module of WebAssembly that the page of the simulator runs.",
+            note: "What make wasm makes, and its .gz beside it. Looked for beside the program, in ../share/swarmkeeper "
+                + "from there, and in .build-wasm of the package in which the program was built.",
+            example: "\"simulator.wasm\"", defaultNote: "the one that is found"),
     ]
 
     private static let storing = [

@@ -66,9 +66,12 @@ struct ServeCommand: AsyncParsableCommand {
         let logger = configuration.startLogging()
         let named = ProcessInfo.processInfo.environment[SettingKey.configurationFileVariable]
         configuration.warn(logger, file: config ?? named)
+        let program = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().path
+        let simulator = try Failure.telling(.configuration) { try configuration.simulator(of: program, logger) }
         let server = TrackerServer(
             configuration: configuration, version: version, logger: logger,
-            manager: ServiceManager(environment: ProcessInfo.processInfo.environment), reload: load)
+            manager: ServiceManager(environment: ProcessInfo.processInfo.environment),
+            simulator: simulator, reload: load)
         do {
             try await server.run()
         } catch let error as TextFileError {
@@ -101,6 +104,7 @@ struct ServeCommand: AsyncParsableCommand {
             _ = try configuration.rules()
             _ = try configuration.consoleToken()
             _ = try configuration.clusterKey()
+            _ = try configuration.simulator(of: nil)
             return configuration
         } catch let error as ConfigurationError {
             let isCommandLine = error.problems.allSatisfy { problem in

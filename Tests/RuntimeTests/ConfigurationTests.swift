@@ -140,6 +140,7 @@ struct ConfigurationTests {
         (.consoleKeyFile, "\"/k\"", "/k", { $0.consoleKeyFile == "/k" }),
         (.consoleTokenFile, "\"/t\"", "/t", { $0.consoleTokenFile == "/t" }),
         (.accountsFile, "\"/a\"", "/a", { $0.accountsFile == "/a" }),
+        (.simulatorFile, "\"/w\"", "/w", { $0.simulatorFile == "/w" }),
         (.dataDirectory, "\"/d\"", "/d", { $0.dataDirectory == "/d" }),
         (.durability, "\"process\"", "process", { $0.durability == .process }),
         (.keepSwarms, "true", "true", { $0.node.keepsSwarms }),

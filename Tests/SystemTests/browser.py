@@ -37,7 +37,9 @@ for (const e of document.querySelectorAll("a[href], button")) if (isSeen(e) && !
 for (const e of document.querySelectorAll("input, select, textarea")) {
     if (isSeen(e) && !e.labels.length && !e.getAttribute("aria-label")) tell(e, "no label");
 }
-for (const e of document.querySelectorAll("canvas")) if (isSeen(e) && !named(e)) tell(e, "a picture without words");
+for (const e of document.querySelectorAll("canvas:not([aria-hidden])")) {
+    if (isSeen(e) && !named(e)) tell(e, "a picture without words");
+}
 for (const e of document.querySelectorAll("th")) if (isSeen(e) && !e.scope) tell(e, "a header of nothing");
 for (const e of document.querySelectorAll("table")) {
     if (isSeen(e) && !e.querySelector("th")) tell(e, "a table without headers");

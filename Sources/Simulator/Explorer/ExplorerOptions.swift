@@ -83,7 +83,7 @@ public struct ExplorerOptions: Sendable, Hashable {
 
     #if PLANTED_BUGS
         /// A mistake in the logic of all nodes.
-        public var plantedBug: PlantedBug?
+        public var plantedBug = Planted.bug
     #endif
 
     /// Three trackers, two elections and one request.

@@ -118,7 +118,7 @@ public struct ScenarioOptions: Sendable, Hashable {
 
     #if PLANTED_BUGS
         /// A mistake in the logic of all trackers.
-        public var plantedBug: PlantedBug?
+        public var plantedBug = Planted.bug
     #endif
 
     /// Three trackers and nine clients to which nothing happens.

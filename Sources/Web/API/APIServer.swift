@@ -19,6 +19,7 @@ import struct NIOCore.TimeAmount
 /// | path | answer |
 /// |---|---|
 /// | `/` and `/console/` | the pages (`ConsolePages`), which use nothing but the API |
+/// | `/simulator/` | the simulator's page (`PlaygroundPages`), which uses nothing but what is under it |
 /// | `/metrics` | Prometheus |
 /// | `/healthz` | 200 while this tracker can answer announces, else 503; never needs a token |
 public struct APIServer: Sendable {
@@ -181,7 +182,7 @@ public struct APIServer: Sendable {
         }
         let offered = ResourcesDocument(resources: resources, torrentFileByteCount: parts.files?.maxByteCount)
         routes.append(.get("/api/v1") { _ in try .json(offered) })
-        routes += ConsolePages.routes
+        routes += ConsolePages.routes + PlaygroundPages.routes(parts.simulator)
         return APIResponder(routes: routes, door: door)
     }
 

@@ -22,43 +22,74 @@ enum ConsolePages {
     }()
 
     /// A file that anybody may have who reaches the listener.
-    static func route(_ path: String, _ name: String, _ bytes: [UInt8]) -> APIRoute {
-        let file = PageFile(name, bytes)
-        return APIRoute.get(path) { request in answer(file, to: request) }.open()
-    }
-
-    private static func answer(_ file: PageFile, to request: Request) -> Response {
-        var headers: HTTPFields = [
-            .contentType: file.type, .eTag: file.tag, .cacheControl: "no-cache",
-            .contentSecurityPolicy: policy, .referrerPolicy: "no-referrer",
-            .crossOriginOpenerPolicy: "same-origin", .crossOriginResourcePolicy: "same-origin",
-        ]
-        let known = request.headers[.ifNoneMatch]?.split(separator: ",").map { $0.filter { $0 != " " } } ?? []
-        if known.contains(file.tag) || known.contains("*") {
-            headers[.contentType] = nil
-            return Response(status: .notModified, headers: headers)
-        }
-        return Response(status: .ok, headers: headers, body: file.bytes)
+    static func route(_ path: String, _ name: String, _ bytes: [UInt8], policy: String = policy) -> APIRoute {
+        let file = PageFile(name, bytes, policy: policy)
+        return APIRoute.get(path) { request in file.answer(to: request) }.open()
     }
 }
 
 /// One file of a page.
-private struct PageFile {
-    var type: String
-    var bytes: ByteBuffer
-    var tag: String
+///
+/// A browser keeps it, and asks each time whether it is still the same.
+struct PageFile {
+    private var type: String
+    private var bytes: ByteBuffer
+    private var gzipped: ByteBuffer?
+    /// Of the bytes as they are.
+    private var hash: String
+    private var policy: String
 
-    init(_ name: String, _ bytes: [UInt8]) {
+    /// - Parameters:
+    ///   - name: says by its end what the file is.
+    ///   - bytes: its content.
+    ///   - gzipped: the same, for whoever takes that.
+    ///   - policy: what the page may do.
+    init(_ name: String, _ bytes: [UInt8], gzipped: [UInt8]? = nil, policy: String) {
         let types = [
             "html": "text/html; charset=utf-8", "css": "text/css; charset=utf-8",
-            "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml",
+            "js": "text/javascript; charset=utf-8", "mjs": "text/javascript; charset=utf-8", "svg": "image/svg+xml",
+            "wasm": "application/wasm",
         ]
         guard let type = name.split(separator: ".").last.flatMap({ types[String($0)] }) else {
             preconditionFailure("\(name) is of a kind that no page needs")
         }
         self.type = type
         self.bytes = ByteBuffer(bytes: bytes)
-        tag = "\"\(hexadecimal(SipHash(key0: 0, key1: 0).mac(bytes)))\""
+        self.gzipped = gzipped.map { ByteBuffer(bytes: $0) }
+        self.policy = policy
+        hash = hexadecimal(SipHash(key0: 0, key1: 0).mac(bytes))
+    }
+
+    /// The file, or that it is the one which the browser has.
+    func answer(to request: Request) -> Response {
+        let squeezed = request.takesGzip ? gzipped : nil
+        let tag = squeezed == nil ? "\"\(hash)\"" : "\"\(hash)-gzip\""
+        var headers: HTTPFields = [
+            .contentType: type, .eTag: tag, .cacheControl: "no-cache",
+            .contentSecurityPolicy: policy, .referrerPolicy: "no-referrer",
+            .crossOriginOpenerPolicy: "same-origin", .crossOriginResourcePolicy: "same-origin",
+        ]
+        if gzipped != nil { headers[.vary] = "Accept-Encoding" }
+        let known = request.headers[.ifNoneMatch]?.split(separator: ",").map { $0.filter { $0 != " " } } ?? []
+        if known.contains(tag) || known.contains("*") {
+            headers[.contentType] = nil
+            return Response(status: .notModified, headers: headers)
+        }
+        if squeezed != nil { headers[.contentEncoding] = "gzip" }
+        return Response(status: .ok, headers: headers, body: squeezed ?? bytes)
+    }
+}
+
+extension Request {
+    /// Whether the client has named gzip among the encodings it takes, not with the weight 0 (RFC 9110, 12.5.3).
+    fileprivate var takesGzip: Bool {
+        headers[values: .acceptEncoding].flatMap { $0.split(separator: ",") }.contains { coding in
+            let words = coding.lowercased().split(separator: ";").map { $0.filter { $0 != " " && $0 != "\t" } }
+            let isRefused = words.dropFirst().contains { word in
+                word.hasPrefix("q=0") && word.dropFirst(2).allSatisfy { $0 == "0" || $0 == "." }
+            }
+            return words.first == "gzip" && !isRefused
+        }
     }
 }
 

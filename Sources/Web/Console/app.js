@@ -49,7 +49,9 @@ function frame() {
         h("li", null, h("a", { href: href([name]),
             "aria-current": () => (current.value?.name === name ? "page" : null) },
             icon(name), page.peek().title, h("kbd", { "aria-hidden": "true" },
-                () => shown.value.indexOf(page.value) + 1)))));
+                () => shown.value.indexOf(page.value) + 1)))),
+    // A document of its own, with a policy of its own (docs/playground.md).
+    h("ul", null, h("li", null, h("a", { href: "/simulator/" }, icon("simulator"), "Simulator"))));
     byId("place").append(h("span", null, () => state.value?.name ?? ""));
     byId("short-link").append(h("span.link.narrow", { "data-phase": () => link.value.phase },
         h("span.dot", { "aria-hidden": "true" }),
@@ -110,6 +112,10 @@ async function logOut() {
 // MARK: Pages
 
 function openPages() {
+    // As one would write the simulator's address by hand: `/#sim?profile=paxos&seed=17`.
+    effect(() => {
+        if (["sim", "simulator"].includes(route.value.path[0])) location.replace(`/simulator/${location.hash}`);
+    });
     effect(() => {
         const [, ...rest] = where.value.split("/");
         const page = current.value;

@@ -68,7 +68,7 @@ function following(make) {
         const value = make();
         if (value instanceof Node || Array.isArray(value)) {
             place ??= replaceByPlace(text);
-            place.replaceChildren(...[value].flat().filter((one) => one instanceof Node));
+            place.replaceChildren(...[value].flat(Infinity).filter((one) => one instanceof Node));
         } else {
             const shown = value === null || value === undefined || value === false ? "" : visible(value);
             if (place) place.replaceChildren(shown);

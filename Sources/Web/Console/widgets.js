@@ -18,6 +18,7 @@ const icons = {
     resume: "M7 4l12 8-12 8z",
     folder: "M3 6h6l2 3h10v10H3z",
     file: "M6 3h8l4 4v14H6zM14 3v4h4",
+    simulator: "M9 3h6M10 3v6l-5 9a2 2 0 0 0 2 3h10a2 2 0 0 0 2-3l-5-9V3M7 15h10",
     settings: "M4 7h9M17 7h3M4 17h3M11 17h9M15 9a2 2 0 1 0 0-4 2 2 0 0 0 0 4zM9 19a2 2 0 1 0 0-4 2 2 0 0 0 0 4z",
 };
 

@@ -17,14 +17,16 @@ func stop(_ text: String) -> Never {
 ///                  [--keep-seeds]
 ///     planted-bugs --trace NAME SEED [clean]
 ///     planted-bugs --shrink NAME
+///     planted-bugs --words NAME WORDS
 ///     planted-bugs --peers
 ///     planted-bugs --explorer
 ///     planted-bugs --explore NAME
 ///
 /// The second prints what happens in one scenario with a mistake, or, where `clean` is said, without it. The third
 /// makes the first run that a mistake breaks as small as it can be, and fails where it breaks another promise then. The
-/// fourth looks for the mistakes of peers alone, in swarms. The fifth has the explorer look for mistakes, in all
-/// schedules of small clusters; the last prints the shortest schedule in which one is met.
+/// fourth runs with a mistake what the words of a link to the simulator's page name, and ends with 1 where a promise is
+/// broken. The fifth looks for the mistakes of peers alone, in swarms. The sixth has the explorer look for mistakes, in
+/// all schedules of small clusters; the last prints the shortest schedule in which one is met.
 ///
 /// `--keep-seeds` writes what was found to `seeds.txt`; without it, the seeds there have to break what they broke.
 ///
@@ -95,6 +97,20 @@ if arguments.first == "--shrink" {
         stop("--shrink needs the name of a mistake")
     }
     exit(Smallest.find(plant) ? 0 : 1)
+}
+
+if arguments.first == "--words" {
+    let words = Array(arguments)
+    guard words.count == 3, let bug = PlantedBug(rawValue: words[1]) else {
+        stop("--words needs the name of a mistake, and the words of a link to the simulator's page")
+    }
+    Planted.bug = bug
+    do throws(WordsRefused) {
+        let result = try Run(words: words[2]).scenario.run()
+        for violation in result.violations { print(violation) }
+        print("trace hash \(SweepReport.text(hash: result.traceHash))")
+        exit(result.violations.isEmpty ? 0 : 1)
+    } catch { stop("\(error)") }
 }
 
 if arguments.first == "--explore-worker" || arguments.first == "--explore" {

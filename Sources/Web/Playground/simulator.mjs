@@ -1,0 +1,1 @@
+../../../Wasm/simulator.mjs
