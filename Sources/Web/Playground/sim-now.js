@@ -6,7 +6,7 @@ import { fate, topics } from "./sim-run.js";
 
 /** What changes with the step: the future is pale, what led to the step and came of it is bright. */
 export function paintNow(p) {
-    const room = ready(p.now);
+    const room = ready(p.now, p.size);
     if (!room) return;
     const { pen, width } = room;
     const c = palette();
