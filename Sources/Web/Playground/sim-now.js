@@ -161,8 +161,8 @@ export function hit(p, x, y) {
     if (!p.run || !p.seen) return null;
     const at = painted(p);
     if (y < p.top) {
-        const one = p.troubles.all.find(({ row, from, until }) => y >= row * p.stripRow && y < (row + 1) * p.stripRow + 3
-            && at.x(from) <= x + 2 && at.x(until) >= x - 2);
+        const row = Math.floor(y / p.stripRow);
+        const one = p.troubles.all.find(({ row: its, from, until }) => its === row && at.x(from) <= x + 2 && at.x(until) >= x - 2);
         return one ? { text: `${one.text}, ${(one.from / 1e6).toFixed(3)} s to `
             + (one.isOpen ? "the end" : `${(one.until / 1e6).toFixed(3)} s`) } : null;
     }

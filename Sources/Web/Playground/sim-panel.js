@@ -113,8 +113,8 @@ export function messageCard(m, deeds) {
             h("div.row.tight", null,
                 sentStep[one] ? h("button", { type: "button", onclick: () => m.goTo(sentStep[one]) },
                     "Where it is sent") : null,
-                arrivedStep[one] && run.messages.fate[one] !== fate.lost ? h("button", { type: "button", onclick: () => m.goTo(arrivedStep[one]) },
-                    "Where it comes") : null),
+                arrivedStep[one] && run.messages.fate[one] !== fate.lost ? h("button", { type: "button",
+                    onclick: () => m.goTo(arrivedStep[one]) }, "Where it comes") : null),
             deeds(run, one),
         ];
     });
@@ -176,7 +176,8 @@ function standing(run, step, place) {
     if (!run) return null;
     const column = run.columnsAt(step)[place] ?? "-";
     const before = step > 0 ? run.columnsAt(step - 1)[place] ?? "-" : column;
-    return [...columnWords(column), column !== before ? h("span.sim-changed", { title: `It was ${before}` }, "changed") : null];
+    const changed = h("span.sim-changed", { title: `It was ${before}` }, "changed");
+    return [...columnWords(column), column !== before ? changed : null];
 }
 
 function items(state, m, place) {

@@ -150,7 +150,7 @@ export function verdict(m) {
         const first = violations[0];
         return h("div.row", null,
             h("span.dot", { "aria-hidden": "true", class: { good: isGood, bad: !isGood } }),
-            h("b", null, isGood ? `All promises hold${run.info.waits ? " so far" : ""}.` : brokenText(violations.length)),
+            h("b", null, isGood ? heldText(run) : brokenText(violations.length)),
             isGood ? null : h("button.sim-broken-link", { type: "button", onclick: () => m.goTo(first.step) },
                 `${first.invariant} at ${secondsText(run.timeOf(first.step), 3)}`),
             h("span.muted.sim-summary", { title: summary },
@@ -159,6 +159,7 @@ export function verdict(m) {
     });
 }
 
+const heldText = (run) => `All promises hold${run.info.waits ? " so far" : ""}.`;
 const brokenText = (count) => (count === 1 ? "A promise is broken." : `${count} promises are broken.`);
 
 /** Why promises that are looked at in the end were broken. */

@@ -34,8 +34,8 @@ const groups = {
     steppedDown: (who, one) => `${who} ${verb(one, "is", "are")} no longer master.`,
     stands: (who, one) => `${who} stands for master${epochOf(one.text)}: the others are asked to follow.`,
     becameMaster: (who, one) => `${who} is master${epochOf(one.text)}: enough of the others have promised to follow.`,
-    committed: (who, one) => `${capital(one.text.replace(/^commits /, ""))} is decided, the first of this master: a quorum `
-        + "has it on disk.",
+    committed: (who, one) => `${capital(one.text.replace(/^commits /, ""))} is decided, the first of this master: a `
+        + "quorum has it on disk.",
     aborted: (who, one) => `${who}: ${one.text}. All refuse it, so that nobody takes it for decided.`,
     transfer: (who, one) => `${who}: ${one.text}.`,
     storageFailed: (who, one) => `${who} cannot write: ${one.text.replace(/^cannot write: /, "")}.`,

@@ -109,8 +109,8 @@ function walk(m, state, graph, isAsking, choose, ask) {
                 h("p.muted", null, `${state.value.bounds}.`),
                 h("p.muted", null, `${depth} ${depth === 1 ? "step" : "steps"} from the beginning; ${visited} ${
                     visited === 1 ? "state" : "states"} visited`),
-                h("ul.plain", null, trackers.map((words, place) => h("li.row", null, h("b", null, `Tracker ${place + 1}`),
-                    columnWords(words)))),
+                h("ul.plain", null, trackers.map((words, place) => h("li.row", null,
+                    h("b", null, `Tracker ${place + 1}`), columnWords(words)))),
                 graphPicture(graph, state, ask))),
         h("section.card", null, h("h2", null, "The way here"), path.length
             ? h("ol.sim-path", null, path.map((one) => h("li", null, named(one.text ?? one, 300))))
