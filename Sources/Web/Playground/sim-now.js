@@ -162,7 +162,8 @@ export function hit(p, x, y) {
     const at = painted(p);
     if (y < p.top) {
         const row = Math.floor(y / p.stripRow);
-        const one = p.troubles.all.find(({ row: its, from, until }) => its === row && at.x(from) <= x + 2 && at.x(until) >= x - 2);
+        const one = p.troubles.all.find((other) => other.row === row && at.x(other.from) <= x + 2
+            && at.x(other.until) >= x - 2);
         return one ? { text: `${one.text}, ${(one.from / 1e6).toFixed(3)} s to `
             + (one.isOpen ? "the end" : `${(one.until / 1e6).toFixed(3)} s`) } : null;
     }

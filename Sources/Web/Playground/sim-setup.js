@@ -99,7 +99,7 @@ export function storyCard(m) {
         return name ? m.about.value?.stories.find((one) => one.name === name) ?? null : null;
     });
     const isTold = computed(() => Boolean(m.run.value && (story.value || m.isTold.value)));
-    const told = computed(() => (isTold.value ? withGuide(tale(m.run.value), m.run.value.guide) : []));
+    const told = computed(() => (isTold.value ? tale(m.run.value) : []));
     const at = computed(() => {
         const next = told.value.findIndex((one) => one.step > m.step.value);
         return (next < 0 ? told.value.length : next) - 1;
@@ -124,12 +124,6 @@ export function storyCard(m) {
             h("button.primary", { type: "button", id: "story-next", disabled: isLast, onclick: () => go(1) },
                 () => (at.value < 0 ? "Begin" : "Next"))));
     return { card, next: go };
-}
-
-/** What is told, and in a story each line of its reviewed transcript of which nothing else is told. */
-function withGuide(told, guide) {
-    const steps = new Set(told.map((one) => one.step));
-    return [...told, ...guide.filter((one) => !steps.has(one.step))].sort((a, b) => a.step - b.step);
 }
 
 /** The sentence of the step; what else is told of the same step before it. */
