@@ -41,7 +41,8 @@ struct ReplayCommand: AsyncParsableCommand {
 
             JSON: command, options, seed, profile, violations (invariant, seconds, detail), reasons (where a promise \
             of the end is broken), events, steps, simulated_seconds, trace_hash, trace (lines), state (with --at), \
-            what_ifs (what_if, unmet: why it came to nothing), waits (whether the player is to go on). Of a swarm: no profile, reasons and state, but peers (pieces, and done: the second at which it had all).
+            what_ifs (what_if, unmet: why it came to nothing), waits (whether the player is to go on). Of a swarm: no \
+            profile, reasons and state, but peers (pieces, and done: the second at which it had all).
             """)
 
     @Argument(help: ArgumentHelp("The seed, as `tracker simulate` tells it.", valueName: "seed"))
@@ -91,7 +92,8 @@ struct ReplayCommand: AsyncParsableCommand {
 
     @Option(
         name: .customLong("what-if"),
-        help: ArgumentHelp("Do this after a step, for example 412.kill.2.8000; may be given again.", valueName: "words"))
+        help: ArgumentHelp("Do this after a step, for example 412.kill.2.8000; may be given again.", valueName: "words")
+    )
     var whatIfs: [String] = []
 
     @Flag(help: "Make a failing run as small as it can be.")

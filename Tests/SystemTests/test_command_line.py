@@ -540,6 +540,40 @@ class Simulating(CommandLineTest):
         self.assertRegex(report["trace_hash"], "^[0-9a-f]{16}$")
         self.assertGreater(min(report["simulated_seconds"], report["wall_seconds"], report["events"]), 0)
 
+    def test_a_run_with_what_ifs_is_the_same_by_flags_and_by_words(self):
+        flags = ["replay", "17", "--profile", "paxos", "--what-if", "412.kill.2.8000", "--what-if", "900.wake.0"]
+        replay = self.report(*flags)
+        self.assertEqual(replay["command"], "tracker " + " ".join(flags))
+        self.assertEqual([one["what_if"] for one in replay["what_ifs"]], ["412.kill.2.8000", "900.wake.0"])
+        self.assertNotIn("unmet", replay["what_ifs"][0])
+        self.assertIn("is up", replay["what_ifs"][1]["unmet"])
+        self.assertFalse(replay["waits"])
+        self.assertEqual(replay["violations"], [])
+        self.assertTrue(any("dies: the player; is down for 8.000 s" in line for line in replay["trace"]))
+        words = self.report("replay", "--words", "seed=17&profile=paxos&if=412.kill.2.8000,900.wake.0")
+        self.assertEqual(words, replay)
+        plain = self.report("replay", "17", "--profile", "paxos")
+        self.assertNotEqual(plain["trace_hash"], replay["trace_hash"])
+        self.assertEqual(plain["trace"][:100], replay["trace"][:100])
+
+    def test_a_run_whose_network_is_the_player_waits_and_says_so(self):
+        program = self.run_program("replay", "--words", "story=master-dies&if=200.net,200.time,9999.wake.0", "--quiet")
+        self.assertEqual((program.status, program.output), (0, ""))
+        for words in ["waits after step 201", "201.time", "9999.wake.0 came to nothing"]:
+            self.assertIn(words, program.words)
+
+    def test_what_names_no_run_is_refused(self):
+        for command, word in [
+            (["replay"], "no run is named"), (["replay", "--words", "seed=1&profile=paxo"], "no profile"),
+            (["replay", "1", "--words", "seed=1"], "leave out the seed"),
+            (["replay", "--words", "seed=1", "--nodes", "3"], "leave out --nodes"),
+            (["replay", "1", "--what-if", "5.melt.2"], "which nobody can do"),
+            (["replay", "1", "--what-if", "9.net", "--what-if", "5.net"], "in the order of their steps"),
+            (["replay", "1", "--swarm", "--what-if", "5.net"], "--what-if"),
+        ]:
+            with self.subTest(command=command):
+                self.assertFails(USAGE, *command, words=[word])
+
     def test_a_sweep_of_swarms_tells_the_same_as_their_replays(self):
         report = self.report("simulate", "--swarm", "--seeds", "1..60")
         self.assertEqual((report["scenarios"], report["failures"]), (60, []))

@@ -10,9 +10,13 @@ enum Plays {
     // One thread, and one call after another.
     nonisolated(unsafe) static var slots: [Play?] = Array(repeating: nil, count: slotCount)
 
+    private static func noSlot(_ slot: UInt32) -> String {
+        "there are slots 0 to \(slotCount - 1), and no slot \(slot)"
+    }
+
     /// Does something with the run in a slot, or says that there is none.
     static func with(_ slot: UInt32, _ act: (inout Play) -> UInt32) -> UInt32 {
-        guard slot < slotCount else { return Texts.refuse("there are slots 0 to \(slotCount - 1), and no slot \(slot)") }
+        guard slot < slotCount else { return Texts.refuse(noSlot(slot)) }
         // Taken out, so that it is changed in its place.
         guard var play = slots[Int(slot)] else {
             return Texts.refuse("no run is open in slot \(slot); open one")
@@ -24,7 +28,7 @@ enum Plays {
     }
 
     static func open(_ slot: UInt32, _ words: String) -> UInt32 {
-        guard slot < slotCount else { return Texts.refuse("there are slots 0 to \(slotCount - 1), and no slot \(slot)") }
+        guard slot < slotCount else { return Texts.refuse(noSlot(slot)) }
         do throws(WordsRefused) {
             let run = try Run(words: words)
             let play = Play(run, sharing: best(for: run, slot))

@@ -55,8 +55,8 @@ package struct SimulatedDisk: Sendable {
     /// Writes that are neither durable nor failed.
     package var pendingCount: Int { waiting.count + underWay.count }
 
-    /// Writes of the group under way.
-    var groupCount: Int { underWay.count }
+    /// Writes of the group under way, in words.
+    var groupWords: String { underWay.map { $0.change.name }.joined(separator: ", ") }
 
     /// What is on it and on its way there, in words.
     var words: String {
@@ -67,7 +67,7 @@ package struct SimulatedDisk: Sendable {
                 : "entries \(record.firstIndex) to \(record.firstIndex + UInt64(entries) - 1)",
             Words.counted(record.chunks.count, "chunk"),
         ]
-        if !underWay.isEmpty { parts.append("writes \(underWay.map { $0.change.name }.joined(separator: ", "))") }
+        if !underWay.isEmpty { parts.append("writes \(groupWords)") }
         if !waiting.isEmpty { parts.append("\(Words.counted(waiting.count, "write")) behind that") }
         if let failure { parts.append("every write fails: \(failure.words)") }
         if isBroken { parts.append("nothing more is written in this life") }

@@ -35,7 +35,9 @@ public struct ExplorerWalk {
 
     /// A step from one visited state to another.
     public struct Edge: Sendable, Hashable {
+        /// The one that it leaves.
         public var from: Int
+        /// The one that it comes to.
         public var to: Int
     }
 
@@ -183,11 +185,13 @@ public struct ExplorerWalk {
         case .wait: what = "\(name) waits until it asks again"
         case .request:
             let number = Int(move.argument)
-            what = number < options.requests
+            what =
+                number < options.requests
                 ? "announce \(number + 1) comes to \(name)" : "scrape \(number - options.requests + 1) comes to \(name)"
         case .restart:
             let survivors = Int(move.argument)
-            what = queue.isEmpty
+            what =
+                queue.isEmpty
                 ? "\(name) dies and comes back"
                 : "\(name) dies and comes back, with \(survivors) of \(Words.counted(queue.count, "write")) made"
         }
@@ -198,8 +202,8 @@ public struct ExplorerWalk {
     public var standings: [String] {
         (0..<options.nodes).map { node in
             let local = explorer.space.states[Int(states[state].world.words[node])]
-            let writes = local.queue.isEmpty ? "" : ", writes \(local.queue.map { $0.change.name }.joined(separator: ", "))"
-            return TraceText.column(local.machine.inspection) + writes
+            let writes = local.queue.map { $0.change.name }.joined(separator: ", ")
+            return TraceText.column(local.machine.inspection) + (writes.isEmpty ? "" : ", writes \(writes)")
         }
     }
 

@@ -61,43 +61,59 @@ extension ClusterMessage.Body {
         case .fetch(let position): return ["I want what follows \(position.words)"]
         case .entries(let entries, let position):
             return ["decided entries, in order", "decided is \(position.words)"] + entries.flatMap { $0.content }
-        default: return lessUsual
-        }
-    }
-
-    private var lessUsual: [String] {
-        switch self {
         case .hello(let hello):
-            [
+            return [
                 "I want to be part of the cluster, or of its new epoch", "I have \(hello.position.words)",
                 hello.hasFullState ? "I hold the whole state" : "I do not hold the whole state",
             ]
         case .welcome(let welcome):
-            [
+            return [
                 "you are part of the cluster from here on, as \(welcome.id)", "decided is \(welcome.position.words)",
                 "serves from entry \(welcome.servesFrom)",
                 welcome.needsTransfer ? "take the whole state first" : "take the log from where you are",
             ]
-        case .refused(let refusal): ["you are not part of the cluster", "why: \(refusal.words)"]
-        case .fetchChunk(let number): ["I want chunk \(number) of your state"]
+        case .refused(let refusal): return ["you are not part of the cluster", "why: \(refusal.words)"]
+        case .fetchChunk(let number): return ["I want chunk \(number) of your state"]
         case .chunk(let number, let index, let bytes):
-            ["chunk \(number) of my state, as of entry \(index)", "\(bytes.count) bytes"]
+            return ["chunk \(number) of my state, as of entry \(index)", "\(bytes.count) bytes"]
         case .welcomeDone(let position, let digest):
-            ["I hold the whole state, at \(position.words)", "its digest is \(Datagrams.hex(digest))"]
+            return ["I hold the whole state, at \(position.words)", "its digest is \(Datagrams.hex(digest))"]
         case .forward(let requests, let floor, let index):
-            [
+            return [
                 "requests of my clients; none below \(floor) waits any more",
                 index == 0 ? "" : "none of them was settled up to entry \(index)",
-            ].filter { !$0.isEmpty } + requests.prefix(20).map { "request \($0.number)" }
+            ].filter { !$0.isEmpty } + requests.prefix(20).map { $0.words }
         case .answered(let answers):
-            ["replies to requests that are in no entry"] + answers.prefix(20).map { "request \($0.number)" }
-        case .handover: ["stand for master now: I make way"]
-        case .leave: ["I am gone"]
-        case .stop: ["the operator wants the whole cluster to stop: stop in good order, as I do"]
-        case .report: ["how I fare, for people"]
-        case .order(let number, let order): ["an operator wants this of the master: \(order)", "order \(number)"]
-        case .ordered(let number, let outcome): ["what came of order \(number): \(outcome)"]
-        default: [name]
+            return ["replies to requests that are in no entry"] + answers.prefix(20).map { $0.words }
+        case .handover: return ["stand for master now: I make way"]
+        case .leave: return ["I am gone"]
+        case .stop: return ["the operator wants the whole cluster to stop: stop in good order, as I do"]
+        case .report: return ["how I fare, for people"]
+        case .order(let number, let order):
+            return ["an operator wants this of the master: \(order)", "order \(number)"]
+        case .ordered(let number, let outcome): return ["what came of order \(number): \(outcome)"]
+        }
+    }
+}
+
+extension ForwardedRequest {
+    fileprivate var words: String {
+        let what =
+            switch content {
+            case .datagram(let bytes): Datagrams.words(request: bytes)
+            case .announce(let announce, _): "announces over HTTP, swarm \(announce.infoHash)"
+            case .scrape(let infoHashes, _):
+                "asks over HTTP for the counts of \(Words.counted(infoHashes.count, "swarm"))"
+            }
+        return "request \(number) of \(source): \(what)"
+    }
+}
+
+extension AnsweredRequest {
+    fileprivate var words: String {
+        switch content {
+        case .counts(let counts): "request \(number): counts of \(Words.counted(counts.count, "swarm"))"
+        case .refusal(let reason): "request \(number): refused, for reason \(reason)"
         }
     }
 }

@@ -34,6 +34,7 @@ public struct PendingEvent: Sendable, Hashable {
     public var id: UInt64
     /// When it comes, if nobody meddles.
     public var time: Instant
+    /// Of which kind it is.
     public var kind: Kind
     /// The sender: a tracker's place, or a client's where it is a datagram; nil for what nobody sends.
     public var from: Int?
@@ -117,9 +118,7 @@ extension World {
         case .nodePolls(let node, _): Told(.timer, nil, node, "looks", "looks at its sockets")
         case .nodeWakes(let node, _): Told(.timer, nil, node, "wakes", "looks at its clock: a deadline of its own")
         case .groupEnds(let node, _):
-            Told(
-                .write, nil, node, "disk",
-                "\(Words.counted(nodes[node].disk.groupCount, "write")) of its disk end")
+            Told(.write, nil, node, "disk", "its disk has written \(nodes[node].disk.groupWords)")
         case .writeCompleted(let node, _, let token, let failure):
             Told(
                 .write, nil, node, "told",
@@ -139,12 +138,6 @@ extension World {
         case .stewardActs(let number): Told(.person, nil, number, "console", "somebody does something at a console")
         case .stewardWaits(let number, _):
             Told(.person, nil, number, "console", "somebody at a console asks once more, if nothing was heard")
-        default: fateStory(of: event)
-        }
-    }
-
-    private func fateStory(of event: Happening) -> Told {
-        switch event {
         case .fault: Told(.fault, nil, nil, "fault", "fault \(plan.lastFault + 1) by the clock")
         case .turn(let number): Told(.fault, nil, nil, "script", "the script: \(options.script[number].event.words)")
         case .diskRecovers(let node): Told(.fault, nil, node, "disk", "its disk is put right")
@@ -157,32 +150,33 @@ extension World {
         case .convergenceCheck: Told(.phase, nil, nil, "look", "the world is looked at")
         case .end: Told(.phase, nil, nil, "end", "all trackers are stopped in good order")
         case .stopOfAllOverdue: Told(.phase, nil, nil, "overdue", "all trackers are to be down")
-        default: Told(.phase, nil, nil, "other", "something else")
+        case .probe(let node): Told(.person, nil, node, "probe", "is compared with a copy of its disk")
         }
     }
 
     /// A message or a datagram under way, as one speaks of it.
     func words(of event: Happening) -> String {
         let told = story(of: event)
-        switch event {
-        case .messageAtNode(let node, let letter):
+        if case .messageAtNode(let node, let letter) = event {
             return "\(told.text), from \(trace.names.short[letter.from]) to \(trace.names.short[node])"
-        case .datagramAtNode(let node, let remote, _): return "\(told.name) of \(person(remote)) to \(trace.names[node])"
-        case .datagramAtClient(let place, let node, _):
-            return "\(told.name) reply of \(trace.names[node]) to \(person(addresses[place]))"
-        default: return told.text
         }
+        if case .datagramAtNode(let node, let remote, _) = event {
+            return "\(told.name) of \(person(remote)) to \(trace.names[node])"
+        }
+        if case .datagramAtClient(let place, let node, _) = event {
+            return "\(told.name) reply of \(trace.names[node]) to \(person(addresses[place]))"
+        }
+        return told.text
     }
 }
 
 extension World.Happening {
     /// The places of the trackers that it is about, one bit each.
     var trackers: UInt32 {
-        switch self {
-        case .messageAtNode(let node, let letter): 1 << UInt32(node) | 1 << UInt32(letter.from)
-        case .datagramAtNode(let node, _, _), .datagramAtClient(_, let node, _): 1 << UInt32(node)
-        default: 0
-        }
+        if case .messageAtNode(let node, let letter) = self { return 1 << UInt32(node) | 1 << UInt32(letter.from) }
+        if case .datagramAtNode(let node, _, _) = self { return 1 << UInt32(node) }
+        if case .datagramAtClient(_, let node, _) = self { return 1 << UInt32(node) }
+        return 0
     }
 
     /// Whether a tracker that is held puts it off.
@@ -191,7 +185,11 @@ extension World.Happening {
         case .messageAtNode(let node, _), .nodePolls(let node, _), .nodeWakes(let node, _),
             .writeCompleted(let node, _, _, _), .busLossTold(let node, _, _), .busReturns(let node, _, _):
             node == held
-        default: false
+        case .datagramAtNode, .datagramAtClient, .groupEnds, .nodeReturns, .stopOverdue, .clientWakes, .clientActs,
+            .strangerActs, .visitorActs, .stewardActs, .stewardWaits, .fault, .turn, .diskRecovers, .damage, .probe,
+            .memoryIsLost, .transfers, .heals, .operatorStops, .stopOfAllOverdue, .wakeClients, .convergenceCheck,
+            .end:
+            false
         }
     }
 }

@@ -5,7 +5,9 @@ import Primitives
 extension Play {
     /// A step of a story.
     public struct GuideStep: Sendable, Hashable {
+        /// The step that has the line.
         public var step: Int
+        /// When it was.
         public var time: Instant
         /// For people: what matters of the line.
         public var sentence: String

@@ -7,6 +7,7 @@ import Wire
 extension Play {
     /// A copy of a message or a datagram, as people see it.
     public struct Flight: Sendable, Hashable {
+        /// Message, datagram or reply.
         public var kind: PendingEvent.Kind
         /// `PREPARE`, `announce`.
         public var name: String
@@ -18,10 +19,13 @@ extension Play {
         public var to: Int
         /// The event that it is, as it was sent; 0 where it was lost at once.
         public var id: UInt64
+        /// In which step it was sent.
         public var sentStep: Int
+        /// When it was sent.
         public var sentAt: Instant
-        /// When it came or was lost; nil while it is under way.
+        /// In which step it came or was lost; nil while it is under way.
         public var endStep: Int?
+        /// When it came or was lost; nil while it is under way.
         public var endedAt: Instant?
         /// `arrived`, `again` (a second copy), `lost`, `nobody` (it came, and nobody was there), or `under way`.
         public var fate: String
@@ -59,10 +63,22 @@ extension Play {
         }
     }
 
-    /// The state of each tracker after a step, line by line.
-    public mutating func state(after step: Int) -> [(place: Int, title: String, items: [(title: String, text: String)])] {
+    /// How a tracker stands.
+    public struct Standing: Sendable {
+        /// From 0.
+        public var place: Int
+        /// How it is called.
+        public var title: String
+        /// Line by line, in the order in which they are to be read.
+        public var items: [(title: String, text: String)]
+    }
+
+    /// The state of each tracker after a step.
+    public mutating func state(after step: Int) -> [Standing] {
         var world = world(after: step)
-        return world.nodes.indices.map { ($0, world.trace.names[$0], world.items(of: $0)) }
+        return world.nodes.indices.map {
+            Standing(place: $0, title: world.trace.names[$0], items: world.items(of: $0))
+        }
     }
 
     /// What is under way or waits after a step, soonest first.
@@ -88,6 +104,7 @@ extension Play {
 
     /// A message or a datagram with all that is in it.
     public struct Letter: Sendable, Hashable {
+        /// Between whom, when, and what became of it.
         public var flight: Flight
         /// In a few words.
         public var text: String

@@ -4,9 +4,9 @@ import Primitives
 
 /// A run that is looked at from all sides: any step of it, forwards and back, and what would have been.
 ///
-/// It runs to its end at once, and is written down (`PlayRecord`). A `World` is a value, so a copy is a checkpoint; from
-/// the one before a step, that step is a few hundred transitions away. A branch, the same run with one more what-if,
-/// begins at a checkpoint, too.
+/// It runs to its end at once, and is written down (`PlayRecord`). A `World` is a value, so a copy is a checkpoint;
+/// from the one before a step, that step is a few hundred transitions away. A branch, the same run with one more
+/// what-if, begins at a checkpoint, too.
 public struct Play: Sendable {
     /// A world after one of its steps.
     private struct Checkpoint: Sendable {

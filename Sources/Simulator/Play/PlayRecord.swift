@@ -100,8 +100,9 @@ package struct PlayRecord: Sendable {
             if sent.id > 0 { flightIDs.append((sent.id, flights.count)) }
             flights.append(
                 Flight(
-                    load: sent.load, from: UInt16(truncatingIfNeeded: sent.from), to: UInt16(truncatingIfNeeded: sent.to),
-                    id: sent.id, sentStep: step, sentAt: time, fate: sent.id > 0 ? .underWay : .lost,
+                    load: sent.load, from: UInt16(truncatingIfNeeded: sent.from),
+                    to: UInt16(truncatingIfNeeded: sent.to), id: sent.id, sentStep: step, sentAt: time,
+                    fate: sent.id > 0 ? .underWay : .lost,
                     isAgain: sent.isAgain))
         }
         for (from, to) in traffic.putOff {

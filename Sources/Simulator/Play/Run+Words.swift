@@ -7,8 +7,8 @@ import TrackerLogic
 ///
 ///     words   word & word …, each key once
 ///     word    key = value; characters of the value may be written as %41
-///     keys    seed, or story; profile, stress, nodes, seconds, clients, only-trackers, only-clients, faults, injections,
-///             without: as the flags of `tracker replay`; if: what-ifs, with commas between them
+///     keys    seed, or story; profile, stress, nodes, seconds, clients, only-trackers, only-clients, faults,
+///             injections, without: as the flags of `tracker replay`; if: what-ifs, with commas between them
 extension Run {
     /// Words of one run, at most.
     public static let maxWordsByteCount = 16_384
@@ -58,8 +58,8 @@ extension Run {
     public init(words text: String) throws(WordsRefused) {
         guard text.utf8.count <= Run.maxWordsByteCount else {
             throw WordsRefused(
-                "the words of a run have \(text.utf8.count) bytes, and \(Run.maxWordsByteCount) is the most; leave some "
-                    + "what-ifs out")
+                "the words of a run have \(text.utf8.count) bytes, and \(Run.maxWordsByteCount) is the most; leave "
+                    + "some what-ifs out")
         }
         var values: [(key: String, value: String)] = []
         for word in text.split(separator: "&") {

@@ -16,14 +16,9 @@ extension World {
     mutating func beNetwork() -> String? {
         if player.isNetwork { return "the player is the network already" }
         player.isNetwork = true
-        for waiting in queue.waiting {
-            switch waiting.event {
-            case .heals:
-                player.healsAt = waiting.time
-                _ = queue.take(id: waiting.id)
-            case .wakeClients, .convergenceCheck, .end: _ = queue.take(id: waiting.id)
-            default: break
-            }
+        for waiting in queue.waiting where waiting.event.isOfPhases {
+            if case .heals = waiting.event { player.healsAt = waiting.time }
+            _ = queue.take(id: waiting.id)
         }
         faultsGoOn(until: now)
         spoilWays(until: now)
@@ -81,7 +76,23 @@ extension World.Happening {
     var isUnderWay: Bool {
         switch self {
         case .messageAtNode, .datagramAtNode, .datagramAtClient: true
-        default: false
+        case .nodePolls, .nodeWakes, .groupEnds, .writeCompleted, .nodeReturns, .stopOverdue, .busLossTold, .busReturns,
+            .clientWakes, .clientActs, .strangerActs, .visitorActs, .stewardActs, .stewardWaits, .fault, .turn,
+            .diskRecovers, .damage, .probe, .memoryIsLost, .transfers, .heals, .operatorStops, .stopOfAllOverdue,
+            .wakeClients, .convergenceCheck, .end:
+            false
+        }
+    }
+
+    /// Whether with it the world is healed, and looked at.
+    var isOfPhases: Bool {
+        switch self {
+        case .heals, .wakeClients, .convergenceCheck, .end: true
+        case .messageAtNode, .datagramAtNode, .datagramAtClient, .nodePolls, .nodeWakes, .groupEnds, .writeCompleted,
+            .nodeReturns, .stopOverdue, .busLossTold, .busReturns, .clientWakes, .clientActs, .strangerActs,
+            .visitorActs, .stewardActs, .stewardWaits, .fault, .turn, .diskRecovers, .damage, .probe, .memoryIsLost,
+            .transfers, .operatorStops, .stopOfAllOverdue:
+            false
         }
     }
 }

@@ -230,14 +230,13 @@ extension World {
         if player.isNetwork { return }
         let healsAt = time + .seconds(1)
         var isPlanned = false
-        for waiting in queue.waiting {
-            switch waiting.event {
-            case .wakeClients, .convergenceCheck, .end: _ = queue.take(id: waiting.id)
-            case .heals:
-                isPlanned = true
-                if waiting.time < healsAt { queue.move(waiting.id, to: healsAt) }
-            default: break
+        for waiting in queue.waiting where waiting.event.isOfPhases {
+            guard case .heals = waiting.event else {
+                _ = queue.take(id: waiting.id)
+                continue
             }
+            isPlanned = true
+            if waiting.time < healsAt { queue.move(waiting.id, to: healsAt) }
         }
         if isPlanned { return }
         player.relapses += 1

@@ -5,11 +5,11 @@ import TrackerLogic
 
 /// Makes a failing run of a cluster smaller, as long as it breaks the same promise first.
 ///
-/// What a person has done goes first, and then noise, since most failures need none of it; then trackers and clients, then faults and injections, then
-/// time, then the length and the strength of each fault; and all of it again, until nothing more can go: what could not
-/// go while something else was there may go now. Whatever stays is what it was, since each part has a stream of its own
-/// (`StreamName.swift`). What-ifs name steps and events, which are others in a smaller run; one that is kept still breaks
-/// the promise there, whatever it does.
+/// What a person has done goes first, and then noise, since most failures need none of it; then trackers and clients,
+/// then faults and injections, then time, then the length and the strength of each fault; and all of it again, until
+/// nothing more can go: what could not go while something else was there may go now. Whatever stays is what it was,
+/// since each part has a stream of its own (`StreamName.swift`). What-ifs name steps and events, which are others in a
+/// smaller run; one that is kept still breaks the promise there, whatever it does.
 public struct RunShrinker: Sendable {
     /// Runs that are tried at most: some seconds.
     public static let maxTries = 600

@@ -55,12 +55,9 @@ public struct Scenario: Sendable {
     /// How its trackers are called.
     public var names: TrackerNames { TrackerNames(options.configurations(profile).map { $0.id }) }
 
-    /// The world at its beginning.
-    ///
-    /// - Parameters:
-    ///   - isRecording: whether every transition becomes a line of text.
-    ///   - keepsHistory: whether transitions, messages and datagrams are kept.
-    ///   - isWatching: whether somebody looks after each step at what was sent, and what arrived.
+    /// The world at its beginning; `isRecording` says whether every transition becomes a line of text, `keepsHistory`
+    /// whether transitions, messages and datagrams are kept, and `isWatching` whether somebody looks after each step at
+    /// what was sent, and what arrived.
     func world(isRecording: Bool, keepsHistory: Bool, isWatching: Bool = false) -> World {
         World(
             seed: seed, profile: profile, options: options, sabotage: sabotage, isRecording: isRecording,

@@ -95,7 +95,9 @@ struct ShrinkStepsTests {
 
     @Test func `a few tries at a time find what all at once find`() throws {
         var run = Run(seed: 8, profile: .paxos)
-        run.whatIfs = [WhatIf(after: 300, .kill(0, milliseconds: 500)), WhatIf(after: 900, .pause(1, milliseconds: 500))]
+        run.whatIfs = [
+            WhatIf(after: 300, .kill(0, milliseconds: 500)), WhatIf(after: 900, .pause(1, milliseconds: 500)),
+        ]
         let result = ShrinkStepsTests.scenario(run).run()
         let broken = try #require(result.violations.first)
         var whole = RunShrinker(run, breaking: broken.invariant, of: ShrinkStepsTests.scenario)

@@ -72,8 +72,9 @@ struct RunWordsTests {
     @Test func `what a browser writes is read, too`() throws {
         let run = try Run(words: "if=412.kill.2.8000%2C500.cut.0-2.5000&seed=17&faults=3%2c17%2F4&profile=paxos")
         #expect(run.words == "seed=17&profile=paxos&faults=3,17/4&if=412.kill.2.8000,500.cut.0-2.5000")
-        #expect(run.command == "tracker replay 17 --profile paxos --faults 3,17/4 --what-if 412.kill.2.8000 "
-            + "--what-if 500.cut.0-2.5000")
+        #expect(
+            run.command == "tracker replay 17 --profile paxos --faults 3,17/4 --what-if 412.kill.2.8000 "
+                + "--what-if 500.cut.0-2.5000")
         let story = try Run(words: "story=master-dies&if=9.net")
         #expect(story.command == "tracker replay --words 'story=master-dies&if=9.net'")
     }
@@ -96,7 +97,8 @@ struct RunWordsTests {
         ("story=lowest&seed=2", "leave seed out"), ("seed=1&profile=%4", "two hex digits"),
         ("seed=1&profile=%C3%A9", "can be read"), ("seed=1&if=", "no value"),
         ("seed=1&if=kill.2", "does not begin with a step"), ("seed=1&if=412", "does not begin with a step"),
-        ("seed=1&if=-1.net", "does not begin with a step"), ("seed=1&if=5.melt.2", "which nobody can do; there are drop"),
+        ("seed=1&if=-1.net", "does not begin with a step"),
+        ("seed=1&if=5.melt.2", "which nobody can do; there are drop"),
         ("seed=1&if=5.drop", "lacks the id of an event"), ("seed=1&if=5.drop.0", "a number of 1 to"),
         ("seed=1&if=5.drop.x", "\"x\" for the id of an event"), ("seed=1&if=5.kill.30.9", "a number of 0 to 29"),
         ("seed=1&if=5.kill.2", "lacks milliseconds"), ("seed=1&if=5.pause.2.0", "a number of 1 to 60000"),
