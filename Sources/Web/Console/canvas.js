@@ -18,9 +18,13 @@ export const hues = 8;
 /** The colour of the n-th of several things, from 0. */
 export const hue = (n) => property(`hue-${(n % hues) + 1}`);
 
-/** Readies a canvas to be drawn on in CSS pixels. Returns null while it has no room. */
-export function ready(canvas) {
-    const { clientWidth: width, clientHeight: height } = canvas;
+/**
+ * Readies a canvas to be drawn on in CSS pixels. Returns null while it has no room.
+ *
+ * `size` is its size where that is known: to ask for it makes the browser lay the page out anew.
+ */
+export function ready(canvas, size = null) {
+    const { width, height } = size ?? { width: canvas.clientWidth, height: canvas.clientHeight };
     if (!width || !height) return null;
     const ratio = devicePixelRatio || 1;
     if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
@@ -34,9 +38,9 @@ export function ready(canvas) {
     return { pen, width, height };
 }
 
-/** Calls `draw` when the canvas has another size, until the scope ends. */
+/** Calls `draw(size)` when the canvas has another size, until the scope ends. */
 export function whenSized(canvas, draw) {
-    const observer = new ResizeObserver(draw);
+    const observer = new ResizeObserver((all) => draw(all.at(-1).contentRect));
     observer.observe(canvas);
     onEnd(() => observer.disconnect());
 }

@@ -65,7 +65,10 @@ export function diagram(m, { run, label, isMain }) {
         for (const one of [m.step, m.chosen, m.isWhole, m.parting, m.run]) one.value;
         plan(false);
     });
-    whenSized(ground, () => plan(true));
+    whenSized(ground, (size) => {
+        picture.size = size;
+        plan(true);
+    });
     steer(m, picture, now, tip, () => plan(false), box);
     return box;
 }

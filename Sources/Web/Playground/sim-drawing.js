@@ -23,7 +23,7 @@ const signs = {
 // MARK: The lower canvas
 
 export function paintGround(p) {
-    const room = ready(p.ground);
+    const room = ready(p.ground, p.size);
     if (!room) return;
     const { pen, width, height } = room;
     const c = palette();

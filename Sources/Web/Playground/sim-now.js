@@ -6,7 +6,7 @@ import { fate, topics } from "./sim-run.js";
 
 /** What changes with the step: the future is pale, what led to the step and came of it is bright. */
 export function paintNow(p) {
-    const room = ready(p.now);
+    const room = ready(p.now, p.size);
     if (!room) return;
     const { pen, width } = room;
     const c = palette();
@@ -161,8 +161,9 @@ export function hit(p, x, y) {
     if (!p.run || !p.seen) return null;
     const at = painted(p);
     if (y < p.top) {
-        const one = p.troubles.all.find(({ row, from, until }) => y >= row * p.stripRow && y < (row + 1) * p.stripRow + 3
-            && at.x(from) <= x + 2 && at.x(until) >= x - 2);
+        const row = Math.floor(y / p.stripRow);
+        const one = p.troubles.all.find((other) => other.row === row && at.x(other.from) <= x + 2
+            && at.x(other.until) >= x - 2);
         return one ? { text: `${one.text}, ${(one.from / 1e6).toFixed(3)} s to `
             + (one.isOpen ? "the end" : `${(one.until / 1e6).toFixed(3)} s`) } : null;
     }

@@ -113,8 +113,8 @@ export function messageCard(m, deeds) {
             h("div.row.tight", null,
                 sentStep[one] ? h("button", { type: "button", onclick: () => m.goTo(sentStep[one]) },
                     "Where it is sent") : null,
-                arrivedStep[one] && run.messages.fate[one] !== fate.lost ? h("button", { type: "button", onclick: () => m.goTo(arrivedStep[one]) },
-                    "Where it comes") : null),
+                arrivedStep[one] && run.messages.fate[one] !== fate.lost ? h("button", { type: "button",
+                    onclick: () => m.goTo(arrivedStep[one]) }, "Where it comes") : null),
             deeds(run, one),
         ];
     });
@@ -122,6 +122,7 @@ export function messageCard(m, deeds) {
 
 // MARK: Trackers
 
+/** What the letters of a tracker's column mean, each with the tone of its badge. */
 const roleWords = { M: ["master", "accent"], m: ["master, not serving yet", "accent"], S: ["slave", "good"],
     s: ["slave, not in good standing", "warn"], C: ["candidate", "warn"], N: ["newcomer", "quiet-badge"],
     F: ["fenced", "quiet-badge"], "-": ["down", "bad"] };
@@ -163,15 +164,20 @@ export function trackersCard(m) {
         }));
 }
 
-/** A tracker's column of the trace, in words. */
+/** A column such as "M 1.2 17", in words. */
+export function columnWords(column) {
+    const [role, epoch, entry] = column.split(" ");
+    const [text, tone] = roleWords[role] ?? [role, "quiet-badge"];
+    return [badge(tone, text), h("span.muted", null, epoch ? `${epoch} · entry ${entry}` : "")];
+}
+
+/** A tracker's column of the trace, in words, and whether the step has changed it. */
 function standing(run, step, place) {
     if (!run) return null;
     const column = run.columnsAt(step)[place] ?? "-";
     const before = step > 0 ? run.columnsAt(step - 1)[place] ?? "-" : column;
-    const [role, epoch, entry] = column.split(" ");
-    const [text, tone] = roleWords[role] ?? [role, "quiet-badge"];
-    return [badge(tone, text), h("span.muted", null, epoch ? `${epoch} · entry ${entry}` : ""),
-        column !== before ? h("span.sim-changed", { title: `It was ${before}` }, "changed") : null];
+    const changed = h("span.sim-changed", { title: `It was ${before}` }, "changed");
+    return [...columnWords(column), column !== before ? changed : null];
 }
 
 function items(state, m, place) {

@@ -25,7 +25,7 @@ export function palette() {
 
 /** Where everything stands. */
 export function painted(p) {
-    const width = p.ground.clientWidth;
+    const width = p.size?.width ?? p.ground.clientWidth;
     const gutter = width < 520 ? 34 : 86;
     const wide = Math.max(width - gutter - 8, 1);
     const { from, to } = p.view;

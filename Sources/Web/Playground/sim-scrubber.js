@@ -4,6 +4,7 @@
 import { appearance, hue, property, ready, whenSized } from "./canvas.js";
 import { h } from "./dom.js";
 import { effect, onEnd } from "./signals.js";
+import { palette } from "./sim-place.js";
 import { secondsText } from "./sim-run.js";
 import { stepOf, whatIfs } from "./sim-words.js";
 
@@ -17,6 +18,7 @@ export function scrubber(m) {
         "aria-valuetext": () => (m.run.value
             ? `Step ${m.step.value} of ${m.run.value.count}, ${secondsText(m.run.value.timeOf(m.step.value), 3)}` : ""),
     });
+    let size = null;
     let isGroundDue = false;
     let isPlanned = false;
     const plan = (isGround) => {
@@ -27,9 +29,9 @@ export function scrubber(m) {
             isPlanned = false;
             const run = m.run.peek();
             if (!run) return;
-            if (isGroundDue) drawGround(m, run, ground);
+            if (isGroundDue) drawGround(m, run, ready(ground, size));
             isGroundDue = false;
-            drawNow(m, run, now);
+            drawNow(m, run, ready(now, size));
         });
     };
     effect(() => {
@@ -40,20 +42,24 @@ export function scrubber(m) {
         for (const one of [m.step, m.view]) one.value;
         plan(false);
     });
-    whenSized(ground, () => plan(true));
-    scrub(m, now);
+    whenSized(ground, (known) => {
+        size = known;
+        plan(true);
+    });
+    scrub(m, now, () => size);
     return h("div.sim-scrubber", null, ground, now);
 }
 
 /** Where a time is on the strip, and the other way round. */
 const xOf = (run, width, time) => inset + (time / run.end) * (width - 2 * inset);
 
-function scrub(m, canvas) {
+function scrub(m, canvas, size) {
     let isDown = false;
+    let left = 0;
     const go = (event) => {
         const run = m.run.peek();
         if (!run) return;
-        const share = (event.offsetX - inset) / Math.max(canvas.clientWidth - 2 * inset, 1);
+        const share = (event.clientX - left - inset) / Math.max((size()?.width ?? canvas.clientWidth) - 2 * inset, 1);
         m.goTo(run.stepAt(Math.min(Math.max(share, 0), 1) * run.end), true);
     };
     const on = (name, run) => {
@@ -63,6 +69,7 @@ function scrub(m, canvas) {
     on("pointerdown", (event) => {
         canvas.setPointerCapture(event.pointerId);
         isDown = true;
+        left = canvas.getBoundingClientRect().left;
         go(event);
     });
     on("pointermove", (event) => isDown && go(event));
@@ -78,8 +85,7 @@ function scrub(m, canvas) {
     });
 }
 
-function drawGround(m, run, canvas) {
-    const room = ready(canvas);
+function drawGround(m, run, room) {
     if (!room) return;
     const { pen, width, height } = room;
     const x = (time) => xOf(run, width, time);
@@ -134,13 +140,13 @@ function drawMasters(run, pen, x, foot) {
     });
 }
 
-function drawNow(m, run, canvas) {
-    const room = ready(canvas);
+function drawNow(m, run, room) {
     if (!room) return;
     const { pen, width, height } = room;
+    const c = palette();
     const { from, to } = m.view.peek();
     const x = (time) => xOf(run, width, Math.min(Math.max(time, 0), run.end));
-    pen.fillStyle = property("accent");
+    pen.fillStyle = c.accent;
     pen.globalAlpha = 0.12;
     pen.fillRect(x(from), 1, Math.max(x(to) - x(from), 2), height - 2);
     pen.globalAlpha = 1;
@@ -149,7 +155,7 @@ function drawNow(m, run, canvas) {
     pen.beginPath();
     pen.arc(at, height - 6.5, 5.5, 0, 7);
     pen.fill();
-    pen.strokeStyle = property("surface");
+    pen.strokeStyle = c.surface;
     pen.lineWidth = 1.5;
     pen.stroke();
 }

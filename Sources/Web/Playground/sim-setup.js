@@ -99,7 +99,7 @@ export function storyCard(m) {
         return name ? m.about.value?.stories.find((one) => one.name === name) ?? null : null;
     });
     const isTold = computed(() => Boolean(m.run.value && (story.value || m.isTold.value)));
-    const told = computed(() => (isTold.value ? withGuide(tale(m.run.value), m.run.value.guide) : []));
+    const told = computed(() => (isTold.value ? tale(m.run.value) : []));
     const at = computed(() => {
         const next = told.value.findIndex((one) => one.step > m.step.value);
         return (next < 0 ? told.value.length : next) - 1;
@@ -126,12 +126,6 @@ export function storyCard(m) {
     return { card, next: go };
 }
 
-/** What is told, and in a story each line of its reviewed transcript of which nothing else is told. */
-function withGuide(told, guide) {
-    const steps = new Set(told.map((one) => one.step));
-    return [...told, ...guide.filter((one) => !steps.has(one.step))].sort((a, b) => a.step - b.step);
-}
-
 /** The sentence of the step; what else is told of the same step before it. */
 function sentenceAt(m, told, at) {
     if (at < 0) return "Nobody has started yet.";
@@ -150,7 +144,7 @@ export function verdict(m) {
         const first = violations[0];
         return h("div.row", null,
             h("span.dot", { "aria-hidden": "true", class: { good: isGood, bad: !isGood } }),
-            h("b", null, isGood ? `All promises hold${run.info.waits ? " so far" : ""}.` : brokenText(violations.length)),
+            h("b", null, isGood ? heldText(run) : brokenText(violations.length)),
             isGood ? null : h("button.sim-broken-link", { type: "button", onclick: () => m.goTo(first.step) },
                 `${first.invariant} at ${secondsText(run.timeOf(first.step), 3)}`),
             h("span.muted.sim-summary", { title: summary },
@@ -159,6 +153,7 @@ export function verdict(m) {
     });
 }
 
+const heldText = (run) => `All promises hold${run.info.waits ? " so far" : ""}.`;
 const brokenText = (count) => (count === 1 ? "A promise is broken." : `${count} promises are broken.`);
 
 /** Why promises that are looked at in the end were broken. */

@@ -128,7 +128,7 @@ export function sweepPage(m) {
         state.value = { ...state.peek(), phase: "stopped" };
     };
     const isRunning = () => state.value.phase === "running";
-    return h("div", null, heading("Sweep"),
+    return h("div", null, heading("Sweep", copyButton(() => location.href, "Link")),
         h("p.muted", null, "Every seed is another run of the same logic, with other faults. All promises watch each of "
             + "them; a seed that breaks one can be opened, and sent to somebody as a link."),
         h("form.sim-setup", {

@@ -6,12 +6,16 @@ import { tell } from "./dialog.js";
 import { h, named } from "./dom.js";
 import { look, route } from "./route.js";
 import { effect, onEnd, signal } from "./signals.js";
+import { columnWords } from "./sim-panel.js";
 import { field, option } from "./sim-setup.js";
-import { heading } from "./widgets.js";
+import { copyButton, heading } from "./widgets.js";
 
 const networks = [["again", "again and again"], ["once", "once"], ["inOrder", "once, in order"]];
 const asks = [["nodes", "Trackers", 1, 5, 3], ["elections", "Elections", 0, 15, 2],
     ["requests", "Requests", 0, 15, 1], ["restarts", "Restarts", 0, 15, 0]];
+
+/** Choices that a link makes, at most. */
+const mostChoices = 300;
 
 export function walkPage(m) {
     const { query } = route.peek();
@@ -29,7 +33,7 @@ export function walkPage(m) {
         try {
             const answer = await m.engine.ask(name, ...words);
             if (answer.error) throw new Error(answer.error);
-            visit(name, answer);
+            visit(name, answer, words[0]);
         } catch (problem) {
             tell(problem.message, "bad");
         }
@@ -37,21 +41,31 @@ export function walkPage(m) {
     }
 
     /** Writes down the state, and the way by which it was reached. */
-    function visit(name, answer) {
+    function visit(name, answer, choice) {
         const next = name === "explore" ? new Map() : new Map(graph.peek());
-        const depth = next.get(answer.state)?.depth ?? answer.depth;
-        next.set(answer.state, { depth, parents: answer.parents, isBroken: Boolean(answer.broken) });
+        const known = next.get(answer.state);
+        // By which choices a state was reached first: a link makes them anew.
+        const choices = known?.choices ?? [...next.get(state.peek()?.state)?.choices ?? [], choice];
+        next.set(answer.state, { depth: known?.depth ?? answer.depth, parents: answer.parents,
+            isBroken: Boolean(answer.broken), choices: name === "explore" ? [] : choices });
         graph.value = next;
         state.value = answer;
+        if (route.peek().path[0] === "walk") look({ choices: next.get(answer.state).choices.join(".") || null });
     }
 
-    function begin() {
+    /** Makes the choices of a link. */
+    async function follow(choices) {
+        for (const one of choices.slice(0, mostChoices)) await ask("exploreChoose", one);
+    }
+
+    async function begin(choices = []) {
         const options = Object.fromEntries(inputs.map((one) => [one.name, Number(one.value)]));
         const { path } = route.peek();
         if (path[0] === "walk") look({ ...options, network: network.value });
-        ask("explore", { ...options, network: network.value });
+        await ask("explore", { ...options, network: network.value });
+        await follow(choices);
     }
-    begin();
+    begin((query.choices ?? "").split(".").filter((one) => /^\d{1,6}$/.test(one)).map(Number));
     const choose = (number) => ask("exploreChoose", number);
     const onKey = (event) => {
         if (event.key !== "Backspace" || event.target.matches("input, select, textarea")) return;
@@ -61,7 +75,7 @@ export function walkPage(m) {
     };
     addEventListener("keydown", onKey);
     onEnd(() => removeEventListener("keydown", onKey));
-    return h("div", null, heading("Walk"),
+    return h("div", null, heading("Walk", copyButton(() => location.href, "Link")),
         h("p.muted", null, "A small cluster, and all that may happen next in it: choose. ", h("code", null,
             "tracker explore"), " walks through all of it; here you walk by yourself, and the promises watch."),
         h("form.sim-setup", {
@@ -95,8 +109,8 @@ function walk(m, state, graph, isAsking, choose, ask) {
                 h("p.muted", null, `${state.value.bounds}.`),
                 h("p.muted", null, `${depth} ${depth === 1 ? "step" : "steps"} from the beginning; ${visited} ${
                     visited === 1 ? "state" : "states"} visited`),
-                h("dl.stacked", null, trackers.map((words, place) => [h("dt", null, `Tracker ${place + 1}`),
-                    [words].flat().map((one) => h("dd", null, named(one, 400)))])),
+                h("ul.plain", null, trackers.map((words, place) => h("li.row", null,
+                    h("b", null, `Tracker ${place + 1}`), columnWords(words)))),
                 graphPicture(graph, state, ask))),
         h("section.card", null, h("h2", null, "The way here"), path.length
             ? h("ol.sim-path", null, path.map((one) => h("li", null, named(one.text ?? one, 300))))
