@@ -1,4 +1,5 @@
-// The hash of a sweep, from those of its scenarios in the order of their seeds (Sources/Simulator/Reports/SweepTally.swift).
+// The hash of a sweep, from those of its scenarios in the order of their seeds
+// (Sources/Simulator/Reports/SweepTally.swift).
 
 const mask = (1n << 64n) - 1n;
 

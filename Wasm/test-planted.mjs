@@ -11,7 +11,8 @@ const root = new URL("..", import.meta.url);
 const read = (path) => readFileSync(new URL(path, root));
 const product = read(".build-wasm/simulator.wasm");
 const planted = read(".build-wasm/planted/simulator.wasm");
-const names = [...read("Sources/TrackerLogic/PlantedBug.swift").toString().matchAll(/^ {4}case (\w+)$/gm)].map((m) => m[1]);
+const source = read("Sources/TrackerLogic/PlantedBug.swift").toString();
+const names = [...source.matchAll(/^ {4}case (\w+)$/gm)].map((match) => match[1]);
 
 const { profiles } = await Simulator.load(product);
 

@@ -19,7 +19,9 @@ function sweep({ module, thread, seedsPerProfile }) {
   const simulator = new Simulator(module);
   return simulator.profiles.map((profile) => {
     const hashes = [];
-    for (let seed = thread + 1; seed <= seedsPerProfile; seed += threads) hashes.push(simulator.run(profile, seed).hash);
+    for (let seed = thread + 1; seed <= seedsPerProfile; seed += threads) {
+      hashes.push(simulator.run(profile, seed).hash);
+    }
     return hashes;
   });
 }

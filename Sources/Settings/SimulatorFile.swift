@@ -5,7 +5,7 @@ import Primitives
 
 /// The simulator's module of WebAssembly, read from its file.
 public struct SimulatorFile: Sendable, Equatable {
-    /// Bytes of a module; the simulator's has some two million.
+    /// Bytes of a module; the simulator's has some three million.
     public static let maxByteCount = 16 << 20
     /// As it is called where it is found without being named.
     public static let name = "simulator.wasm"

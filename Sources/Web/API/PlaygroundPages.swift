@@ -30,6 +30,7 @@ enum PlaygroundPages {
     /// `/simulator/` is the page, `/simulator/NAME` whatever it needs.
     ///
     /// - Parameter module: nil where there is none: then the page says how to get it.
+    /// - Returns: all of them, open to whoever reaches the listener.
     static func routes(_ module: SimulatorModule?) -> [APIRoute] { files + [moduleRoute(module)] }
 
     private static let files: [APIRoute] = {
