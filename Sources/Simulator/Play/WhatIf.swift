@@ -55,8 +55,6 @@ public struct WhatIf: Sendable, Hashable, CustomStringConvertible {
     static let stepRange = 0...9_999_999
     /// How long a trouble or a delay lasts: up to a minute.
     public static let millisecondsRange = 1...60_000
-    /// The longest trouble.
-    static let longest = Duration.milliseconds(60_000)
 
     /// Whether it makes a step of its own.
     var isStep: Bool {
