@@ -5,6 +5,8 @@
 
 const slotCount = 4;
 const chunk = 5000;
+/** Steps of a run that a page can hold. */
+const mostSteps = 450_000;
 
 let simulator = null;
 /** The words of the runs that are open, by slot; the last that was asked for comes last in `order`. */
@@ -43,6 +45,11 @@ function read(words, tell) {
     const slot = slotOf(words);
     const { info } = open.get(slot);
     const count = info.steps;
+    if (count > mostSteps) {
+        throw new Error(`The run has ${count.toLocaleString("en")} steps, and a page shows ${
+            mostSteps.toLocaleString("en")} at most. Take fewer seconds or trackers, or look at it in a terminal: ${
+            info.command}`);
+    }
     const run = {
         info, times: new Float64Array(count + 1), events: new Float64Array(count + 1),
         causes: new Int32Array(count + 1), trackers: new Uint32Array(count + 1), kinds: new Uint16Array(count + 1),

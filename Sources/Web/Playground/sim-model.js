@@ -237,6 +237,12 @@ function opening(m) {
             return open(branched(run.info.words, step, actions), { isKept: true, message,
                 step: isNext ? Infinity : step });
         },
+        /** Breaks off what is being run. */
+        stop() {
+            wanted += 1;
+            m.isOpening.value = null;
+            m.engine.restart();
+        },
         /** Takes the last what-if back. */
         async undo() {
             const run = m.run.peek();

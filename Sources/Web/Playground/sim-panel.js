@@ -15,7 +15,8 @@ export function stepCard(m) {
         const run = m.run.value;
         const step = m.step.value;
         if (!run) return null;
-        const [first, ...rest] = (run.lines[step] ?? "").split("\n").flatMap((line) => line.split("; "));
+        const [first, ...rest] = (run.lines[step] ?? "").split("\n")
+            .filter((line) => !line.startsWith("VIOLATION ")).flatMap((line) => line.split("; "));
         const about = kinds.filter((_, bit) => run.kinds[step] & (1 << bit));
         const broken = run.violations.filter((one) => one.step === step);
         return [
