@@ -53,9 +53,9 @@ function read(words, tell) {
     const run = {
         info, times: new Float64Array(count + 1), events: new Float64Array(count + 1),
         causes: new Int32Array(count + 1), trackers: new Uint32Array(count + 1), kinds: new Uint16Array(count + 1),
-        lines: [""], columns: [],
+        lines: [], columns: [],
     };
-    for (let from = 1; from <= count; from += chunk) {
+    for (let from = 0; from <= count; from += chunk) {
         const some = simulator.steps(slot, from, Math.min(chunk, count - from + 1));
         some.time.forEach((time, at) => {
             const step = from + at;
@@ -64,7 +64,7 @@ function read(words, tell) {
             run.causes[step] = some.cause[at];
             run.trackers[step] = some.trackers[at];
             run.kinds[step] = some.kinds[at];
-            run.lines.push([some.lines[at] ?? ""].flat().join("\n"));
+            run.lines.push([some.lines[at]].flat().join("\n"));
             if (some.columns[at]) run.columns.push([step, some.columns[at]]);
         });
         if (count > chunk) tell(Math.min(from + chunk, count), count);

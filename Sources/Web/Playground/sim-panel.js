@@ -23,7 +23,7 @@ export function stepCard(m) {
             h("div.heading", null,
                 h("h2", null, step ? `Step ${step.toLocaleString("en")}` : "Before anything"),
                 h("span.muted", null, `of ${run.count.toLocaleString("en")} · ${secondsText(run.timeOf(step))}`)),
-            h("p.sim-what", null, step ? named(first || "nothing is told of it", 2000) : "No tracker has started."),
+            h("p.sim-what", null, named(first || (step ? "nothing is told of it" : "No tracker has started."), 2000)),
             rest.length ? h("ul.sim-then", null, rest.map((one) => h("li", null, named(one, 2000)))) : null,
             broken.map((one) => h("p.sim-broken", null, h("b", null, one.invariant), " is broken: ",
                 named(one.detail, 4000))),
