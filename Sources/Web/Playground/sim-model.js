@@ -77,6 +77,8 @@ function acts(m) {
             const { from, to } = m.view.peek();
             const span = to - from;
             const share = (time - from) / span;
+            // Where all is seen, nothing moves.
+            if (from <= 0 && to >= (m.run.peek()?.end ?? 0)) return;
             if (!isCentred && share >= 0.04 && share <= 0.9) return;
             if (isCentred && share >= 0.3 && share <= 0.7) return;
             self.look(time - span * (isCentred ? 0.5 : share > 0.9 ? 0.25 : 0.4), span);
