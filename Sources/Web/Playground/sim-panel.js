@@ -1,17 +1,31 @@
 // Beside the diagram: the step, what was chosen, how each tracker stands and what the step has changed.
 
-import { h, list, named } from "./dom.js";
-import { computed, effect, signal } from "./signals.js";
+import { h, list, listen, named } from "./dom.js";
+import { computed, effect, onEnd, signal } from "./signals.js";
 import { counted } from "./format.js";
 import { lastOf } from "./sim-client.js";
 import { summary } from "./sim-diagram.js";
 import { fate, kinds, secondsText, topics } from "./sim-run.js";
 import { badge } from "./widgets.js";
 
+/** Has a card take the focus when what had it in there is drawn anew, so that the keyboard does not begin from above. */
+export function keepsFocus(card) {
+    let isInside = false;
+    card.tabIndex = -1;
+    listen(document, "focusin", (event) => (isInside = card.contains(event.target)));
+    listen(document, "pointerdown", (event) => (isInside &&= card.contains(event.target)));
+    const observer = new MutationObserver(() => {
+        if (isInside && document.activeElement === document.body) card.focus({ preventScroll: true });
+    });
+    observer.observe(card, { childList: true, subtree: true });
+    onEnd(() => observer.disconnect());
+    return card;
+}
+
 // MARK: The step
 
 export function stepCard(m) {
-    return h("section.card.sim-step", { "aria-label": "The step" }, () => {
+    return keepsFocus(h("section.card.sim-step", { "aria-label": "The step" }, () => {
         const run = m.run.value;
         const step = m.step.value;
         if (!run) return null;
@@ -31,7 +45,7 @@ export function stepCard(m) {
             sentHere(m, run, step),
             causes(m, run, step),
         ];
-    });
+    }));
 }
 
 /** The messages that came in a step and were sent in it; each can be chosen. */
