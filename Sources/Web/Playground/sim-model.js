@@ -5,7 +5,7 @@ import { route } from "./route.js";
 import { computed, effect, onEnd, signal } from "./signals.js";
 import { Engine } from "./sim-client.js";
 import { firstPlace, parting, Run, topics } from "./sim-run.js";
-import { branched, joined, looksOf, parts, whatIfs, withWhatIfs, wordsOf } from "./sim-words.js";
+import { branched, joined, looksOf, whatIfs, withWhatIfs, wordsOf } from "./sim-words.js";
 
 /** Microseconds that a picture shows before there is a run; and what it may show at first, around a step. */
 const firstSpan = 1_500_000;
@@ -358,6 +358,3 @@ function looksAsked(query) {
         message: number("message"), v: looksOf(query).v, isFresh: true,
     };
 }
-
-/** The parts of a run's words that a form shows. */
-export const partsOf = (run) => (run ? parts(run.info.words) : {});

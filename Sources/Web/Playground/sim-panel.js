@@ -8,7 +8,7 @@ import { summary } from "./sim-diagram.js";
 import { fate, kinds, secondsText, topics } from "./sim-run.js";
 import { badge } from "./widgets.js";
 
-/** Has a card take the focus when what had it in there is drawn anew, so that the keyboard does not begin from above. */
+/** Has a card take the focus when what had it in there is drawn anew, so that the keyboard keeps its place. */
 export function keepsFocus(card) {
     let isInside = false;
     card.tabIndex = -1;
