@@ -5,7 +5,7 @@ import { route } from "./route.js";
 import { computed, effect, onEnd, signal } from "./signals.js";
 import { Engine } from "./sim-client.js";
 import { firstPlace, parting, Run, topics } from "./sim-run.js";
-import { branched, joined, looksOf, whatIfs, withWhatIfs, wordsOf } from "./sim-words.js";
+import { branched, joined, whatIfs, withWhatIfs, wordsOf } from "./sim-words.js";
 
 /** Microseconds that a picture shows before there is a run; and what it may show at first, around a step. */
 const firstSpan = 1_500_000;
@@ -355,6 +355,6 @@ function looksAsked(query) {
         : Number(query[name]) * by);
     return {
         step: number("step"), time: number("at", 1e6), from: number("from", 1e6), to: number("until", 1e6),
-        message: number("message"), v: looksOf(query).v, isFresh: true,
+        message: number("message"), v: query.v, isFresh: true,
     };
 }
