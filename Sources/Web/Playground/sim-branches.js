@@ -106,9 +106,19 @@ export function shrinking(m) {
         () => (state.value?.words ? h("p.muted", null, named(state.value.summary ?? "", 600), h("br"),
             h("b", null, left(state.value.left))) : null),
         () => (state.value?.tried?.length ? h("details.sim-tried", null, h("summary", null, "What was tried"),
-            h("ol", null, state.value.tried.map((one) => h("li", null,
-                badge(one.fails ? "bad" : "quiet-badge", one.fails ? "still broken" : "holds"), " ",
-                h("code", null, named(difference(state.value.origin, one.words), 300)))))) : null));
+            h("ol", null, withDifferences(state.value.origin, state.value.tried).map(({ fails, text }) => h("li", null,
+                badge(fails ? "bad" : "quiet-badge", fails ? "still broken" : "holds"), " ",
+                h("code", null, named(text, 300)))))) : null));
+}
+
+/** Each try with what it changes in the smallest run before it. */
+function withDifferences(origin, tried) {
+    let smallest = origin;
+    return tried.map(({ words, fails }) => {
+        const text = difference(smallest, words);
+        if (fails) smallest = words;
+        return { fails, text };
+    });
 }
 
 /** The parts in which a run's words differ from another's. */
