@@ -2,6 +2,7 @@
 
 import { tell } from "./dialog.js";
 import { h, listen, named } from "./dom.js";
+import { counted } from "./format.js";
 import { signal } from "./signals.js";
 import { secondsText } from "./sim-run.js";
 import { option } from "./sim-setup.js";
@@ -91,7 +92,7 @@ export function shrinking(m) {
         if (state.value) state.value = { ...state.value, isOver: true };
     };
     const left = (one) => Object.entries(one ?? {}).filter(([, value]) => value !== null && value !== undefined)
-        .map(([name, value]) => `${value} ${name === "whatIfs" ? "what-ifs" : name}`).join(" · ");
+        .map(([name, value]) => counted(value, name === "whatIfs" ? "what-if" : name.replace(/s$/, ""))).join(" · ");
     return h("div.sim-shrink", { hidden: () => !m.run.value?.violations.length && !state.value },
         h("div.row.tight", null,
             h("button", { type: "button", id: "shrink", hidden: () => Boolean(state.value && !state.value.isOver),
