@@ -2,6 +2,7 @@
 
 import { tell } from "./dialog.js";
 import { h, listen, named } from "./dom.js";
+import { counted } from "./format.js";
 import { signal } from "./signals.js";
 import { secondsText } from "./sim-run.js";
 import { option } from "./sim-setup.js";
@@ -91,7 +92,7 @@ export function shrinking(m) {
         if (state.value) state.value = { ...state.value, isOver: true };
     };
     const left = (one) => Object.entries(one ?? {}).filter(([, value]) => value !== null && value !== undefined)
-        .map(([name, value]) => `${value} ${name === "whatIfs" ? "what-ifs" : name}`).join(" · ");
+        .map(([name, value]) => counted(value, name === "whatIfs" ? "what-if" : name.replace(/s$/, ""))).join(" · ");
     return h("div.sim-shrink", { hidden: () => !m.run.value?.violations.length && !state.value },
         h("div.row.tight", null,
             h("button", { type: "button", id: "shrink", hidden: () => Boolean(state.value && !state.value.isOver),
@@ -103,12 +104,22 @@ export function shrinking(m) {
             h("button.primary", { type: "button", id: "open-smaller",
                 hidden: () => !state.value?.words || state.value.words === m.run.value?.info.words,
                 onclick: () => m.open(state.peek().words, { isFresh: true }) }, "Open the smaller run")),
-        () => (state.value?.words ? h("p.muted", null, named(state.value.summary ?? "", 600), h("br"),
-            h("b", null, left(state.value.left))) : null),
+        () => (state.value?.words ? h("p", null, h("b", null, left(state.value.left)), h("br"),
+            h("span.muted.sim-small", null, named(state.value.summary ?? "", 600))) : null),
         () => (state.value?.tried?.length ? h("details.sim-tried", null, h("summary", null, "What was tried"),
-            h("ol", null, state.value.tried.map((one) => h("li", null,
-                badge(one.fails ? "bad" : "quiet-badge", one.fails ? "still broken" : "holds"), " ",
-                h("code", null, named(difference(state.value.origin, one.words), 300)))))) : null));
+            h("ol", null, withDifferences(state.value.origin, state.value.tried).map(({ fails, text }) => h("li", null,
+                badge(fails ? "bad" : "quiet-badge", fails ? "still broken" : "holds"), " ",
+                h("code", null, named(text, 300)))))) : null));
+}
+
+/** Each try with what it changes in the smallest run before it. */
+function withDifferences(origin, tried) {
+    let smallest = origin;
+    return tried.map(({ words, fails }) => {
+        const text = difference(smallest, words);
+        if (fails) smallest = words;
+        return { fails, text };
+    });
 }
 
 /** The parts in which a run's words differ from another's. */

@@ -2,11 +2,16 @@
 
 /** A worker with an engine in it. */
 export class Engine {
-    #worker = new Worker(new URL("./sim-engine.js", import.meta.url), { type: "module", name: "simulator" });
+    #worker;
     #waiting = new Map();
     #number = 0;
 
     constructor() {
+        this.#begin();
+    }
+
+    #begin() {
+        this.#worker = new Worker(new URL("./sim-engine.js", import.meta.url), { type: "module", name: "simulator" });
         this.#worker.addEventListener("message", ({ data }) => {
             const one = this.#waiting.get(data.number);
             if (!one) return;
@@ -18,9 +23,21 @@ export class Engine {
         this.#worker.addEventListener("error", (event) => {
             const problem = new Error(`The simulator's worker does not run here: ${event.message ?? "it was refused"}. `
                 + "It needs a browser with modules in workers and WebAssembly.");
-            for (const one of this.#waiting.values()) one.fail(problem);
-            this.#waiting.clear();
+            this.#fail(problem);
         });
+    }
+
+    #fail(problem) {
+        for (const one of this.#waiting.values()) one.fail(problem);
+        this.#waiting.clear();
+    }
+
+    /** Breaks off whatever it does, and begins anew. */
+    restart() {
+        this.#worker.terminate();
+        this.#fail(new Error("It was stopped"));
+        this.#begin();
+        return this.ask("load");
     }
 
     /** Asks the worker: `ask("state", words, step)`. */

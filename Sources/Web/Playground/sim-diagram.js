@@ -81,7 +81,7 @@ const timeNow = (m, one) => {
 
 function laneHeight(count, areTwo) {
     const room = (innerWidth < 761 ? 300 : Math.max(innerHeight * 0.44, 260)) * (areTwo ? 0.66 : 1);
-    return Math.min(Math.max(Math.floor(room / Math.max(count, 1)), areTwo ? 26 : 30), 104);
+    return Math.min(Math.max(Math.floor(room / Math.max(count, 1)), count > 12 ? 20 : areTwo ? 26 : 30), 104);
 }
 
 const kept = new WeakMap();

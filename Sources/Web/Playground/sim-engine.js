@@ -5,6 +5,8 @@
 
 const slotCount = 4;
 const chunk = 5000;
+/** Steps of a run that a page can hold. */
+const mostSteps = 450_000;
 
 let simulator = null;
 /** The words of the runs that are open, by slot; the last that was asked for comes last in `order`. */
@@ -43,12 +45,17 @@ function read(words, tell) {
     const slot = slotOf(words);
     const { info } = open.get(slot);
     const count = info.steps;
+    if (count > mostSteps) {
+        throw new Error(`The run has ${count.toLocaleString("en")} steps, and a page shows ${
+            mostSteps.toLocaleString("en")} at most. Take fewer seconds or trackers, or look at it in a terminal: ${
+            info.command}`);
+    }
     const run = {
         info, times: new Float64Array(count + 1), events: new Float64Array(count + 1),
         causes: new Int32Array(count + 1), trackers: new Uint32Array(count + 1), kinds: new Uint16Array(count + 1),
-        lines: [""], columns: [],
+        lines: [], columns: [],
     };
-    for (let from = 1; from <= count; from += chunk) {
+    for (let from = 0; from <= count; from += chunk) {
         const some = simulator.steps(slot, from, Math.min(chunk, count - from + 1));
         some.time.forEach((time, at) => {
             const step = from + at;
@@ -57,7 +64,7 @@ function read(words, tell) {
             run.causes[step] = some.cause[at];
             run.trackers[step] = some.trackers[at];
             run.kinds[step] = some.kinds[at];
-            run.lines.push([some.lines[at] ?? ""].flat().join("\n"));
+            run.lines.push([some.lines[at]].flat().join("\n"));
             if (some.columns[at]) run.columns.push([step, some.columns[at]]);
         });
         if (count > chunk) tell(Math.min(from + chunk, count), count);

@@ -5,7 +5,7 @@ import { route } from "./route.js";
 import { computed, effect, onEnd, signal } from "./signals.js";
 import { Engine } from "./sim-client.js";
 import { firstPlace, parting, Run, topics } from "./sim-run.js";
-import { branched, joined, looksOf, parts, whatIfs, withWhatIfs, wordsOf } from "./sim-words.js";
+import { branched, joined, whatIfs, withWhatIfs, wordsOf } from "./sim-words.js";
 
 /** Microseconds that a picture shows before there is a run; and what it may show at first, around a step. */
 const firstSpan = 1_500_000;
@@ -77,6 +77,8 @@ function acts(m) {
             const { from, to } = m.view.peek();
             const span = to - from;
             const share = (time - from) / span;
+            // Where all is seen, nothing moves.
+            if (from <= 0 && to >= (m.run.peek()?.end ?? 0)) return;
             if (!isCentred && share >= 0.04 && share <= 0.9) return;
             if (isCentred && share >= 0.3 && share <= 0.7) return;
             self.look(time - span * (isCentred ? 0.5 : share > 0.9 ? 0.25 : 0.4), span);
@@ -237,6 +239,12 @@ function opening(m) {
             return open(branched(run.info.words, step, actions), { isKept: true, message,
                 step: isNext ? Infinity : step });
         },
+        /** Breaks off what is being run. */
+        stop() {
+            wanted += 1;
+            m.isOpening.value = null;
+            m.engine.restart();
+        },
         /** Takes the last what-if back. */
         async undo() {
             const run = m.run.peek();
@@ -347,9 +355,6 @@ function looksAsked(query) {
         : Number(query[name]) * by);
     return {
         step: number("step"), time: number("at", 1e6), from: number("from", 1e6), to: number("until", 1e6),
-        message: number("message"), v: looksOf(query).v, isFresh: true,
+        message: number("message"), v: query.v, isFresh: true,
     };
 }
-
-/** The parts of a run's words that a form shows. */
-export const partsOf = (run) => (run ? parts(run.info.words) : {});

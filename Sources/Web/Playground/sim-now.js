@@ -1,7 +1,7 @@
 // Draws the upper canvas of the space-time diagram, which changes with the step, and finds what is under the pointer.
 
 import { ready } from "./canvas.js";
-import { band, head, painted, palette, tag, way } from "./sim-place.js";
+import { head, painted, palette, tag, way } from "./sim-place.js";
 import { fate, topics } from "./sim-run.js";
 
 /** What changes with the step: the future is pale, what led to the step and came of it is bright. */

@@ -73,7 +73,8 @@ const sentence = (text) => `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.
 
 function otherVersion(m) {
     return h("section.card.sim-other", { hidden: () => !m.otherHash.value },
-        h("p", null, h("b", null, "The link is of another version. "), () => "The seed means another run here: the trace "
+        h("p", null, h("b", null, "The link is of another version. "),
+            () => "The seed means another run here: the trace "
             + `hash was ${m.otherHash.value} there, and is ${m.run.value?.info.hash} here, where another logic runs.`),
         h("button", { type: "button", onclick: () => (m.otherHash.value = null) }, "Understood"));
 }

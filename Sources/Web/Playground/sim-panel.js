@@ -1,28 +1,43 @@
 // Beside the diagram: the step, what was chosen, how each tracker stands and what the step has changed.
 
-import { h, list, named } from "./dom.js";
-import { computed, effect, signal } from "./signals.js";
+import { h, list, listen, named } from "./dom.js";
+import { computed, effect, onEnd, signal } from "./signals.js";
 import { counted } from "./format.js";
 import { lastOf } from "./sim-client.js";
 import { summary } from "./sim-diagram.js";
 import { fate, kinds, secondsText, topics } from "./sim-run.js";
 import { badge } from "./widgets.js";
 
+/** Has a card take the focus when what had it in there is drawn anew, so that the keyboard keeps its place. */
+export function keepsFocus(card) {
+    let isInside = false;
+    card.tabIndex = -1;
+    listen(document, "focusin", (event) => (isInside = card.contains(event.target)));
+    listen(document, "pointerdown", (event) => (isInside &&= card.contains(event.target)));
+    const observer = new MutationObserver(() => {
+        if (isInside && document.activeElement === document.body) card.focus({ preventScroll: true });
+    });
+    observer.observe(card, { childList: true, subtree: true });
+    onEnd(() => observer.disconnect());
+    return card;
+}
+
 // MARK: The step
 
 export function stepCard(m) {
-    return h("section.card.sim-step", { "aria-label": "The step" }, () => {
+    return keepsFocus(h("section.card.sim-step", { "aria-label": "The step" }, () => {
         const run = m.run.value;
         const step = m.step.value;
         if (!run) return null;
-        const [first, ...rest] = (run.lines[step] ?? "").split("\n").flatMap((line) => line.split("; "));
+        const [first, ...rest] = (run.lines[step] ?? "").split("\n")
+            .filter((line) => !line.startsWith("VIOLATION ")).flatMap((line) => line.split("; "));
         const about = kinds.filter((_, bit) => run.kinds[step] & (1 << bit));
         const broken = run.violations.filter((one) => one.step === step);
         return [
             h("div.heading", null,
                 h("h2", null, step ? `Step ${step.toLocaleString("en")}` : "Before anything"),
                 h("span.muted", null, `of ${run.count.toLocaleString("en")} · ${secondsText(run.timeOf(step))}`)),
-            h("p.sim-what", null, step ? named(first || "nothing is told of it", 2000) : "No tracker has started."),
+            h("p.sim-what", null, named(first || (step ? "nothing is told of it" : "No tracker has started."), 2000)),
             rest.length ? h("ul.sim-then", null, rest.map((one) => h("li", null, named(one, 2000)))) : null,
             broken.map((one) => h("p.sim-broken", null, h("b", null, one.invariant), " is broken: ",
                 named(one.detail, 4000))),
@@ -30,7 +45,7 @@ export function stepCard(m) {
             sentHere(m, run, step),
             causes(m, run, step),
         ];
-    });
+    }));
 }
 
 /** The messages that came in a step and were sent in it; each can be chosen. */

@@ -129,8 +129,6 @@ export class Run {
     /** The place of the message with an event's id; -1 where there is none. */
     messageWith = (id) => this.messages.id.indexOf(id);
 
-    nameOf = (place) => (place === outside ? "a client" : `tracker ${this.names[place]}`);
-
     /** Who sent a message, or who gets it, in words. */
     partyOf(message, isSender) {
         const place = isSender ? this.messages.from[message] : this.messages.to[message];

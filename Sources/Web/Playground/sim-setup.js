@@ -1,7 +1,7 @@
 // What is run: a seed or a story, and the conditions.
 
 import { h, listen, named } from "./dom.js";
-import { computed, effect, signal } from "./signals.js";
+import { computed, effect, onEnd, signal } from "./signals.js";
 import { secondsText } from "./sim-run.js";
 import { tale } from "./sim-tale.js";
 import { joined, parts } from "./sim-words.js";
@@ -45,6 +45,14 @@ export function setup(m) {
         stress.value = known.stress ?? "";
         [nodes.value, seconds.value] = [known.nodes ?? "", known.seconds ?? ""];
     });
+    // What is done within a second needs no way out.
+    const isLong = signal(false);
+    effect(() => {
+        isLong.value = false;
+        if (m.isOpening.value === null) return;
+        const timer = setTimeout(() => (isLong.value = true), 1000);
+        onEnd(() => clearTimeout(timer));
+    });
     const open = () => {
         isStory.value = Boolean(story.value);
         const words = story.value ? joined([["story", story.value]]) : joined([["seed", seed.value.trim()],
@@ -69,7 +77,9 @@ export function setup(m) {
                 } }, "⚄")),
         field("Profile", profile), field("Stress", stress), field("Trackers", nodes), field("Seconds", seconds)),
     h("button.primary", { type: "submit", id: "run", disabled: () => m.isOpening.value !== null }, "Run"),
-    h("span.muted.sim-opening", { role: "status" }, () => m.isOpening.value ?? "")));
+    h("span.muted.sim-opening", { role: "status" }, () => m.isOpening.value ?? ""),
+    h("button.quiet", { type: "button", id: "break-off", hidden: () => !isLong.value, onclick: () => m.stop() },
+        "Stop")));
 }
 
 const isWide = matchMedia("(min-width: 761px)");

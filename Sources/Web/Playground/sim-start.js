@@ -67,8 +67,8 @@ function missing() {
     const replay = `tracker replay ${from} --profile ${plain(profile) ?? "paxos"}`
         + (plain(stress) ? ` --stress ${stress}` : "");
     return h("section.card.sim-missing", null,
-        h("p", null, "The simulator’s module, ", h("code", null, "simulator.wasm"), ", is not where this page looks for ",
-            "it."),
+        h("p", null, "The simulator’s module, ", h("code", null, "simulator.wasm"),
+            ", is not where this page looks for it."),
         h("p", null, "Make it with ", h("code", null, "make wasm"), " in the sources’ folder, and start the tracker "
             + "again; or begin the tracker with ", h("code", null, "--simulator FILE"), "."),
         h("p", null, "The same in a terminal, with the same results:"),

@@ -4,7 +4,7 @@ import { tell } from "./dialog.js";
 import { h, list, named } from "./dom.js";
 import { bytes } from "./format.js";
 import { look, route } from "./route.js";
-import { effect, onEnd, signal } from "./signals.js";
+import { onEnd, signal } from "./signals.js";
 import { field, option } from "./sim-setup.js";
 import { joined, sweepCommand } from "./sim-words.js";
 import { bar, copyButton, heading } from "./widgets.js";

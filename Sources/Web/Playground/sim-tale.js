@@ -35,20 +35,22 @@ const groups = {
     becameMaster: (who, one) => `${who} is master${epochOf(one.text)}: enough of the others have promised to follow.`,
     committed: (who, one) => `${capital(one.text.replace(/^commits /, ""))} is decided, the first of this master: a `
         + "quorum has it on disk.",
-    aborted: (who, one) => `${who} ${verb(one, "knows", "know")} that ${/entry \d+/.exec(one.text)?.[0] ?? "an entry"} is `
-        + "refused by vote: nobody may take it for decided any more.",
+    aborted: (who, one) => `${who} ${verb(one, "knows", "know")} that ${entryOf(one.text)} is refused by vote: nobody `
+        + "may take it for decided any more.",
     transfer: (who, one) => `${who} ${one.text}.`,
     storageFailed: (who, one) => `${who} cannot write: ${one.text.replace(/^cannot write: /, "")}.`,
     clockStep: (who, one) => `${who}: ${one.text}.`,
 };
 
+const entryOf = (text) => /entry \d+/.exec(text)?.[0] ?? "an entry";
 const verb = (one, single, several) => (one.places.length > 1 ? several : single);
 const epochOf = (text) => (/(\d+\.\d+)/.test(text) ? ` in epoch ${/(\d+\.\d+)/.exec(text)[1]}` : "");
 const about = (text) => (/is down for [\d.]+ s/.test(text) ? `, for ${/is down for ([\d.]+ s)/.exec(text)[1]}` : "");
 
 /** The sentences of a run, each with its step. */
 export function tale(run) {
-    const moments = [...marked(run), ...periods(run), ...turns(run), ...promises(run)].sort((a, b) => a.step - b.step || a.rank - b.rank);
+    const moments = [...marked(run), ...periods(run), ...turns(run), ...promises(run)]
+        .sort((a, b) => a.step - b.step || a.rank - b.rank);
     const first = moments.find((one) => one.kind === "started");
     const told = { isFirst: (one) => one === first };
     return moments.slice(0, mostSentences).map((one) => ({ step: one.step, sentence: one.sentence
@@ -106,9 +108,14 @@ function promises(run) {
         const way = /wakes.*tells (\S+): HANDOVER/.exec(text);
         const down = /takes tracker (\S+) for down/.exec(text);
         const merged = /(has merged[^;]*)/.exec(text);
-        const sentence = election ? `Tracker ${name} promises to follow ${election[1]} in epoch ${election[2]}, and nobody `
-            + "of an earlier one." : way ? `Tracker ${name} makes way for ${way[1]}, which is preferred.`
-            : down ? `Tracker ${name} takes tracker ${down[1]} for down.` : merged ? `Tracker ${name} ${merged[1]}.` : null;
+        let sentence = null;
+        if (merged) sentence = `Tracker ${name} ${merged[1]}.`;
+        if (down) sentence = `Tracker ${name} takes tracker ${down[1]} for down.`;
+        if (way) sentence = `Tracker ${name} makes way for ${way[1]}, which is preferred.`;
+        if (election) {
+            sentence = `Tracker ${name} promises to follow ${election[1]} in epoch ${election[2]}, and nobody of an `
+                + "earlier one.";
+        }
         return sentence ? [{ step, rank: 1, sentence }] : [];
     });
 }
@@ -124,7 +131,7 @@ function periods(run) {
 const phases = {
     "the world is healed": "The world is healed: there are no more faults.",
     "everybody asks anew": "Every client asks anew.",
-    "the world is looked at": "The world is looked at: there must be one master, one state, and an answer for everybody.",
+    "the world is looked at": "The world is looked at: there must be one master, one state, and an answer for all.",
 };
 
 /** What concerns the whole world, what a person did, what was commanded, and promises that were broken. */

@@ -4,6 +4,7 @@
 import { h, list, named } from "./dom.js";
 import { computed, effect, signal } from "./signals.js";
 import { lastOf } from "./sim-client.js";
+import { keepsFocus } from "./sim-panel.js";
 import { isNet } from "./sim-words.js";
 
 const spans = [["1000", "1 s"], ["2000", "2 s"], ["5000", "5 s"], ["10000", "10 s"], ["30000", "30 s"],
@@ -98,7 +99,7 @@ export function pendingCard(m) {
     const others = () => (answer.value?.all ?? []).filter((one) => isMine.value && !isLetter(one));
     const rows = list(h("ul.sim-pending", null), () => shown().slice(0, 200), (one) => one.id,
         (one) => h("li", null, () => row(m, one.value, isMine.value)));
-    return h("section.card.sim-waiting", { class: { mine: () => isMine.value }, "aria-label": "Under way" },
+    return keepsFocus(h("section.card.sim-waiting", { class: { mine: () => isMine.value }, "aria-label": "Under way" },
         () => (isMine.value ? netHead(m, shown().length) : null),
         h("details", { open: () => isMine.value,
             ontoggle: (event) => (isWanted.value = event.target.open) },
@@ -107,7 +108,7 @@ export function pendingCard(m) {
         rows,
         () => (shown().length > 200 ? h("p.muted", null, `and ${shown().length - 200} more`) : null),
         () => (shown().length || !answer.value ? null : h("p.muted", null, "Nothing is under way.")),
-        () => (others().length ? h("p.muted", null, `Time would bring: ${nextText(m, others()[0])}.`) : null)));
+        () => (others().length ? h("p.muted", null, `Time would bring: ${nextText(m, others()[0])}.`) : null))));
 }
 
 const isLetter = (one) => one.kind === "message" || one.kind === "datagram" || one.kind === "reply";

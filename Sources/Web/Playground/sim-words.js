@@ -19,9 +19,6 @@ const escaped = (text) => encodeURIComponent(text).replaceAll("%2C", ",").replac
 /** The words of the run that a link's query names. */
 export const wordsOf = (query) => joined(Object.entries(query).filter(([key]) => !ofPage.includes(key)));
 
-/** What a link's query says of how it is looked at. */
-export const looksOf = (query) => Object.fromEntries(Object.entries(query).filter(([key]) => ofPage.includes(key)));
-
 /** The words' parts, by name. */
 export const parts = (words) => Object.fromEntries(new URLSearchParams(words.replaceAll("+", "%2B")));
 
