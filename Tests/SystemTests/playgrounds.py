@@ -8,6 +8,10 @@ import contextlib
 import http.server
 import pathlib
 import threading
+import unittest
+
+import browser
+from serving import require_tracker
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MODULE = ROOT / ".build-wasm" / "simulator.wasm"
@@ -17,6 +21,15 @@ POLICY = ("default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 
 TYPES = {".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8",
          ".mjs": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".wasm": "application/wasm"}
 FOLDERS = ("Sources/Web/Playground", "Sources/Web/Console")
+
+
+def require_playground():
+    """Fails where there is no program or no browser, and skips where there is no module."""
+    require_tracker()
+    if lacks := browser.missing():
+        raise AssertionError("\n  ".join(["the system tests miss", *lacks]))
+    if not MODULE.exists():
+        raise unittest.SkipTest(f"the simulator's module is not there ({MODULE}): make wasm")
 
 
 class StaticFolder:

@@ -19,8 +19,8 @@ import unittest
 import urllib.parse
 
 import browser
-from playgrounds import MODULE, PLANTED, StaticFolder
-from serving import TrackerTest, require_tracker, wait_until
+from playgrounds import MODULE, PLANTED, StaticFolder, require_playground
+from serving import TrackerTest, wait_until
 
 RUN = "seed=7&profile=paxos"
 LONG_RUN = "seed=3&profile=paxos&nodes=7&seconds=36"
@@ -31,11 +31,7 @@ FRAME = 0.050
 
 
 def setUpModule():
-    require_tracker()
-    if lacks := browser.missing():
-        raise AssertionError("\n  ".join(["the system tests miss", *lacks]))
-    if not MODULE.exists():
-        raise unittest.SkipTest(f"the simulator's module is not there ({MODULE}): make wasm")
+    require_playground()
 
 
 class PlaygroundTest(TrackerTest):

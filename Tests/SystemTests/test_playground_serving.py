@@ -10,13 +10,12 @@ import json
 import shutil
 import subprocess
 import threading
-import unittest
 import urllib.error
 import urllib.request
 
 import browser
-from playgrounds import MODULE
-from serving import Program, TrackerTest, require_tracker, wait_until
+from playgrounds import MODULE, require_playground
+from serving import Program, TrackerTest, wait_until
 from world import ROOT, tracker_program
 
 CONFIGURATION = 78
@@ -47,11 +46,7 @@ TRY = """
 
 
 def setUpModule():
-    require_tracker()
-    if lacks := browser.missing():
-        raise AssertionError("\n  ".join(["the system tests miss", *lacks]))
-    if not MODULE.exists():
-        raise unittest.SkipTest(f"the simulator's module is not there ({MODULE}): make wasm")
+    require_playground()
 
 
 def sweep_hash(hashes):

@@ -5,8 +5,8 @@ import Primitives
 /// The peers of a swarm that we know of: where they listen, how it went with them, and when each may be tried again.
 ///
 /// A peer that could not be reached, or was silent, is left alone for 15 · 2ⁿ seconds, n counting its failures in a row
-/// (requirement P4); no tracker is ever told of it. Peers that have sent corrupt bytes are banned for the session's
-/// life.
+/// (an exponential back-off); no tracker is ever told of it. Peers that have sent corrupt bytes are banned for the
+/// session's life.
 struct PeerBook: Sendable, Equatable {
     /// More are not remembered: a tracker's answer has at most 200, and a hundred connections need no more.
     static let maxCount = 1_000

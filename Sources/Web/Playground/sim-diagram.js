@@ -8,7 +8,7 @@ import { h } from "./dom.js";
 import { effect, onEnd } from "./signals.js";
 import { paintGround } from "./sim-drawing.js";
 import { hit, paintNow } from "./sim-now.js";
-import { painted } from "./sim-place.js";
+import { onceAFrame, painted } from "./sim-place.js";
 import { secondsText } from "./sim-run.js";
 
 const axis = 24;
@@ -41,20 +41,12 @@ export function diagram(m, { run, label, isMain }) {
             parting: m.parting.value === null ? null : one.timeOf(m.parting.value),
         });
     };
-    let isGroundDue = false;
-    let isPlanned = false;
-    const plan = (isGround) => {
-        isGroundDue ||= isGround;
-        if (isPlanned) return;
-        isPlanned = true;
-        requestAnimationFrame(() => {
-            isPlanned = false;
-            if (!look()) return;
-            if (isGroundDue) paintGround(picture);
-            isGroundDue = false;
-            paintNow(picture);
-        });
-    };
+    const plan = onceAFrame((isGround) => {
+        if (!look()) return false;
+        if (isGround) paintGround(picture);
+        paintNow(picture);
+        return true;
+    });
     effect(() => {
         appearance.value;
         for (const one of [m.view, m.hidden, m.hiddenLanes, m.beside]) one.value;

@@ -23,6 +23,26 @@ export function palette() {
     return colors;
 }
 
+/**
+ * Draws once a frame at most, however often it is asked.
+ *
+ * @param draw is told whether the ground is to be drawn, too; it returns false where it cannot draw yet.
+ * @returns what asks for it: (isGround) => …
+ */
+export function onceAFrame(draw) {
+    let isGroundDue = false;
+    let isPlanned = false;
+    return (isGround) => {
+        isGroundDue ||= isGround;
+        if (isPlanned) return;
+        isPlanned = true;
+        requestAnimationFrame(() => {
+            isPlanned = false;
+            if (draw(isGroundDue)) isGroundDue = false;
+        });
+    };
+}
+
 /** Where everything stands. */
 export function painted(p) {
     const width = p.size?.width ?? p.ground.clientWidth;

@@ -4,7 +4,7 @@
 import { appearance, hue, property, ready, whenSized } from "./canvas.js";
 import { h } from "./dom.js";
 import { effect, onEnd } from "./signals.js";
-import { palette } from "./sim-place.js";
+import { onceAFrame, palette } from "./sim-place.js";
 import { secondsText } from "./sim-run.js";
 import { stepOf, whatIfs } from "./sim-words.js";
 
@@ -19,21 +19,13 @@ export function scrubber(m) {
             ? `Step ${m.step.value} of ${m.run.value.count}, ${secondsText(m.run.value.timeOf(m.step.value), 3)}` : ""),
     });
     let size = null;
-    let isGroundDue = false;
-    let isPlanned = false;
-    const plan = (isGround) => {
-        isGroundDue ||= isGround;
-        if (isPlanned) return;
-        isPlanned = true;
-        requestAnimationFrame(() => {
-            isPlanned = false;
-            const run = m.run.peek();
-            if (!run) return;
-            if (isGroundDue) drawGround(m, run, ready(ground, size));
-            isGroundDue = false;
-            drawNow(m, run, ready(now, size));
-        });
-    };
+    const plan = onceAFrame((isGround) => {
+        const run = m.run.peek();
+        if (!run) return false;
+        if (isGround) drawGround(m, run, ready(ground, size));
+        drawNow(m, run, ready(now, size));
+        return true;
+    });
     effect(() => {
         for (const one of [appearance, m.run, m.found, m.parting]) one.value;
         plan(true);
