@@ -17,7 +17,7 @@ struct SimulationOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Stress beyond what a seed draws: slow, duplicates, lossy, deaths, disks or damaged.",
+            "Stress beyond what a seed draws: \(Run.stressNames.joined(separator: ", ")).",
             valueName: "name"))
     var stress: String?
 

@@ -114,6 +114,10 @@ public struct FaultOptions: Sendable, Hashable {
     public var hasPausesAtMoments = false
     /// Whether an injection may also cut a tracker off, and not only end its life.
     public var hasCutsAtMoments = false
+    /// Whether an injection may also be a disk that refuses what it is to write.
+    public var hasRefusalsAtMoments = false
+    /// Whether what hits a tracker by the clock may hit it with something else besides.
+    public var strikesTwice = false
     /// Whether what comes by the clock is the death of the master, and nothing else.
     public var killsMastersOnly = false
     /// Clock steps at most, in milliseconds.
@@ -136,6 +140,7 @@ struct FaultPlan: Sendable {
         case crash(downtime: Duration)
         case pause(Duration)
         case cut(Duration)
+        case refusal(StorageFailure, Duration)
     }
 
     /// Waits for one kind of moment of one tracker.
@@ -233,6 +238,9 @@ struct FaultPlan: Sendable {
         case 0 where options.hasPausesAtMoments:
             .pause(injectionRandom.between(.milliseconds(50), FaultPlan.maxPause))
         case 1 where options.hasCutsAtMoments: .cut(injectionRandom.between(.milliseconds(50), .seconds(8)))
+        case 2 where options.hasRefusalsAtMoments, 3 where options.hasRefusalsAtMoments:
+            .refusal(
+                injectionRandom.oneIn(2) ? .full : .locked, injectionRandom.between(.milliseconds(50), .seconds(5)))
         default: .crash(downtime: FaultPlan.downtime(&injectionRandom))
         }
     }
@@ -280,6 +288,18 @@ struct FaultPlan: Sendable {
             guard let chosen = only.first(where: { $0.number == lastFault }) else { return nil }
             divisor = chosen.divisor
         }
+        return Fault(kind: kind, duration: shortened(duration(of: kind)))
+    }
+
+    /// What hits a tracker together with the fault that was drawn last; mostly nothing.
+    ///
+    /// What else it needs is drawn right after.
+    mutating func companion() -> Fault? {
+        guard options.strikesTwice else { return nil }
+        random = RandomStream(seed, .companion, lastFault)
+        guard random.oneIn(2) else { return nil }
+        let kinds: [Fault.Kind] = [.diskFailure, .slowDisk, .busLoss, .crash, .pause, .darkness, .clockStep]
+        let kind = kinds[random.below(kinds.count)]
         return Fault(kind: kind, duration: shortened(duration(of: kind)))
     }
 

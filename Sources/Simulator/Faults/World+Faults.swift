@@ -18,7 +18,9 @@ extension World {
         switch fault.kind {
         case .crash, .pause, .busLoss, .cleanStop, .brokenDisk, .diskFailure, .slowDisk, .clockStep, .darkness,
             .memoryLoss:
-            hit(victim(), fault, cause)
+            let node = victim()
+            hit(node, fault, cause)
+            if let companion = plan.companion() { hit(node, companion, cause) }
         case .partition, .oneWayPartition:
             let side = plan.side(of: nodes.count)
             cutApart(side, isOneWay: fault.kind == .oneWayPartition, for: fault.duration, cause)
@@ -156,11 +158,7 @@ extension World {
             trace.line(
                 now, .faults, about: bit, "\(cause): \(name) is to lose its disk as soon as all others are in step")
             tryMemoryLoss(node, before: now + .seconds(5), plan.downtime())
-        case .diskFailure:
-            let failure = plan.diskFailure()
-            nodes[node].disk.failure = failure
-            begin(.disk, cause, "no write of \(name), \(failure.words)", trackers: bit, for: fault.duration)
-            queue.put(.diskRecovers(node), at: now + fault.duration)
+        case .diskFailure: refuse(node, plan.diskFailure(), fault.duration, cause)
         case .slowDisk:
             let delay = plan.shortened(plan.random.between(.milliseconds(10), .seconds(3)))
             nodes[node].disk.options.maxDelay = delay
@@ -221,12 +219,6 @@ extension World {
         guard !isHealed, now < time else { return }
         if mayLoseMemory(node) { return loseMemory(node, downtime) }
         queue.put(.memoryIsLost(node, before: time, downtime: downtime), at: now + .milliseconds(100))
-    }
-
-    mutating func recoverDisk(_ node: Int) {
-        if nodes[node].disk.failure != .broken { nodes[node].disk.failure = nil }
-        endTroubles([.disk], of: node)
-        nodes[node].disk.options.maxDelay = isHealed ? DiskOptions.healed.maxDelay : options.disk.maxDelay
     }
 
     // MARK: - The operator

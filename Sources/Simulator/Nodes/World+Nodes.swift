@@ -103,6 +103,7 @@ extension World {
         case .crash(let downtime): die(node, "dies", by: injectionName(moment), for: downtime)
         case .pause(let duration): hold(node, duration, injectionName(moment))
         case .cut(let duration): cutOff(node, duration, injectionName(moment), plan.injectionRandom)
+        case .refusal(let failure, let duration): refuse(node, failure, duration, injectionName(moment))
         }
     }
 

@@ -31,6 +31,8 @@ enum StreamKind: UInt64 {
     case turn = 17
     /// By number of the what-if, then by tracker.
     case whatIf = 19
+    /// By number of the fault: what hits its tracker, too.
+    case companion = 25
 
     /// By sender, then receiver.
     case link = 20

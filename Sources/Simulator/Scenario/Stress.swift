@@ -2,8 +2,11 @@
 
 import Primitives
 
-/// Each but `damaged` has twenty clients, a minute of faults and one of them every few seconds, and trouble that is far
-/// beyond what brokers and disks do.
+/// Trouble beyond what a seed draws.
+///
+/// Some are harsher than brokers and disks are: `slow`, `duplicates`, `lossy`, `deaths` and `disks` have twenty clients,
+/// a minute of faults and one of them every few seconds. The others bring together what seeds draw apart: each is the
+/// ground on which mistakes of one kind show themselves (`Stress+Grounds.swift`).
 public enum Stress: String, Sendable, Hashable, CaseIterable {
     /// Each message is under way for up to 300 ms.
     case slow
@@ -17,16 +20,54 @@ public enum Stress: String, Sendable, Hashable, CaseIterable {
     case disks
     /// Disks are damaged, of three one at a time, of five two; the rest stays as the seed has drawn it.
     case damaged
+    /// Masters die with entries half-way, one after another, are soon back, and disks refuse.
+    case crashes
+    /// Each cluster is once in two, and more than once; clients come and go.
+    case partitions
+    /// One or two trackers: who is left decides alone, and dies as it does.
+    case pairs
+    /// Trackers lose their disks, transfers take their time, writes fail, and old messages come again.
+    case amnesia
+    /// Disks refuse, votes come late or twice, and trackers begin anew in between.
+    case refusals
+    /// Snapshots all the time, on disks that fail.
+    case snapshots
+    /// Orderly stops and deaths, as many as like at one time, and slow disks on the way back.
+    case stops
+    /// Members come and go, by command, while trackers die.
+    case members
+    /// Somebody asks for counts all the time, also over HTTP, and masters do not notice that they are deposed.
+    case scrapes
+    /// Requests to a multicast group, in which trackers hear each other late.
+    case groups
+    /// Masters die and are handed their role back, and what trackers say overtakes itself.
+    case overtakings
+    /// Little room for anything, little asked for at a time, and many in one swarm.
+    case crowds
+    /// Rules, registrations and what people keep at consoles change all the time.
+    case rules
+    /// What hits a tracker hits it twice, and disks refuse at bad moments.
+    case conjunctions
+    /// Twenty minutes, in which intervals, expiry, snapshots and trims come round many times.
+    case hours
 }
 
 extension ScenarioOptions {
     /// Takes the place of what the seed has drawn for clients, faults and bus; the rest stays.
     public mutating func harden(_ stress: Stress) {
-        if stress == .damaged {
+        switch stress {
+        case .slow, .duplicates, .lossy, .deaths, .disks: overdo(stress)
+        case .damaged:
             faults.damageGap = .seconds(3)
             faults.maxOutages += 6
-            return
+        case .crashes, .partitions, .pairs, .amnesia, .refusals, .snapshots, .stops, .members, .scrapes, .groups,
+            .overtakings, .crowds, .rules, .conjunctions, .hours:
+            lead(to: stress)
         }
+    }
+
+    /// Trouble that is far beyond what brokers and disks do.
+    private mutating func overdo(_ stress: Stress) {
         clientCount = 20
         makeRoom()
         coreLength = .seconds(60)
@@ -34,7 +75,6 @@ extension ScenarioOptions {
         faults.maxOutages = 40
         if faults.kinds.isEmpty { faults.kinds = [.crash, .pause, .partition, .deafLinks, .busLoss, .cleanStop] }
         switch stress {
-        case .damaged: break
         case .slow:
             bus.maxDelay = .milliseconds(300)
         case .duplicates:
@@ -71,6 +111,9 @@ extension ScenarioOptions {
             for kind in [Fault.Kind.memoryLoss, .memoryLoss, .diskFailure, .busLoss, .crash] {
                 faults.kinds.append(kind)
             }
+        case .damaged, .crashes, .partitions, .pairs, .amnesia, .refusals, .snapshots, .stops, .members, .scrapes,
+            .groups, .overtakings, .crowds, .rules, .conjunctions, .hours:
+            preconditionFailure("\(stress.rawValue) is a ground of its own")
         }
     }
 }

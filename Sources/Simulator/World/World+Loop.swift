@@ -46,9 +46,7 @@ extension World {
         if eventsNow > World.maxEventsAtOnce {
             violate(.timeGoesOn, "more than \(eventsNow - 1) events at one time")
         }
-        if eventCount > World.maxEvents {
-            violate(.timeGoesOn, "more than \(World.maxEvents) events")
-        }
+        if eventCount > maxEvents { violate(.timeGoesOn, "more than \(maxEvents) events") }
         handle(happening)
         if player.steps == player.nextStep { carryOutWhatIfs() }
     }

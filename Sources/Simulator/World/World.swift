@@ -55,8 +55,8 @@ struct World: Sendable {
     static let answerBound = Duration.seconds(3)
     /// Events at one time, at most: more is somebody who never sleeps.
     static let maxEventsAtOnce = 20_000
-    /// Events in all, at most: many times what scenarios have.
-    static let maxEvents = 400_000
+    /// Events in all, at most: many times what scenarios have, and more for those that last long.
+    let maxEvents: Int
 
     let seed: UInt64
     let profile: Profile
@@ -167,6 +167,7 @@ struct World: Sendable {
         self.seed = seed
         self.profile = profile
         self.options = options
+        maxEvents = 400_000 + 100 * Int(options.coreLength.wholeSeconds) * options.nodeCount
         self.keepsHistory = keepsHistory
         self.player = player
         secret = ClusterSecret(mixed(seed &+ 1), mixed(seed &+ 2), mixed(seed &+ 3), mixed(seed &+ 4))
