@@ -14,7 +14,7 @@ PYTHON := /usr/bin/python3
 TEST_PYTHON := .build/test-python
 DATA ?= data
 
-.PHONY: run serve build test unit explore explore-all planted-bugs wasm simulator wasm-test playground system failovers \
+.PHONY: run serve build test unit explore explore-all planted-bugs mutants mutants-sample wasm simulator wasm-test playground system failovers \
 	interop benchmark benchmark-peers format lint clean help packages test-packages
 
 run: build ## Build, then run a cluster of three trackers to try; it prints what there is to try
@@ -31,7 +31,7 @@ build: packages simulator ## Build the tracker, and the simulator that its page 
 simulator:
 	$(if $(WITHOUT_SIMULATOR),,@Wasm/build || [ $$? -eq 3 ])
 
-test: unit explore planted-bugs wasm-test system ## All tests: logic, codecs, simulation, storage, then the real program with real clients
+test: unit explore planted-bugs mutants-sample wasm-test system ## All tests: logic, codecs, simulation, storage, then the real program with real clients
 
 unit: packages ## The tests in Swift; what fails is said again at the end
 	swift build -c $(CONFIGURATION) --build-tests
@@ -55,6 +55,16 @@ explore-all: build ## The same for greater bounds (an hour and a half, 20 GB of 
 planted-bugs: packages ## Plant mistakes into the logic; explorer and simulator have to find each (three minutes)
 	swift run -c release --package-path Tests/PlantedBugs planted-bugs --explorer
 	swift run -c release --package-path Tests/PlantedBugs planted-bugs
+
+mutants-sample: packages ## A hundred mutants of the logic that were noticed: each has to be noticed again (docs/mutants.md)
+	Tests/Mutants/build
+	$(PYTHON) Tests/Mutants/mutants.py sample $(ARGUMENTS)
+
+mutants: packages ## Try all mutants of the logic, and write docs/mutants.md (hours; goes on where it was interrupted)
+	Tests/Mutants/build tests
+	$(PYTHON) Tests/Mutants/mutants.py trace
+	$(PYTHON) Tests/Mutants/mutants.py run $(ARGUMENTS)
+	$(PYTHON) Tests/Mutants/mutants.py report
 
 wasm: ## Compile the simulator for WebAssembly: .build-wasm/simulator.wasm (three minutes; Wasm/README.md)
 	Wasm/build
@@ -102,7 +112,7 @@ lint: ## Check the format
 	swift format lint --strict --recursive --parallel Package.swift Sources Tests Wasm Benchmarks/Sources Benchmarks/Package.swift
 
 clean: ## Remove what was built
-	rm -rf .build .build-wasm Benchmarks/.build Tests/PlantedBugs/.build
+	rm -rf .build .build-wasm Benchmarks/.build Tests/PlantedBugs/.build Tests/Mutants/.build
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | column -t -s $$'\t'

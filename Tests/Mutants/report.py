@@ -1,0 +1,181 @@
+"""Writes docs/mutants.md: how many mutants are noticed, by whom, and why the others are not."""
+
+import collections
+
+import judges
+
+DOCUMENT = judges.HERE.parent.parent / "docs" / "mutants.md"
+REASONS = judges.HERE / "reasons.tsv"
+KINDS = {"equivalent": "equivalent", "unpromised": "not promised", "hole": "a hole"}
+
+
+def read_reasons():
+    """Why a mutant is not noticed, by its name: what kind of reason that is, and the reason."""
+    reasons = {}
+    if REASONS.exists():
+        for line in REASONS.read_text(encoding="utf-8").splitlines():
+            if line and not line.startswith("#"):
+                name, kind, reason = line.split("\t")
+                reasons[name] = (kind, reason)
+    return reasons
+
+
+class Score:
+    """How many of some mutants are reached, and noticed, by whom."""
+
+    def __init__(self):
+        self.all = self.reached = self.worlds = self.explorer = self.tests = 0
+        self.reasons = collections.Counter()
+
+    @property
+    def noticed(self):
+        return self.worlds + self.explorer + self.tests
+
+    @property
+    def judged(self):
+        """Reached ones that could be noticed."""
+        return self.reached - self.reasons["equivalent"] - self.reasons["unpromised"]
+
+
+def percent(part, whole):
+    return f"{100 * part / whole:.1f} %" if whole else "–"
+
+
+def table(head, rows):
+    lines = ["| " + " | ".join(map(str, row)) + " |" for row in rows]
+    return "\n".join(["| " + " | ".join(head) + " |", "|" + " --- |" * len(head), *lines])
+
+
+class Report:
+    def __init__(self, mutants, traces, verdicts):
+        self.mutants, self.verdicts, self.reasons = mutants, verdicts, read_reasons()
+        self.reached = set().union(*(trace.reached for trace in traces))
+        self.runs = sum(len(trace.runs) for trace in traces)
+        self.scores, self.kinds = collections.defaultdict(Score), collections.defaultdict(Score)
+        self.total, self.rules, self.survivors = Score(), collections.Counter(), []
+        self.points = {int(mutant.point) for mutant in mutants}
+        for mutant in mutants:
+            self.count(mutant)
+
+    def verdict(self, mutant):
+        """Who has noticed it; of nobody, the one of the worlds, None where no run was tried."""
+        worlds, tests = (self.verdicts.get((mutant.name, judge)) for judge in ("worlds", "tests"))
+        return tests if tests and tests.isNoticed else worlds
+
+    def count(self, mutant):
+        verdict = self.verdict(mutant)
+        isReached = int(mutant.point) in self.reached
+        kind, _ = self.reasons.get(mutant.name, ("", ""))
+        for score in (self.total, self.scores[mutant.file], self.kinds[mutant.kind]):
+            score.all += 1
+            score.reached += isReached
+            if verdict and verdict.isNoticed:
+                score.tests += verdict.ground == "tests"
+                score.explorer += verdict.ground == "explorer"
+                score.worlds += verdict.ground not in ("tests", "explorer")
+            elif isReached:
+                score.reasons[kind] += 1
+        if verdict and verdict.isNoticed:
+            self.rules[verdict.rule if verdict.ground != "tests" else "tests of the logic"] += 1
+        elif isReached:
+            self.survivors.append(mutant)
+
+    def row(self, name, score):
+        return (name, score.all, score.reached, score.worlds, score.explorer, score.tests,
+                score.reasons["equivalent"], score.reasons["unpromised"],
+                score.reasons["hole"] + score.reasons[""], percent(score.noticed, score.judged))
+
+    HEAD = ("mutants", "all", "reached", "worlds", "explorer", "tests", "equivalent", "not promised", "open", "noticed")
+
+    def blind(self):
+        spots = collections.Counter()
+        for file, point in {(mutant.file, int(mutant.point)) for mutant in self.mutants}:
+            if point not in self.reached:
+                spots[file] += 1
+        return [(file, count) for file, count in sorted(spots.items(), key=lambda item: (-item[1], item[0]))]
+
+    def survivor_rows(self):
+        for mutant in self.survivors:
+            kind, reason = self.reasons.get(mutant.name, ("", ""))
+            verdict = self.verdict(mutant)
+            if not reason:
+                reason = ("no run went another way" if not verdict or not verdict.others
+                          else f"{verdict.others} of {verdict.runs} runs went another way")
+            change = f"`{mutant.before}` → `{mutant.after}`" if mutant.after else f"without `{mutant.before}`"
+            yield (f"{mutant.name}", f"{mutant.file.split('/', 1)[1]}:{mutant.line}", change.replace("|", "\\|"),
+                   KINDS.get(kind, "open"), reason)
+
+    def text(self):
+        total = self.total
+        alone = total.worlds + total.explorer
+        excused = total.reasons["equivalent"] + total.reasons["unpromised"]
+        points = len(self.points & self.reached)
+        return f"""{HEAD}
+## The figures
+
+- Points of mutation: {len(self.points):,}, with {total.all:,} mutants. The {self.runs:,} runs of the worlds reach \
+{percent(points, len(self.points))} of the points, and with them {total.reached:,} mutants.
+- Noticed, of all that are reached: {percent(total.noticed, total.reached)} (the raw figure).
+- Noticed, of those that are reached, and neither equivalent nor about something that is promised nowhere: \
+**{percent(total.noticed, total.judged)}**; by the simulator and the explorer alone {percent(alone, total.judged)}.
+- Those two kinds are {percent(excused, total.reached)} of what is reached.
+
+{table(self.HEAD, [self.row(kind, score) for kind, score in sorted(self.kinds.items())] + [self.row("**all**", total)])}
+
+## By file
+
+{table(("file",) + self.HEAD[1:], [self.row(file, score) for file, score in sorted(self.scores.items())])}
+
+## Who noticed
+
+{table(("rule", "mutants"), self.rules.most_common())}
+
+`trap` is a precondition or an overflow of the logic itself; `endless`, a step without end.
+
+## Where no world comes
+
+Points of mutation that no run of the worlds reaches, by file:
+
+{table(("file", "points"), self.blind())}
+
+## Not noticed
+
+*equivalent*: nothing can be told from outside. *not promised*: something is otherwise, and no document says how it must be. *open*: not
+looked into yet.
+
+{table(("name", "place", "what it does", "kind", "why it is not noticed"), self.survivor_rows())}
+"""
+
+
+HEAD = """# Mutants
+
+How good is the simulator at mistakes that nobody has planted? A machine makes them: `make mutants` reads the sources of the logic
+(`TrackerLogic`, `PeerLogic`), and writes one copy of them in which each small mistake is a choice by one number, so that one build
+holds them all. Then simulated worlds, the explorer's small clusters and the tests of the logic have each for their judge, the quickest
+first, until one says that something is wrong. It takes hours, says how far it is, and goes on where it was interrupted.
+
+Mistakes are made in ten ways: a relation changed (`<` to `<=` or `>=`, `==` to `!=`), a condition negated, a condition or a part of one that
+always holds or never does, a side of `&&` or `||` dropped, a statement left out, a function that goes back at once, a number one more or one
+less (or a truth the other one), two arguments of one type in each other's place, a case of an enumeration exchanged, `min` for `max`.
+Left alone is what decides nothing: descriptions, what tests and the explorer look at, room that is made ahead, numbers of four digits
+and more. `Tests/Mutants/Sources/mutate` has the rules.
+
+`make test` draws a hundred of those that were noticed (`Tests/Mutants/noticed.tsv`, with the run that did it), and fails where one
+is noticed no more. `Tests/Mutants/mutants.py show NAME` tells of one.
+"""
+
+
+def write(mutants, traces, verdicts, noticed):
+    report = Report(mutants, traces, verdicts)
+    DOCUMENT.write_text(report.text(), encoding="utf-8")
+    lines = []
+    for mutant in mutants:
+        verdict = report.verdict(mutant)
+        if verdict and verdict.isNoticed and verdict.ground != "tests":
+            lines.append(f"{mutant.name}\t{verdict.ground}\t{verdict.seed}")
+    head = "# Mutants that simulator or explorer notice: name, ground, seed (mutants.py report writes this)\n"
+    noticed.write_text(head + "\n".join(sorted(lines)) + "\n", encoding="utf-8")
+    total = report.total
+    print(f"{total.noticed} noticed of {total.reached} reached of {total.all}; of those that could be, "
+          f"{percent(total.noticed, total.judged)}, by simulator and explorer alone "
+          f"{percent(total.worlds + total.explorer, total.judged)}: {DOCUMENT}")
