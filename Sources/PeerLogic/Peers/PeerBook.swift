@@ -32,7 +32,7 @@ struct PeerBook: Sendable, Equatable {
     }
 
     private(set) var entries: [Entry] = []
-    private var nextID: UInt32 = 1
+    private(set) var nextID: UInt32 = 1
     /// Ourselves, as we have found out by calling.
     private var own: [SocketAddress] = []
 

@@ -29,10 +29,10 @@ struct PiecePicker: Sendable, Equatable {
     /// Begun pieces; a slot without one is free.
     private(set) var active: [ActivePiece?] = []
     /// The slot of each begun piece; -1 where it is not begun.
-    private var slots: [Int32]
-    private var freeSlots: [Int] = []
+    private(set) var slots: [Int32]
+    private(set) var freeSlots: [Int] = []
     /// Slots of pieces with free blocks, the oldest first.
-    private var open: [Int] = []
+    private(set) var open: [Int] = []
     /// Bytes of begun pieces.
     private(set) var bufferedByteCount = 0
     /// Wanted, not here, not begun.

@@ -122,7 +122,7 @@ extension Rule {
         case .repliesAreRight:
             [
                 .replyIsRight, .replyIsAddressed, .onlyProvenAreAnswered, .connectionIDsLast, .refusalIsJustified,
-                .admissionIsJustified,
+                .admissionIsJustified, .bookkeepingAgrees,
             ]
         case .consoleIsKept:
             [
@@ -130,7 +130,7 @@ extension Rule {
                 .uploadsStay, .filesAreRegistered, .uploadsAreForgotten, .queuesAreBounded, .statesAgree,
             ]
         case .onlyVerifiedCounts: [.onlyVerifiedIsStored, .claimsAreTrue]
-        case .blocksAreAskedOnce: [.blocksAreAskedOnce, .keptIsNotAskedAgain]
+        case .blocksAreAskedOnce: [.blocksAreAskedOnce, .keptIsNotAskedAgain, .bookkeepingAgrees]
         case .leechersFinish: [.leechersFinish]
         case .slotsAreShared: [.uploadSlotsAreKept, .chokingIsFair]
         case .transfersAreBounded: [.buffersAreBounded, .ratesAreKept, .ratioEndsSeeding]

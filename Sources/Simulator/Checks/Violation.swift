@@ -44,6 +44,8 @@ public enum Invariant: String, Sendable, Hashable, CaseIterable {
     case expiryIsPatient
     /// Queues stay within their bounds.
     case queuesAreBounded
+    /// Counts, orders and indexes that save a search are what the search would find.
+    case bookkeepingAgrees
     /// An orderly stop leaves no swarm, unless it is to keep them.
     case stopEmptiesSwarms
     /// Swarms are emptied only where a quorum has stopped in good order and nobody can have served since.

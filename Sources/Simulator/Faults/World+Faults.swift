@@ -358,6 +358,7 @@ extension World {
             else { continue }
             unanswered.append((place, askedAt))
         }
+        for node in nodes.indices { audit(node) }
         let machines = nodes.map { $0.machine }
         checks.finish(machines: machines, unanswered: unanswered, at: now)
         if options.outlastsTheSilent {

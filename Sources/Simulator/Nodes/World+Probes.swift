@@ -13,6 +13,17 @@ extension World {
         queue.put(.probe(node), at: now + gap)
     }
 
+    /// Looks now and then at what a tracker keeps for speed, each in its turn.
+    mutating func auditNow() {
+        guard eventCount & 255 == 0 else { return }
+        audit((eventCount >> 8) % nodes.count)
+    }
+
+    mutating func audit(_ node: Int) {
+        guard let fault = nodes[node].machine?.audit() else { return }
+        violate(.bookkeepingAgrees, "\(trace.names[node]): \(fault)")
+    }
+
     mutating func probe(_ node: Int) {
         planProbe(node)
         // Of one that is taking a state over, the disk has one half, and the memory another.

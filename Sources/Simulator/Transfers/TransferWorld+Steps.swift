@@ -26,6 +26,8 @@ extension TransferWorld {
         }
         actions.removeAll(keepingCapacity: true)
         checks.stepEnded(peer, buffered: peers[peer].bufferedByteCount, at: now)
+        // Counts that are wrong stay so, so now and then is enough.
+        if tally.steps & 15 == 0, let fault = peers[peer].session?.audit() { checks.audited(peer, fault, at: now) }
         serve(peer)
     }
 

@@ -48,6 +48,7 @@ extension World {
         }
         if eventCount > maxEvents { violate(.timeGoesOn, "more than \(maxEvents) events") }
         handle(happening)
+        auditNow()
         if player.steps == player.nextStep { carryOutWhatIfs() }
     }
 

@@ -286,6 +286,11 @@ struct TransferChecks: Sendable {
         scene.violate(.contractIsKept, at: now, "\(TransferScene.name(peer)) \(what)")
     }
 
+    /// What a peer keeps for speed is not what it stands for.
+    mutating func audited(_ peer: Int, _ fault: String, at now: Instant) {
+        scene.violate(.bookkeepingAgrees, at: now, "\(TransferScene.name(peer)): \(fault)")
+    }
+
     // MARK: - Observations, and trackers
 
     mutating func banned(_ peer: Int, _ other: Int?, at now: Instant) { bans.banned(peer, other, at: now, &scene) }
