@@ -16,6 +16,7 @@ MUTATED = HERE / ".build" / "mutated"
 TRACES = HERE / ".build" / "traces"
 TESTS = HERE / ".build" / "tests"
 VERDICTS = HERE / ".build" / "verdicts.tsv"
+TRANSCRIPTS = HERE.parent / "SimulationTests" / "Transcripts"
 PLAIN = ["classic", "rotating", "lowest", "paxos", "alone"]
 # In these nobody says that something is wrong, but the process ends, by a trap or by its limits.
 SIGNALS = {signal.SIGPROF: "endless"}
@@ -66,14 +67,20 @@ def in_parallel(jobs, work):
 # Simulated worlds
 
 
+def judge(*arguments, **options):
+    return subprocess.run(
+        [BUILT / "judge", *arguments], capture_output=True, text=True,
+        env={**os.environ, "TRANSCRIPTS": str(TRANSCRIPTS)}, **options)
+
+
 def grounds():
-    return subprocess.run([BUILT / "judge", "grounds"], check=True, capture_output=True, text=True).stdout.split()
+    return judge("grounds", check=True).stdout.split()
 
 
 def traced_count(ground, scale):
     """Seeds of a ground that are traced: some 2,000 on all grounds for a scale of 1."""
-    if ground == "explorer":
-        return 6
+    if ground in ("explorer", "stories"):
+        return 12
     if ground in PLAIN:
         return int(200 * scale)
     return int((400 if ground == "swarm" else 20) * scale)
@@ -101,9 +108,7 @@ def write_traces(scale):
     TRACES.mkdir(parents=True, exist_ok=True)
 
     def one(ground):
-        result = subprocess.run(
-            [BUILT / "judge", "trace", ground, "0", str(traced_count(ground, scale))], check=True,
-            capture_output=True, text=True)
+        result = judge("trace", ground, "0", str(traced_count(ground, scale)), check=True)
         (TRACES / f"{ground}.txt").write_text(result.stdout)
         print(f"{ground}: {len(Trace(ground).reached)} points", flush=True)
     in_parallel(grounds(), one)
@@ -116,12 +121,13 @@ def read_traces():
 def plan(mutant, traces, limit):
     """The runs in which a mutant goes another way: from each ground one, of plain ground three; then the next ones.
 
-    The explorer's come last: each takes as long as fifty others.
+    The explorer's come behind them, for each takes as long as fifty others, and then the stories, which are no judges of
+    promises, but say that something is not as people have read it.
     """
     rows = [(trace, trace.seen[mutant.key]) for trace in traces if mutant.key in trace.seen]
     last = [(trace.ground, seed, trace.runs[seed])
-            for trace, seeds in rows if trace.ground == "explorer" for seed in seeds]
-    rows = [row for row in rows if row[0].ground != "explorer"]
+            for ground in ("explorer", "stories") for trace, seeds in rows if trace.ground == ground for seed in seeds]
+    rows = [row for row in rows if row[0].ground not in ("explorer", "stories")]
     runs = []
     for turn in range(max((len(seeds) for _, seeds in rows), default=0)):
         for trace, seeds in rows:
@@ -150,8 +156,7 @@ def attempt(mutant, runs):
     `runs` are grounds, seeds, and the hashes of what they come to without it.
     """
     text = "".join(f"{ground} {seed} {digest}\n" for ground, seed, digest in runs)
-    result = subprocess.run(
-        [BUILT / "judge", "try", mutant.point, mutant.number], input=text, capture_output=True, text=True)
+    result = judge("try", mutant.point, mutant.number, input=text)
     lines = result.stdout.splitlines()
     begun = [line.split()[1:] for line in lines if line.startswith("begin")]
     if result.returncode > 0:

@@ -24,12 +24,12 @@ class Score:
     """How many of some mutants are reached, and noticed, by whom."""
 
     def __init__(self):
-        self.all = self.reached = self.worlds = self.explorer = self.tests = 0
+        self.all = self.reached = self.worlds = self.explorer = self.stories = self.tests = 0
         self.reasons = collections.Counter()
 
     @property
     def noticed(self):
-        return self.worlds + self.explorer + self.tests
+        return self.worlds + self.explorer + self.stories + self.tests
 
     @property
     def judged(self):
@@ -72,7 +72,8 @@ class Report:
             if verdict and verdict.isNoticed:
                 score.tests += verdict.ground == "tests"
                 score.explorer += verdict.ground == "explorer"
-                score.worlds += verdict.ground not in ("tests", "explorer")
+                score.stories += verdict.ground == "stories"
+                score.worlds += verdict.ground not in ("tests", "explorer", "stories")
             elif isReached:
                 score.reasons[kind] += 1
         if verdict and verdict.isNoticed:
@@ -81,11 +82,11 @@ class Report:
             self.survivors.append(mutant)
 
     def row(self, name, score):
-        return (name, score.all, score.reached, score.worlds, score.explorer, score.tests,
+        return (name, score.all, score.reached, score.worlds, score.explorer, score.stories, score.tests,
                 score.reasons["equivalent"], score.reasons["unpromised"],
                 score.reasons["hole"] + score.reasons[""], percent(score.noticed, score.judged))
 
-    HEAD = ("mutants", "all", "reached", "worlds", "explorer", "tests", "equivalent", "not promised", "open", "noticed")
+    HEAD = ("mutants", "all", "reached", "worlds", "explorer", "stories", "tests", "equivalent", "not promised", "open", "noticed")
 
     def blind(self):
         spots = collections.Counter()
@@ -117,7 +118,8 @@ class Report:
 {percent(points, len(self.points))} of the points, and with them {total.reached:,} mutants.
 - Noticed, of all that are reached: {percent(total.noticed, total.reached)} (the raw figure).
 - Noticed, of those that are reached, and neither equivalent nor about something that is promised nowhere: \
-**{percent(total.noticed, total.judged)}**; by the simulator and the explorer alone {percent(alone, total.judged)}.
+**{percent(total.noticed, total.judged)}**; by the simulator's checkers and the explorer alone \
+{percent(alone, total.judged)}.
 - Those two kinds are {percent(excused, total.reached)} of what is reached.
 
 {table(self.HEAD, [self.row(kind, score) for kind, score in sorted(self.kinds.items())] + [self.row("**all**", total)])}
@@ -130,7 +132,7 @@ class Report:
 
 {table(("rule", "mutants"), self.rules.most_common())}
 
-`trap` is a precondition or an overflow of the logic itself; `endless`, a step without end.
+`transcript`: a story of `Tests/SimulationTests/Transcripts` is not told as people have read it; `trap` is a precondition or an overflow of the logic itself; `endless`, a step without end.
 
 ## Where no world comes
 
@@ -151,8 +153,8 @@ HEAD = """# Mutants
 
 How good is the simulator at mistakes that nobody has planted? A machine makes them: `make mutants` reads the sources of the logic
 (`TrackerLogic`, `PeerLogic`), and writes one copy of them in which each small mistake is a choice by one number, so that one build
-holds them all. Then simulated worlds, the explorer's small clusters and the tests of the logic have each for their judge, the quickest
-first, until one says that something is wrong. It takes hours, says how far it is, and goes on where it was interrupted.
+holds them all. Then simulated worlds, the explorer's small clusters, the stories that people have read and the tests of the logic judge each of them,
+one after another, until one says that something is wrong. It takes hours, says how far it is, and goes on where it was interrupted.
 
 Mistakes are made in ten ways: a relation changed (`<` to `<=` or `>=`, `==` to `!=`), a condition negated, a condition or a part of one that
 always holds or never does, a side of `&&` or `||` dropped, a statement left out, a function that goes back at once, a number one more or one

@@ -1,5 +1,6 @@
 // Where mutants are looked for: simulated worlds, and the explorer's small clusters.
 
+import Foundation
 import PeerLogic
 import Primitives
 import Simulator
@@ -13,6 +14,9 @@ enum Ground: Hashable {
     case swarm
     /// All schedules of a small cluster; its seed is the place of the bounds in `explorations`.
     case explorer
+    /// The stories that people have reviewed; its seed is the place of a story. One that is told otherwise than it was
+    /// written down breaks `transcript`.
+    case stories
 
     /// The explorer's bounds, the cheapest first: each takes a second at most.
     static let explorations: [ExplorerOptions] = {
@@ -34,18 +38,19 @@ enum Ground: Hashable {
         return all
     }()
 
-    /// All grounds for a number of runs each, the quickest first.
+    /// All grounds.
     static let all: [Ground] =
-        [.explorer, .swarm] + Profile.allCases.map { .trackers($0, nil) }
+        [.explorer, .stories, .swarm] + Profile.allCases.map { .trackers($0, nil) }
         + Stress.allCases.flatMap { stress in Profile.allCases.map { .trackers($0, stress) } }
 
-    /// How it is named: `paxos`, `paxos+disks`, `swarm`, `explorer`.
+    /// How it is named: `paxos`, `paxos+disks`, `swarm`, `explorer`, `stories`.
     var name: String {
         switch self {
         case .trackers(let profile, nil): profile.rawValue
         case .trackers(let profile, let stress?): "\(profile.rawValue)+\(stress.rawValue)"
         case .swarm: "swarm"
         case .explorer: "explorer"
+        case .stories: "stories"
         }
     }
 
@@ -68,7 +73,23 @@ enum Ground: Hashable {
             explorer.walk()
             let hash = UInt64(explorer.states) << 32 | UInt64(explorer.transitions & 0xFFFF_FFFF)
             return Outcome(hash: hash, broken: explorer.fault?.invariant.rawValue)
+        case .stories:
+            guard seed < UInt64(Story.allCases.count) else { return Outcome(hash: 0, broken: nil) }
+            let story = Story.allCases[Int(seed)]
+            let text = story.tell().joined(separator: "\n") + "\n"
+            let isKept = text == Ground.transcript(of: story)
+            return Outcome(hash: isKept ? 1 : 0, broken: isKept ? nil : "transcript")
         }
+    }
+
+    /// How a story was written down, in the folder that `TRANSCRIPTS` names.
+    private static func transcript(of story: Story) -> String {
+        let folder = URL(filePath: ProcessInfo.processInfo.environment["TRANSCRIPTS"] ?? ".")
+        guard let text = try? String(contentsOf: folder.appending(path: "\(story.rawValue).txt"), encoding: .utf8)
+        else {
+            stop("no transcript of \(story.rawValue) in \(folder.path): TRANSCRIPTS has to name their folder")
+        }
+        return text
     }
 }
 

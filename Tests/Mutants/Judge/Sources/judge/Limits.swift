@@ -5,7 +5,7 @@ import MutationTable
 /// What a run with a mutant alive may take.
 enum Limits {
     /// Seconds of processor time: many times what any run takes without a mutant.
-    private static let seconds: Int32 = 30
+    private static let seconds: Int32 = 10
     /// Bytes of memory: likewise.
     private static let memory: UInt64 = 3 << 30
 
