@@ -79,6 +79,18 @@ public struct Fault: Sendable, Hashable {
             }
         }
 
+        /// Whether it is one tracker's, and not one of links or of all.
+        var hasVictim: Bool {
+            switch self {
+            case .crash, .pause, .busLoss, .cleanStop, .brokenDisk, .diskFailure, .slowDisk, .clockStep, .darkness,
+                .memoryLoss:
+                true
+            case .partition, .oneWayPartition, .deafLinks, .slowPair, .clog, .brokerOutage, .ruleChange, .registration,
+                .memberChange, .handover:
+                false
+            }
+        }
+
         /// Whether it ends or holds a tracker.
         var isOutage: Bool {
             switch self {
@@ -136,6 +148,14 @@ struct FaultPlan: Sendable {
         case crash(downtime: Duration)
         case pause(Duration)
         case cut(Duration)
+
+        var blow: Census.Blow {
+            switch self {
+            case .crash: .death
+            case .pause: .pause
+            case .cut: .cut
+            }
+        }
     }
 
     /// Waits for one kind of moment of one tracker.
