@@ -59,6 +59,9 @@ struct WaitingWatch: Sendable {
 extension World {
     /// Keepalives within which whoever waits is answered where nothing stands in the way.
     private static let patience = 6
+    /// The same where all disks are full: a write is tried again a second after it failed, and what waits behind an
+    /// entry goes into the next.
+    private static let patienceWhenFull = Duration.seconds(8)
 
     /// Whether waiting is judged at all: where messages get lost all the time, each may be said several times, and
     /// where disks stall, all wait for them.
@@ -76,7 +79,8 @@ extension World {
         let answered = checks.answerCount(of: node)
         let situation = situation(of: node)
         guard let watched = waiting.waits(node, in: situation, answered: answered, at: now) else { return }
-        let limit = nodes[node].configuration.cluster.keepalive * World.patience
+        let keepalive = nodes[node].configuration.cluster.keepalive
+        let limit = situation?.isFull == true ? World.patienceWhenFull : keepalive * World.patience
         // In a group the master answers, and the others keep what they have heard until they know that.
         let isItsTurn = options.entry == .any || connectivity[node].isMaster && situation?.isFull == false
         if isItsTurn, now - watched.silentSince > limit {
@@ -120,9 +124,21 @@ extension World {
         }
         guard bus.isClear(between: node, and: master.node, now: now) else { return nil }
         let needed = checks.promises.membersDecide ? master.voters.count / 2 + 1 : master.voters.count
-        if full == master.voters.count { return WaitingWatch.Situation(epoch: master.epoch, isFull: true) }
+        if full == master.voters.count {
+            // What somebody has stored may be decided when there is room, and is not given up. And where few go into
+            // an entry, many wait for their turn.
+            guard options.entry == .any, options.updatesPerEntry >= 16, !isAnythingStored(behind: master.node) else {
+                return nil
+            }
+            return WaitingWatch.Situation(epoch: master.epoch, isFull: true)
+        }
         guard voters - full >= needed, nodes[master.node].disk.failure == nil else { return nil }
         return WaitingWatch.Situation(epoch: master.epoch)
+    }
+
+    private mutating func isAnythingStored(behind master: Int) -> Bool {
+        let index = nodes[master].appliedIndex ?? 0
+        return nodes.contains { $0.disk.record.lastIndex > index }
     }
 
     /// Whether nothing is wrong with a tracker but that its disk may be full.

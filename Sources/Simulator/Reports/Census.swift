@@ -39,8 +39,8 @@ public struct Census: Sendable, Hashable {
         case faultsAtWrites
         /// What was done to trackers at which bad moments.
         case injections
-        /// Which parts they played then.
-        case injectionsInRoles
+        /// What was done at bad moments to trackers that played which part.
+        case blows
 
         /// What the group is called, in words.
         public var title: String {
@@ -60,7 +60,7 @@ public struct Census: Sendable, Hashable {
             case .faultsInRoles: "faults in parts"
             case .faultsAtWrites: "faults with writes"
             case .injections: "injections"
-            case .injectionsInRoles: "injections in parts"
+            case .blows: "injections in parts"
             }
         }
     }

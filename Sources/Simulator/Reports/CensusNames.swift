@@ -125,8 +125,8 @@ extension Census.Group {
             return Moment.allCases.flatMap { moment in
                 Census.Blow.allCases.map { "\($0.words) when \(moment.words)" }
             }
-        case .injectionsInRoles:
-            return Moment.allCases.flatMap { moment in parts.map { "when \(moment.words), \($0)" } }
+        case .blows:
+            return Census.Blow.allCases.flatMap { blow in parts.map { "\(blow.words) at a bad moment, \($0)" } }
         }
     }
 }

@@ -101,6 +101,6 @@ extension World {
         guard case .some = taker else { return }
         takeNote(.injections, Census.place(moment.rawValue, blow.rawValue, of: Census.Blow.allCases.count))
         let part = part(of: node).rawValue
-        takeNote(.injectionsInRoles, Census.place(moment.rawValue, part, of: Census.Part.allCases.count))
+        takeNote(.blows, Census.place(blow.rawValue, part, of: Census.Part.allCases.count))
     }
 }

@@ -51,7 +51,7 @@ import Wire
     @Test func `after each refusal the next attempt has a number of its own, until one is decided`() {
         var proposer = Self.proposing()
         for attempt in 1...3 as ClosedRange<UInt32> {
-            proposer.refused()
+            proposer.refused(.void)
             #expect(proposer.isIdle)
             #expect(proposer.attempt == attempt)
             let ballot = proposer.propose(.void, Self.epoch, index: 7, now: .at(100))
@@ -74,7 +74,7 @@ import Wire
 
     /// What ends an entry's way, by name.
     private static let endings: [(name: String, end: @Sendable (inout Proposer) -> Void)] = [
-        ("committed", { $0.committed() }), ("refused", { $0.refused() }), ("reset", { $0.reset() }),
+        ("committed", { $0.committed() }), ("refused", { $0.refused(.again) }), ("reset", { $0.reset() }),
         ("begin", { $0.begin(sentAt: .at(0)) }),
     ]
 
@@ -98,7 +98,7 @@ import Wire
         var proposer = Self.proposing()
         proposer.committed()
         _ = proposer.propose(.fresh, Self.epoch, index: 8, now: .at(100))
-        proposer.refused()
+        proposer.refused(.again)
         proposer.begin(sentAt: .at(0))
         #expect(proposer.attempt == 0)
         proposer.committed()
@@ -269,7 +269,7 @@ import Wire
         proposer.committed()
         _ = proposer.propose(.fresh, Self.epoch, index: 8, now: .at(200))
         #expect(proposer.takeCommit() == false)
-        proposer.refused()
+        proposer.refused(.again)
         #expect(proposer.takeCommit() == false)
     }
 }
