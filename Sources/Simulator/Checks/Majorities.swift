@@ -102,7 +102,8 @@ struct Majorities: Sendable {
                 return voters[step.node].heard.append(heard)
             }
             let known = voters[step.node].heard[place]
-            if known.epoch == heard.epoch, known.saidAt >= heard.saidAt { return }
+            // A word of an earlier epoch may come late, and on a shared bus one for another master.
+            if (known.epoch, known.saidAt) >= (heard.epoch, heard.saidAt) { return }
             voters[step.node].heard[place] = heard
         case .forward(let requests, _, _):
             for request in requests where request.content.isRead {

@@ -179,8 +179,8 @@ struct Merges: Sendable {
         guard merged.epoch >= tookOverIn[source] else { return }
         for stop in stops[source]
         where stop.stoppedAt + interval > step.view.time.seconds && stop.stoppedIn <= merged.index {
-            guard stop.stoppedAt > words[place(stop.infoHash, stop.address)].seenAt, table.contains(stop.infoHash, stop.address)
-            else { continue }
+            let seenAt = words[place(stop.infoHash, stop.address)].seenAt
+            guard stop.stoppedAt > seenAt, table.contains(stop.infoHash, stop.address) else { continue }
             scene.violate(
                 .mergeTakesTheLatest, at: step.time,
                 "peer \(stop.address) has stopped at \(scene.name(source)), and after the merge is at "

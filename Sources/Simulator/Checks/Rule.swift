@@ -184,7 +184,8 @@ extension Rule {
         case .abortIsFinal: [.abortToldEarly, .abortedRevived, .attemptIgnored]
         case .votersChangeByOne: [.membersSwapped, .membersBySight]
         case .transferIsComplete: [.transferWithoutTail, .transferMixed, .chunkAppliedTwice, .snapshotAheadOfLog]
-        case .requestsAreKept: [.twoRepliers, .twoConnectors, .requestsDropped, .staleReadsKept]
+        case .requestsAreKept:
+            [.twoRepliers, .twoConnectors, .requestsDropped, .staleReadsKept, .emptyEntryKept]
         case .queuesAreBounded: [.newcomerBlocksTrimming, .unboundedBook]
         case .damageIsSaid: [.markIgnored, .damagedVotes]
         case .expiryIsPatient: [.impatientExpiry, .intervalOfOne]

@@ -112,7 +112,8 @@ extension Census.Group {
         case .changes: return ["done", "outdated", "a part is wanted", "refused", "dropped"]
         case .observed: return Census.observationNames
         case .stepDowns: return Census.stepDownNames
-        case .turns: return parts.flatMap { from in parts.map { "from \(from) to \($0)" } }
+        case .turns:
+            return parts.flatMap { from in parts.filter { $0 != from }.map { "from \(from) to \($0)" } }
         case .writesFailed:
             return Census.Write.allCases.flatMap { write in
                 Census.failures.map { "\(write.words): \($0.words)" }

@@ -117,6 +117,8 @@ public struct SweepReport: Sendable, Hashable {
     public var events: Int
     /// Sixteen hexadecimal digits.
     public var traceHash: String
+    /// What happened how often; nil where nobody wants to know.
+    public var census: CensusByProfile?
 
     /// The report of a sweep that has ended.
     public init(_ tally: SweepTally, wallSeconds: Double) {

@@ -62,7 +62,9 @@ extension World {
     private mutating func turn(_ node: Int, to part: Census.Part) {
         guard let before = taker?.parts[node], before != part else { return }
         taker?.parts[node] = part
-        takeNote(.turns, Census.place(before.rawValue, part.rawValue, of: Census.Part.allCases.count))
+        // Nobody turns into what he is.
+        let column = part.rawValue - (part.rawValue > before.rawValue ? 1 : 0)
+        takeNote(.turns, Census.place(before.rawValue, column, of: Census.Part.allCases.count - 1))
     }
 
     /// A tracker's life has ended.

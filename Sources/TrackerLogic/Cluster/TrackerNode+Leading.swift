@@ -224,7 +224,7 @@ extension TrackerNode {
         case .void, .drop: break
         }
         // What this master has on its own disk somebody may find there.
-        if proposer.kind == .void, consequence == .drop, log.durablePending != nil {
+        if proposer.kind == .void, consequence == .drop, log.durablePending != nil || has(.emptyEntryKept) {
             return tryAgain(entry, now, &effects)
         }
         if consequence == .void, log.isUnwritten(entry) {

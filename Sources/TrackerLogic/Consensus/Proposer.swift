@@ -12,7 +12,7 @@ import Wire
 ///
 ///     refused:   fresh, by all ──► dropped: it is nowhere, its clients are told
 ///                fresh         ──► an empty entry in its place, by a further attempt
-///                empty, by all, and by now the one in whose place it is, too ──► dropped likewise
+///                empty, and by now the one in whose place it is by all ──► dropped likewise
 ///                inherited, empty ──► the same again, by a further attempt, a keepalive later
 ///
 /// One entry at a time is under way: entry N+1 gathers while N is being agreed on, so order costs no throughput, and
@@ -238,7 +238,8 @@ package struct Proposer: Sendable, Hashable {
     /// - Returns: what to do about it now.
     package func consequence(isNowhere: Bool, now: Instant, pause: Duration) -> Consequence {
         switch kind {
-        case .void where isNowhere: .drop
+        // Who may have stored the empty one alone harms nobody: in this attempt it will not be decided.
+        case .void where isNowhere || isReplacedNowhere && now - proposedAt >= patience(pause): .drop
         case .inherited, .void: now - proposedAt >= patience(pause) ? .again : .wait
         case .fresh: isNowhere ? .drop : .void
         }
