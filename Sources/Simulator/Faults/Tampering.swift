@@ -83,8 +83,8 @@ struct Tampering: Sendable {
         case .refusesGoodIDs: refuse(&bytes, .connectionIDExpired)
         case .reportsBeforeDurable, .losesEntries, .losesChunks, .stalesChunks, .saysFailedButWrites,
             .saysWrittenButFails, .keepsSwarmsOnStop, .forgetsLastEntry, .forgetsChunk, .forgetsPromise,
-            .miscountsScrapes, .stampsBackwards, .stampsAhead, .losesProposals, .forgetsCommands, .fallsSilentAfterFaults, .neverStops,
-            .answersTwice, .swallowsAnswers, .miscountsAnswers, .namesStrangers, .sendsVisitorsAway:
+            .miscountsScrapes, .stampsBackwards, .stampsAhead, .losesProposals, .forgetsCommands,
+            .fallsSilentAfterFaults, .neverStops, .answersTwice, .swallowsAnswers, .miscountsAnswers, .namesStrangers, .sendsVisitorsAway:
             break
         }
         return 1
