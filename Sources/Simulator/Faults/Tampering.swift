@@ -84,7 +84,8 @@ struct Tampering: Sendable {
         case .reportsBeforeDurable, .losesEntries, .losesChunks, .stalesChunks, .saysFailedButWrites,
             .saysWrittenButFails, .keepsSwarmsOnStop, .forgetsLastEntry, .forgetsChunk, .forgetsPromise,
             .miscountsScrapes, .stampsBackwards, .stampsAhead, .losesProposals, .forgetsCommands,
-            .fallsSilentAfterFaults, .neverStops, .answersTwice, .swallowsAnswers, .miscountsAnswers, .namesStrangers, .sendsVisitorsAway:
+            .fallsSilentAfterFaults, .neverStops, .answersTwice, .swallowsAnswers, .miscountsAnswers, .namesStrangers,
+            .sendsVisitorsAway:
             break
         }
         return 1
