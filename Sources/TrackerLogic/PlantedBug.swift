@@ -89,6 +89,9 @@ public enum PlantedBug: String, CaseIterable, Sendable {
     case attemptIgnored
     /// An entry that an earlier master may have decided is given up when it cannot be stored.
     case inheritedGivenUp
+    /// An empty entry is never given up, though nobody has stored the one in whose place it is: with all disks full,
+    /// nobody is told.
+    case emptyEntryKept
     /// A vote is said once; if it is lost, nobody says it again.
     case voteSaidOnce
     /// A proposal is sent once; if it is lost, nobody sends it again.

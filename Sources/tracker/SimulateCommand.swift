@@ -19,10 +19,14 @@ struct SimulateCommand: AsyncParsableCommand {
 
             `tracker replay SEED` shows a failure step by step, and makes it smaller.
 
+            With --census it is counted what happened: each message, refusal, change of part, failed write, and fault \
+            in each state, by profile. What never happened comes first: about that the sweep says nothing.
+
             Ends with 0 when no promise was broken, with 1 when one was.
 
             JSON: scenarios, failures (seed, invariant), simulated_seconds, wall_seconds, events, trace_hash: of all \
-            scenarios in the order of their seeds, the same on any number of processors.
+            scenarios in the order of their seeds, the same on any number of processors; census: by profile, group and \
+            name, with zeros.
             """)
 
     @Option(help: ArgumentHelp("One scenario.", valueName: "number"))
@@ -34,6 +38,9 @@ struct SimulateCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("So many scenarios, of the seeds from 1 on.", valueName: "number"))
     var count: Int?
 
+    @Flag(help: "Tell how often each kind of thing happened, zeros first.")
+    var census = false
+
     @OptionGroup var options: SimulationOptions
 
     @OptionGroup var report: ReportOptions
@@ -42,6 +49,7 @@ struct SimulateCommand: AsyncParsableCommand {
     private static let failuresToldInFull = 10
 
     func validate() throws {
+        if options.swarm { try options.refuse([("--census", census)]) }
         let given = [seed != nil, seeds != nil, count != nil].count { $0 }
         guard given == 1 else {
             throw ValidationError(
@@ -64,11 +72,11 @@ struct SimulateCommand: AsyncParsableCommand {
 
     func run() async throws {
         let range = try range()
-        let (options, isShown) = (self.options, !report.isJSON)
+        let (options, takesCensus, isShown) = (self.options, census, !report.isJSON)
         let began = ContinuousClock.now
         let tally = await onThread {
             var bar = ProgressBar("simulating", isShown: isShown)
-            return SimulationSweep(range) { options.outcome(seed: $0) }.run { tally in
+            return SimulationSweep(range) { options.outcome(seed: $0, takesCensus: takesCensus) }.run { tally in
                 bar.update(
                     Double(tally.scenarios) / Double(range.count),
                     note: "\(Figures.grouped(tally.scenarios)) scenarios, "
@@ -77,7 +85,9 @@ struct SimulateCommand: AsyncParsableCommand {
         }
         let wall = (ContinuousClock.now - began) / .seconds(1)
         if report.isJSON {
-            try report.writeJSON(SweepReport(tally, wallSeconds: (wall * 1000).rounded() / 1000))
+            var told = SweepReport(tally, wallSeconds: (wall * 1000).rounded() / 1000)
+            if census { told.census = tally.census }
+            try report.writeJSON(told)
         } else {
             tell(tally, wall)
         }
@@ -85,6 +95,7 @@ struct SimulateCommand: AsyncParsableCommand {
     }
 
     private func tell(_ tally: SweepTally, _ wall: Double) {
+        if census { Terminal.output.write(tally.census.text()) }
         for failure in tally.failures.prefix(Self.failuresToldInFull) {
             Terminal.output.write(text(failure) + "\n")
         }
@@ -142,6 +153,7 @@ extension SweepReport: Encodable {
         case wallSeconds = "wall_seconds"
         case events
         case traceHash = "trace_hash"
+        case census
     }
 
     /// Writes the report of a sweep as one JSON object with keys in snake case.
@@ -153,6 +165,7 @@ extension SweepReport: Encodable {
         try container.encode(wallSeconds, forKey: .wallSeconds)
         try container.encode(events, forKey: .events)
         try container.encode(traceHash, forKey: .traceHash)
+        try container.encodeIfPresent(census, forKey: .census)
     }
 }
 

@@ -79,6 +79,7 @@ extension SweepOutcome {
         self.init(
             seed: result.seed, traceHash: result.traceHash, events: result.events,
             simulatedSeconds: result.simulatedSeconds, invariant: result.violations.first?.invariant.rawValue)
+        (census, profile) = (result.census, result.profile)
     }
 
     /// What a sweep keeps of a swarm.

@@ -25,8 +25,10 @@ struct SwarmRun: Sendable {
 
 extension SimulationOptions {
     /// Runs the scenario of a seed.
-    func outcome(seed: UInt64) -> SweepOutcome {
-        swarm ? SweepOutcome(SwarmRun(seed: seed).scenario.run()) : SweepOutcome(run(seed: seed).scenario.run())
+    func outcome(seed: UInt64, takesCensus: Bool) -> SweepOutcome {
+        swarm
+            ? SweepOutcome(SwarmRun(seed: seed).scenario.run())
+            : SweepOutcome(run(seed: seed).scenario.run(takesCensus: takesCensus))
     }
 
     /// Repeats the scenario of a seed.

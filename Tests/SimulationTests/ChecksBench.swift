@@ -37,6 +37,7 @@ struct ChecksBench {
             promise(Int(id) - 1, ChecksBench.epoch)
             step(Int(id) - 1, .started)
         }
+        answer(Array(1..<count), ChecksBench.epoch)
         step(0) { $0.leads = ChecksBench.epoch }
     }
 
@@ -74,6 +75,24 @@ struct ChecksBench {
             ClusterMessage(sender: views[node].life, destination: .all, epoch: epoch, body: body)
         ]
         step(node, doing: effects)
+    }
+
+    /// Voters tell the candidate of an epoch that they follow it.
+    mutating func answer(_ nodes: [Int], _ epoch: Epoch) {
+        for node in nodes {
+            send(node, .answer(VoterAnswer(position: views[node].position, pending: nil)), epoch: epoch)
+        }
+    }
+
+    /// Voters say, and the master hears, that it is one still.
+    mutating func confirm(_ nodes: [Int] = [1], round: UInt64 = 1, isHeard: Bool = true) {
+        for node in nodes {
+            send(node, .confirmed(round: round))
+            let message = ClusterMessage(
+                sender: views[node].life, destination: .one(views[0].life), epoch: ChecksBench.epoch,
+                body: .confirmed(round: round))
+            if isHeard { step(0, .messageReceived(message)) }
+        }
     }
 
     mutating func observe(_ node: Int, _ observation: Observation) {

@@ -25,6 +25,7 @@ struct LogCheckTests {
         bench.commit(next, ChecksBench.effects(reply, to: 1))
         bench.connect(2)
         bench.hear(0, 2, ChecksBench.scrape(2, transaction: 9))
+        bench.confirm()
         let scraped = ChecksBench.scraped(9, seeders: 1, completed: 0, leechers: 1)
         bench.step(0, doing: ChecksBench.effects(scraped, to: 2))
         bench.checks.finish(bench.views, at: bench.now)

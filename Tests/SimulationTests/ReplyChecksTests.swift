@@ -149,7 +149,8 @@ struct ReplyCheckTests {
         bench.keepInTouch()
         // The first still leads; it is deposed by a higher epoch, and need not know.
         let epoch = Epoch(round: 2, id: 2)
-        bench.promise(1, epoch)
+        for node in [1, 2] { bench.promise(node, epoch) }
+        bench.answer([2], epoch)
         bench.step(1, doing: ChecksBench.effects(right, to: 0)) { $0.leads = isDeposed ? epoch : nil }
         #expect(bench.invariants == (isDeposed ? [] : [.silentUnlessServing, .answeredOnce]))
     }
@@ -218,6 +219,7 @@ struct ReplyCheckTests {
         let expected: [(leechers: UInt32, invariants: [Invariant])] = [
             (0, [.readsAreFresh]), (1, []), (2, []), (3, [.replyIsRight]),
         ]
+        bench.confirm()
         for (leechers, invariants) in expected {
             var bench = bench
             let told = ChecksBench.scraped(9, seeders: 0, completed: 0, leechers: leechers)
@@ -231,6 +233,7 @@ struct ReplyCheckTests {
         var bench = ChecksBench()
         bench.connect(2)
         bench.hear(0, 2, ChecksBench.scrape(2, transaction: 9))
+        bench.confirm()
         for _ in 0..<2 {
             let told = ChecksBench.scraped(9, seeders: 0, completed: 0, leechers: 0)
             bench.step(0, doing: ChecksBench.effects(told, to: 2))
@@ -253,6 +256,7 @@ struct ReplyCheckTests {
         func told(_ leechers: UInt32) -> Effects {
             ChecksBench.effects(ChecksBench.scraped(9, seeders: 0, completed: 0, leechers: leechers), to: 2)
         }
+        bench.confirm()
         bench.step(0, doing: told(0))
         bench.commit(bench.ask(0, bench.announce(0)), ChecksBench.effects(right, to: 0))
         bench.keepInTouch()

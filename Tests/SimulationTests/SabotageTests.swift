@@ -69,6 +69,9 @@ struct SabotageTests {
         Plant(.stampsBackwards, [.timeNeverRunsBack], within: 2),
         // The same proposal with another time is another value.
         Plant(.stampsAhead, [.timeIsReal, .ballotHasOneValue], within: 4),
+        Plant(
+            .losesProposals, [.waitingAreAnswered, .requestsAreKept, .healedIsAnswered, .healedIsOne],
+            in: Profile.clusters, within: 4),
         Plant(.forgetsCommands, [.rulesAreInForce], in: [.alone], within: 40),
         Plant(.fallsSilentAfterFaults, [.healedIsAnswered], within: 2),
         Plant(.neverStops, [.stopEnds], in: [.alone], within: 2),

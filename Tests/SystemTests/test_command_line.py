@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import pathlib
 import random
 import re
@@ -10,7 +11,7 @@ import subprocess
 import unittest
 
 import metainfo
-from serving import TrackerTest, free_port, require_tracker, wait_until
+from serving import TrackerTest, free_port, require_tracker, tracker_program, wait_until
 
 setUpModule = require_tracker
 
@@ -539,6 +540,26 @@ class Simulating(CommandLineTest):
         self.assertEqual((report["scenarios"], report["failures"]), (4, []))
         self.assertRegex(report["trace_hash"], "^[0-9a-f]{16}$")
         self.assertGreater(min(report["simulated_seconds"], report["wall_seconds"], report["events"]), 0)
+
+    def test_a_census_is_the_same_on_any_number_of_processors_and_tells_zeros(self):
+        words = ["simulate", "--seeds", "1..40", "--census"]
+        report = self.report(*words)
+        self.assertEqual(set(report["census"]), {"classic", "rotating", "lowest", "paxos", "alone"})
+        paxos, alone = report["census"]["paxos"], report["census"]["alone"]
+        self.assertGreater(paxos["messages_said"]["PREPARE"], 0)
+        self.assertEqual(alone["messages_said"]["PREPARE"], 0)
+        self.assertEqual(sum(one["scenarios"] for one in report["census"].values()), 40)
+        processor = min(os.sched_getaffinity(0))
+        alone = subprocess.run(["taskset", "-c", str(processor), tracker_program(), *words, "--json"],
+                               capture_output=True, check=True, timeout=600)
+        self.assertEqual(json.loads(alone.stdout)["census"], report["census"])
+        text = self.run_program(*words)
+        self.assertEqual(text.status, 0, text.words)
+        said = text.output.split("messages said\n")[1].split("\n\n")[0].splitlines()
+        sums = [sum(int(number.replace(",", "")) for number in line.split()[:5]) for line in said]
+        self.assertEqual((sums, len(said)), (sorted(sums), 27))
+        self.assertEqual(sums[0], 0)
+        self.assertFails(USAGE, "simulate", "--swarm", "--count", "3", "--census", words=["--census"])
 
     def test_a_run_with_what_ifs_is_the_same_by_flags_and_by_words(self):
         flags = ["replay", "17", "--profile", "paxos", "--what-if", "412.kill.2.8000", "--what-if", "900.wake.0"]

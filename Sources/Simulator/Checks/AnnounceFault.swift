@@ -15,7 +15,7 @@ enum AnnounceFault {
         var first: String?
         for request in requests where expected.announced.isAsked(by: request, from: address) {
             let fault = find(
-                in: bytes, to: expected.announced, of: expected.swarm, at: expected.interval,
+                in: bytes, to: expected.announced, of: expected.swarm, or: expected.counts, at: expected.interval,
                 wanted: Int(request.numWant), configuration)
             guard let fault else { return nil }
             first = first ?? fault
@@ -25,11 +25,12 @@ enum AnnounceFault {
 
     /// What is wrong with a reply to a request that wants so many peers; nil where all is right.
     ///
-    /// `swarm` is nil where nobody knows what it was like; then only the form can be wrong. `interval` is what was
+    /// `swarm` is nil where nobody knows what it was like; then only the form can be wrong, and the counts where they
+    /// are `known`. `interval` is what was
     /// decided last; nil where nobody knows, or nothing was.
     static func find(
-        in bytes: [UInt8], to announced: Announced, of swarm: SwarmModel.Swarm?, at interval: UInt32?,
-        wanted: Int, _ configuration: NodeConfiguration
+        in bytes: [UInt8], to announced: Announced, of swarm: SwarmModel.Swarm?, or known: SwarmCounts?,
+        at interval: UInt32?, wanted: Int, _ configuration: NodeConfiguration
     ) -> String? {
         let width = announced.isIPv4 ? CompactIPv4.byteCount : CompactIPv6.byteCount
         guard bytes.count >= 20, (bytes.count - 20).isMultiple(of: width) else { return "\(bytes.count) bytes" }
@@ -50,12 +51,12 @@ enum AnnounceFault {
             if address == announced.address { return "the peer itself" }
             if named[..<number].contains(address) { return "\(address) twice" }
         }
-        guard let swarm else { return nil }
-        let counts = swarm.counts
+        guard let counts = swarm?.counts ?? known else { return nil }
         if span.u32(at: 12) != counts.leechers || span.u32(at: 16) != counts.seeders {
             return "\(span.u32(at: 16)) seeders and \(span.u32(at: 12)) leechers of \(counts)"
         }
-        return announced.event == .stopped ? nil : find(in: named, to: announced, of: swarm, limit: limit)
+        guard let swarm, announced.event != .stopped else { return nil }
+        return find(in: named, to: announced, of: swarm, limit: limit)
     }
 
     /// What is wrong with an answer over HTTP; `wanted` is nil or less than 0 for the default.
@@ -63,14 +64,17 @@ enum AnnounceFault {
         in answer: AnnounceAnswer, to expected: ExpectedReply, wanted: Int?, _ configuration: NodeConfiguration
     ) -> String? {
         if let fault = find(inInterval: answer.interval, at: expected.interval, configuration) { return fault }
+        if answer.minInterval != configuration.minInterval { return "a shortest interval of \(answer.minInterval) s" }
         let announced = expected.announced
         let count = answer.ipv4.count + answer.ipv6.count
         if announced.event == .stopped, count > 0 { return "peers for one who leaves" }
         let limit = min(
             wanted.map { $0 >= 0 ? $0 : configuration.numWant } ?? configuration.numWant, configuration.maxNumWant)
         if count > limit { return "\(count) peers, \(limit) wanted" }
+        if let counts = expected.swarm?.counts ?? expected.counts, answer.counts != counts {
+            return "\(answer.counts) of \(counts)"
+        }
         guard let swarm = expected.swarm else { return nil }
-        if answer.counts != swarm.counts { return "\(answer.counts) of \(swarm.counts)" }
         let named =
             answer.ipv4.map { ($0.endpoint.socketAddress, $0.peerID) }
             + answer.ipv6.map { ($0.endpoint.socketAddress, $0.peerID) }

@@ -37,6 +37,7 @@ package struct Checks: Sendable {
     private var visits = Visits()
     private var merges: Merges
     private var elections: Elections
+    private var majorities: Majorities
     private var stops: Stops
     private var bounds = Bounds()
     private var console = Console()
@@ -48,6 +49,7 @@ package struct Checks: Sendable {
         requests = Requests(clientAddresses: clientAddresses, nodeCount: count)
         merges = Merges(nodeCount: count)
         elections = Elections(nodeCount: count)
+        majorities = Majorities(nodeCount: count)
         stops = Stops(nodeCount: count)
     }
 
@@ -109,10 +111,20 @@ package struct Checks: Sendable {
         scene.nodes[node].disk.lose(remembersVote: true)
         scene.nodes[node].decidedAtLoss = scene.log.lastIndex
         scene.nodes[node].isLost = true
+        scene.nodes[node].lostAt = time
         if !promises.epochsOutliveMemory { votes.forgetEpochs(of: scene.nodes[node].id) }
         // A lone survivor's memory is all there is.
         if !promises.membersDecide { requests.ledger.close() }
     }
+
+    /// Whether somebody waits at a tracker, as it was after its last step.
+    mutating func isWaited(at node: Int) -> Bool { scene.nodes[node].waitingRequests > 0 }
+
+    /// Answers but connection ids that a tracker has given so far.
+    func answerCount(of node: Int) -> Int { scene.nodes[node].answerCount }
+
+    /// Since when the oldest request over HTTP waits at a tracker, in a life of it as the world counts them.
+    func oldestVisit(at node: Int, inLife life: Int) -> Instant? { visits.oldest(at: node, inLife: life) }
 
     // MARK: - Lives
 
@@ -263,7 +275,8 @@ package struct Checks: Sendable {
             if promises.answersAtOnce { scene.nodes[step.node].writing = (persist.token, entry) }
         }
         for message in effects.messages { votes.check(message, step, before, &scene, &stops, &aborts) }
-        checkAnswers(step, before, effects)
+        majorities.check(step, before, event, effects, &scene)
+        checkAnswers(step, before, event, effects)
         elections.check(step, before, event, effects, &scene)
         merges.check(step, event, effects, &scene)
         requests.checkKept(step, before, effects, &scene)
@@ -274,9 +287,13 @@ package struct Checks: Sendable {
     }
 
     /// What was said to clients.
-    private mutating func checkAnswers(_ step: Step, _ before: NodeView, _ effects: Effects) {
-        if !effects.replies.isEmpty { replies.checkReplies(effects, step, before, &scene, &requests, &aborts) }
-        if !effects.answers.isEmpty { visits.checkAnswers(effects, step, before, &scene, &aborts) }
+    private mutating func checkAnswers(_ step: Step, _ before: NodeView, _ event: Event, _ effects: Effects) {
+        if !effects.replies.isEmpty {
+            replies.checkReplies(effects, step, before, event, &scene, &requests, &aborts, majorities)
+        }
+        if !effects.answers.isEmpty {
+            visits.checkAnswers(effects, step, before, event, &scene, &aborts, majorities)
+        }
         if Scene.failsNow(effects) { scene.nodes[step.node].hasFailed = true }
         if promises.answersAtOnce { replies.checkAnswered(step, &scene) }
     }

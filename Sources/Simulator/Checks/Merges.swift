@@ -8,7 +8,6 @@ import Wire
 struct PeerWords: Sendable {
     var infoHash: InfoHash
     var address: SocketAddress
-    var announcedAt: UInt32 = 0
     var stoppedAt: UInt32 = 0
     /// The latest time that a repository may say it was seen: one that comes back after a stop is later than the stop,
     /// by whatever clock that was.
@@ -25,11 +24,6 @@ struct CompletedInLog: Sendable {
 
 /// What a merge may say after a partition: the latest word on each peer, and no download more often than it was told.
 struct Merges: Sendable {
-    /// Peers are told by whole seconds, and one that stops and comes back moves on by one each time.
-    private static let mergeSlack: UInt32 = 8
-    /// Seconds by which two masters' clocks may differ, and two for what is told by whole seconds.
-    private static let stopSlack: UInt32 = 6
-
     /// How far a tracker has another's state: the least of what came with its chunks.
     private struct Merged: Sendable {
         var index = UInt64.max
@@ -87,9 +81,9 @@ struct Merges: Sendable {
         let place = place(announced.infoHash, announced.address)
         let seconds = header.time.seconds
         if announced.event == .stopped {
-            words[place].stoppedAt = max(words[place].stoppedAt, seconds)
+            // A stop is never before what it ends, by whatever clock that was.
+            words[place].stoppedAt = max(words[place].stoppedAt, words[place].seenAt, seconds)
         } else {
-            words[place].announcedAt = max(words[place].announcedAt, seconds)
             let afterStop = words[place].stoppedAt == 0 ? 0 : words[place].stoppedAt + 1
             words[place].seenAt = max(words[place].seenAt, seconds, afterStop)
         }
@@ -114,7 +108,7 @@ struct Merges: Sendable {
         switch update {
         case .mergePeer(let peer):
             let latest = words[place(peer.infoHash, peer.address)].seenAt
-            guard peer.lastSeen > latest + Merges.mergeSlack else { return }
+            guard peer.lastSeen > latest else { return }
             scene.violate(
                 .mergeTakesTheLatest, at: step.time,
                 "a merge says that peer \(peer.address) was seen \(peer.lastSeen - latest) s after it was")
@@ -185,9 +179,8 @@ struct Merges: Sendable {
         guard merged.epoch >= tookOverIn[source] else { return }
         for stop in stops[source]
         where stop.stoppedAt + interval > step.view.time.seconds && stop.stoppedIn <= merged.index {
-            let announcedAt = words[place(stop.infoHash, stop.address)].announcedAt
-            guard stop.stoppedAt > announcedAt + Merges.stopSlack, table.contains(stop.infoHash, stop.address)
-            else { continue }
+            let seenAt = words[place(stop.infoHash, stop.address)].seenAt
+            guard stop.stoppedAt > seenAt, table.contains(stop.infoHash, stop.address) else { continue }
             scene.violate(
                 .mergeTakesTheLatest, at: step.time,
                 "peer \(stop.address) has stopped at \(scene.name(source)), and after the merge is at "

@@ -11,6 +11,10 @@ struct NodeRecord: Sendable {
     var view: NodeView? { didSet { if let given = view?.life.id, given != 0 { id = given } } }
     /// As `view`; only `mutating` methods look at a record without copying all of it.
     var lastView: NodeView? { mutating get { view } }
+    /// Requests that waited after its last step.
+    var waitingRequests: Int { mutating get { view?.waitingRequests ?? 0 } }
+    /// Replies and answers that it has given, but for connection ids.
+    var answerCount = 0
     /// Who voted as it saw it after its last step.
     var knownVoters: [UInt32] { mutating get { view?.voters ?? [] } }
     /// Since when they have voted, as it saw it.
@@ -22,6 +26,8 @@ struct NodeRecord: Sendable {
     var decidedAtLoss: UInt64 = 0
     /// Whether its disk was lost, and it has not said since that it holds the whole state.
     var isLost = false
+    /// When its disk was last lost.
+    var lostAt: Instant?
     /// What it has proposed last, oldest first.
     private(set) var proposals: [Entry] = []
     /// The epochs that it led and stood for when last asked.
@@ -105,6 +111,8 @@ struct ExpectedReply: Sendable {
     var announced: Announced
     /// nil in survivor mode, where nobody can say.
     var swarm: SwarmModel.Swarm?
+    /// Where the swarm is not known, its counts, if nothing came behind the update that changed them.
+    var counts: SwarmCounts?
     /// The interval that was decided last, in seconds; nil where none was, or nobody can say.
     var interval: UInt32?
     var isAnswered = false

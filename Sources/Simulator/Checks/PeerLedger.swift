@@ -27,6 +27,8 @@ struct PeerLedger: Sendable {
         /// may be carried out yet.
         var stopsHeard = 0
         var stopsDone = 0
+        /// When the last of them was heard, by no tracker's clock.
+        var stopHeardAt = Instant(nanoseconds: 0)
         /// Downloads that the client has told of, and how many have been counted.
         var downloads = 0
         var counted = 0
@@ -38,10 +40,18 @@ struct PeerLedger: Sendable {
         var isComplete = false
         /// Whether somebody else may have spoken in its name.
         var isSpoiled = false
+        /// When a tracker last heard what may have been spoken in its name.
+        var spoiledAt = Instant(nanoseconds: 0)
 
-        /// Cluster time up to which the peer may not be taken out.
-        var livesUntil: UInt64 { UInt64(answeredAt) + UInt64(told) + UInt64(told / 5) }
+        /// The last second of cluster time at which the peer may not be taken out: a fifth of a second counts as one.
+        var livesUntil: UInt64 { UInt64(answeredAt) + (UInt64(told) * 6 + 4) / 5 }
     }
+
+    /// After so long nothing comes any more of a request that a tracker has heard: it is kept for 15 s by a clock that
+    /// may be slow, and what is forwarded is under way for 10 s at most.
+    ///
+    /// What is in an entry by then that is not decided never will be, once a later announce is answered.
+    private static let longestWay = Duration.seconds(30)
 
     private(set) var accounts: [[Account]]
 
@@ -73,20 +83,24 @@ struct PeerLedger: Sendable {
     }
 
     /// A tracker has heard what a bit on the way has made of a request.
-    mutating func spoiled(_ request: AnnounceRequest, by client: Int, _ address: SocketAddress) {
+    mutating func spoiled(_ request: AnnounceRequest, by client: Int, _ address: SocketAddress, at now: Instant) {
         sent(request, by: client, address)
         // It may name the port of somebody in the same house.
         for other in accounts.indices {
             for place in accounts[other].indices
             where accounts[other][place].infoHash == request.infoHash && accounts[other][place].address == address {
                 accounts[other][place].isSpoiled = true
+                accounts[other][place].spoiledAt = now
             }
         }
     }
 
     /// A tracker has heard `stopped`.
-    mutating func heardStop(_ infoHash: InfoHash, by client: Int, _ address: SocketAddress) {
-        change(client, infoHash, address) { $0.stopsHeard += 1 }
+    mutating func heardStop(_ infoHash: InfoHash, by client: Int, _ address: SocketAddress, at now: Instant) {
+        change(client, infoHash, address) { account in
+            account.stopsHeard += 1
+            account.stopHeardAt = now
+        }
     }
 
     /// A `stopped` is in the log, at an index: the peer has left, whether or not anybody answers it.
@@ -162,12 +176,18 @@ struct PeerLedger: Sendable {
     /// `knowsStops` is whether it is known which `stopped` have been carried out (quorum mode).
     func missing(in state: ReplicatedState, onTimeAt time: Instant?, knowsStops: Bool) -> Account? {
         let now = UInt64(state.time.seconds)
-        for account in accounts.joined() where account.answeredAt > 0 && !account.hasLeft && !account.isSpoiled {
+        // By clocks that differ at will a word that is older may be taken for the newer one for ever.
+        func isOver(_ heardAt: Instant, _ account: Account) -> Bool {
+            time == nil && account.answeredIn - heardAt > PeerLedger.longestWay
+        }
+        for account in accounts.joined() where account.answeredAt > 0 && !account.hasLeft {
+            if account.isSpoiled, !isOver(account.spoiledAt, account) { continue }
             // An older `stopped` that is still on its way may come after all.
-            if account.stopsHeard > (knowsStops ? account.stopsDone : 0) { continue }
+            let isOpen = account.stopsHeard > (knowsStops ? account.stopsDone : 0)
+            if isOpen, !isOver(account.stopHeardAt, account) { continue }
             if account.stoppedAt >= account.answeredAt { continue }
             if let time, time - account.answeredIn >= .seconds(Int64(account.told)) { continue }
-            if now < account.livesUntil, !state.table.contains(account.infoHash, account.address) { return account }
+            if now <= account.livesUntil, !state.table.contains(account.infoHash, account.address) { return account }
         }
         return nil
     }

@@ -11,14 +11,15 @@ struct Replies: Sendable {
     private var groupAnswers: [(place: ExpectedReply.Place, answerer: Ask.Answerer)] = []
 
     mutating func checkReplies(
-        _ effects: Effects, _ step: Step, _ before: NodeView, _ scene: inout Scene, _ requests: inout Requests,
-        _ aborts: inout Aborts
+        _ effects: Effects, _ step: Step, _ before: NodeView, _ event: Event, _ scene: inout Scene,
+        _ requests: inout Requests, _ aborts: inout Aborts, _ majorities: Majorities
     ) {
         let replies = effects.replies
         // What a tracker is within a step nobody sees: one that stops has answered before.
         let stops = effects.observations.contains(.drained)
         for number in replies.datagrams.indices {
             let reply = Reply(datagram: replies.datagrams[number], bytes: replies.payload(number))
+            if reply.action != 0 { scene.nodes[step.node].answerCount += 1 }
             if reply.action <= 2, !stops { speakers.check(step, before, isAnnounce: reply.action == 1, &scene) }
             guard let client = requests.client(at: reply.datagram.remote) else {
                 scene.violate(
@@ -39,7 +40,10 @@ struct Replies: Sendable {
             switch reply.action {
             case 0: checkConnect(reply, client, places, step, &scene, &requests)
             case 1: checkAnnounce(reply, client, places, step, before, &scene, &requests)
-            case 2: checkScrape(reply, client, places, step, before, &scene, &requests)
+            case 2:
+                checkScrape(reply, client, places, step, before, &scene, &requests)
+                let heardAt = places.compactMap { requests.books[client].asks[$0].firstHeardAt }.min() ?? step.time
+                majorities.checkRead(heardAt: heardAt, "client \(client)", step, before, event, &scene)
             case 3: checkError(reply, client, places, step, effects, &scene, &requests, &aborts)
             default:
                 scene.violate(
@@ -233,6 +237,7 @@ struct Replies: Sendable {
         }
         let answerer = Ask.Answerer(node: step.node, life: step.view.life, epoch: step.view.leads)
         let answer = Ask.Answer(answerer: answerer, time: step.time, fits: fits)
+        checkLook(client, places, step, &scene, requests)
         if requests.books[client].answer(answer, in: life(step, scene)) {
             return checkProof(places, client, step, &scene, &requests)
         }
@@ -256,6 +261,18 @@ struct Replies: Sendable {
             "\(scene.name(step.node)) tells client \(client) the counts of entry \(stale); later ones were decided "
                 + "before "
                 + "it asked")
+    }
+
+    /// A scrape over UDP has no passkey: where only those are heard who have one, nobody is answered.
+    private func checkLook(
+        _ client: Int, _ places: [Int], _ step: Step, _ scene: inout Scene, _ requests: Requests
+    ) {
+        guard scene.promises.repliesAreLinear else { return }
+        let since = places.map { requests.books[client].asks[$0].decidedBefore }.min() ?? scene.model.index
+        if scene.access.mayLook(passkey: [], since: scene.entryKnown(toAll: since)) { return }
+        scene.violate(
+            .admissionIsJustified, at: step.time,
+            "\(scene.name(step.node)) answers a scrape of client \(client), who has no passkey, and may not look")
     }
 
     private static func counts(

@@ -58,6 +58,8 @@ struct Ask: Sendable {
     /// How many copies each tracker has heard.
     var heard: [Int]
     var lastHeardAt: Instant
+    /// When any tracker first heard it.
+    private(set) var firstHeardAt: Instant?
     /// How often it is in the log.
     var decidedCount = 0
     private(set) var answers: [Answer] = []
@@ -92,6 +94,7 @@ struct Ask: Sendable {
         if !locals.contains(local) { locals.append(local) }
         heard[node] += 1
         lastHeardAt = time
+        firstHeardAt = firstHeardAt ?? time
         guard let answeredAt, !isLateRoundOpen, time - answeredAt >= Ask.memory else { return }
         isLateRoundOpen = true
         lateRounds += 1

@@ -74,8 +74,8 @@ struct Requests: Sendable {
             guard case .announce(let request)? = try? TrackerRequest(bytes) else { continue }
             let address = listening(request, client)
             // A bit on the way has made another request of it.
-            if isNew { ledger.spoiled(request, by: client, address) }
-            if request.event == .stopped { ledger.heardStop(request.infoHash, by: client, address) }
+            if isNew { ledger.spoiled(request, by: client, address, at: time) }
+            if request.event == .stopped { ledger.heardStop(request.infoHash, by: client, address, at: time) }
         }
     }
 

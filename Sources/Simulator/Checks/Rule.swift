@@ -91,11 +91,11 @@ extension Rule {
     /// What the checkers look at; an invariant may serve several rules.
     public var invariants: [Invariant] {
         switch self {
-        case .detectorDecidesNothing: [.oneMasterPerEpoch]
+        case .detectorDecidesNothing: [.oneMasterPerEpoch, .leadersArePromised]
         case .timeoutIsNoAbort: [.abortedStaysAborted]
         case .deposedIsSilent: [.silentUnlessServing]
         case .timeIsData: [.timeNeverRunsBack, .timeIsReal, .statesAgree]
-        case .readsAreConfirmed: [.readsAreFresh]
+        case .readsAreConfirmed: [.readsAreConfirmed, .readsAreFresh]
         case .roleIsHandedOver: [.preferredIsElected, .electionsAreFew]
         case .quorumKeepsMaster: [.electionsAreNeeded]
         case .fencedWithoutBus: [.silentUnlessServing]
@@ -109,11 +109,11 @@ extension Rule {
                 .quorumDecides, .ballotHasOneValue, .decidedIsDecided, .decidedIsForEver, .logHasNoGap,
                 .answeredSurvives,
             ]
-        case .electedRecovers: [.decidedIsForEver]
+        case .electedRecovers: [.leadersArePromised, .decidedIsForEver]
         case .abortIsFinal: [.abortedStaysAborted]
-        case .votersChangeByOne: [.votersAreChosen]
+        case .votersChangeByOne: [.votersAreChosen, .votersHoldFullState]
         case .transferIsComplete: [.statesAgree]
-        case .requestsAreKept: [.requestsAreKept, .answeredOnce]
+        case .requestsAreKept: [.requestsAreKept, .waitingAreAnswered, .answeredOnce]
         case .queuesAreBounded: [.queuesAreBounded]
         case .damageIsSaid: [.damageIsSaid, .recordIsReadable]
         case .expiryIsPatient: [.expiryIsPatient]
@@ -184,7 +184,8 @@ extension Rule {
         case .abortIsFinal: [.abortToldEarly, .abortedRevived, .attemptIgnored]
         case .votersChangeByOne: [.membersSwapped, .membersBySight]
         case .transferIsComplete: [.transferWithoutTail, .transferMixed, .chunkAppliedTwice, .snapshotAheadOfLog]
-        case .requestsAreKept: [.twoRepliers, .twoConnectors, .requestsDropped, .staleReadsKept]
+        case .requestsAreKept:
+            [.twoRepliers, .twoConnectors, .requestsDropped, .staleReadsKept, .emptyEntryKept]
         case .queuesAreBounded: [.newcomerBlocksTrimming, .unboundedBook]
         case .damageIsSaid: [.markIgnored, .damagedVotes]
         case .expiryIsPatient: [.impatientExpiry, .intervalOfOne]

@@ -137,16 +137,34 @@ struct Swarms: Sendable {
         var cursor = UpdateCursor(header)
         var ordinal: UInt32 = 0
         var next = 0
-        while next < tickets.count, let update = try? cursor.next(entry.bytes) {
+        let first = scene.nodes[step.node].expectedReplies.count
+        // What the table shows after the step is what the last update of a swarm has left.
+        let table = position == step.view.position ? step.table : nil
+        while let update = try? cursor.next(entry.bytes) {
             defer { ordinal += 1 }
-            guard tickets.tickets[next].ordinal == ordinal else { continue }
+            if let table { noteLaterWord(update, since: first, step, table, &scene) }
+            guard next < tickets.count, tickets.tickets[next].ordinal == ordinal else { continue }
             let life = tickets.life(of: tickets.tickets[next])
             next += 1
             guard life == Tickets.group || life == step.view.life, let announced = Announced(update) else { continue }
             scene.nodes[step.node].expectedReplies.append(
                 ExpectedReply(
                     place: ExpectedReply.Place(index: position.index, ordinal: ordinal, chain: position.chain),
-                    time: header.time, decidedAt: step.time, announced: announced, swarm: nil))
+                    time: header.time, decidedAt: step.time, announced: announced, swarm: nil,
+                    counts: table?.counts(of: announced.infoHash)))
+        }
+    }
+
+    /// Forgets what was said of a swarm that a later update of the entry changes.
+    private func noteLaterWord(
+        _ update: Update, since first: Int, _ step: Step, _ table: SwarmTable, _ scene: inout Scene
+    ) {
+        let announced = Announced(update)
+        for place in first..<scene.nodes[step.node].expectedReplies.count {
+            if let announced, scene.nodes[step.node].expectedReplies[place].announced.infoHash != announced.infoHash {
+                continue
+            }
+            scene.nodes[step.node].expectedReplies[place].counts = nil
         }
     }
 
@@ -155,9 +173,8 @@ struct Swarms: Sendable {
         _ update: Update, _ table: SwarmTable, _ step: Step, _ scene: inout Scene, _ requests: inout Requests
     ) {
         let now = UInt64(scene.model.time.seconds)
-        // Whole seconds on both sides, so one of them may be lost.
         let patient = requests.ledger.accounts.joined().filter { account in
-            account.answeredAt > 0 && now + 1 < account.livesUntil
+            account.answeredAt > 0 && now <= account.livesUntil
                 && scene.model.swarm(account.infoHash)?.place(of: account.address) != nil
         }
         scene.model.apply(update, table)

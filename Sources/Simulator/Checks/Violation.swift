@@ -73,6 +73,8 @@ public enum Invariant: String, Sendable, Hashable, CaseIterable {
     case votersHoldFullState
     /// One ballot proposes one value.
     case ballotHasOneValue
+    /// Who leads, and who proposes, has been promised its epoch by a majority, each on its own disk.
+    case leadersArePromised
     /// Nothing is decided without a quorum of the voters that have it on their disks.
     case quorumDecides
     /// What a tracker says is decided is.
@@ -83,6 +85,8 @@ public enum Invariant: String, Sendable, Hashable, CaseIterable {
     case silentUnlessServing
     /// A reply shows all that was decided before its request was sent, and nothing that is not decided.
     case readsAreFresh
+    /// A read is answered once a majority has said, after it came, that its master is one still.
+    case readsAreConfirmed
     /// A download counts once as completed.
     case completedCountsOnce
     /// When all is well again there is one master, and all trackers hold the same.
@@ -97,6 +101,8 @@ public enum Invariant: String, Sendable, Hashable, CaseIterable {
     case votersAreChosen
     /// A tracker keeps what it was asked until it is answered, whoever is master.
     case requestsAreKept
+    /// Who waits is answered soon, or told why not, where nothing keeps his tracker from that, whatever else goes wrong.
+    case waitingAreAnswered
     /// What somebody was told to be done at a console is decided as he wanted it.
     case changesAreDecided
     /// What is changed at a console is what its changer believed that it was.

@@ -14,8 +14,10 @@ struct Visits: Sendable {
     mutating func add(_ visit: Visit) { book.add(visit) }
 
     mutating func checkAnswers(
-        _ effects: Effects, _ step: Step, _ before: NodeView, _ scene: inout Scene, _ aborts: inout Aborts
+        _ effects: Effects, _ step: Step, _ before: NodeView, _ event: Event, _ scene: inout Scene,
+        _ aborts: inout Aborts, _ majorities: Majorities
     ) {
+        scene.nodes[step.node].answerCount += effects.answers.count
         for answer in effects.answers {
             guard let visit = book.take(answer.id, from: step.node) else {
                 scene.violate(
@@ -25,7 +27,10 @@ struct Visits: Sendable {
             }
             switch answer.content {
             case .announce(let content): check(content, visit, step, &scene)
-            case .scrape(let counts): check(counts, visit, step, before, &scene)
+            case .scrape(let counts):
+                check(counts, visit, step, before, &scene)
+                let words = "HTTP request \(visit.request.id)"
+                majorities.checkRead(heardAt: visit.askedAt, words, step, before, event, &scene)
             case .failure(let refusal):
                 if let wellSince, visit.askedAt >= wellSince, refusal.isTrouble {
                     scene.violate(
@@ -118,6 +123,11 @@ struct Visits: Sendable {
                     || scene.access.wasPrivate(since: scene.entryKnown(toAll: visit.decidedBefore))
             }
         }
+    }
+
+    /// Since when the oldest of those waits that came to a tracker in this life.
+    func oldest(at node: Int, inLife life: Int) -> Instant? {
+        book.open.first { $0.node == node && $0.life == life }?.askedAt
     }
 
     /// Requests over HTTP that wait for an answer; those whose tracker has died since have lost their connection.

@@ -55,6 +55,9 @@ package struct SimulatedDisk: Sendable {
     /// Writes that are neither durable nor failed.
     package var pendingCount: Int { waiting.count + underWay.count }
 
+    /// Writes that are neither durable nor failed, in order.
+    var writesUnderWay: [Persist.Change] { (underWay + waiting).map { $0.change } }
+
     /// Writes of the group under way, in words.
     var groupWords: String { underWay.map { $0.change.name }.joined(separator: ", ") }
 

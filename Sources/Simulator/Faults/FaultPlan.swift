@@ -79,6 +79,18 @@ public struct Fault: Sendable, Hashable {
             }
         }
 
+        /// Whether it is one tracker's, and not one of links or of all.
+        var hasVictim: Bool {
+            switch self {
+            case .crash, .pause, .busLoss, .cleanStop, .brokenDisk, .diskFailure, .slowDisk, .clockStep, .darkness,
+                .memoryLoss:
+                true
+            case .partition, .oneWayPartition, .deafLinks, .slowPair, .clog, .brokerOutage, .ruleChange, .registration,
+                .memberChange, .handover:
+                false
+            }
+        }
+
         /// Whether it ends or holds a tracker.
         var isOutage: Bool {
             switch self {
@@ -141,6 +153,15 @@ struct FaultPlan: Sendable {
         case pause(Duration)
         case cut(Duration)
         case refusal(StorageFailure, Duration)
+
+        var blow: Census.Blow {
+            switch self {
+            case .crash: .death
+            case .pause: .pause
+            case .cut: .cut
+            case .refusal: .refusal
+            }
+        }
     }
 
     /// Waits for one kind of moment of one tracker.

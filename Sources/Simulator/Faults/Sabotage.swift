@@ -38,6 +38,8 @@ package enum Sabotage: String, Sendable, CaseIterable {
     // Entries are not what the node meant.
     case stampsBackwards
     case stampsAhead
+    // Messages are not what the node said.
+    case losesProposals
     // The owner does not do its part.
     case forgetsCommands
     case fallsSilentAfterFaults

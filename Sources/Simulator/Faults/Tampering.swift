@@ -22,6 +22,11 @@ struct Tampering: Sendable {
         switch sabotage {
         case .stampsBackwards: stamp(&effects, later: -60_000)
         case .stampsAhead: stamp(&effects, later: 60_000)
+        case .losesProposals:
+            // At first all works.
+            effects.messages.removeAll { message in
+                if case .prepare(let entry, _) = message.body { entry.header.index > 8 } else { false }
+            }
         case .answersTwice, .swallowsAnswers, .miscountsAnswers, .namesStrangers, .sendsVisitorsAway:
             spoilAnswers(&effects)
         case .repliesTwice, .swallowsReplies, .namesAnnouncer, .repeatsPeer, .dropsPeer, .miscountsSeeders,
@@ -78,8 +83,9 @@ struct Tampering: Sendable {
         case .refusesGoodIDs: refuse(&bytes, .connectionIDExpired)
         case .reportsBeforeDurable, .losesEntries, .losesChunks, .stalesChunks, .saysFailedButWrites,
             .saysWrittenButFails, .keepsSwarmsOnStop, .forgetsLastEntry, .forgetsChunk, .forgetsPromise,
-            .miscountsScrapes, .stampsBackwards, .stampsAhead, .forgetsCommands, .fallsSilentAfterFaults, .neverStops,
-            .answersTwice, .swallowsAnswers, .miscountsAnswers, .namesStrangers, .sendsVisitorsAway:
+            .miscountsScrapes, .stampsBackwards, .stampsAhead, .losesProposals, .forgetsCommands,
+            .fallsSilentAfterFaults, .neverStops, .answersTwice, .swallowsAnswers, .miscountsAnswers, .namesStrangers,
+            .sendsVisitorsAway:
             break
         }
         return 1

@@ -15,6 +15,7 @@ extension World {
         let cause = "fault \(plan.lastFault)"
         if options.faults.killsMastersOnly { return killMaster(cause) }
         goesWrong(for: fault.duration)
+        if !fault.kind.hasVictim { countFault(fault.kind, at: Array(nodes.indices)) }
         switch fault.kind {
         case .crash, .pause, .busLoss, .cleanStop, .brokenDisk, .diskFailure, .slowDisk, .clockStep, .darkness,
             .memoryLoss:
@@ -127,6 +128,7 @@ extension World {
     /// A fault of one node.
     private mutating func hit(_ node: Int, _ fault: Fault, _ cause: String) {
         guard connectivity[node].isThere else { return }
+        countFault(fault.kind, at: [node])
         let bit: UInt32 = 1 << UInt32(node)
         let name = trace.names[node]
         switch fault.kind {

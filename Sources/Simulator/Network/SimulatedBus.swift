@@ -122,6 +122,15 @@ package struct SimulatedBus: Sendable {
         links[sender * count + receiver].blockedUntil = time
     }
 
+    /// Whether all that two trackers say to each other arrives, and soon.
+    func isClear(between one: Int, and other: Int, now: Instant) -> Bool {
+        for place in [one * count + other, other * count + one] {
+            let link = links[place]
+            if link.blockedUntil > now || link.cloggedUntil > now || link.slowUntil > now { return false }
+        }
+        return true
+    }
+
     /// Whether a tracker does not hear somebody, or is not heard.
     func isBlocked(_ node: Int, now: Instant) -> Bool {
         (0..<count).contains {

@@ -112,6 +112,7 @@ extension World {
         begin(
             .down, cause, "\(trace.names[node]) down", trackers: 1 << UInt32(node), for: downtime, isQuiet: true)
         nodes[node].die()
+        countEnd(of: node)
         connectivity[node].isOnBus = false
         connectivity[node].isToldOnBus = false
         connectivity[node].isMaster = false

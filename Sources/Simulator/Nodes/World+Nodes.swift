@@ -37,6 +37,7 @@ extension World {
         if keepsMarks, let index = nodes[node].appliedIndex, index != applied {
             mark(node, .committed, "entry \(index)")
         }
+        if case .some = taker { count(node, event) }
         carryOut(node)
         guard nodes[node].life == life else { return }
         if let time = nodes[node].planWake(now: now) { queue.put(.nodeWakes(node, life: life), at: time) }
@@ -54,6 +55,7 @@ extension World {
             plan.injection(at: Moment.halfWay.bit, of: node) != nil, mayTrouble(node)
         {
             tally.injected[Moment.halfWay.rawValue] += 1
+            countInjection(.halfWay, .death, at: node)
             let half = plan.halfWay(of: effects.messages.count)
             for place in 0..<half.sent { send(node, effects.messages[place]) }
             effects.removeAll()
@@ -99,7 +101,9 @@ extension World {
     private mutating func inject(_ node: Int, _ moment: Moment) {
         guard mayTrouble(node) else { return }
         tally.injected[moment.rawValue] += 1
-        switch plan.outage() {
+        let outage = plan.outage()
+        countInjection(moment, outage.blow, at: node)
+        switch outage {
         case .crash(let downtime): die(node, "dies", by: injectionName(moment), for: downtime)
         case .pause(let duration): hold(node, duration, injectionName(moment))
         case .cut(let duration): cutOff(node, duration, injectionName(moment), plan.injectionRandom)
@@ -134,7 +138,10 @@ extension World {
         if let misfit = end.misfit { violate(.logHasNoGap, "disk \(node) cannot carry out \(misfit.name)") }
         var moments: UInt32 = 0
         for write in end.writes[..<end.durableCount] { moments |= becomeDurable(node, write.change) }
-        if end.failure != nil { tally.writesFailed += end.writes.count }
+        if let failure = end.failure {
+            tally.writesFailed += end.writes.count
+            countFailure(end.writes, failure)
+        }
         if end.failure == .broken { nodes[node].disk.failure = nil }
         if tamperings.first?.sabotage != .reportsBeforeDurable {
             for write in end.writes { scheduleCompletion(node, write, end.failure) }

@@ -14,6 +14,10 @@ public struct SweepOutcome: Sendable, Hashable {
     public var simulatedSeconds: Int64
     /// The promise that was not kept; nil for a run without fault.
     public var invariant: String?
+    /// What happened how often, and to whom; nil where nobody counted.
+    public var census: Census?
+    /// Of the scenario; nil for a swarm of peers.
+    public var profile: Profile?
 
     /// Takes the fields as they are.
     public init(seed: UInt64, traceHash: UInt64, events: Int, simulatedSeconds: Int64, invariant: String? = nil) {
@@ -40,6 +44,8 @@ public struct SweepTally: Sendable {
     public private(set) var failures: [SweepOutcome] = []
     /// Of all scenarios' hashes, in the order of their seeds.
     public private(set) var traceHash: UInt64 = 0x5377_6565_7048_6173
+    /// What happened in all of them, where it was counted.
+    public private(set) var census = CensusByProfile()
     /// Outcomes that have come before others with smaller places: a few for each thread.
     private var early: [(place: UInt64, outcome: SweepOutcome)] = []
 
@@ -81,7 +87,11 @@ public struct SweepTally: Sendable {
         events += outcome.events
         simulatedSeconds += outcome.simulatedSeconds
         traceHash = mixed(traceHash ^ outcome.traceHash) &+ 0x9E37_79B9_7F4A_7C15
-        if outcome.invariant != nil { failures.append(outcome) }
+        if let counted = outcome.census, let profile = outcome.profile { census.add(counted, profile) }
+        guard outcome.invariant != nil else { return }
+        var failure = outcome
+        failure.census = nil
+        failures.append(failure)
     }
 }
 
@@ -107,6 +117,8 @@ public struct SweepReport: Sendable, Hashable {
     public var events: Int
     /// Sixteen hexadecimal digits.
     public var traceHash: String
+    /// What happened how often; nil where nobody wants to know.
+    public var census: CensusByProfile?
 
     /// The report of a sweep that has ended.
     public init(_ tally: SweepTally, wallSeconds: Double) {

@@ -37,14 +37,17 @@ public struct Scenario: Sendable {
     ///   - recordsHistory: whether transitions and messages are kept for a picture, and datagrams for a capture.
     ///   - moment: where it ends, to tell how trackers stand there; nil for the whole run.
     ///   - places: of the trackers of which that is told; empty for all.
+    ///   - takesCensus: whether it is counted what happens.
     /// - Returns: the same for the same seed, profile and options, in any process and any build.
     public func run(
         recordsTrace: Bool = false, recordsHistory: Bool = false, stopsAt moment: Instant? = nil,
-        telling places: [Int] = []
+        telling places: [Int] = [], takesCensus: Bool = false
     ) -> ScenarioResult {
         var world = world(isRecording: recordsTrace, keepsHistory: recordsHistory)
+        if takesCensus { world.taker = CensusTaker(nodeCount: world.nodes.count) }
         world.run(until: moment)
         var result = result(of: world)
+        result.census = world.taker?.census
         guard moment != nil else { return result }
         for place in places.isEmpty ? Array(world.nodes.indices) : places {
             result.state += world.tell(of: place)
@@ -108,6 +111,8 @@ public struct ScenarioResult: Sendable, Hashable {
     public var injections: [Injection]
     /// Where it was wanted.
     public var history: History
+    /// What happened how often, where it was wanted.
+    public var census: Census?
     /// Of the peers that download, where there are any.
     public var transfers: TransferResult?
     /// Transitions by which what-ifs count.

@@ -79,6 +79,7 @@ extension World {
         case .nodeWakes(let node, let life):
             if isTurn(of: node, life, happening) { wake(node) }
             judge(elections.pass(now))
+            watchWaiting(node)
         case .groupEnds(let node, let life):
             if nodes[node].life == life { endGroup(node) }
         case .writeCompleted(let node, let life, let token, let failure):

@@ -119,6 +119,8 @@ struct World: Sendable {
     var checks: Checks
     var trace: Trace
     var tally = Tally()
+    /// Who counts what happens; nil where nobody wants to know.
+    var taker: CensusTaker?
     var history = History()
     let keepsHistory: Bool
     /// What is wrong just now; empty where nobody reads the story.
@@ -146,6 +148,8 @@ struct World: Sendable {
     /// What the operator's files say, where that is commanded at every start.
     var rules = AccessRules()
     var elections: ElectionWatch
+    var waiting: WaitingWatch
+    let judgesWaiting: Bool
     var budget: ElectionBudget
     var lastMasterAt = Instant(nanoseconds: 0)
     var isOver = false
@@ -222,6 +226,8 @@ struct World: Sendable {
         budget = ElectionBudget(
             configurations[0].cluster, trackers: configurations.count, hasOneHistory: checks.promises.hasOneHistory,
             isNoisy: !options.hasGoodWays)
+        waiting = WaitingWatch(nodeCount: options.nodeCount)
+        judgesWaiting = World.judgesWaiting(options)
         if options.hasGoodClocks { checks.clocksAreGood() }
         nodes = configurations.indices.map { World.node($0, options, configurations[$0], seed: seed) }
         connectivity = nodes.indices.map { Connectivity(isThere: options.hasTracker($0)) }

@@ -55,6 +55,12 @@ extension TrackerNode {
             return
         }
         if adoptOwnVoteAsDecided(against: entry) { return historyDiverged(now, &effects) }
+        if let old = log.pending, old.header.index == index, old.header.epoch == epoch, log.isUnwritten(old),
+            mayAcknowledge(epoch)
+        {
+            // It has waited for the disk, and another attempt takes its place: it never will be there.
+            send(.error(old.header.ballot, .cannotStore), to: sender, &effects)
+        }
         // Its master is not alone any more.
         log.accept(entry.header.isAlone ? entry.proposed(ballot, isAlone: false) : entry)
         if has(.okBeforeDurable), mayAcknowledge(epoch) { sendOK(entry, to: sender, &effects) }
@@ -109,7 +115,7 @@ extension TrackerNode {
 
     mutating func entryNotWritten(_ now: ClockReading, _ effects: inout Effects) {
         // Whoever is alone gives up what could not be stored, and tries with the next.
-        let pause = policy.hasBus ? Duration.seconds(1) : .zero
+        let pause = policy.hasBus ? EntryLog.writePause : .zero
         guard let entry = log.writeFailed(retryAt: now.monotonic + pause) else { return }
         let ballot = entry.header.ballot
         if phase == .master {
@@ -125,7 +131,10 @@ extension TrackerNode {
 
     /// The master itself cannot store what it proposes: the others may still, and then it is decided.
     private mutating func ownWriteFailed(_ entry: Entry, _ now: ClockReading, _ effects: inout Effects) {
-        guard proposer.proposed == entry.header.ballot else { return }
+        guard proposer.proposed == entry.header.ballot else {
+            // Perhaps an empty one is under way in its place.
+            return proposer.errorReceived(from: admission.id, entry.header.ballot)
+        }
         // It stays what is voted on.
         log.accept(entry)
         proposer.errorReceived(from: admission.id, entry.header.ballot)

@@ -193,6 +193,7 @@ extension TrackerNode {
 
     private mutating func countVotes(_ now: ClockReading, _ effects: inout Effects) {
         guard proposer.hasVotes else { return }
+        proposer.countRefusers(votingElectorate)
         let isLone = !policy.hasBus && !isQuorumMode || has(.commitBeforeQuorum)
         switch isLone ? proposer.decision(of: admission.id) : proposer.decision(votingElectorate) {
         case .open: break
@@ -201,7 +202,7 @@ extension TrackerNode {
             if decidesAlone, !entry.header.isAlone {
                 // The others have gone since: that nobody else has to agree must be on the disk.
                 let kind = proposer.kind == .void ? Proposer.Kind.void : .inherited
-                proposer.refused()
+                proposer.refused(.again)
                 return propose(again: entry, as: kind, now, &effects)
             }
             proposer.committed()
@@ -222,8 +223,15 @@ extension TrackerNode {
         case .again: return tryAgain(entry, now, &effects)
         case .void, .drop: break
         }
+        // What this master has on its own disk somebody may find there.
+        if proposer.kind == .void, consequence == .drop, log.durablePending != nil || has(.emptyEntryKept) {
+            return tryAgain(entry, now, &effects)
+        }
+        if consequence == .void, log.isUnwritten(entry) {
+            proposer.errorReceived(from: admission.id, entry.header.ballot)
+        }
         let tickets = gathering.tickets(of: entry)
-        proposer.refused()
+        proposer.refused(consequence)
         postponeCommand(now)
         merging.beginAnew()
         if has(.abortToldEarly) { tellRefused(entry, now, &effects) }
@@ -251,7 +259,7 @@ extension TrackerNode {
     /// Proposes the same entry by a further attempt: who could not store it once is asked again.
     private mutating func tryAgain(_ entry: Entry, _ now: ClockReading, _ effects: inout Effects) {
         let kind = proposer.kind
-        proposer.refused()
+        proposer.refused(.again)
         propose(again: entry, as: kind, now, &effects)
     }
 

@@ -15,6 +15,8 @@ import Wire
 package struct EntryLog: Sendable, Hashable {
     /// Bytes of entries that are kept for trackers that lag behind; one that lags further fetches the state.
     package static let maxTailByteCount = 16 << 20
+    /// Between a write that failed and the next, in a cluster.
+    package static let writePause = Duration.seconds(1)
 
     private let maxTailCount: Int
     private var tail: [Entry] = []
@@ -95,6 +97,12 @@ package struct EntryLog: Sendable, Hashable {
     package mutating func restored(through index: UInt64) {
         if tail.isEmpty { tailStart = index + 1 }
         durableThrough = index
+    }
+
+    /// Whether an entry that was accepted is neither on the disk nor on its way there: once another takes its place it
+    /// never will be.
+    package func isUnwritten(_ entry: Entry) -> Bool {
+        pending?.header == entry.header && durablePending?.header != entry.header && writing?.header != entry.header
     }
 
     /// The entry that was accepted could certainly not be written.

@@ -12,6 +12,7 @@ import Wire
 ///
 ///     refused:   fresh, by all ──► dropped: it is nowhere, its clients are told
 ///                fresh         ──► an empty entry in its place, by a further attempt
+///                empty, and by now the one in whose place it is by all ──► dropped likewise
 ///                inherited, empty ──► the same again, by a further attempt, a keepalive later
 ///
 /// One entry at a time is under way: entry N+1 gathers while N is being agreed on, so order costs no throughput, and
@@ -22,7 +23,8 @@ import Wire
 /// - A refusal by vote is not yet an abort (rule 15). A minority may have stored the entry, and a later master would
 ///   find it there and bring it back. So the master proposes an empty entry in its place, by a further *attempt*, and
 ///   tells the clients when that is decided. Only where every voter has refused is the entry nowhere, and aborted at
-///   once.
+///   once. The last voters may say so when the empty one is under way already; where nobody can store that either,
+///   for all disks are full, both are given up.
 /// - There is no blocking wait for a dead coordinator: another one is elected, and finds what this one may have
 ///   decided. What it finds may have been decided, and is never given up.
 ///
@@ -44,6 +46,12 @@ package struct Proposer: Sendable, Hashable {
     package private(set) var attempt: UInt32 = 0
     private var oks: [UInt32] = []
     private var errors: [UInt32] = []
+    /// The entry in whose place an empty one is under way, as long as nobody is known to have stored it.
+    private var replaced: Ballot?
+    /// Who certainly has not stored that, and will not.
+    private var refusers: [UInt32] = []
+    /// Whether that is every voter, as of when the votes were last counted.
+    private var isReplacedNowhere = false
     /// When the entry under way was first proposed in its attempt.
     private var proposedAt = Instant(nanoseconds: 0)
     /// When this master last asked for what it needs.
@@ -69,6 +77,7 @@ package struct Proposer: Sendable, Hashable {
     package mutating func reset() {
         attempt = 0
         owesCommit = false
+        forgetReplaced()
         clear()
     }
 
@@ -95,12 +104,21 @@ package struct Proposer: Sendable, Hashable {
     }
 
     /// Whether those who could not store the entry under way are to try once more, for nothing else decides it.
-    package func mayRetryErrors(now: Instant, pause: Duration) -> Bool { !errors.isEmpty && now - proposedAt >= pause }
+    package func mayRetryErrors(now: Instant, pause: Duration) -> Bool {
+        !errors.isEmpty && now - proposedAt >= patience(pause)
+    }
+
+    /// Between two attempts: where nothing is left but to hear that nobody can store the empty one either, all have
+    /// time to try, and to say so.
+    private func patience(_ pause: Duration) -> Duration {
+        isReplacedNowhere ? pause + EntryLog.writePause : pause
+    }
 
     // MARK: - Votes
 
     /// A voter has the entry on its disk.
     package mutating func okReceived(from voter: UInt32, _ ballot: Ballot) {
+        if ballot == replaced { forgetReplaced() }
         guard ballot == proposed, !oks.contains(voter) else { return }
         oks.append(voter)
         forgetErrors(of: voter)
@@ -108,6 +126,7 @@ package struct Proposer: Sendable, Hashable {
 
     /// A voter certainly does not have the entry on its disk.
     package mutating func errorReceived(from voter: UInt32, _ ballot: Ballot) {
+        if ballot == replaced, !refusers.contains(voter) { refusers.append(voter) }
         guard ballot == proposed, !oks.contains(voter), !errors.contains(voter) else { return }
         errors.append(voter)
     }
@@ -116,6 +135,7 @@ package struct Proposer: Sendable, Hashable {
     package mutating func forgetVotes(of voter: UInt32) {
         oks.removeAll { $0 == voter }
         errors.removeAll { $0 == voter }
+        if !refusers.isEmpty { refusers.removeAll { $0 == voter } }
     }
 
     /// A voter tries again to write what it could not.
@@ -145,12 +165,20 @@ package struct Proposer: Sendable, Hashable {
         case refusedByAll
     }
 
+    /// Looks whether the entry in whose place an empty one is under way has been refused by all by now.
+    package mutating func countRefusers(_ electorate: Electorate) {
+        if replaced != nil { isReplacedNowhere = electorate.isUnanimous(refusers) }
+    }
+
     /// Counts the votes.
+    ///
+    /// An empty entry is refused by all where the one in whose place it is has been, too (`countRefusers`).
     package func decision(_ electorate: Electorate) -> Decision {
         guard proposed != nil else { return .open }
         if electorate.isQuorum(oks) { return .committed }
         guard electorate.isBlocked(by: errors) else { return .open }
-        return electorate.isUnanimous(errors) ? .refusedByAll : .refused
+        let isNowhere = electorate.isUnanimous(errors) && (kind != .void || isReplacedNowhere)
+        return isNowhere ? .refusedByAll : .refused
     }
 
     /// Counts the votes where one alone has a vote.
@@ -166,13 +194,27 @@ package struct Proposer: Sendable, Hashable {
     package mutating func committed() {
         attempt = 0
         owesCommit = true
+        forgetReplaced()
         clear()
     }
 
     /// The entry under way is refused: its index is tried again.
-    package mutating func refused() {
+    ///
+    /// `consequence` is what comes of that.
+    package mutating func refused(_ consequence: Consequence) {
         attempt += 1
+        switch consequence {
+        case .void where kind == .fresh: (replaced, refusers) = (proposed, errors)
+        case .void, .drop: forgetReplaced()
+        case .again, .wait: break
+        }
         clear()
+    }
+
+    private mutating func forgetReplaced() {
+        replaced = nil
+        if !refusers.isEmpty { refusers.removeAll() }
+        isReplacedNowhere = false
     }
 
     /// What a refusal of the entry under way leads to.
@@ -196,7 +238,9 @@ package struct Proposer: Sendable, Hashable {
     /// - Returns: what to do about it now.
     package func consequence(isNowhere: Bool, now: Instant, pause: Duration) -> Consequence {
         switch kind {
-        case .inherited, .void: now - proposedAt >= pause ? .again : .wait
+        // Who may have stored the empty one alone harms nobody: in this attempt it will not be decided.
+        case .void where isNowhere || isReplacedNowhere && now - proposedAt >= patience(pause): .drop
+        case .inherited, .void: now - proposedAt >= patience(pause) ? .again : .wait
         case .fresh: isNowhere ? .drop : .void
         }
     }
@@ -226,6 +270,8 @@ extension Proposer {
         print.absorb(attempt)
         print.absorb(unordered: oks) { $0.absorb($1) }
         print.absorb(unordered: voters.filter { errors.contains($0) }) { $0.absorb($1) }
+        print.absorb(replaced) { $0.absorb($1) }
+        print.absorb(unordered: voters.filter { refusers.contains($0) }) { $0.absorb($1) }
         print.absorb(owesCommit)
     }
 

@@ -113,8 +113,8 @@ public struct IntervalPolicy: Sendable, Hashable {
     public func lifetime(_ told: ToldInterval, at time: UInt32) -> UInt32 {
         let now = lifetime(ofInterval: interval(told))
         let before = lifetime(ofInterval: told.longestBefore)
-        // By now a silent peer that was told the longer interval has expired.
-        guard before > now, UInt64(time) < UInt64(told.toldUntil) + UInt64(before) else { return now }
+        // After that second a silent peer that was told the longer interval has expired.
+        guard before > now, UInt64(time) <= UInt64(told.toldUntil) + UInt64(before) else { return now }
         return before
     }
 

@@ -51,7 +51,7 @@ import Wire
     @Test func `after each refusal the next attempt has a number of its own, until one is decided`() {
         var proposer = Self.proposing()
         for attempt in 1...3 as ClosedRange<UInt32> {
-            proposer.refused()
+            proposer.refused(.void)
             #expect(proposer.isIdle)
             #expect(proposer.attempt == attempt)
             let ballot = proposer.propose(.void, Self.epoch, index: 7, now: .at(100))
@@ -74,7 +74,7 @@ import Wire
 
     /// What ends an entry's way, by name.
     private static let endings: [(name: String, end: @Sendable (inout Proposer) -> Void)] = [
-        ("committed", { $0.committed() }), ("refused", { $0.refused() }), ("reset", { $0.reset() }),
+        ("committed", { $0.committed() }), ("refused", { $0.refused(.again) }), ("reset", { $0.reset() }),
         ("begin", { $0.begin(sentAt: .at(0)) }),
     ]
 
@@ -98,7 +98,7 @@ import Wire
         var proposer = Self.proposing()
         proposer.committed()
         _ = proposer.propose(.fresh, Self.epoch, index: 8, now: .at(100))
-        proposer.refused()
+        proposer.refused(.again)
         proposer.begin(sentAt: .at(0))
         #expect(proposer.attempt == 0)
         proposer.committed()
@@ -245,7 +245,7 @@ import Wire
             (.inherited, true, 1100, .again),
             (.inherited, false, 1101, .again),
             (.void, false, 1099, .wait),
-            (.void, true, 1100, .again),
+            (.void, true, 100, .drop),
             (.void, false, 1101, .again),
         ] as [(Proposer.Kind, Bool, Int64, Proposer.Consequence)])
     func `only what is this master's own and nowhere is given up`(
@@ -254,6 +254,74 @@ import Wire
         var proposer = Self.proposing(kind, at: 100)
         _ = proposer.takeResend(now: .at(900), pause: .milliseconds(250))
         #expect(proposer.consequence(isNowhere: isNowhere, now: .at(now), pause: .seconds(1)) == consequence)
+    }
+
+    // MARK: - Empty entries
+
+    private static let replaced = Ballot(epoch: epoch, attempt: 0, index: 7)
+    private static let empty = Ballot(epoch: epoch, attempt: 1, index: 7)
+
+    /// An empty entry is under way, in the place of one that two of three voters have refused.
+    private static func replacing(at milliseconds: Int64 = 200) -> Proposer {
+        var proposer = proposing()
+        for voter in [1, 2] as [UInt32] { proposer.errorReceived(from: voter, replaced) }
+        proposer.refused(.void)
+        _ = proposer.propose(.void, epoch, index: 7, now: .at(milliseconds))
+        return proposer
+    }
+
+    /// How an empty entry is left by refusals of it, and by votes on the one in whose place it is.
+    private static func end(
+        _ proposer: inout Proposer, at milliseconds: Int64, refusedBy voters: [UInt32] = [1, 2, 3]
+    ) -> Proposer.Consequence {
+        for voter in voters { proposer.errorReceived(from: voter, empty) }
+        proposer.countRefusers(three)
+        let decision = proposer.decision(three)
+        #expect(decision == .refused || decision == .refusedByAll)
+        return proposer.consequence(
+            isNowhere: decision == .refusedByAll, now: .at(milliseconds), pause: .seconds(1))
+    }
+
+    @Test func `with all disks full, an empty entry and the one in whose place it is are given up`() {
+        var proposer = Self.replacing()
+        proposer.errorReceived(from: 3, Self.replaced)
+        #expect(Self.end(&proposer, at: 300) == .drop)
+    }
+
+    @Test func `as long as a voter may have stored what was refused, the empty entry stays`() {
+        var silent = Self.replacing()
+        #expect(Self.end(&silent, at: 300) == .wait)
+        #expect(Self.end(&silent, at: 1200) == .again)
+        var stored = Self.replacing()
+        stored.okReceived(from: 3, Self.replaced)
+        stored.errorReceived(from: 3, Self.replaced)
+        #expect(Self.end(&stored, at: 1200) == .again)
+        var reborn = Self.replacing()
+        reborn.errorReceived(from: 3, Self.replaced)
+        reborn.forgetVotes(of: 3)
+        #expect(Self.end(&reborn, at: 1200) == .again)
+    }
+
+    @Test(arguments: [(2199, .wait), (2200, .drop)] as [(Int64, Proposer.Consequence)])
+    func `all have time to say that they cannot store the empty one`(
+        _ now: Int64, _ consequence: Proposer.Consequence
+    ) {
+        var proposer = Self.replacing()
+        proposer.errorReceived(from: 3, Self.replaced)
+        #expect(Self.end(&proposer, at: now, refusedBy: [1, 2]) == consequence)
+        #expect(!proposer.mayRetryErrors(now: .at(2199), pause: .seconds(1)))
+    }
+
+    @Test func `who has refused one entry has not refused the next`() {
+        var proposer = Self.replacing()
+        proposer.errorReceived(from: 3, Self.replaced)
+        proposer.committed()
+        _ = proposer.propose(.void, Self.epoch, index: 8, now: .at(200))
+        for voter in [1, 2, 3] as [UInt32] {
+            proposer.errorReceived(from: voter, Ballot(epoch: Self.epoch, attempt: 0, index: 8))
+        }
+        proposer.countRefusers(Self.three)
+        #expect(proposer.decision(Self.three) == .refused)
     }
 
     @Test func `that an entry is decided is told once`() {
@@ -269,7 +337,7 @@ import Wire
         proposer.committed()
         _ = proposer.propose(.fresh, Self.epoch, index: 8, now: .at(200))
         #expect(proposer.takeCommit() == false)
-        proposer.refused()
+        proposer.refused(.again)
         #expect(proposer.takeCommit() == false)
     }
 }

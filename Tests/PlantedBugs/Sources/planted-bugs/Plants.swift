@@ -75,6 +75,17 @@ struct Plant: Sendable {
         options.stay = .seconds(8)
     }
 
+    /// All disks are full for a while, and nothing else goes wrong.
+    @Sendable
+    private static func fullDisks(_ options: inout ScenarioOptions) {
+        options.entry = .any
+        options.faults = FaultOptions()
+        (options.bus, options.disk) = (SimulatedBusOptions(), DiskOptions())
+        (options.maxDrift, options.latecomerDelay, options.updatesPerEntry) = (0, .zero, 64)
+        let all = Array(0..<options.nodeCount)
+        options.script = [ScriptedEvent(at: .seconds(12), .fullDisks(all, .seconds(12)))]
+    }
+
     /// Messages of a group come late.
     @Sendable
     private static func lateGroup(_ options: inout ScenarioOptions) {
@@ -253,7 +264,9 @@ struct Plant: Sendable {
             Plant(.epochShared, .oneMasterPerEpoch),
             Plant(.epochFromMemory, .oneMasterPerEpoch, .promiseIsKept, on: crashes),
             Plant(.quorumOfTheLive, .quorumDecides),
-            Plant(.electedByMinority, .decidedIsForEver, .voteIsKept, .quorumDecides, .readsAreFresh, on: crashes),
+            Plant(
+                .electedByMinority, .leadersArePromised, .decidedIsForEver, .voteIsKept, .quorumDecides, .readsAreFresh,
+                on: crashes),
             Plant(.ownEntryInherited, .decidedIsForEver, within: 3000, on: crashes),
             Plant(.longestEntryInherited, .decidedIsForEver, within: 3000, on: crashes),
             Plant(.inheritedNotProposed, .healedIsAnswered, .decidedIsForEver),
@@ -288,8 +301,9 @@ struct Plant: Sendable {
             Plant(.abortedRevived, .abortedStaysAborted, on: refusals),
             Plant(.attemptIgnored, .quorumDecides, .voteIsKept, .abortedStaysAborted, within: 5000, on: refusals),
             Plant(.inheritedGivenUp, .voteIsKept, .decidedIsForEver, within: 3000, on: crashesAndRefusals),
-            Plant(.voteSaidOnce, .healedIsAnswered, .healedIsOne),
-            Plant(.proposalSentOnce, .healedIsAnswered),
+            Plant(.emptyEntryKept, .waitingAreAnswered, within: 50, in: Profile.clusters, on: fullDisks),
+            Plant(.voteSaidOnce, .waitingAreAnswered, .healedIsAnswered, .healedIsOne),
+            Plant(.proposalSentOnce, .waitingAreAnswered, .healedIsAnswered),
             Plant(.gapsNotFetched, .healedIsAnswered, .healedIsOne),
             Plant(.unequalTime, .statesAgree),
             Plant(.wallClockStamps, .timeNeverRunsBack),
@@ -315,10 +329,10 @@ struct Plant: Sendable {
             Plant(.twoConnectors, .silentUnlessServing, on: group),
             Plant(.settledForgotten, .updateIsAsked, .answeredOnce, on: group),
             Plant(.settledByTimeOnly, .updateIsAsked, .answeredOnce, within: 3000, on: lateGroup),
-            Plant(.scrapeUnconfirmed, .readsAreFresh, within: 2000, on: scrapes),
-            Plant(.confirmedByOne, .readsAreFresh, within: 2000, on: scrapes),
-            Plant(.leaseByHearing, .readsAreFresh, within: 2000, on: scrapes),
-            Plant(.slaveScrapes, .readsAreFresh, on: any),
+            Plant(.scrapeUnconfirmed, .readsAreConfirmed, .readsAreFresh, within: 2000, on: scrapes),
+            Plant(.confirmedByOne, .readsAreConfirmed, .readsAreFresh, within: 2000, on: scrapes),
+            Plant(.leaseByHearing, .readsAreConfirmed, .readsAreFresh, within: 2000, on: scrapes),
+            Plant(.slaveScrapes, .readsAreConfirmed, .readsAreFresh, on: any),
             Plant(.deposedAnswers, .silentUnlessServing),
             Plant(.fencedAnswers, .silentUnlessServing, on: any),
             Plant(.redeliveredTwice, .updateIsAsked, on: any),
