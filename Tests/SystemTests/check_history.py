@@ -12,6 +12,7 @@ import sys
 import forms
 import linearizability
 import shrinking
+import survivors
 from history import History, Malformed
 
 
@@ -28,6 +29,18 @@ def explain(history):
     return lines
 
 
+def judge(history, work=linearizability.WORK):
+    """(what is wrong with a history, in sentences; whether something is undecided)."""
+    problems = forms.faults(history)
+    if history.mode == "survivor":
+        found, is_undecided = survivors.check(history, work)
+        return problems + found, is_undecided
+    verdict = linearizability.check(history, work)
+    if verdict.kind == "contradiction":
+        problems += explain(history)
+    return problems, verdict.kind == "undecided"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("file")
@@ -39,13 +52,11 @@ def main():
     except (Malformed, OSError, UnicodeDecodeError) as problem:
         print(problem, file=sys.stderr)
         return 2
-    verdict = linearizability.check(history, options.work)
-    print(f"{len(history.operations)} operations on swarm {history.swarm}, {verdict.work} attempts: {verdict.kind}")
-    problems = forms.faults(history)
-    if verdict.kind == "contradiction":
-        problems += explain(history)
+    problems, is_undecided = judge(history, options.work)
+    verdict = "a promise is broken" if problems else "undecided" if is_undecided else "all is well"
+    print(f"{len(history.operations)} operations on swarm {history.swarm}, {history.profile}: {verdict}")
     print(*problems, sep="\n")
-    return 1 if problems else {"linearizable": 0, "undecided": 3}[verdict.kind]
+    return 1 if problems else 3 if is_undecided else 0
 
 
 if __name__ == "__main__":

@@ -77,13 +77,16 @@ class History:
     operations: list = dataclasses.field(default_factory=list)
     num_want: int = 50
     max_num_want: int = 200
-    healed: float | None = None  # From when on all trackers were one again (survivor mode).
+    calm: float = 0.0  # Until when nothing had been done to trackers, and one master had served.
+    healed: float | None = None  # From when on all trackers were one again.
+    ended: float = NEVER  # When the clients had ended, and only those asked who look what is there.
+    end: float = NEVER  # When the last had asked.
 
     def write(self, path):
         header = dataclasses.asdict(self)
         del header["operations"]
         with open(path, "w", encoding="utf-8") as file:
-            print(json.dumps(header), file=file)
+            print(json.dumps({name: value for name, value in header.items() if value != NEVER}), file=file)
             for operation in self.operations:
                 print(json.dumps(operation.line()), file=file)
 

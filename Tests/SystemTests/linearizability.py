@@ -7,7 +7,7 @@ the order of time by configurations that explain it so far: (the swarm, which of
 unanswered ones have). Whenever a reply comes, a configuration is continued by open operations until the one with the reply
 has happened; what has come furthest goes on first. Where nothing is left, the furthest reply is the one that nothing explains.
 
-Operations without an answer may happen at any later time, or never, which would double the configurations with each. Two
+What is right and changes nothing happens at once, which is no choice. Operations without an answer may happen at any later time, or never, which would double the configurations with each. Two
 things that are true of swarms keep them few. An unanswered announce changes its own peer only, and what different peers do
 commutes: so it happens only where a reply demands it, or before another announce of the same peer. And of two
 configurations with equal swarms, the one that has used up fewer unanswered announces explains all that the other does.
@@ -29,6 +29,7 @@ UNSURE = {"quorum": [LOST_DISK], "survivor": [LOST_DISK, NOT_STORED]}
 """The errors after which an update may be there: its tracker cannot know, or another has stored it and goes on alone."""
 ABSENT, LEECHER, SEEDER = 1, 2, 4
 ANY = ABSENT | LEECHER | SEEDER
+COUNTS = ("seeders", "leechers", "completed")
 WORK = 400_000
 """Attempts to let an operation happen, per history; a few seconds."""
 
@@ -73,8 +74,17 @@ class Step:
                 allowed[peer] = allowed.get(peer, ANY) & (ABSENT | SEEDER if is_seeder else ABSENT)
         return tuple(sorted(allowed.items()))
 
-    def counts(self, name):
-        return {getattr(told, name) for told in self.told} - {None}
+    @functools.cached_property
+    def counts(self):
+        """(seeders, leechers, completed downloads) that were told, None where nothing was."""
+        return tuple(next((count for told in self.told if (count := getattr(told, name)) is not None), None)
+                     for name in COUNTS)
+
+    @functools.cached_property
+    def is_torn(self):
+        """Whether two answers to it say different things."""
+        return any(getattr(told, name) not in (None, count) for told in self.told
+                   for name, count in zip(COUNTS, self.counts))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -231,142 +241,191 @@ class Search:
                 self.loose[step.peer].append((bits[number], step.effect))
                 self.masks[step.peer] |= bits[number]
         self.moments = moments_of(steps, peer_count, bits)
+        by_peer = [[number for number, step in enumerate(steps) if step.peer == peer] for peer in range(peer_count)]
+        self.beside = {number: self._find_beside(number, by_peer, bits) for number, step in enumerate(steps)
+                       if step.peer is not None and step.ret != NEVER}
         self.options_known = {}
         self.start = (0, 0, (0,) * peer_count, 0, 0)
 
     def run(self):
         """Walks on from the configuration that has come furthest, and back where nothing is left."""
-        waiting, seen, furthest = [self.start], {}, 0
+        ways, seen, furthest = [iter([self.start])], {}, 0
         try:
-            while waiting:
-                place, completed, values, done, used = waiting.pop()
-                if place == len(self.moments):
+            while ways:
+                one = next(ways[-1], None)
+                if one is None:
+                    ways.pop()
+                    continue
+                one = self._settled(*one)
+                if one[0] == len(self.moments):
                     return Verdict("linearizable", self.work)
-                furthest = max(furthest, place)
-                following = self._continue(self.moments[place], place, completed, values, done, used)
-                for one in reversed(following):
-                    if _add(seen, one[:4], one[4]):
-                        waiting.append(one)
+                furthest = max(furthest, one[0])
+                if _add(seen, one[:4], one[4]):
+                    ways.append(self._continue(*one))
         except Undecided:
             return Verdict("undecided", self.work)
         return Verdict("contradiction", self.work, self.moments[furthest].step)
 
-    def _continue(self, moment, place, completed, values, done, used):
-        """What may come next: the step that is answered has happened, or another one before it."""
-        if done >> moment.step & 1:
-            return [(place + 1, completed, values, done ^ 1 << moment.step, used)]
-        following = []
-        for number in moment.open_steps:
-            if done >> number & 1:
-                continue
-            for one in self._happen(moment, self.steps[number], completed, values, used):
-                if number == moment.step:
-                    following.append((place + 1, one[0], one[1], done, one[2]))
-                else:
-                    following.append((place, one[0], one[1], done | 1 << number, one[2]))
-        return following
+    def _settled(self, place, completed, values, done, used):
+        """Goes on as far as there is no choice.
 
-    def _happen(self, moment, step, completed, values, used):
-        """All (completed, values, used) after a step that is right, with the unanswered announces that it needs."""
-        self.work += 1
+        What is open, changes nothing and is right now may as well happen now: to wait for it explains nothing more. Not
+        so where something else of the same peer may happen before it, so that it would change something then.
+        """
+        while place < len(self.moments):
+            moment = self.moments[place]
+            self._count()
+            for number in self._idle(moment, completed, values, done):
+                if self._is_alone(moment, number, done, used):
+                    done |= 1 << number
+            if not done >> moment.step & 1:
+                break
+            done ^= 1 << moment.step
+            place += 1
+        return place, completed, values, done, used
+
+    def _idle(self, moment, completed, values, done):
+        """Open steps that would be right now, and change nothing."""
+        for number in moment.open_steps:
+            step = self.steps[number]
+            if not done >> number & 1 and self._is_right(step, completed, values) and (
+                    step.peer is None or changed(values[step.peer], step.effect) == (values[step.peer], 0)):
+                yield number
+
+    def _is_alone(self, moment, number, done, used):
+        """Whether nothing of the same peer can happen before a step that is open."""
+        step = self.steps[number]
+        if step.peer is None:
+            return True
+        loose, others = self.beside[number]
+        return not loose & ~used and step.ret < moment.expires[step.peer] and all(
+            done >> other & 1 or self.steps[other].ret < moment.time for other in others)
+
+    def _find_beside(self, number, by_peer, bits):
+        """What of the same peer may happen while a step is open: (bits of what nobody answers, other steps)."""
+        own, loose, others = self.steps[number], 0, []
+        for other in by_peer[own.peer]:
+            step = self.steps[other]
+            if other != number and step.call < own.ret and step.ret > own.call:
+                if step.ret == NEVER:
+                    loose |= bits[other]
+                else:
+                    others.append(other)
+        return loose, others
+
+    def _continue(self, place, completed, values, done, used):
+        """What may come next: the step that is answered has happened, or another one before it.
+
+        First what changes nothing, then what is right without unanswered announces, then what needs some.
+        """
+        moment = self.moments[place]
+        if idle := functools.reduce(int.__or__, (1 << number for number in self._idle(moment, completed, values, done)), 0):
+            yield place, completed, values, done | idle, used
+        for happen in (self._happen_plainly, self._happen_with_others):
+            for number in moment.open_steps:
+                if done >> number & 1:
+                    continue
+                for total, after, all_used in happen(moment, self.steps[number], completed, values, used):
+                    if number == moment.step:
+                        yield place + 1, total, after, done, all_used
+                    else:
+                        yield place, total, after, done | 1 << number, all_used
+
+    def _count(self, work=1):
+        self.work += work
         if self.work > self.budget:
             raise Undecided
+
+    def _happen_plainly(self, moment, step, completed, values, used):
+        """What a step leads to where it is right by itself."""
+        self._count()
+        if step.peer is not None:
+            value, count = changed(values[step.peer], step.effect)
+            completed, values = completed + count, _with(values, step.peer, value)
+        if self._is_right(step, completed, values):
+            yield completed, values, used
+
+    def _happen_with_others(self, moment, step, completed, values, used):
+        """What a step leads to behind unanswered announces: any of its own peer, and the least that it needs of others."""
         own = step.peer
-        if own is None:
-            return [(completed + count, self._with(values, changes), used | more)
-                    for changes, count, more in self._others(moment, step, completed, values, used)]
-        variants = []
-        for option in self._options(moment, own, values[own], used):
-            value, count = changed(option.value, step.effect)
-            variants.append((completed + option.count + count, value, used | option.used))
-        # Whatever it was before, it stands there now as it says.
-        values = self._with(values, [(own, variants[0][1])])
-        others = self._others(moment, step, completed, values, used)
-        return [(total + count, self._with(values, [(own, value), *changes]), all_used | more)
-                for total, value, all_used in variants for changes, count, more in others]
+        variants = [(completed, values, used)]
+        if own is not None:
+            variants = []
+            for option in self._options(moment, own, values[own], used):
+                value, count = changed(option.value, step.effect)
+                variants.append((completed + option.count + count, _with(values, own, value), used | option.used))
+        # Of its own peer, all variants stand the same afterwards.
+        if self._is_right(step, *variants[0][:2]):
+            yield from variants[1:]
+            return
+        for changes, count, more in self._needed(moment, step, *variants[0]):
+            for total, after, all_used in variants:
+                for peer, value in changes:
+                    after = _with(after, peer, value)
+                yield total + count, after, all_used | more
 
     @staticmethod
-    def _with(values, changes):
-        if not changes:
-            return values
-        values = list(values)
-        for peer, value in changes:
-            values[peer] = value
-        return tuple(values)
+    def _is_right(step, completed, values):
+        """Whether what a step's answer says is so."""
+        if step.is_torn or not all(allowed & standing(values[peer]) for peer, allowed in step.allowed):
+            return False
+        seeders, leechers, total = step.counts
+        if seeders is None and leechers is None:
+            return total in (None, completed)
+        stands = [standing(value) for value in values]
+        return seeders in (None, stands.count(SEEDER)) and leechers in (None, stands.count(LEECHER)) \
+            and total in (None, completed)
 
-    def _others(self, moment, step, completed, values, used):
+    def _needed(self, moment, step, completed, values, used):
         """The least that other peers' unanswered announces must have done: (changes, downloads counted, bits)."""
-        allowed = dict(step.allowed)
-        needs = [step.counts(name) for name in ("seeders", "leechers", "completed")]
-        if any(len(need) > 1 for need in needs):
-            return []
-        seeders, leechers, total = [next(iter(need), None) for need in needs]
-        free, have = [], [0, 0]
-        is_right = True
+        if step.is_torn:
+            return
+        allowed, choices, need = dict(step.allowed), [], list(step.counts)
+        if need[2] is not None:
+            need[2] -= completed
         for peer, value in enumerate(values):
-            stands = standing(value)
-            fits = peer == step.peer or allowed.get(peer, ANY) & stands
             if peer != step.peer and self._may_change(moment, peer, used):
-                free.append(peer)
-                is_right = is_right and fits
-            elif not fits:
-                return []
-            have[0] += stands == SEEDER
-            have[1] += stands == LEECHER
-        if is_right and seeders in (None, have[0]) and leechers in (None, have[1]) and total in (None, completed):
-            return [((), 0, 0)]
-        if not free:
-            return []
-        for peer in free:
-            stands = standing(values[peer])
-            have[0] -= stands == SEEDER
-            have[1] -= stands == LEECHER
-        wanted = [None if need is None else need - there
-                  for need, there in zip((seeders, leechers, total), (*have, completed))]
-        choices = [[option for option in self._options(moment, peer, values[peer], used)
-                    if allowed.get(peer, ANY) & standing(option.value)] for peer in free]
-        return self._least(free, values, self._choose(choices, wanted))
-
-    def _choose(self, choices, wanted):
-        """All choices of an option for each peer that come to the wanted numbers of seeders, leechers and downloads."""
-        found = []
-
-        def choose(place, chosen, seeders, leechers, total):
-            self.work += 1
-            if self.work > self.budget:
-                raise Undecided
-            left = len(choices) - place
-            for need in (seeders, leechers):
-                if need is not None and not 0 <= need <= left:
-                    return
-            if total is not None and total < 0:
+                options = self._options(moment, peer, value, used)
+                choices.append((peer, _useful(options, allowed.get(peer, ANY), need[2] is not None)))
+                continue
+            stands = standing(value)
+            if peer != step.peer and not allowed.get(peer, ANY) & stands:
                 return
-            if left == 0:
-                if total in (None, 0):
-                    found.append(tuple(chosen))
-                return
-            for option in choices[place]:
-                stands = standing(option.value)
-                choose(place + 1, [*chosen, option],
-                       None if seeders is None else seeders - (stands == SEEDER),
-                       None if leechers is None else leechers - (stands == LEECHER),
-                       None if total is None else total - option.count)
-        choose(0, [], *wanted)
-        return found
-
-    def _least(self, free, values, found):
-        """Those choices of which no part would do: what is left out can happen later as well."""
-        found.sort(key=lambda chosen: sum(len(option.ancestors) for option in chosen))
+            for place, kind in enumerate((SEEDER, LEECHER)):
+                if need[place] is not None and stands == kind:
+                    need[place] -= 1
         least = []
-        for chosen in found:
-            self.work += 1
-            if any(all(part == whole or part in whole.ancestors for part, whole in zip(other, chosen))
-                   for other in least):
+        for chosen in self._choose(choices, need):
+            if any(all(part is whole or part in whole.ancestors for part, whole in zip(other, chosen)) for other in least):
                 continue
             least.append(chosen)
-        return [([(peer, option.value) for peer, option in zip(free, chosen) if option.value != values[peer]],
-                 sum(option.count for option in chosen),
-                 functools.reduce(int.__or__, (option.used for option in chosen))) for chosen in least]
+            yield ([(peer, option.value) for (peer, _), option in zip(choices, chosen) if option.ancestors],
+                   sum(option.count for option in chosen),
+                   functools.reduce(int.__or__, (option.used for option in chosen)))
+
+    def _choose(self, choices, need):
+        """All choices of an option for each peer that come to what is needed; those with the fewest announces first."""
+        weights = [[(_weight(option, need), option) for option in options] for _, options in choices]
+        # What can be reached from each place on: so nothing is tried in vain.
+        reach = [{(0, 0, 0, 0)}]
+        for options in reversed(weights):
+            self._count(len(options) * len(reach[-1]) // 8 + 1)
+            reach.append({tuple(map(int.__add__, weight, rest)) for weight, _ in options for rest in reach[-1]})
+        reach.reverse()
+        wanted = tuple(0 if count is None else count for count in need)
+
+        def choose(place, rest):
+            self._count()
+            if place == len(weights):
+                yield ()
+                return
+            for weight, option in weights[place]:
+                after = tuple(map(int.__sub__, rest, weight))
+                if after in reach[place + 1]:
+                    for more in choose(place + 1, after):
+                        yield option, *more
+        for total in sorted(one for one in reach[0] if one[:3] == wanted):
+            yield from choose(0, total)
 
     def _may_change(self, moment, peer, used):
         return self.masks[peer] & moment.loose & ~used or moment.time >= moment.expires[peer]
@@ -402,6 +461,27 @@ class Search:
             if expires and option.value != 0:
                 options.append(Option(0, option.count, option.used, ancestors))
         return kept
+
+
+def _with(values, peer, value):
+    return values if values[peer] == value else (*values[:peer], value, *values[peer + 1:])
+
+
+def _useful(options, allowed, counts_matter):
+    """Those options that may be; one that shows no more than an option on its way may as well go on later."""
+    shown = {}
+    for option in options:
+        if allowed & standing(option.value):
+            shown[option] = (standing(option.value), option.count if counts_matter else 0)
+    return [option for option, show in shown.items()
+            if not any(shown.get(ancestor) == show for ancestor in option.ancestors)]
+
+
+def _weight(option, need):
+    """What an option adds to what is needed: (seeders, leechers, downloads, how many announces it takes)."""
+    stands = standing(option.value)
+    return (int(stands == SEEDER and need[0] is not None), int(stands == LEECHER and need[1] is not None),
+            option.count if need[2] is not None else 0, len(option.ancestors))
 
 
 def _add(configurations, key, used):

@@ -9,11 +9,10 @@ import dataclasses
 
 import linearizability
 from history import NEVER
-from linearizability import Search, Told
+from linearizability import COUNTS, Search, Told
 
 BUDGET = 100_000
 """Work for each try; one that needs more is taken for no contradiction."""
-COUNTS = ("seeders", "leechers", "completed")
 
 
 class Shrinker:
@@ -97,7 +96,7 @@ class Shrinker:
     def _drop(self):
         """Leaves out what no answer that is left depends on."""
         telling = [step for step in self.steps if says(step)]
-        counted = {name for step in telling for name in COUNTS if step.counts(name)}
+        counted = {name for step in telling for name, count in zip(COUNTS, step.counts) if count is not None}
         named = {peer for step in telling for peer, _ in step.allowed}
 
         def matters(step):

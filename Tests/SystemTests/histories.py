@@ -1,0 +1,384 @@
+"""Histories of real clusters: clients write down what they ask and are told, while trackers are killed, held, cut off and
+starved of disk; then each history is checked.
+
+    TRACKER=… /usr/bin/python3 Tests/SystemTests/histories.py [--minutes 20] [--only NAME] [--seed 1] [--keep DIR]
+
+As root, for network namespaces. A round has swarms of its own: clients ask, faults come, all is made well again, and last
+each tracker is asked for what it holds. The seed fixes the faults and what clients want; when things happen, the machine
+decides. A history that breaks a promise is written to a file (`--keep`), which `check_history.py` checks again.
+"""
+
+import argparse
+import collections
+import errno
+import pathlib
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import cluster
+import recorders
+from namespaces import PATIENCE
+from world import PORT
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+LIBRARY_SOURCE = HERE / "failing_disk.c"
+NO_ROOM = f"write tracker.sqlite-wal {errno.ENOSPC}\n"
+BROKEN = f"write tracker.mark {errno.EIO}\n"
+DISK_LOST = 74
+"""With what a tracker ends when nobody can say what is on its disk (EX_IOERR)."""
+
+KINDS = {
+    # name: (profile, entry, how many trackers)
+    "paxos": ("paxos", "any", 3),
+    "paxos-group": ("paxos", "group", 3),
+    "paxos-five": ("paxos", "any", 5),
+    "paxos-expiry": ("paxos", "any", 3),
+    "classic": ("classic", "any", 3),
+    "rotating": ("rotating", "any", 3),
+    "lowest": ("lowest", "any", 3),
+}
+
+
+class Trackers(cluster.Cluster):
+    """A cluster over multicast whose disks can be made to fail."""
+
+    port = PORT
+    group = (cluster.GROUP, PORT)
+
+    def __init__(self, kind):
+        self.profile, entry, count = KINDS[kind]
+        mode = "quorum" if self.profile == "paxos" else "survivor"
+        flags = ["--profile", self.profile, "--limit-errors", 1_000_000, "--keep-swarms"]
+        if kind == "paxos-expiry":
+            flags += ["--interval", "5s", "--interval-jitter", "1s"]
+        super().__init__("multicast", entry, count, mode, flags)
+
+    def _build(self):
+        library = self.directory / "failing_disk.so"
+        subprocess.run(["cc", "-O1", "-Wall", "-shared", "-fPIC", "-o", library, LIBRARY_SOURCE, "-ldl"], check=True)
+        self.library = library
+        super()._build()
+
+    @property
+    def environment(self):
+        # Each tracker runs in a directory of its own, and so has a file of faults of its own.
+        return {**self._environment, "LD_PRELOAD": str(self.library), "FAILING_DISK": "faults"}
+
+    @environment.setter
+    def environment(self, environment):
+        self._environment = environment
+
+
+class Faults:
+    """What is done to the trackers; each fault says what it does, and returns what mends it."""
+
+    def __init__(self, trackers, draw):
+        self.trackers, self.random = trackers, draw
+        self.counts = collections.Counter()
+        self.may_lose_disk = trackers.mode == "quorum"
+
+    def begin_round(self):
+        self.may_lose_disk = self.trackers.mode == "quorum"
+
+    def draw(self):
+        """(kind, what it does, a function that does it and returns what mends it, for how many seconds)."""
+        kinds = ["kill", "kill", "hold", "hold", "cut", "cut", "starve", "starve", "break", "kill all", "starve all"]
+        if self.may_lose_disk:
+            kinds.append("lose a disk")
+        kind = self.random.choice(kinds)
+        member = self._member()
+        seconds = self.random.uniform(0.3, 5)
+        name = f"tracker {member.number}"
+        match kind:
+            case "kill":
+                return kind, f"{name} is killed", lambda: self._kill(member), seconds
+            case "hold":
+                return kind, f"{name} is held", lambda: self._hold(member), seconds
+            case "cut":
+                return kind, f"{name} is cut off", lambda: self._cut(member), seconds + 1
+            case "starve":
+                return kind, f"{name} has no room on its disk", lambda: self._starve([member]), seconds
+            case "starve all":
+                return kind, "no tracker has room on its disk", lambda: self._starve(self.trackers.members), seconds / 2
+            case "break":
+                return kind, f"{name} loses its disk, which is mended", lambda: self._break(member), seconds
+            case "kill all":
+                return kind, "all trackers are killed", self._kill_all, seconds / 3
+            case _:
+                self.may_lose_disk = False
+                return kind, f"{name} is killed, and its disk is another", lambda: self._replace(member), seconds
+
+    def _member(self):
+        """The one that is preferred as master, in half of the cases."""
+        members = self.trackers.members
+        preferred = members[0] if self.trackers.profile == "lowest" else members[-1]
+        return preferred if self.random.random() < 0.5 else self.random.choice(members)
+
+    def _kill(self, member):
+        member.process.signal(signal.SIGCONT)
+        member.kill()
+        return lambda: self._start(member)
+
+    def _start(self, member):
+        if not member.is_up:
+            member.start()
+
+    def _kill_all(self):
+        for member in self.trackers.members:
+            self._kill(member)
+
+        def mend():
+            for member in self.trackers.members:
+                self._start(member)
+        return mend
+
+    def _hold(self, member):
+        if not member.is_up:
+            return lambda: None
+        process = member.process
+        process.signal(signal.SIGSTOP)
+
+        def mend():
+            if process.status is None:
+                process.signal(signal.SIGCONT)
+        return mend
+
+    def _cut(self, member):
+        others = [other.host for other in self.trackers.members if other is not member]
+        cut = self.trackers.partition([member.host], others)
+        try:
+            cut.__enter__()
+        except RuntimeError:  # It is cut already: a table of one name is there.
+            return lambda: None
+        return lambda: cut.__exit__(None, None, None)
+
+    def _starve(self, members):
+        return self._fail(members, NO_ROOM)
+
+    def _fail(self, members, line):
+        for member in members:
+            (member.directory / "faults").write_text(line)
+
+        def mend():
+            for member in members:
+                (member.directory / "faults").unlink(missing_ok=True)
+        return mend
+
+    def _break(self, member):
+        heal = self._fail([member], BROKEN)
+
+        def mend():
+            heal()
+            # A tracker that cannot say what is on its disk ends by itself; one that wrote nothing meanwhile goes on.
+            self._start(member)
+        return mend
+
+    def _replace(self, member):
+        self._kill(member)
+        shutil.rmtree(member.directory / "data")
+        (member.directory / "data").mkdir()
+        return lambda: self._start(member)
+
+
+class Round:
+    """Some swarms, from their first peer to the last look at them."""
+
+    CALM = 2.0
+    """Seconds in which nothing is done to trackers yet."""
+    ENOUGH = 50
+    """Answers by which it shows that clients are served again."""
+
+    def __init__(self, trackers, hosts, faults, seed, **options):
+        self.trackers, self.faults, self.random = trackers, faults, random.Random(seed)
+        self.crowd = recorders.Crowd(trackers, hosts, seed, **options)
+        self.marks = []
+
+    def run(self, seconds):
+        """Returns the histories, once all is well again and each tracker has said what it holds."""
+        with self.crowd as crowd:
+            self.faults.begin_round()
+            epochs = self._epochs()
+            crowd.run(self.CALM + self.random.random())
+            calm = crowd.now()
+            is_calm = epochs == self._epochs()
+            self._strike(seconds)
+            self._heal()
+            healed = crowd.now()
+            crowd.run(0.5)
+            crowd.end()
+            ended = crowd.now()
+            if self.trackers.mode == "survivor":
+                # What was asked last is decided everywhere.
+                self.trackers.wait_until_equal(60)
+            assert crowd.observe(30 * PATIENCE), f"the last questions have no answer; {self.trackers.views()}"
+            end = crowd.now()
+        for history in crowd.histories:
+            history.marks, history.healed, history.ended, history.end = self.marks, healed, ended, end
+            history.calm = calm if is_calm else 0.0
+        return crowd.histories
+
+    def _epochs(self):
+        return [view and view["epoch"] for view in (member.cluster_view() for member in self.trackers.members)]
+
+    def _strike(self, seconds):
+        """Faults come alone, or two beside one another; then clients are answered again for a while, most often."""
+        crowd, end = self.crowd, time.monotonic() + seconds
+        while time.monotonic() < end:
+            active = [self._begin()]
+            if self.random.random() < 0.5:
+                crowd.run(self.random.choice([0, 0.2, 1, 2.5]))
+                active.append(self._begin())
+            for until, mend, mark in sorted(active, key=lambda one: one[0]):
+                crowd.run(until - time.monotonic())
+                mend()
+                mark[1] = crowd.now()
+            if self.random.random() < 0.8:
+                answers = crowd.answers
+                crowd.run(8, until=lambda: crowd.answers > answers + self.ENOUGH)
+                crowd.run(self.random.uniform(0, 1.5))
+
+    def _begin(self):
+        """A fault: (when it ends, what mends it, its mark)."""
+        kind, what, strike, lasts = self.faults.draw()
+        mark = [self.crowd.now(), None, what]
+        self.marks.append(mark)
+        self.faults.counts[kind] += 1
+        return time.monotonic() + lasts, strike(), mark
+
+    def _heal(self):
+        """Waits until there is one master whom all follow; clients go on asking meanwhile."""
+        crowd = self.crowd
+
+        def is_well():
+            for member in self.trackers.members:
+                if member.process.status == DISK_LOST:
+                    member.start()
+                assert member.is_up, f"tracker {member.number} ended with status {member.process.status}"
+            return self.trackers.master()
+        for _ in range(60 * PATIENCE):
+            if crowd.run(1, until=is_well, pause=0.5):
+                return
+        raise AssertionError(f"not one master that serves; {self.trackers.views()}")
+
+
+class Checks:
+    """Histories are checked by processes beside the clients, which must not wait for them."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        directory.mkdir(parents=True, exist_ok=True)
+        self.waiting, self.running, self.results = [], [], []
+        self.kept = []
+
+    def add(self, history, name):
+        path = self.directory / f"{name}.history"
+        history.write(path)
+        self.waiting.append(path)
+        self.work()
+
+    def work(self):
+        """Starts what is next, and takes in what has ended."""
+        for one in [one for one in self.running if one[1].poll() is not None]:
+            self.running.remove(one)
+            self._take(*one)
+        while self.waiting and not self.running:
+            path = self.waiting.pop(0)
+            log = path.with_suffix(".verdict")
+            with open(log, "wb") as output:
+                process = subprocess.Popen(["nice", sys.executable, HERE / "check_history.py", path], stdout=output,
+                                           stderr=output)
+            self.running.append((path, process, log, time.monotonic()))
+
+    def _take(self, path, process, log, begin):
+        text = log.read_text()
+        self.results.append((path.stem, process.returncode, text, time.monotonic() - begin))
+        if process.returncode in (0, 3):
+            log.unlink()
+        if process.returncode == 0:
+            path.unlink()
+        else:
+            self.kept.append(path)
+
+    def finish(self):
+        while self.waiting or self.running:
+            self.work()
+            time.sleep(0.05)
+
+
+class Report:
+    """What came of a run, for people."""
+
+    def __init__(self, checks, faults, sent, rounds):
+        self.checks, self.faults, self.sent, self.rounds = checks, faults, sent, rounds
+
+    @property
+    def broken(self):
+        return [result for result in self.checks.results if result[1] not in (0, 3)]
+
+    def lines(self):
+        results = self.checks.results
+        operations = sum(int(found[1]) for _, _, text, _ in results if (found := re.match(r"(\d+) operations", text)))
+        undecided = sum(code == 3 for _, code, _, _ in results)
+        seconds = [took for _, _, _, took in results]
+        yield (f"{len(results)} histories of {self.rounds} rounds, {operations} operations, {self.sent} datagrams sent; "
+               f"{len(self.broken)} break a promise, {undecided} are undecided")
+        yield f"{sum(self.faults.values())} faults: " + ", ".join(f"{count} × {kind}" for kind, count in
+                                                                   sorted(self.faults.items()))
+        if seconds:
+            yield f"checked in {sum(seconds):.0f} s, {max(seconds):.1f} s the slowest"
+        for name, _, text, _ in self.broken:
+            yield f"\n{name}:\n{text}"
+
+
+def run(kind, seed, seconds, checks, say=print, round_seconds=16, **options):
+    """Rounds on one cluster for so many seconds, one at least; returns (faults, datagrams sent, rounds)."""
+    end, rounds, sent = time.monotonic() + seconds, 0, 0
+    with Trackers(kind) as trackers:
+        hosts = [trackers.host(f"clients-{number}") for number in range(3)]
+        faults = Faults(trackers, random.Random(seed))
+        while rounds == 0 or time.monotonic() + round_seconds < end:
+            one = Round(trackers, hosts, faults, seed * 1_000 + rounds, **options)
+            histories = one.run(round_seconds)
+            sent += one.crowd.sent
+            for number, history in enumerate(histories):
+                checks.add(history, f"{kind}-{seed}-{rounds}-{number}")
+            rounds += 1
+            say(f"  {kind}, round {rounds}: {sum(len(history.operations) for history in histories)} operations; "
+                + "; ".join(what for _, _, what in one.marks))
+    return faults.counts, sent, rounds
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--minutes", type=float, default=20)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", choices=KINDS, action="append", help="only this kind of cluster; may come several times")
+    parser.add_argument("--keep", type=pathlib.Path, default=ROOT / ".build" / "histories",
+                        help="where histories that break a promise are kept (default: %(default)s)")
+    options = parser.parse_args()
+    cluster.require_cluster()
+    kinds = options.only or list(KINDS)
+    checks = Checks(options.keep)
+    counts, sent, rounds = collections.Counter(), 0, 0
+    end = time.monotonic() + options.minutes * 60
+    for place, kind in enumerate(kinds):
+        share = (end - time.monotonic()) / (len(kinds) - place)
+        print(f"{kind}: {share:.0f} s", flush=True)
+        found = run(kind, options.seed, share, checks, say=lambda text: print(text, flush=True))
+        counts, sent, rounds = counts + found[0], sent + found[1], rounds + found[2]
+    checks.finish()
+    report = Report(checks, counts, sent, rounds)
+    print(*report.lines(), sep="\n")
+    if checks.kept:
+        print(f"Kept, to be checked again by {HERE / 'check_history.py'}:", *checks.kept, sep="\n  ")
+    return 1 if report.broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
