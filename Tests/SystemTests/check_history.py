@@ -8,6 +8,7 @@ is undecided within the work that may be done.
 
 import argparse
 import sys
+import time
 
 import forms
 import linearizability
@@ -38,6 +39,8 @@ def judge(history, work=linearizability.WORK):
     verdict = linearizability.check(history, work)
     if verdict.kind == "contradiction":
         problems += explain(history)
+    if not verdict.is_whole:
+        print("Who is there is right; whether all counts of downloads are is undecided.")
     return problems, verdict.kind == "undecided"
 
 
@@ -54,7 +57,8 @@ def main():
         return 2
     problems, is_undecided = judge(history, options.work)
     verdict = "a promise is broken" if problems else "undecided" if is_undecided else "all is well"
-    print(f"{len(history.operations)} operations on swarm {history.swarm}, {history.profile}: {verdict}")
+    print(f"{len(history.operations)} operations on swarm {history.swarm}, {history.profile}: {verdict} "
+          f"({time.process_time():.2f} s of processor time)")
     print(*problems, sep="\n")
     return 1 if problems else 3 if is_undecided else 0
 

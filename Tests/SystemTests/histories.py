@@ -57,13 +57,15 @@ class Trackers(cluster.Cluster):
         flags = ["--profile", self.profile, "--limit-errors", 1_000_000, "--keep-swarms"]
         if kind == "paxos-expiry":
             flags += ["--interval", "5s", "--interval-jitter", "1s"]
-        super().__init__("multicast", entry, count, mode, flags)
+        # Who is preferred depends on the profile, so the wait for a master is not that of the class.
+        super().__init__("multicast", entry, count, mode, flags, is_mute=True)
 
     def _build(self):
         library = self.directory / "failing_disk.so"
         subprocess.run(["cc", "-O1", "-Wall", "-shared", "-fPIC", "-o", library, LIBRARY_SOURCE, "-ldl"], check=True)
         self.library = library
         super()._build()
+        self.wait_until_serving(preferred=False)
 
     @property
     def environment(self):
@@ -78,9 +80,11 @@ class Trackers(cluster.Cluster):
 class Faults:
     """What is done to the trackers; each fault says what it does, and returns what mends it."""
 
+    KINDS = ["kill", "kill", "hold", "hold", "cut", "cut", "starve", "break", "kill all", "starve all", "lose a disk"]
+
     def __init__(self, trackers, draw):
         self.trackers, self.random = trackers, draw
-        self.counts = collections.Counter()
+        self.counts, self._kinds = collections.Counter(), []
         self.may_lose_disk = trackers.mode == "quorum"
 
     def begin_round(self):
@@ -88,10 +92,7 @@ class Faults:
 
     def draw(self):
         """(kind, what it does, a function that does it and returns what mends it, for how many seconds)."""
-        kinds = ["kill", "kill", "hold", "hold", "cut", "cut", "starve", "starve", "break", "kill all", "starve all"]
-        if self.may_lose_disk:
-            kinds.append("lose a disk")
-        kind = self.random.choice(kinds)
+        kind = self._next_kind()
         member = self._member()
         seconds = self.random.uniform(0.3, 5)
         name = f"tracker {member.number}"
@@ -113,6 +114,14 @@ class Faults:
             case _:
                 self.may_lose_disk = False
                 return kind, f"{name} is killed, and its disk is another", lambda: self._replace(member), seconds
+
+    def _next_kind(self):
+        """All kinds, in an order of their own each time. In a round one disk is lost at most: the others have to know."""
+        if not self._kinds:
+            self._kinds = [*self.KINDS]
+            self.random.shuffle(self._kinds)
+        kind = self._kinds.pop()
+        return "kill" if kind == "lose a disk" and not self.may_lose_disk else kind
 
     def _member(self):
         """The one that is preferred as master, in half of the cases."""
@@ -238,10 +247,18 @@ class Round:
                 crowd.run(until - time.monotonic())
                 mend()
                 mark[1] = crowd.now()
+            self._start_those_who_ended()
             if self.random.random() < 0.8:
                 answers = crowd.answers
                 crowd.run(8, until=lambda: crowd.answers > answers + self.ENOUGH)
                 crowd.run(self.random.uniform(0, 1.5))
+
+    def _start_those_who_ended(self):
+        """Who loses the disk ends by itself, as somebody does who finds none to begin with; nobody ends otherwise."""
+        for member in self.trackers.members:
+            if member.process.status == DISK_LOST:
+                member.start()
+            assert member.is_up, f"tracker {member.number} ended with status {member.process.status}"
 
     def _begin(self):
         """A fault: (when it ends, what mends it, its mark)."""
@@ -256,10 +273,7 @@ class Round:
         crowd = self.crowd
 
         def is_well():
-            for member in self.trackers.members:
-                if member.process.status == DISK_LOST:
-                    member.start()
-                assert member.is_up, f"tracker {member.number} ended with status {member.process.status}"
+            self._start_those_who_ended()
             return self.trackers.master()
         for _ in range(60 * PATIENCE):
             if crowd.run(1, until=is_well, pause=0.5):

@@ -5,7 +5,8 @@ The algorithm is Wing and Gong's search (*Testing and verifying concurrent objec
 linearizability*, 2017): "just in time", with states that were seen before told apart by a set. The history is walked in
 the order of time by configurations that explain it so far: (the swarm, which of the open operations have happened, which
 unanswered ones have). Whenever a reply comes, a configuration is continued by open operations until the one with the reply
-has happened; what has come furthest goes on first. Where nothing is left, the furthest reply is the one that nothing explains.
+has happened. What has come furthest and has taken the fewest unanswered announces for carried out goes on first. Where
+nothing is left, the furthest reply is the one that nothing explains.
 
 What is right and changes nothing happens at once, which is no choice. Operations without an answer may happen at any later time, or never, which would double the configurations with each. Two
 things that are true of swarms keep them few. An unanswered announce changes its own peer only, and what different peers do
@@ -19,6 +20,7 @@ whether its download was counted, and how many were. `Budget` bounds the work; b
 import collections
 import dataclasses
 import functools
+import heapq
 
 import history as records
 from history import NEVER
@@ -32,6 +34,10 @@ ANY = ABSENT | LEECHER | SEEDER
 COUNTS = ("seeders", "leechers", "completed")
 WORK = 400_000
 """Attempts to let an operation happen, per history; a few seconds."""
+PULLS = (0.3, 1, 0.1)
+"""How much more a search takes for granted for each reply that it has come further: one after the other, where one alone
+does not decide. Little goes back soon, much goes on for long; which is better depends on where the wrong turn was.
+"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,6 +99,7 @@ class Verdict:
     kind: str
     work: int
     at: int | None = None
+    is_whole: bool = True
 
 
 class Undecided(Exception):
@@ -171,6 +178,8 @@ def changed(value, effect):
     event, peer_id, is_complete = effect
     if event == "stopped":
         return 0, 0
+    if not peer_id:
+        return ("", is_complete, False), 0  # Where downloads do not matter: `shown`.
     is_other = value != 0 and value[0] != peer_id
     was_counted = value != 0 and value[2]
     is_anew = event == "started" and not is_complete and is_other
@@ -230,8 +239,8 @@ def moments_of(steps, peer_count, loose_bits):
 class Search:
     """One walk over the steps of a history."""
 
-    def __init__(self, steps, peer_count, budget=WORK):
-        self.steps, self.budget, self.work = steps, budget, 0
+    def __init__(self, steps, peer_count, budget=WORK, pull=PULLS[0]):
+        self.steps, self.budget, self.pull, self.work = steps, budget, pull, 0
         self.loose = [[] for _ in range(peer_count)]  # Of each peer: (bit, effect) of what nobody has answered.
         self.masks = [0] * peer_count
         bits = {}
@@ -245,23 +254,31 @@ class Search:
         self.beside = {number: self._find_beside(number, by_peer, bits) for number, step in enumerate(steps)
                        if step.peer is not None and step.ret != NEVER}
         self.options_known = {}
-        self.start = (0, 0, (0,) * peer_count, 0, 0)
+        self.start = (0, 0, (0,) * peer_count, 0, 0)  # (place, completed, values, done, used)
 
     def run(self):
-        """Walks on from the configuration that has come furthest, and back where nothing is left."""
-        ways, seen, furthest = [iter([self.start])], {}, 0
+        """Goes on with what has come far and taken little for granted: what is left of the rest comes later."""
+        seen, furthest, number = {}, 0, 0
+        waiting = [(0.0, 0, iter([(0, self.start)]), 0)]  # (rank, number, what follows at which cost, cost so far)
         try:
-            while ways:
-                one = next(ways[-1], None)
+            while waiting:
+                _, _, following, so_far = waiting[0]
+                one = next(following, None)
                 if one is None:
-                    ways.pop()
+                    heapq.heappop(waiting)
                     continue
-                one = self._settled(*one)
-                if one[0] == len(self.moments):
+                cost = so_far + one[0]
+                place, completed, values, done, used = self._settled(*one[1])
+                number += 1
+                # What else follows comes when its turn is.
+                heapq.heapreplace(waiting, (cost - self.pull * one[1][0], number, following, so_far))
+                if place == len(self.moments):
                     return Verdict("linearizable", self.work)
-                furthest = max(furthest, one[0])
-                if _add(seen, one[:4], one[4]):
-                    ways.append(self._continue(*one))
+                furthest = max(furthest, place)
+                if _add(seen, (place, completed, values, done), used):
+                    number += 1
+                    more = self._continue(place, completed, values, done, used)
+                    heapq.heappush(waiting, (cost - self.pull * place, number, more, cost))
         except Undecided:
             return Verdict("undecided", self.work)
         return Verdict("contradiction", self.work, self.moments[furthest].step)
@@ -314,22 +331,24 @@ class Search:
         return loose, others
 
     def _continue(self, place, completed, values, done, used):
-        """What may come next: the step that is answered has happened, or another one before it.
+        """(cost, configuration) of all that may come next: the step that is answered has happened, or another one before it.
 
-        First what changes nothing, then what is right without unanswered announces, then what needs some.
+        What changes nothing costs nothing. Else the cost is the announces that are taken for carried out without an answer,
+        and one for a step that happens before it is answered.
         """
         moment = self.moments[place]
         if idle := functools.reduce(int.__or__, (1 << number for number in self._idle(moment, completed, values, done)), 0):
-            yield place, completed, values, done | idle, used
+            yield 0, (place, completed, values, done | idle, used)
         for happen in (self._happen_plainly, self._happen_with_others):
             for number in moment.open_steps:
                 if done >> number & 1:
                     continue
                 for total, after, all_used in happen(moment, self.steps[number], completed, values, used):
+                    cost = (all_used & ~used).bit_count()
                     if number == moment.step:
-                        yield place + 1, total, after, done, all_used
+                        yield cost, (place + 1, total, after, done, all_used)
                     else:
-                        yield place, total, after, done | 1 << number, all_used
+                        yield cost + 1, (place, total, after, done | 1 << number, all_used)
 
     def _count(self, work=1):
         self.work += work
@@ -495,7 +514,45 @@ def _add(configurations, key, used):
     return True
 
 
+def shown(steps):
+    """The steps without downloads and peer ids: what is left is who is there, as what, and far fewer swarms are possible.
+
+    What contradicts itself then does so all the more with them.
+    """
+    shorter = []
+    for step in steps:
+        told = tuple(dataclasses.replace(told, completed=None) for told in step.told)
+        effect = step.effect and ("stopped" if step.effect[0] == "stopped" else "none", "", step.effect[2])
+        shorter.append(dataclasses.replace(step, told=told, effect=effect))
+    return shorter
+
+
+def decide(steps, peer_count, budget):
+    """One search after another, until one comes to an end."""
+    work = 0
+    for pull in PULLS:
+        verdict = Search(steps, peer_count, budget // len(PULLS), pull).run()
+        work += verdict.work
+        if verdict.kind != "undecided":
+            break
+    return dataclasses.replace(verdict, work=work)
+
+
+def check_steps(steps, peer_count, budget=WORK):
+    """The verdict on steps: first on who is there, then on downloads as well.
+
+    Where only downloads are undecided the kind is "linearizable", but for them: `is_whole` says so.
+    """
+    first = decide(shown(steps), peer_count, budget)
+    if first.kind != "linearizable":
+        return first
+    second = decide(steps, peer_count, budget)
+    if second.kind == "undecided":
+        return dataclasses.replace(first, work=first.work + second.work, is_whole=False)
+    return second
+
+
 def check(history, budget=WORK):
     """The verdict on a history."""
     peers = peers_of(history)
-    return Search(steps_of(history, peers), len(peers), budget).run()
+    return check_steps(steps_of(history, peers), len(peers), budget)

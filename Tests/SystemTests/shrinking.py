@@ -9,7 +9,7 @@ import dataclasses
 
 import linearizability
 from history import NEVER
-from linearizability import COUNTS, Search, Told
+from linearizability import COUNTS, Told
 
 BUDGET = 100_000
 """Work for each try; one that needs more is taken for no contradiction."""
@@ -22,7 +22,7 @@ class Shrinker:
         self.steps, self.peer_count, self.tries = steps, peer_count, 0
 
     def run(self):
-        verdict = Search(self.steps, self.peer_count, linearizability.WORK).run()
+        verdict = linearizability.check_steps(self.steps, self.peer_count)
         assert verdict.kind == "contradiction", "only what is a contradiction is made smaller"
         self._cut(self.steps[verdict.at].ret)
         for name in COUNTS:
@@ -37,7 +37,7 @@ class Shrinker:
 
     def _is_contradiction(self, steps):
         self.tries += 1
-        return Search(steps, self.peer_count, BUDGET).run().kind == "contradiction"
+        return linearizability.check_steps(steps, self.peer_count, BUDGET).kind == "contradiction"
 
     def _try(self, steps):
         if not self._is_contradiction(steps):
@@ -130,7 +130,7 @@ def says(step):
 def sentences(history, everything, steps, peers):
     """What is left of all steps, a line for each, and last what is wrong with it."""
     lines = [sentence(history, step, peers) for step in sorted(steps, key=lambda step: (step.call, step.ret))]
-    verdict = Search(steps, len(peers), BUDGET).run()
+    verdict = linearizability.check_steps(steps, len(peers), BUDGET)
     lines.append("No order of these operations, each at a moment between its request and its reply, explains what was told.")
     if verdict.kind == "contradiction":
         lines += reasons(everything, steps[verdict.at], peers)
