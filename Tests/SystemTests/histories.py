@@ -335,17 +335,26 @@ class Report:
     def broken(self):
         return [result for result in self.checks.results if result[1] not in (0, 3)]
 
+    @property
+    def undecided(self):
+        return sum(code == 3 for _, code, _, _ in self.checks.results)
+
+    def _numbers(self, pattern):
+        return [float(found[1]) for _, _, text, _ in self.checks.results if (found := re.search(pattern, text, re.M))]
+
+    @property
+    def operations(self):
+        return int(sum(self._numbers(r"^(\d+) operations")))
+
     def lines(self):
-        results = self.checks.results
-        operations = sum(int(found[1]) for _, _, text, _ in results if (found := re.match(r"(\d+) operations", text)))
-        undecided = sum(code == 3 for _, code, _, _ in results)
-        seconds = [took for _, _, _, took in results]
-        yield (f"{len(results)} histories of {self.rounds} rounds, {operations} operations, {self.sent} datagrams sent; "
-               f"{len(self.broken)} break a promise, {undecided} are undecided")
+        results, seconds = self.checks.results, self._numbers(r"\((\S+) s of processor time")
+        partly = sum("is undecided" in text for _, code, text, _ in results if code == 0)
+        yield (f"{len(results)} histories of {self.rounds} rounds, {self.operations} operations, {self.sent} datagrams sent; "
+               f"{len(self.broken)} break a promise, {self.undecided} are undecided, {partly} more as to downloads alone")
         yield f"{sum(self.faults.values())} faults: " + ", ".join(f"{count} × {kind}" for kind, count in
                                                                    sorted(self.faults.items()))
         if seconds:
-            yield f"checked in {sum(seconds):.0f} s, {max(seconds):.1f} s the slowest"
+            yield f"checked in {sum(seconds):.0f} s of processor time, {max(seconds):.1f} s the slowest"
         for name, _, text, _ in self.broken:
             yield f"\n{name}:\n{text}"
 

@@ -25,7 +25,8 @@ class Shrinker:
         verdict = linearizability.check_steps(self.steps, self.peer_count)
         assert verdict.kind == "contradiction", "only what is a contradiction is made smaller"
         self._cut(self.steps[verdict.at].ret)
-        for name in COUNTS:
+        # Downloads first: where they matter, all that a peer has ever said does.
+        for name in reversed(COUNTS):
             self._try([dataclasses.replace(step, told=tuple(
                 dataclasses.replace(told, **{name: None}) for told in step.told)) for step in self.steps])
         self._drop()
@@ -129,7 +130,13 @@ def says(step):
 
 def sentences(history, everything, steps, peers):
     """What is left of all steps, a line for each, and last what is wrong with it."""
-    lines = [sentence(history, step, peers) for step in sorted(steps, key=lambda step: (step.call, step.ret))]
+    only_downloads = not any(told.listed or told.unlisted for step in steps for told in step.told) and not any(
+        count is not None for step in steps for count in step.counts[:2])
+    # Where only downloads matter, all other words of their peers are there, and say no more to people.
+    shown = [step for step in steps if says(step) or not only_downloads or step.effect[0] == "completed"]
+    lines = [sentence(history, step, peers) for step in sorted(shown, key=lambda step: (step.call, step.ret))]
+    if len(shown) < len(steps):
+        lines.append(f"({len(steps) - len(shown)} other announces of these peers are left out here.)")
     verdict = linearizability.check_steps(steps, len(peers), BUDGET)
     lines.append("No order of these operations, each at a moment between its request and its reply, explains what was told.")
     if verdict.kind == "contradiction":
@@ -169,17 +176,16 @@ def reasons(steps, last, peers):
     """What is wrong with the answer that nothing explains, given all steps, where it is of a kind that is well known."""
     found = []
     told = last.told[0] if last.told else Told()
-    for peer in sorted(told.listed):
+    for peer in sorted(told.listed | told.unlisted):
         own = [step for step in steps if step.peer == peer and step.call < last.ret]
-        came = [step for step in own if step.effect[0] != "stopped"]
-        if not came:
+        stops, comes = [[step for step in own if (step.effect[0] == "stopped") == stopped] for stopped in (True, False)]
+        if peer in told.unlisted:
+            if is_last(comes, stops, last.call):
+                found.append(f"{peers[peer]} had been answered before that was asked, and has not stopped since: it is lost.")
+        elif not comes:
             found.append(f"Nobody has announced {peers[peer]} before that was told.")
-        elif all(step.ret < last.call for step in own) and max(own, key=lambda step: step.ret).effect[0] == "stopped":
+        elif is_last(stops, comes, last.call):
             found.append(f"{peers[peer]} had stopped before that was asked, and nothing has brought it back.")
-    for peer in sorted(told.unlisted):
-        own = [step for step in steps if step.peer == peer and step.call < last.ret]
-        if own and all(step.effect[0] != "stopped" for step in own) and any(step.ret < last.call for step in own):
-            found.append(f"{peers[peer]} had been answered before that was asked, and has not stopped: it is lost.")
     if told.completed is not None:
         most = sum(step.effect is not None and step.effect[0] == "completed" and step.call < last.ret for step in steps)
         if told.completed > most:
@@ -189,3 +195,8 @@ def reasons(steps, last, peers):
         if told.completed < before:
             found.append(f"{before} downloads had been told before that was asked: the count has gone back.")
     return found
+
+
+def is_last(words, others, time):
+    """Whether one of these was answered before a time, and all of the others before it was asked."""
+    return any(word.ret < time and all(other.ret < word.call for other in others) for word in words)
