@@ -6,20 +6,23 @@ goes only where nothing that is left depends on it.
 """
 
 import dataclasses
+import time
 
 import linearizability
 from history import NEVER
 from linearizability import COUNTS, Told
 
-BUDGET = 100_000
+BUDGET = 30_000
 """Work for each try; one that needs more is taken for no contradiction."""
+SECONDS = 30
+"""Of processor time, after which what is left is small enough."""
 
 
 class Shrinker:
     """Makes steps fewer that are known to contradict each other."""
 
     def __init__(self, steps, peer_count):
-        self.steps, self.peer_count, self.tries = steps, peer_count, 0
+        self.steps, self.peer_count, self.end = steps, peer_count, time.process_time() + SECONDS
 
     def run(self):
         verdict = linearizability.check_steps(self.steps, self.peer_count)
@@ -37,7 +40,8 @@ class Shrinker:
         return self.steps
 
     def _is_contradiction(self, steps):
-        self.tries += 1
+        if time.process_time() > self.end:
+            return False
         return linearizability.check_steps(steps, self.peer_count, BUDGET).kind == "contradiction"
 
     def _try(self, steps):
@@ -132,11 +136,18 @@ def sentences(history, everything, steps, peers):
     """What is left of all steps, a line for each, and last what is wrong with it."""
     only_downloads = not any(told.listed or told.unlisted for step in steps for told in step.told) and not any(
         count is not None for step in steps for count in step.counts[:2])
-    # Where only downloads matter, all other words of their peers are there, and say no more to people.
-    shown = [step for step in steps if says(step) or not only_downloads or step.effect[0] == "completed"]
+    # Where only downloads matter, all other words of their peers are there, and say no more to people. What has no answer
+    # was tried at every moment.
+    shown = [step for step in steps if says(step) or step.ret != NEVER and (
+        not only_downloads or step.effect[0] == "completed")]
     lines = [sentence(history, step, peers) for step in sorted(shown, key=lambda step: (step.call, step.ret))]
-    if len(shown) < len(steps):
-        lines.append(f"({len(steps) - len(shown)} other announces of these peers are left out here.)")
+    open_count = sum(step.ret == NEVER for step in steps)
+    if open_count:
+        lines.append(f"({open_count} announces without an answer until then, which may have taken effect at any time or "
+                     "never, do not explain it, either.)")
+    if (left_out := len(steps) - len(shown) - open_count):
+        lines.append(f"({left_out} other announces of these peers are left out here.)")
+    lines.append("No order of these operations, each at a moment between its request and its reply, explains what was told.")
     verdict = linearizability.check_steps(steps, len(peers), BUDGET)
     lines.append("No order of these operations, each at a moment between its request and its reply, explains what was told.")
     if verdict.kind == "contradiction":
@@ -147,15 +158,13 @@ def sentences(history, everything, steps, peers):
 def sentence(history, step, peers):
     operation = history.operations[step.operation]
     where = "the group" if history.entry == "group" else f"tracker {operation.sent[0][1]}"
-    when = f"{step.call:.6f} s" if step.ret == NEVER else f"{step.call:.6f} to {step.ret:.6f} s"
+    when = f"{step.call:.6f} to {step.ret:.6f} s"
     if operation.kind == "scrape":
         act = f"{operation.client} asks {where} for the counts"
     else:
         state = "" if operation.event == "stopped" else ", as a seeder" if step.effect[2] else ", as a leecher"
         event = "" if operation.event == "none" else f' "{operation.event}"'
         act = f"{operation.peer} announces{event}{state} to {where}"
-    if step.ret == NEVER:
-        return f"{when}: {act}, which may have taken effect at any time since, or never."
     told = " and ".join(filter(None, (words(told, peers) for told in step.told)))
     return f"{when}: {act}, and is told {told}." if told else f"{when}: {act}, and is answered."
 

@@ -94,10 +94,9 @@ def nobody_waits(history):
         at, end = operation.sent[-1][0], operation.sent[-1][0] + waited
         if operation.replies and operation.replies[0][0] < end or len(trackers) != 1 or history.end < end:
             continue
-        name = f"tracker {next(iter(trackers))} "
-        touched = [what for since, to, what in history.marks
-                   if since < end and (to or NEVER) > at - PATIENCE and (name in f"{what} " or "tracker " not in what
-                                                                         or "all trackers" in what)]
+        name = f"tracker {next(iter(trackers))}"
+        touched = [what for since, to, what in history.marks if since < end and (to or NEVER) > at - PATIENCE
+                   and (what.startswith((f"{name} ", "all ", "no ")))]
         if not touched:
             found.append(f"{at:.6f} s: {operation.peer or operation.client} asks {name}, with which nothing is wrong, "
                          f"and has no answer for {waited} s.")

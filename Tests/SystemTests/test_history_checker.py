@@ -17,6 +17,7 @@ import forms
 import history as records
 import linearizability
 import shrinking
+import survivors
 import swarm_model
 from history import History, Operation
 
@@ -338,7 +339,7 @@ class Shrinking(unittest.TestCase):
     def test_each_wrong_kind_is_told_in_words(self):
         noise = [start(C, 0.1, 0.2), stop(C, 0.3, 0.4), scrape(0.5, 0.6, 0, 0, 0)]
         for name, words in [
-                ("a lost update, told by a list", f"{A} had been answered before that was asked, and has not stopped: it is lost"),
+                ("a lost update, told by a list", f"{A} had been answered before that was asked, and has not stopped since: it is lost"),
                 ("a peer that nobody announced", f"Nobody has announced {B} before that was told"),
                 ("a peer that has left", f"{A} had stopped before that was asked, and nothing has brought it back"),
                 ("a download that counts twice", "1 downloads were told to be complete by then, and 2 are counted")]:
@@ -346,6 +347,84 @@ class Shrinking(unittest.TestCase):
                 text = self.explain(*noise, *WRONG[name])
                 self.assertIn(words, text)
                 self.assertNotIn(C, text)
+
+
+# Survivor mode
+
+WATCHER = "10.0.0.9:2090"
+
+
+def look(call, tracker, seeders, leechers, completed):
+    one = scrape(call, call + 0.1, seeders, leechers, completed)
+    one.client, one.sent = "the last scraper", [[call, tracker]]
+    return one
+
+
+def watch(call, told, *peers):
+    return start(WATCHER, call, call + 0.1, told, peers)
+
+
+def at(tracker, operation):
+    operation.sent = [[time, tracker] for time, _ in operation.sent]
+    return operation
+
+
+def split(*operations, looks=None, healed=20, ended=30, **more):
+    """A history of survivor mode, cut in two from 5 to 15 s."""
+    return told(*operations, *(looks or []), mode="survivor", profile="classic", calm=5.0, healed=float(healed),
+                ended=float(ended), end=100.0, marks=[[5.0, 15.0, "tracker 3 is cut off"]], **more)
+
+
+BEFORE = [start(A, 1, 2), start(B, 3, 4, (0, 2), [A])]
+
+SURVIVED = {
+    "both sides serve, and know half of it": [
+        *BEFORE, at(3, stop(A, 6, 7, (0, 1))), start(C, 6, 7, (0, 3), [A, B]), watch(31, (0, 3), B, C)],
+    "an unanswered word may count or not": [*BEFORE, at(3, stop(A, 6, None)), watch(31, (0, 3), A, B)],
+    "a word that was refused may be there all the same": [
+        *BEFORE, refused(stop(A, 6, None), NOT_STORED, 7), watch(31, (0, 2), B)],
+    "a download under way may count on both sides": [
+        *BEFORE, complete(A, 4.9, 8, (1, 1), [B]), look(31, 1, 1, 1, 2), watch(33, (1, 2), A, B)],
+}
+
+LOST = {
+    "a live peer is lost": ([*BEFORE, watch(31, (0, 2), B)], f"{A} is not told"),
+    "who has stopped is back": (
+        [*BEFORE, at(3, stop(A, 6, 7, (0, 1))), watch(31, (0, 3), A, B)], f"{A} is told to be there"),
+    "the older word counts": (
+        [*BEFORE, at(3, complete(A, 6, 7, (1, 1), [B])), announce(WATCHER, "started", 31, 32, 0, (1, 2), [A, B])],
+        f"{A} is told to be a leecher"),
+    "somebody is made up": ([*BEFORE, watch(31, (0, 3), A, B, C)], f"is told of {C}, which nobody has announced"),
+    "more are counted than there are": ([*BEFORE, look(31, 1, 2, 2, 0)], "2 peers have announced by then"),
+    "downloads are counted again": (
+        [*BEFORE, complete(A, 16, 16.1, (1, 1), [B]), look(31, 1, 1, 1, 2)], "2 downloads are counted"),
+    "a download is lost": (
+        [*BEFORE, complete(A, 6, 7, (1, 1), [B]), look(31, 1, 1, 1, 0)], "0 downloads are counted"),
+    "two repositories": ([*BEFORE, look(31, 1, 0, 2, 0), look(32, 3, 0, 1, 0)], "more than one repository"),
+    "no answer, with nothing wrong": ([*BEFORE, at(1, start(C, 40, None))], "asks tracker 1, with which nothing is wrong"),
+    "stale before anything happened": ([*BEFORE, scrape(4.5, 4.6, 0, 1, 0)], "Before the first fault"),
+}
+
+
+class Survivors(unittest.TestCase):
+
+    def test_what_is_promised_is_found_kept(self):
+        for name, operations in SURVIVED.items():
+            with self.subTest(name):
+                self.assertEqual(survivors.check(split(*copy.deepcopy(operations))), ([], False))
+
+    def test_what_is_promised_is_missed(self):
+        for name, (operations, words) in LOST.items():
+            with self.subTest(name):
+                problems, _ = survivors.check(split(*copy.deepcopy(operations)))
+                self.assertEqual(len(problems), 1, problems)
+                self.assertIn(words, problems[0])
+
+    def test_a_fault_excuses_the_tracker_that_it_is_about(self):
+        operations = copy.deepcopy([*BEFORE, at(3, start(C, 8, None)), watch(31, (0, 3), A, B)])
+        self.assertEqual(survivors.check(split(*operations)), ([], False))
+        operations = copy.deepcopy([*BEFORE, at(1, start(C, 8, None)), watch(31, (0, 3), A, B)])
+        self.assertEqual(len(survivors.check(split(*operations))[0]), 1)
 
 
 class Files(unittest.TestCase):
