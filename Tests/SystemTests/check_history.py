@@ -2,8 +2,8 @@
 
     /usr/bin/python3 Tests/SystemTests/check_history.py FILE [--work N]
 
-The exit code is 0 where all is well, 1 where a promise is broken, 2 where the file is no history, and 3 where the history
-is undecided within the work that may be done.
+The exit code is 0 where all is well, 1 where a promise is broken, 2 where the file is no history, and 3 where the
+history is undecided within the work that may be done.
 """
 
 import argparse
@@ -15,12 +15,13 @@ import linearizability
 import shrinking
 import survivors
 from history import History, Malformed
+from steps import peers_of, steps_of
 
 
 def explain(history):
     """The sentences that say what is wrong with a history that is a contradiction."""
-    peers = linearizability.peers_of(history)
-    steps = linearizability.steps_of(history, peers)
+    peers = peers_of(history)
+    steps = steps_of(history, peers)
     smaller = shrinking.Shrinker(steps, len(peers)).run()
     lines = [f"{len(steps)} operations; {len(smaller)} of them contradict each other:"]
     lines += [f"  {line}" for line in shrinking.sentences(history, steps, smaller, peers)]
@@ -48,7 +49,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("file")
     parser.add_argument("--work", type=int, default=linearizability.WORK,
-                        help="attempts to let an operation happen, after which a history is undecided (default: %(default)s)")
+                        help="attempts to let an operation happen, after which a history is undecided "
+                             "(default: %(default)s)")
     options = parser.parse_args()
     try:
         history = History.read(options.file)

@@ -1,11 +1,11 @@
-"""Histories of real clusters: clients write down what they ask and are told, while trackers are killed, held, cut off and
-starved of disk; then each history is checked.
+"""Histories of real clusters: clients write down what they ask and are told, while trackers are killed, held, cut off
+and starved of disk; then each history is checked.
 
     TRACKER=… /usr/bin/python3 Tests/SystemTests/histories.py [--minutes 20] [--only NAME] [--seed 1] [--keep DIR]
 
-As root, for network namespaces. A round has swarms of its own: clients ask, faults come, all is made well again, and last
-each tracker is asked for what it holds. The seed fixes the faults and what clients want; when things happen, the machine
-decides. A history that breaks a promise is written to a file (`--keep`), which `check_history.py` checks again.
+As root, for network namespaces. A round has swarms of its own: clients ask, faults come, all is made well again, and
+last each tracker is asked for what it holds. The seed fixes the faults and what clients want; when things happen, the
+machine decides. A history that breaks a promise stays as a file (`--keep`), which `check_history.py` checks again.
 """
 
 import argparse
@@ -93,7 +93,7 @@ class Faults:
     def draw(self):
         """(kind, what it does, a function that does it and returns what mends it, for how many seconds)."""
         kind = self._next_kind()
-        member = self._member()
+        member = self.member()
         seconds = self.random.uniform(0.3, 5)
         name = f"tracker {member.number}"
         match kind:
@@ -102,7 +102,7 @@ class Faults:
             case "hold":
                 return kind, f"{name} is held", lambda: self._hold(member), seconds
             case "cut":
-                return kind, f"{name} is cut off", lambda: self._cut(member), seconds + 1
+                return kind, f"{name} is cut off", lambda: self.cut(member), seconds + 1
             case "starve":
                 return kind, f"{name} has no room on its disk", lambda: self._starve([member]), seconds
             case "starve all":
@@ -116,14 +116,14 @@ class Faults:
                 return kind, f"{name} is killed, and its disk is another", lambda: self._replace(member), seconds
 
     def _next_kind(self):
-        """All kinds, in an order of their own each time. In a round one disk is lost at most: the others have to know."""
+        """All kinds, in an order of their own each time; in a round one disk is lost at most."""
         if not self._kinds:
             self._kinds = [*self.KINDS]
             self.random.shuffle(self._kinds)
         kind = self._kinds.pop()
         return "kill" if kind == "lose a disk" and not self.may_lose_disk else kind
 
-    def _member(self):
+    def member(self):
         """The one that is preferred as master, in half of the cases."""
         members = self.trackers.members
         preferred = members[0] if self.trackers.profile == "lowest" else members[-1]
@@ -158,7 +158,7 @@ class Faults:
                 process.signal(signal.SIGCONT)
         return mend
 
-    def _cut(self, member):
+    def cut(self, member):
         others = [other.host for other in self.trackers.members if other is not member]
         cut = self.trackers.partition([member.host], others)
         try:
@@ -220,11 +220,12 @@ class Round:
             self._heal()
             healed = crowd.now()
             crowd.run(0.5)
-            crowd.end()
-            ended = crowd.now()
             if self.trackers.mode == "survivor":
+                self._divide()
                 # What was asked last is decided everywhere.
                 self.trackers.wait_until_equal(60)
+            crowd.end()
+            ended = crowd.now()
             assert crowd.observe(30 * PATIENCE), f"the last questions have no answer; {self.trackers.views()}"
             end = crowd.now()
         for history in crowd.histories:
@@ -268,6 +269,21 @@ class Round:
         self.faults.counts[kind] += 1
         return time.monotonic() + lasts, strike(), mark
 
+    def _divide(self):
+        """Last, one is cut off while clients ask on either side; they have their last words before the sides meet."""
+        member = self.faults.member()
+        mark = [self.crowd.now(), None, f"tracker {member.number} is cut off"]
+        self.marks.append(mark)
+        self.faults.counts["cut, and no word after it"] += 1
+        mend = self.faults.cut(member)
+        self.crowd.run(self.random.uniform(3, 6))
+        # Each waits for its answer for as long as it would before it asks again.
+        self.crowd.end(16)
+        self.crowd.run(2)
+        mend()
+        mark[1] = self.crowd.now()
+        self._heal()
+
     def _heal(self):
         """Waits until there is one master whom all follow; clients go on asking meanwhile."""
         crowd = self.crowd
@@ -288,13 +304,21 @@ class Checks:
         self.directory = directory
         directory.mkdir(parents=True, exist_ok=True)
         self.waiting, self.running, self.results = [], [], []
-        self.kept = []
+        self.kept, self._logs = [], {}
 
     def add(self, history, name):
         path = self.directory / f"{name}.history"
         history.write(path)
         self.waiting.append(path)
         self.work()
+
+    def add_logs(self, trackers, name):
+        """What the trackers of a run have said is kept where one of its histories is."""
+        self._logs[name] = []
+        for member in trackers.members:
+            log = self.directory / f"{name}-tracker-{member.number}.log"
+            log.write_text(member.log)
+            self._logs[name].append(log)
 
     def work(self):
         """Starts what is next, and takes in what has ended."""
@@ -323,6 +347,10 @@ class Checks:
         while self.waiting or self.running:
             self.work()
             time.sleep(0.05)
+        for name, logs in self._logs.items():
+            if not any(path.name.startswith(f"{name}-") for path in self.kept):
+                for log in logs:
+                    log.unlink()
 
 
 class Report:
@@ -349,8 +377,9 @@ class Report:
     def lines(self):
         results, seconds = self.checks.results, self._numbers(r"\((\S+) s of processor time")
         partly = sum("is undecided" in text for _, code, text, _ in results if code == 0)
-        yield (f"{len(results)} histories of {self.rounds} rounds, {self.operations} operations, {self.sent} datagrams sent; "
-               f"{len(self.broken)} break a promise, {self.undecided} are undecided, {partly} more as to downloads alone")
+        yield (f"{len(results)} histories of {self.rounds} rounds, {self.operations} operations, {self.sent} datagrams "
+               f"sent; {len(self.broken)} break a promise, {self.undecided} are undecided, {partly} more as to "
+               "downloads alone")
         yield f"{sum(self.faults.values())} faults: " + ", ".join(f"{count} × {kind}" for kind, count in
                                                                    sorted(self.faults.items()))
         if seconds:
@@ -374,6 +403,7 @@ def run(kind, seed, seconds, checks, say=print, round_seconds=16, **options):
             rounds += 1
             say(f"  {kind}, round {rounds}: {sum(len(history.operations) for history in histories)} operations; "
                 + "; ".join(what for _, _, what in one.marks))
+        checks.add_logs(trackers, f"{kind}-{seed}")
     return faults.counts, sent, rounds
 
 
@@ -381,7 +411,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--minutes", type=float, default=20)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", choices=KINDS, action="append", help="only this kind of cluster; may come several times")
+    parser.add_argument("--only", choices=KINDS, action="append",
+                        help="only this kind of cluster; may come several times")
     parser.add_argument("--keep", type=pathlib.Path, default=ROOT / ".build" / "histories",
                         help="where histories that break a promise are kept (default: %(default)s)")
     options = parser.parse_args()

@@ -2,9 +2,11 @@
 
 A file has a line of JSON for the history and one for each operation, so that people can read it, cut it and mend it:
 
-    {"swarm": "6f1c…", "mode": "quorum", "profile": "paxos", "entry": "any", "marks": [[3.1, 5.2, "tracker 3 is held"]]}
-    {"kind": "announce", "client": "client 2", "peer": "10.233.0.5:2001", "id": "a1", "event": "started", "left": 9,
-     "want": 200, "sent": [[1.250001, 2]], "replies": [[1.253, {"interval": 1800, "seeders": 0, "leechers": 1, "peers": []}]]}
+    {"swarm": "6f1c…", "mode": "quorum", "profile": "paxos", "entry": "any",
+     "marks": [[3.1, 5.2, "tracker 3 is held"]]}
+    {"kind": "announce", "client": "peer 2", "peer": "10.233.0.5:2001", "id": "a1", "event": "started", "left": 9,
+     "want": 200, "sent": [[1.250001, 2]],
+     "replies": [[1.253, {"interval": 1800, "seeders": 0, "leechers": 1, "peers": [], "from": 2}]]}
 
 Times are in seconds. `sent` has each copy of a request (retransmissions are copies: one transaction, the same bytes)
 with the tracker that it was sent to, 0 for a group; `replies` has each reply to any of them. A reply that is an error

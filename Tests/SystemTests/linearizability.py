@@ -1,20 +1,21 @@
-"""Whether a history of one swarm is linearizable: whether each announce and scrape may have happened at one moment between
-its request and its reply, so that what all were told is what a single tracker would have told them.
+"""Whether a history of one swarm is linearizable: whether each announce and scrape may have happened at one moment
+between its request and its reply, so that what all were told is what a single tracker would have told them.
 
-The algorithm is Wing and Gong's search (*Testing and verifying concurrent objects*, 1993) in the form of Lowe (*Testing for
-linearizability*, 2017): "just in time", with states that were seen before told apart by a set. The history is walked in
-the order of time by configurations that explain it so far: (the swarm, which of the open operations have happened, which
-unanswered ones have). Whenever a reply comes, a configuration is continued by open operations until the one with the reply
-has happened. What has come furthest and has taken the fewest unanswered announces for carried out goes on first. Where
-nothing is left, the furthest reply is the one that nothing explains.
+The algorithm is Wing and Gong's search (*Testing and verifying concurrent objects*, 1993) in the form of Lowe
+(*Testing for linearizability*, 2017): "just in time", with states that were seen before told apart by a set. The
+history is walked in the order of time by configurations that explain it so far: (the swarm, which of the open
+operations have happened, which unanswered ones have). Whenever a reply comes, a configuration is continued by open
+operations until the one with the reply has happened. What has come furthest and has taken the fewest unanswered
+announces for carried out goes on first. Where nothing is left, the furthest reply is the one that nothing explains.
 
-What is right and changes nothing happens at once, which is no choice. Operations without an answer may happen at any later time, or never, which would double the configurations with each. Two
-things that are true of swarms keep them few. An unanswered announce changes its own peer only, and what different peers do
-commutes: so it happens only where a reply demands it, or before another announce of the same peer. And of two
-configurations with equal swarms, the one that has used up fewer unanswered announces explains all that the other does.
+What is right and changes nothing happens at once, which is no choice. Operations without an answer may happen at any
+later time, or never, which would double the configurations with each. Two things that are true of swarms keep them
+few. An unanswered announce changes its own peer only, and what different peers do commutes: so it happens only where
+a reply demands it, or before another announce of the same peer. And of two configurations with equal swarms, the one
+that has used up fewer unanswered announces explains all that the other does.
 
-A swarm is what `Sources/Simulator/Checks/SwarmModel.swift` says, made small: who is there, as what, under which peer id,
-whether its download was counted, and how many were. `Budget` bounds the work; beyond, the verdict is "undecided".
+A swarm is what `Sources/Simulator/Checks/SwarmModel.swift` says, made small: who is there, as what, under which peer
+id, whether its download was counted, and how many were. `WORK` bounds the work; beyond, the verdict is "undecided".
 """
 
 import collections
@@ -22,75 +23,16 @@ import dataclasses
 import functools
 import heapq
 
-import history as records
 from history import NEVER
+from steps import ABSENT, ANY, COUNTS, LEECHER, SEEDER, peers_of, steps_of
 
-LOST_DISK = "tracker has lost its disk, try another tracker"
-NOT_STORED = "tracker could not store the update, try again later"
-UNSURE = {"quorum": [LOST_DISK], "survivor": [LOST_DISK, NOT_STORED]}
-"""The errors after which an update may be there: its tracker cannot know, or another has stored it and goes on alone."""
-ABSENT, LEECHER, SEEDER = 1, 2, 4
-ANY = ABSENT | LEECHER | SEEDER
-COUNTS = ("seeders", "leechers", "completed")
 WORK = 400_000
 """Attempts to let an operation happen, per history; a few seconds."""
 PULLS = (0.3, 1, 0.1)
-"""How much more a search takes for granted for each reply that it has come further: one after the other, where one alone
-does not decide. Little goes back soon, much goes on for long; which is better depends on where the wrong turn was.
+"""How much more a search takes for granted for each reply that it has come further: one after the other, where one
+alone does not decide. Little goes back soon, much goes on for long; which is better depends on where the wrong turn
+was.
 """
-
-
-@dataclasses.dataclass(frozen=True)
-class Told:
-    """What an answer says of the swarm right after its operation; what is None or empty, it does not say.
-
-    `listed` are peers that may be told to the asker, `unlisted` those that may not: a leecher is told of all others, a
-    seeder of leechers.
-    """
-    seeders: int | None = None
-    leechers: int | None = None
-    completed: int | None = None
-    listed: frozenset = frozenset()
-    unlisted: frozenset = frozenset()
-
-    def says_something(self):
-        return self != Told()
-
-
-@dataclasses.dataclass(frozen=True)
-class Step:
-    """A part of an operation that happens at one moment, or, where `ret` is NEVER, perhaps not at all."""
-    operation: int
-    call: float
-    ret: float
-    peer: int | None = None
-    effect: tuple | None = None  # (event, peer id, whether nothing is left to load)
-    told: tuple = ()
-    interval: float = NEVER
-
-    @functools.cached_property
-    def allowed(self):
-        """What peers may be for the answers to be right: ((peer, standings), …)."""
-        is_seeder = self.effect is not None and self.effect[2]
-        allowed = {}
-        for told in self.told:
-            for peer in told.listed:
-                allowed[peer] = allowed.get(peer, ANY) & (LEECHER if is_seeder else LEECHER | SEEDER)
-            for peer in told.unlisted:
-                allowed[peer] = allowed.get(peer, ANY) & (ABSENT | SEEDER if is_seeder else ABSENT)
-        return tuple(sorted(allowed.items()))
-
-    @functools.cached_property
-    def counts(self):
-        """(seeders, leechers, completed downloads) that were told, None where nothing was."""
-        return tuple(next((count for told in self.told if (count := getattr(told, name)) is not None), None)
-                     for name in COUNTS)
-
-    @functools.cached_property
-    def is_torn(self):
-        """Whether two answers to it say different things."""
-        return any(getattr(told, name) not in (None, count) for told in self.told
-                   for name, count in zip(COUNTS, self.counts))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,67 +46,6 @@ class Verdict:
 
 class Undecided(Exception):
     """The budget is used up."""
-
-
-# From a history to steps
-
-def peers_of(history):
-    """All peers that are named: those that announce, and those that somebody was told of."""
-    names = {operation.peer for operation in history.operations if operation.kind == "announce"}
-    for operation in history.operations:
-        for _, answer in operation.answers:
-            names.update(answer.get("peers", ()))
-    return sorted(names)
-
-
-def steps_of(history, peers):
-    """The steps of a history, in the order of their calls."""
-    numbers = {peer: number for number, peer in enumerate(peers)}
-    steps = []
-    for number, operation in enumerate(history.operations):
-        if operation.kind == "scrape":
-            steps += [Step(number, operation.called, time, told=(_scraped(answer),))
-                      for time, answer in operation.answers]
-        else:
-            steps += _announces(history, number, operation, numbers)
-    return sorted(steps, key=lambda step: (step.call, step.ret))
-
-
-def _scraped(answer):
-    return Told(answer["seeders"], answer["leechers"], answer["completed"])
-
-
-def _announces(history, number, operation, numbers):
-    """An update may have been made once for each copy of its request; in a group, copies are one."""
-    own = numbers[operation.peer]
-    effect = (operation.event, operation.id, operation.left == 0 and operation.event != "stopped")
-    told = [(time, _announced(history, operation, answer, numbers), answer) for time, answer in operation.answers]
-    sure = [text for _, text in operation.errors if text not in UNSURE[history.mode]]
-
-    def step(call, ret, *answers):
-        interval = min((answer.get("interval", NEVER) for _, _, answer in answers), default=NEVER)
-        return Step(number, call, ret, own, effect, tuple(said for _, said, _ in answers), interval)
-    if history.entry == "group":
-        if told:
-            return [step(operation.called, told[0][0], *told)]
-        return [] if sure and len(operation.sent) == 1 else [step(operation.called, NEVER)]
-    answered = []
-    for one in told:
-        copies = [time for time, tracker in operation.sent if tracker == one[2].get("from", tracker)]
-        answered.append(step(min(copies, default=operation.called), one[0], one))
-    open_count = len(operation.sent) - len(told) - len(sure)
-    return answered + [step(time, NEVER) for time, _ in operation.sent[:max(open_count, 0)]]
-
-
-def _announced(history, operation, answer, numbers):
-    listed = frozenset(numbers[peer] for peer in answer["peers"] if peer != operation.peer)
-    unlisted = frozenset()
-    # Fewer than he may be told of: these are all that there are.
-    if len(answer["peers"]) < history.limit(operation) and operation.event != "stopped":
-        family = records.is_ipv6(operation.peer)
-        unlisted = frozenset(number for peer, number in numbers.items() if number not in listed
-                             and peer != operation.peer and records.is_ipv6(peer) == family)
-    return Told(answer["seeders"], answer["leechers"], None, listed, unlisted)
 
 
 # The swarm
@@ -194,7 +75,9 @@ def standing(value):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Option:
-    """What unanswered announces of a peer may have made of it: `used` are their bits, `ancestors` the options on the way."""
+    """What unanswered announces of a peer may have made of it: `used` are their bits, `ancestors` the options on the
+    way.
+    """
     value: object
     count: int
     used: int
@@ -286,8 +169,8 @@ class Search:
     def _settled(self, place, completed, values, done, used):
         """Goes on as far as there is no choice.
 
-        What is open, changes nothing and is right now may as well happen now: to wait for it explains nothing more. Not
-        so where something else of the same peer may happen before it, so that it would change something then.
+        What is open, changes nothing and is right now may as well happen now: to wait for it explains nothing more.
+        Not so where something else of the same peer may happen before it, so that it would change something then.
         """
         while place < len(self.moments):
             moment = self.moments[place]
@@ -331,13 +214,14 @@ class Search:
         return loose, others
 
     def _continue(self, place, completed, values, done, used):
-        """(cost, configuration) of all that may come next: the step that is answered has happened, or another one before it.
+        """(cost, configuration) of all that may come next: the step that is answered has happened, or another one
+        before it.
 
-        What changes nothing costs nothing. Else the cost is the announces that are taken for carried out without an answer,
-        and one for a step that happens before it is answered.
+        What changes nothing costs nothing. Else the cost is the announces that are taken for carried out without an
+        answer, and one for a step that happens before it is answered.
         """
         moment = self.moments[place]
-        if idle := functools.reduce(int.__or__, (1 << number for number in self._idle(moment, completed, values, done)), 0):
+        if idle := sum(1 << number for number in self._idle(moment, completed, values, done)):
             yield 0, (place, completed, values, done | idle, used)
         for happen in (self._happen_plainly, self._happen_with_others):
             for number in moment.open_steps:
@@ -365,7 +249,9 @@ class Search:
             yield completed, values, used
 
     def _happen_with_others(self, moment, step, completed, values, used):
-        """What a step leads to behind unanswered announces: any of its own peer, and the least that it needs of others."""
+        """What a step leads to behind unanswered announces: any of its own peer, and the least that it needs of
+        others.
+        """
         own = step.peer
         variants = [(completed, values, used)]
         if own is not None:
@@ -415,7 +301,8 @@ class Search:
                     need[place] -= 1
         least = []
         for chosen in self._choose(choices, need):
-            if any(all(part is whole or part in whole.ancestors for part, whole in zip(other, chosen)) for other in least):
+            if any(all(part is whole or part in whole.ancestors for part, whole in zip(other, chosen))
+                   for other in least):
                 continue
             least.append(chosen)
             yield ([(peer, option.value) for (peer, _), option in zip(choices, chosen) if option.ancestors],
@@ -423,7 +310,9 @@ class Search:
                    functools.reduce(int.__or__, (option.used for option in chosen)))
 
     def _choose(self, choices, need):
-        """All choices of an option for each peer that come to what is needed; those with the fewest announces first."""
+        """All choices of an option for each peer that come to what is needed; those with the fewest announces
+        first.
+        """
         weights = [[(_weight(option, need), option) for option in options] for _, options in choices]
         # What can be reached from each place on: so nothing is tried in vain.
         reach = [{(0, 0, 0, 0)}]
@@ -515,7 +404,8 @@ def _add(configurations, key, used):
 
 
 def shown(steps):
-    """The steps without downloads and peer ids: what is left is who is there, as what, and far fewer swarms are possible.
+    """The steps without downloads and peer ids: what is left is who is there, as what, and far fewer swarms are
+    possible.
 
     What contradicts itself then does so all the more with them.
     """

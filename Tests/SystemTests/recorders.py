@@ -36,7 +36,7 @@ class Connection:
 
 
 class Asker:
-    """Somebody with a socket, who asks one thing after another: `next` says what, `pause` how long it waits before that."""
+    """Somebody with a socket, who asks one thing after another: `next` says what, `pause` how long it rests before."""
 
     def __init__(self, crowd, name, address, draw):
         self.crowd, self.name, self.random = crowd, name, draw
@@ -53,7 +53,9 @@ class Asker:
     # What it asks
 
     def next(self):
-        """(the operations of histories, the request behind its header, action): a scrape is one in several histories."""
+        """(the operations of histories, the request behind its header, action): a scrape is one in several
+        histories.
+        """
         raise NotImplementedError
 
     def pause(self):
@@ -174,8 +176,8 @@ class Scraper(Asker):
 class Crowd:
     """The clients of some swarms, at the trackers of a cluster. Use it in a `with` statement.
 
-    `hosts` are where they live. `liar`, if given, may alter what comes: it is called with (asker, reply) and returns the
-    reply, for tests of whether lies are noticed.
+    `hosts` are where they live. `liar`, if given, may alter what comes: it is called with (asker, reply) and returns
+    the reply, for tests of whether lies are noticed.
     """
 
     def __init__(self, trackers, hosts, seed, swarms=4, peers_each=7, scrapers=4, think=0.12, patience=None, liar=None,
@@ -253,7 +255,8 @@ class Crowd:
             connection.transaction = self._transaction = (self._transaction + 1) % (1 << 32)
             asker.door += 1
             try:
-                asker.socket.sendto(bep15.connect_request(connection.transaction), self.door(asker.address, asker.door)[1])
+                door = self.door(asker.address, asker.door)[1]
+                asker.socket.sendto(bep15.connect_request(connection.transaction), door)
             except OSError:
                 pass
         return None

@@ -1,8 +1,8 @@
 """A few operations of a history that contradict each other, told in plain sentences.
 
-What is forgotten must never make a contradiction where there was none. So only these things are done: what an answer says
-is forgotten, in whole or in part; what was answered after the end becomes one that may have happened, or not; and an operation
-goes only where nothing that is left depends on it.
+What is forgotten must never make a contradiction where there was none. So only these things are done: what an answer
+says is forgotten, in whole or in part; what was answered after the end becomes one that may have happened, or not;
+and an operation goes only where nothing that is left depends on it.
 """
 
 import dataclasses
@@ -10,7 +10,7 @@ import time
 
 import linearizability
 from history import NEVER
-from linearizability import COUNTS, Told
+from steps import COUNTS, Told
 
 BUDGET = 30_000
 """Work for each try; one that needs more is taken for no contradiction."""
@@ -136,20 +136,20 @@ def sentences(history, everything, steps, peers):
     """What is left of all steps, a line for each, and last what is wrong with it."""
     only_downloads = not any(told.listed or told.unlisted for step in steps for told in step.told) and not any(
         count is not None for step in steps for count in step.counts[:2])
-    # Where only downloads matter, all other words of their peers are there, and say no more to people. What has no answer
-    # was tried at every moment.
+    # Where only downloads matter, all other words of their peers are there, and say no more to people. What has no
+    # answer was tried at every moment.
     shown = [step for step in steps if says(step) or step.ret != NEVER and (
         not only_downloads or step.effect[0] == "completed")]
     lines = [sentence(history, step, peers) for step in sorted(shown, key=lambda step: (step.call, step.ret))]
     open_count = sum(step.ret == NEVER for step in steps)
     if open_count:
-        lines.append(f"({open_count} announces without an answer until then, which may have taken effect at any time or "
-                     "never, do not explain it, either.)")
+        lines.append(f"({open_count} announces without an answer until then, which may have taken effect at any time "
+                     "or never, do not explain it, either.)")
     if (left_out := len(steps) - len(shown) - open_count):
         lines.append(f"({left_out} other announces of these peers are left out here.)")
-    lines.append("No order of these operations, each at a moment between its request and its reply, explains what was told.")
+    lines.append("No order of these operations, each at a moment between its request and its reply, explains what was "
+                 "told.")
     verdict = linearizability.check_steps(steps, len(peers), BUDGET)
-    lines.append("No order of these operations, each at a moment between its request and its reply, explains what was told.")
     if verdict.kind == "contradiction":
         lines += reasons(everything, steps[verdict.at], peers)
     return lines
@@ -182,7 +182,9 @@ def words(told, peers):
 
 
 def reasons(steps, last, peers):
-    """What is wrong with the answer that nothing explains, given all steps, where it is of a kind that is well known."""
+    """What is wrong with the answer that nothing explains, given all steps, where it is of a kind that is well
+    known.
+    """
     found = []
     told = last.told[0] if last.told else Told()
     for peer in sorted(told.listed | told.unlisted):
@@ -190,7 +192,8 @@ def reasons(steps, last, peers):
         stops, comes = [[step for step in own if (step.effect[0] == "stopped") == stopped] for stopped in (True, False)]
         if peer in told.unlisted:
             if is_last(comes, stops, last.call):
-                found.append(f"{peers[peer]} had been answered before that was asked, and has not stopped since: it is lost.")
+                found.append(f"{peers[peer]} had been answered before that was asked, and has not stopped since: "
+                             "it is lost.")
         elif not comes:
             found.append(f"Nobody has announced {peers[peer]} before that was told.")
         elif is_last(stops, comes, last.call):

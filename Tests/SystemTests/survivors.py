@@ -1,22 +1,22 @@
-"""What survivor mode (`classic`, `rotating`, `lowest`) promises, as far as clients see it: docs/protocol.md and docs/rules.md
-say it of trackers. Each promise is checked against the history of one swarm:
+"""What survivor mode (`classic`, `rotating`, `lowest`) promises, as far as clients see it: docs/protocol.md and
+docs/rules.md say it of trackers. Each promise is checked against the history of one swarm:
 
 1. A reply is right in its form (`forms.py`), on either side of a partition.
-2. Nobody is made up: who is listed has announced before; no more are counted than have announced; no more downloads than
-   were told to be complete.
+2. Nobody is made up: who is listed has announced before; no more are counted than have announced; no more downloads
+   than were told to be complete.
 3. Until the first fault there is one master and one history, which is linearizable.
-4. While trackers are well, none of them keeps a client waiting: what a tracker is asked that is neither dead nor held nor
-   cut off nor without room is answered, or refused, before its client would ask again (15 s). One that does not vote
-   may hold the others up, and does so for a bounded time.
+4. While trackers are well, none of them keeps a client waiting: what a tracker is asked that is neither dead nor held
+   nor cut off nor without room is answered, or refused, before its client would ask again (15 s). One that does not
+   vote may hold the others up, and does so for a bounded time.
 5. After the heal there is one repository: all trackers tell the same counts.
 6. After the heal the latest word on each peer counts: no live peer is lost, and who has stopped stays away.
-7. After the heal each completed download that was answered is counted. Once, but for what was under way when a side was
-   lost: both sides may have been told of that.
+7. After the heal each completed download that was answered is counted. Once, but for what was under way when a side
+   was lost: both sides may have been told of that.
 
-What nobody promises, and so nobody asks for: equal counts while there are two sides; that an update is not there of which
-a client was told that it is not stored; when an unanswered request takes effect (a late copy may come after later words of
-its peer: docs/simulation.md, "What is open"). A word is "the latest" by the cluster's time, in whole seconds, which runs
-ahead by one with each stop that is followed by a start.
+What nobody promises, and so nobody asks for: equal counts while there are two sides; that an update is not there of
+which a client was told that it is not stored; when an unanswered request takes effect (a late copy may come after
+later words of its peer: docs/simulation.md, "What is open"). A word is "the latest" by the cluster's time, in whole
+seconds, which runs ahead by one with each stop that is followed by a start.
 """
 
 import copy
@@ -86,7 +86,9 @@ def nobody_is_made_up(history):
 # 4
 
 def nobody_waits(history):
-    """A tracker that is well answers. (What is lost in the machine is asked again by the same client, and not judged.)"""
+    """A tracker that is well answers. (What is lost in the machine is asked again by the same client, and not
+    judged.)
+    """
     found = []
     waited = PATIENCE + STALL
     for operation in history.operations:
@@ -213,7 +215,8 @@ def downloads_count(history):
     for operation in told:
         returned = operation.returned
         was_calm = len(operation.sent) == 1 and returned - operation.called < UNDER_WAY and not any(
-            since - UNDER_WAY < returned and (to or NEVER) + UNDER_WAY > operation.called for since, to, _ in history.marks)
+            since - UNDER_WAY < returned and (to or NEVER) + UNDER_WAY > operation.called
+            for since, to, _ in history.marks)
         most += 1 if was_calm else 2 * len(operation.sent)
     count = looks[-1].answers[0][1]["completed"]
     if least <= count <= most:
@@ -222,7 +225,9 @@ def downloads_count(history):
 
 
 def is_sure(history, operation):
-    """Whether a download must have been counted: the same tracker has answered all that the peer has told in this life."""
+    """Whether a download must have been counted: the same tracker has answered all that the peer has told in this
+    life.
+    """
     if not operation.answers or len(operation.sent) > 1:
         return False
     tracker = operation.sent[0][1]

@@ -1,7 +1,8 @@
-"""A single tracker's swarm as a child would keep it, and clients that ask it: histories that are right, and, on demand, wrong.
+"""A single tracker's swarm as a child would keep it, and clients that ask it: histories that are right, and, on
+demand, wrong.
 
-It shares no code with the checker that is tested with it. Operations happen at one moment between request and reply; some
-are never answered, and happen late or not at all.
+It shares no code with the checker that is tested with it. Operations happen at one moment between request and reply;
+some are never answered, and happen late or not at all.
 """
 
 import heapq
@@ -55,15 +56,16 @@ class Swarm:
 class World:
     """Clients of one swarm, each with a peer, that ask one thing after another. `history` is what they have seen.
 
-    `fault` may change what happens: it is called with (world, operation) when an operation happens, and returns whether it
-    has taken care of it.
+    `fault` may change what happens: it is called with (world, operation) when an operation happens, and returns
+    whether it has taken care of it.
     """
 
-    def __init__(self, seed, clients=6, scrapers=1, count=200, silence=0.05, errors=0.02, fault=None, wants=(200, 200, 200, 2, 0)):
+    def __init__(self, seed, clients=6, scrapers=1, count=200, silence=0.05, errors=0.02, overlaps=0.0, fault=None,
+                 wants=(200, 200, 200, 2, 0)):
         self.random, self.fault, self.swarm = random.Random(seed), fault, Swarm()
         self.history = History(swarm="00" * 20)
         self.clients, self.scrapers, self.count = clients, scrapers, count
-        self.silence, self.errors, self.wants = silence, errors, wants
+        self.silence, self.errors, self.overlaps, self.wants = silence, errors, overlaps, wants
         self.lives = {}
         self.past = []  # Counts after each change, for reads of the past.
         self._queue, self._numbers = [], 0
@@ -96,6 +98,10 @@ class World:
             after = self.now + self.random.random() * 0.2
             operation.replies.append([after, {"error": "tracker is busy, try again soon"}])
             self._at(after, self._ask, client)
+        elif self.overlaps and self.random.random() < self.overlaps:
+            # It loses patience, and is answered all the same.
+            self._at(self.now + self.random.expovariate(2), self._happen, operation, client, False)
+            self._at(self.now + self.random.random() * 0.2, self._ask, client)
         else:
             self._at(self.now + self.random.expovariate(10), self._happen, operation, client)
 
@@ -119,7 +125,7 @@ class World:
         return Operation("announce", f"client {client}", [[self.now, 1]], [], peer, f"{client}-{life['number']}", event,
                          life["left"] or 0, self.random.choice(self.wants))
 
-    def _happen(self, operation, client):
+    def _happen(self, operation, client, goes_on=True):
         answer = None
         if not (self.fault and (answer := self.fault(self, operation))):
             answer = self.happen(operation)
@@ -127,7 +133,8 @@ class World:
             return
         after = self.now + self.random.expovariate(10)
         operation.replies.append([after, answer])
-        self._at(after + self.random.expovariate(5), self._ask, client)
+        if goes_on:
+            self._at(after + self.random.expovariate(5), self._ask, client)
 
     def happen(self, operation):
         """The operation happens now, as it should; returns the answer."""

@@ -1,5 +1,5 @@
-"""The checkers of histories themselves: small histories that are right and wrong, random ones of a simple swarm, and the
-same with a mistake in it. No tracker runs here.
+"""The checkers of histories themselves: small histories that are right and wrong, random ones of a simple swarm, and
+the same with a mistake in it. No tracker runs here.
 """
 
 import collections
@@ -20,6 +20,7 @@ import shrinking
 import survivors
 import swarm_model
 from history import History, Operation
+from steps import peers_of, steps_of
 
 HERE = pathlib.Path(__file__).parent
 A, B, C = "10.0.0.1:2001", "10.0.0.2:2002", "10.0.0.3:2003"
@@ -71,11 +72,13 @@ RIGHT = {
     "a request that comes late": [start(A, 1, None), scrape(5, 6, 0, 0, 0), scrape(7, 8, 0, 1, 0)],
     "a request that comes after its peer's next word": [
         start(A, 1, None), stop(A, 4, 5), scrape(6, 7, 0, 0, 0), scrape(8, 9, 0, 1, 0)],
-    "a seeder is told of leechers": [start(A, 1, 2), start(B, 3, 4, (1, 1), [A], left=0), start(C, 5, 6, (2, 1), [A], left=0)],
+    "a seeder is told of leechers": [
+        start(A, 1, 2), start(B, 3, 4, (1, 1), [A], left=0), start(C, 5, 6, (2, 1), [A], left=0)],
     "some of more than are wanted": [
         start(A, 1, 2), start(B, 3, 4, (0, 2), [A]), start(C, 5, 6, (0, 3), [B], want=1)],
     "a download counts once": [start(A, 1, 2), complete(A, 3, 4), complete(A, 5, 6), scrape(7, 8, 1, 0, 1)],
-    "a seeder that came complete counts not": [start(A, 1, 2, (1, 0), left=0), complete(A, 3, 4), scrape(5, 6, 1, 0, 0)],
+    "a seeder that came complete counts not": [
+        start(A, 1, 2, (1, 0), left=0), complete(A, 3, 4), scrape(5, 6, 1, 0, 0)],
     "another client at the address may complete again": [
         start(A, 1, 2), complete(A, 3, 4), start(A, 5, 6, id="other"), complete(A, 7, 8, id="other"),
         scrape(9, 10, 1, 0, 2)],
@@ -189,8 +192,8 @@ class Compared(unittest.TestCase):
     def test_it_says_the_same_as_a_search_through_all_orders(self):
         verdicts = collections.Counter()
         for seed in range(500):
-            world = swarm_model.World(seed, clients=2 + seed % 3, scrapers=1, count=6, silence=0.3,
-                                      wants=(200, 200, 1))
+            world = swarm_model.World(seed, clients=2 + seed % 3, scrapers=1, count=6, silence=0.3, wants=(200, 200, 1),
+                                      overlaps=0.5 if seed % 2 else 0)
             history = world.run()
             draw = random.Random(seed)
             if seed % 3:
@@ -291,7 +294,7 @@ class Random(unittest.TestCase):
         verdicts = collections.Counter()
         for seed in range(250):
             history = swarm_model.World(seed, clients=3 + seed % 8, scrapers=seed % 3,
-                                        silence=[0, 0.03, 0.1][seed % 3]).run()
+                                        silence=[0, 0.03, 0.1][seed % 3], overlaps=[0, 0.1][seed % 2]).run()
             verdicts[linearizability.check(history).kind] += 1
         self.assertEqual(verdicts["contradiction"], 0, verdicts)
         self.assertLessEqual(verdicts["undecided"], 5, verdicts)
@@ -302,7 +305,8 @@ class Random(unittest.TestCase):
             found = made = 0
             for seed in range(40):
                 fault = Fault(kind, seed) if kind in dir(Fault) else None
-                world = swarm_model.World(seed, clients=4 + seed % 4, scrapers=2, silence=0.02, errors=0.01, fault=fault)
+                world = swarm_model.World(seed, clients=4 + seed % 4, scrapers=2, silence=0.02, errors=0.01,
+                                          fault=fault)
                 history = world.run()
                 if not (fault.has_happened if fault else spoil_an_answer(history, random.Random(seed))):
                     continue
@@ -322,8 +326,8 @@ class Shrinking(unittest.TestCase):
             history = swarm_model.World(seed, clients=5, scrapers=2, silence=0.02, fault=fault).run()
             if linearizability.check(history).kind != "contradiction":
                 continue
-            peers = linearizability.peers_of(history)
-            steps = shrinking.Shrinker(linearizability.steps_of(history, peers), len(peers)).run()
+            peers = peers_of(history)
+            steps = shrinking.Shrinker(steps_of(history, peers), len(peers)).run()
             self.assertEqual(linearizability.Search(steps, len(peers)).run().kind, "contradiction")
             sizes.append(len(steps))
         self.assertGreater(len(sizes), 6)
@@ -331,15 +335,16 @@ class Shrinking(unittest.TestCase):
 
     def explain(self, *operations):
         history = told(*copy.deepcopy(operations))
-        peers = linearizability.peers_of(history)
-        everything = linearizability.steps_of(history, peers)
+        peers = peers_of(history)
+        everything = steps_of(history, peers)
         steps = shrinking.Shrinker(everything, len(peers)).run()
         return "\n".join(shrinking.sentences(history, everything, steps, peers))
 
     def test_each_wrong_kind_is_told_in_words(self):
         noise = [start(C, 0.1, 0.2), stop(C, 0.3, 0.4), scrape(0.5, 0.6, 0, 0, 0)]
         for name, words in [
-                ("a lost update, told by a list", f"{A} had been answered before that was asked, and has not stopped since: it is lost"),
+                ("a lost update, told by a list",
+                 f"{A} had been answered before that was asked, and has not stopped since: it is lost"),
                 ("a peer that nobody announced", f"Nobody has announced {B} before that was told"),
                 ("a peer that has left", f"{A} had stopped before that was asked, and nothing has brought it back"),
                 ("a download that counts twice", "1 downloads were told to be complete by then, and 2 are counted")]:
@@ -401,7 +406,8 @@ LOST = {
     "a download is lost": (
         [*BEFORE, complete(A, 6, 7, (1, 1), [B]), look(31, 1, 1, 1, 0)], "0 downloads are counted"),
     "two repositories": ([*BEFORE, look(31, 1, 0, 2, 0), look(32, 3, 0, 1, 0)], "more than one repository"),
-    "no answer, with nothing wrong": ([*BEFORE, at(1, start(C, 40, None))], "asks tracker 1, with which nothing is wrong"),
+    "no answer, with nothing wrong": (
+        [*BEFORE, at(1, start(C, 40, None))], "asks tracker 1, with which nothing is wrong"),
     "stale before anything happened": ([*BEFORE, scrape(4.5, 4.6, 0, 1, 0)], "Before the first fault"),
 }
 
@@ -454,8 +460,8 @@ class Files(unittest.TestCase):
         for text, words in [("", "is empty"), ("{", "line 1"), ('{"swarm": "00", "colour": 1}', "line 1"),
                             (good + '\n{"kind": "dance", "client": "", "sent": [[1, 1]], "replies": []}', "line 2"),
                             (good + '\n{"kind": "scrape", "client": "", "sent": [], "replies": []}', "line 2"),
-                            (good + '\n{"kind": "scrape", "client": "", "sent": [[2, 1]], "replies": [[1, {"error": ""}]]}',
-                             "before its request")]:
+                            (good + '\n{"kind": "scrape", "client": "", "sent": [[2, 1]], '
+                                    '"replies": [[1, {"error": ""}]]}', "before its request")]:
             with self.subTest(text):
                 code, said = self.run_on(text)
                 self.assertEqual(code, 2, said)
