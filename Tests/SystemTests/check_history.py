@@ -1,6 +1,6 @@
 """Checks a history again that a run has written to a file, and tells in plain sentences what is wrong with it.
 
-    /usr/bin/python3 Tests/SystemTests/check_history.py FILE [--work N]
+    /usr/bin/python3 Tests/SystemTests/check_history.py FILE [--work N] [--strict]
 
 The exit code is 0 where all is well, 1 where a promise is broken, 2 where the file is no history, and 3 where the
 history is undecided within the work that may be done.
@@ -31,11 +31,11 @@ def explain(history):
     return lines
 
 
-def judge(history, work=linearizability.WORK):
+def judge(history, work=linearizability.WORK, is_strict=False):
     """(what is wrong with a history, in sentences; whether something is undecided)."""
     problems = forms.faults(history)
     if history.mode == "survivor":
-        found, is_undecided = survivors.check(history, work)
+        found, is_undecided = survivors.check(history, work, is_strict)
         return problems + found, is_undecided
     verdict = linearizability.check(history, work)
     if verdict.kind == "contradiction":
@@ -51,13 +51,15 @@ def main():
     parser.add_argument("--work", type=int, default=linearizability.WORK,
                         help="attempts to let an operation happen, after which a history is undecided "
                              "(default: %(default)s)")
+    parser.add_argument("--strict", action="store_true",
+                        help="in survivor mode, do not allow for the late copies that are known to come")
     options = parser.parse_args()
     try:
         history = History.read(options.file)
     except (Malformed, OSError, UnicodeDecodeError) as problem:
         print(problem, file=sys.stderr)
         return 2
-    problems, is_undecided = judge(history, options.work)
+    problems, is_undecided = judge(history, options.work, options.strict)
     verdict = "a promise is broken" if problems else "undecided" if is_undecided else "all is well"
     print(f"{len(history.operations)} operations on swarm {history.swarm}, {history.profile}: {verdict} "
           f"({time.process_time():.2f} s of processor time)")

@@ -12,12 +12,14 @@ import argparse
 import collections
 import errno
 import pathlib
+import queue
 import random
 import re
 import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import cluster
@@ -277,9 +279,11 @@ class Round:
         self.faults.counts["cut, and no word after it"] += 1
         mend = self.faults.cut(member)
         self.crowd.run(self.random.uniform(3, 6))
-        # Each waits for its answer for as long as it would before it asks again.
+        # Each waits for its answer for as long as it would before it asks again. The last words come long enough after
+        # all others to be the latest for sure.
         self.crowd.end(16)
-        self.crowd.run(2)
+        self.crowd.run(4)
+        self.crowd.say_last_words(16)
         mend()
         mark[1] = self.crowd.now()
         self._heal()
@@ -298,19 +302,19 @@ class Round:
 
 
 class Checks:
-    """Histories are checked by processes beside the clients, which must not wait for them."""
+    """Histories are checked by processes beside the clients, one after another, so that nobody waits for them."""
 
     def __init__(self, directory):
         self.directory = directory
         directory.mkdir(parents=True, exist_ok=True)
-        self.waiting, self.running, self.results = [], [], []
-        self.kept, self._logs = [], {}
+        self.results, self.kept = [], []  # (name, exit code, what was said), and files.
+        self._logs, self._waiting = {}, queue.Queue()
+        threading.Thread(target=self._work, daemon=True).start()
 
     def add(self, history, name):
         path = self.directory / f"{name}.history"
         history.write(path)
-        self.waiting.append(path)
-        self.work()
+        self._waiting.put(path)
 
     def add_logs(self, trackers, name):
         """What the trackers of a run have said is kept where one of its histories is."""
@@ -320,33 +324,20 @@ class Checks:
             log.write_text(member.log)
             self._logs[name].append(log)
 
-    def work(self):
-        """Starts what is next, and takes in what has ended."""
-        for one in [one for one in self.running if one[1].poll() is not None]:
-            self.running.remove(one)
-            self._take(*one)
-        while self.waiting and not self.running:
-            path = self.waiting.pop(0)
-            log = path.with_suffix(".verdict")
-            with open(log, "wb") as output:
-                process = subprocess.Popen(["nice", sys.executable, HERE / "check_history.py", path], stdout=output,
-                                           stderr=output)
-            self.running.append((path, process, log, time.monotonic()))
-
-    def _take(self, path, process, log, begin):
-        text = log.read_text()
-        self.results.append((path.stem, process.returncode, text, time.monotonic() - begin))
-        if process.returncode in (0, 3):
-            log.unlink()
-        if process.returncode == 0:
-            path.unlink()
-        else:
-            self.kept.append(path)
+    def _work(self):
+        while True:
+            path = self._waiting.get()
+            done = subprocess.run(["nice", sys.executable, HERE / "check_history.py", path], capture_output=True,
+                                  text=True)
+            self.results.append((path.stem, done.returncode, done.stdout + done.stderr))
+            if done.returncode == 0:
+                path.unlink()
+            else:
+                self.kept.append(path)
+            self._waiting.task_done()
 
     def finish(self):
-        while self.waiting or self.running:
-            self.work()
-            time.sleep(0.05)
+        self._waiting.join()
         for name, logs in self._logs.items():
             if not any(path.name.startswith(f"{name}-") for path in self.kept):
                 for log in logs:
@@ -365,10 +356,10 @@ class Report:
 
     @property
     def undecided(self):
-        return sum(code == 3 for _, code, _, _ in self.checks.results)
+        return sum(code == 3 for _, code, _ in self.checks.results)
 
     def _numbers(self, pattern):
-        return [float(found[1]) for _, _, text, _ in self.checks.results if (found := re.search(pattern, text, re.M))]
+        return [float(found[1]) for _, _, text in self.checks.results if (found := re.search(pattern, text, re.M))]
 
     @property
     def operations(self):
@@ -376,7 +367,7 @@ class Report:
 
     def lines(self):
         results, seconds = self.checks.results, self._numbers(r"\((\S+) s of processor time")
-        partly = sum("is undecided" in text for _, code, text, _ in results if code == 0)
+        partly = sum("is undecided" in text for _, code, text in results if code == 0)
         yield (f"{len(results)} histories of {self.rounds} rounds, {self.operations} operations, {self.sent} datagrams "
                f"sent; {len(self.broken)} break a promise, {self.undecided} are undecided, {partly} more as to "
                "downloads alone")
@@ -384,7 +375,7 @@ class Report:
                                                                    sorted(self.faults.items()))
         if seconds:
             yield f"checked in {sum(seconds):.0f} s of processor time, {max(seconds):.1f} s the slowest"
-        for name, _, text, _ in self.broken:
+        for name, _, text in self.broken:
             yield f"\n{name}:\n{text}"
 
 

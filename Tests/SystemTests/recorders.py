@@ -325,6 +325,16 @@ class Crowd:
             asker.rests = True
         self.run(seconds, until=lambda: not any(asker.operation for asker in self.askers))
 
+    def say_last_words(self, seconds):
+        """Each peer says one thing more, and is waited for."""
+        now = time.monotonic()
+        peers = [asker for asker in self.askers if isinstance(asker, PeerAsker)]
+        for asker in peers:
+            asker.rests, asker.repeats, asker.patience = False, False, seconds
+            asker.wakes_at = now + asker.random.random()
+            asker.pause = lambda: float("inf")
+        self.run(seconds + 1, until=lambda: all(asker.wakes_at == float("inf") for asker in peers))
+
     def observe(self, seconds):
         """Asks each tracker for the counts of all swarms, and one of them who is there; again until it answers.
 

@@ -426,6 +426,12 @@ class Survivors(unittest.TestCase):
                 self.assertEqual(len(problems), 1, problems)
                 self.assertIn(words, problems[0])
 
+    def test_a_late_copy_is_allowed_for_unless_asked_otherwise(self):
+        operations = copy.deepcopy([*BEFORE, start(A, 5.2, 8, (0, 2), [B]), stop(A, 12, 12.1, (0, 1)),
+                                    watch(31, (0, 3), A, B)])
+        self.assertEqual(survivors.check(split(*operations)), ([], False))
+        self.assertEqual(len(survivors.check(split(*operations), is_strict=True)[0]), 1)
+
     def test_a_fault_excuses_the_tracker_that_it_is_about(self):
         operations = copy.deepcopy([*BEFORE, at(3, start(C, 8, None)), watch(31, (0, 3), A, B)])
         self.assertEqual(survivors.check(split(*operations)), ([], False))
