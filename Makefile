@@ -15,7 +15,7 @@ TEST_PYTHON := .build/test-python
 DATA ?= data
 
 .PHONY: run serve build test unit explore explore-all planted-bugs mutants mutants-sample wasm simulator wasm-test playground system failovers \
-	interop benchmark benchmark-peers format lint clean help packages test-packages
+	histories interop benchmark benchmark-peers format lint clean help packages test-packages
 
 run: build ## Build, then run a cluster of three trackers to try; it prints what there is to try
 	$(TRACKER) demo $(ARGUMENTS)
@@ -82,6 +82,9 @@ system: build test-packages ## The tests that run the real program, side by side
 
 failovers: build test-packages ## Forty masters killed for each policy, over multicast and the embedded broker (as root; ten minutes)
 	SWARMKEEPER_FAILOVERS=40 TRACKER="$(CURDIR)/$(TRACKER)" $(PYTHON) Tests/SystemTests/run.py --verbose -k test_policies
+
+histories: build test-packages ## Clients record while trackers are killed, held, cut off, starved; histories are checked (as root; twenty minutes)
+	TRACKER="$(CURDIR)/$(TRACKER)" $(PYTHON) -u Tests/SystemTests/histories.py $(ARGUMENTS)
 
 interop: build test-packages ## The peer and the clients that people use: magnet links, many files, 4 GiB, hybrids (as root; half an hour)
 	TRACKER="$(CURDIR)/$(TRACKER)" $(PYTHON) Tests/SystemTests/run.py --files 'interop*.py' $(ARGUMENTS)

@@ -90,9 +90,9 @@ class Partition(unittest.TestCase):
         with cluster.Cluster("multicast", mode="survivor") as trackers:
             # A known fault, in some 3 of 50 runs: what a client asks of a slave just after the cut, again and again
             # until its side has a master, is there once more after the heal, newer than later words of the same peer:
-            # one that has stopped is back, a seeder is a leecher, until it announces again. It looks as if the bus
-            # repeated to the old master what the slave had handed to it. So late copies are allowed for here; they
-            # should not be.
+            # one that has stopped is back, a seeder is a leecher, until it announces again. The bus repeats to the old
+            # master what the slave had forwarded to it (docs/simulation.md, "What is open"). So late copies are
+            # allowed for here; they should not be.
             (lonely, few, few_client), (crowded, many, many_client) = self.sides(trackers, copies_come_late=True)
             announce(2, (few, few_client), (many, many_client))
             with trackers.partition([trackers.members[2].host, lonely],
