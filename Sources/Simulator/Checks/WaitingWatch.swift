@@ -6,9 +6,9 @@ import Wire
 
 /// Requests that wait although nothing keeps anybody from answering them: also while others are in trouble.
 ///
-///     nobody waits ── somebody waits, and all that his answer needs works ──► watched ── longer than that takes ──► wrong
+///     nobody waits ── somebody waits, and all that his answer needs works ──► watched ── too long ──► wrong
 ///          ▲                                                                     │
-///          └──── an answer leaves, nobody waits, or something that it needs has ceased to work ─┘
+///          └── an answer leaves, nobody waits, or what it needs has ceased to work ┘
 ///
 /// What an answer needs is a situation: one master that serves, for as long as it is the same one. The world says what
 /// the situation of a tracker is. To look only when all is well again, in the end, would miss a request that is
