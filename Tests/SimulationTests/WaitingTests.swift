@@ -38,7 +38,8 @@ struct WaitingTests {
         #expect(told > 12)
     }
 
-    @Test(arguments: Profile.clusters)
+    /// With the vote of all, a vote that is lost may hold all up for longer than clients wait.
+    @Test(arguments: [.classic, .paxos] as [Profile])
     func `a master whose proposals get lost is seen before its clients give up`(_ profile: Profile) throws {
         var invariants: [Invariant] = []
         for seed: UInt64 in 0..<4 {

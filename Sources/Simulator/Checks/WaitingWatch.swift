@@ -79,8 +79,10 @@ extension World {
         let answered = checks.answerCount(of: node)
         let situation = situation(of: node)
         guard let watched = waiting.waits(node, in: situation, answered: answered, at: now) else { return }
-        let keepalive = nodes[node].configuration.cluster.keepalive
-        let limit = situation?.isFull == true ? World.patienceWhenFull : keepalive * World.patience
+        let cluster = nodes[node].configuration.cluster
+        let limit =
+            situation?.isFull == true
+            ? World.patienceWhenFull : cluster.keepalive * World.patience + cluster.vote.patience
         // In a group the master answers, and the others keep what they have heard until they know that.
         let isItsTurn = options.entry == .any || connectivity[node].isMaster && situation?.isFull == false
         if isItsTurn, now - watched.silentSince > limit {
@@ -147,5 +149,16 @@ extension World {
             && (!hasBus || connectivity[node].isOnBus && connectivity[node].isToldOnBus)
             && nodes[node].disk.failure != .broken && !nodes[node].disk.isBroken
             && nodes[node].disk.options.maxDelay <= .milliseconds(60)
+    }
+}
+
+extension ClusterConfiguration.VotePolicy {
+    /// For how long a vote that was lost before may hold all up.
+    fileprivate var patience: Duration {
+        switch self {
+        case .majority: .zero
+        case .allDropped(let after): after
+        case .allAskedAgain(let every): every
+        }
     }
 }
