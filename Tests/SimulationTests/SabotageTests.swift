@@ -62,7 +62,8 @@ struct SabotageTests {
         Plant(.refusesWithoutReason, [.refusalIsJustified], in: exact, within: 4),
         Plant(.refusesGoodIDs, [.connectionIDsLast, .healedIsAnswered], within: 4),
         Plant(.answersTwice, [.answeredOnce], within: 4),
-        Plant(.swallowsAnswers, [.requestsAreKept, .answeredOnce, .healedIsAnswered], within: 10),
+        Plant(
+            .swallowsAnswers, [.requestsAreKept, .answeredOnce, .waitingAreAnswered, .healedIsAnswered], within: 10),
         Plant(.miscountsAnswers, [.replyIsRight], within: 10),
         Plant(.namesStrangers, [.replyIsRight], within: 10),
         Plant(.sendsVisitorsAway, [.refusalIsJustified], in: exact, within: 4),

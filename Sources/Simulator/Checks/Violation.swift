@@ -101,7 +101,7 @@ public enum Invariant: String, Sendable, Hashable, CaseIterable {
     case votersAreChosen
     /// A tracker keeps what it was asked until it is answered, whoever is master.
     case requestsAreKept
-    /// Who waits is answered soon, or told why not, where nothing keeps his tracker from that, whatever else goes wrong.
+    /// Who waits is answered soon, or told why not, where nothing keeps his tracker from it, whatever else goes wrong.
     case waitingAreAnswered
     /// What somebody was told to be done at a console is decided as he wanted it.
     case changesAreDecided

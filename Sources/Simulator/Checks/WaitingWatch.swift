@@ -6,9 +6,9 @@ import Wire
 
 /// Requests that wait although nothing keeps anybody from answering them: also while others are in trouble.
 ///
-///     nobody waits ── somebody waits, and all that his answer needs works ──► watched ── longer than that takes ──► wrong
+///     nobody waits ── somebody waits, and all that his answer needs works ──► watched ── too long ──► wrong
 ///          ▲                                                                     │
-///          └──── an answer leaves, nobody waits, or something that it needs has ceased to work ─┘
+///          └── an answer leaves, nobody waits, or what it needs has ceased to work ┘
 ///
 /// What an answer needs is a situation: one master that serves, for as long as it is the same one. The world says what
 /// the situation of a tracker is. To look only when all is well again, in the end, would miss a request that is
@@ -79,8 +79,10 @@ extension World {
         let answered = checks.answerCount(of: node)
         let situation = situation(of: node)
         guard let watched = waiting.waits(node, in: situation, answered: answered, at: now) else { return }
-        let keepalive = nodes[node].configuration.cluster.keepalive
-        let limit = situation?.isFull == true ? World.patienceWhenFull : keepalive * World.patience
+        let cluster = nodes[node].configuration.cluster
+        let limit =
+            situation?.isFull == true
+            ? World.patienceWhenFull : cluster.keepalive * World.patience + cluster.vote.patience
         // In a group the master answers, and the others keep what they have heard until they know that.
         let isItsTurn = options.entry == .any || connectivity[node].isMaster && situation?.isFull == false
         if isItsTurn, now - watched.silentSince > limit {
@@ -147,5 +149,16 @@ extension World {
             && (!hasBus || connectivity[node].isOnBus && connectivity[node].isToldOnBus)
             && nodes[node].disk.failure != .broken && !nodes[node].disk.isBroken
             && nodes[node].disk.options.maxDelay <= .milliseconds(60)
+    }
+}
+
+extension ClusterConfiguration.VotePolicy {
+    /// For how long a vote that was lost before may hold all up.
+    fileprivate var patience: Duration {
+        switch self {
+        case .majority: .zero
+        case .allDropped(let after): after
+        case .allAskedAgain(let every): every
+        }
     }
 }
