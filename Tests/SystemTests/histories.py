@@ -209,6 +209,7 @@ class Round:
         self.trackers, self.faults, self.random = trackers, faults, random.Random(seed)
         self.crowd = recorders.Crowd(trackers, hosts, seed, **options)
         self.marks = []
+        self.slowest_heal = 0.0  # Seconds until there was one master again, and one state, after a fault had ended.
 
     def run(self, seconds):
         """Returns the histories, once all is well again and each tracker has said what it holds."""
@@ -225,7 +226,9 @@ class Round:
             if self.trackers.mode == "survivor":
                 self._divide()
                 # What was asked last is decided everywhere.
+                begin = time.monotonic()
                 self.trackers.wait_until_equal(60)
+                self.slowest_heal = max(self.slowest_heal, time.monotonic() - begin)
             crowd.end()
             ended = crowd.now()
             assert crowd.observe(30 * PATIENCE), f"the last questions have no answer; {self.trackers.views()}"
@@ -295,8 +298,10 @@ class Round:
         def is_well():
             self._start_those_who_ended()
             return self.trackers.master()
+        begin = time.monotonic()
         for _ in range(60 * PATIENCE):
             if crowd.run(1, until=is_well, pause=0.5):
+                self.slowest_heal = max(self.slowest_heal, time.monotonic() - begin)
                 return
         raise AssertionError(f"not one master that serves; {self.trackers.views()}")
 
@@ -392,8 +397,8 @@ def run(kind, seed, seconds, checks, say=print, round_seconds=16, **options):
             for number, history in enumerate(histories):
                 checks.add(history, f"{kind}-{seed}-{rounds}-{number}")
             rounds += 1
-            say(f"  {kind}, round {rounds}: {sum(len(history.operations) for history in histories)} operations; "
-                + "; ".join(what for _, _, what in one.marks))
+            say(f"  {kind}, round {rounds}: {sum(len(history.operations) for history in histories)} operations, "
+                f"well again after {one.slowest_heal:.1f} s at most; " + "; ".join(what for _, _, what in one.marks))
         checks.add_logs(trackers, f"{kind}-{seed}")
     return faults.counts, sent, rounds
 

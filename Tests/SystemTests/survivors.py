@@ -33,8 +33,9 @@ STALL = 1
 """Seconds more, for what the machine itself holds up."""
 UNDER_WAY = 0.5
 """Seconds: what is answered sooner was under way in no fault."""
-FORWARDED = 0.3
-"""Seconds after which an answer is one of another master than the one that was asked first."""
+MISSED = 4
+"""Seconds after which a master that is silent has been missed, and nothing is forwarded to it any more: twice what it takes
+where nothing else is at work."""
 
 
 def check(history, work=linearizability.WORK, is_strict=False):
@@ -142,10 +143,9 @@ def words_of(history, before):
 
 
 def may_come_again(word, history):
-    """Whether a word may have been forwarded to a master that had just been cut off or held: it waited for the next."""
-    waited = max((time for time, _ in word.replies), default=NEVER) - word.called > FORWARDED
-    return waited and any(("cut off" in what or "held" in what) and since - FORWARDED < word.called < (to or NEVER)
-                          for since, to, what in history.marks)
+    """Whether a word may have been forwarded to a master that had just been cut off or held, and was not missed yet."""
+    return any(("cut off" in what or "held" in what) and since - STALL < word.called < since + MISSED
+               for since, _, what in history.marks)
 
 
 def may_be(words, history, is_strict):
