@@ -86,7 +86,7 @@ class Faults:
 
     def __init__(self, trackers, draw):
         self.trackers, self.random = trackers, draw
-        self.counts, self._kinds = collections.Counter(), []
+        self.counts, self._kinds, self.is_cut = collections.Counter(), [], False
         self.may_lose_disk = trackers.mode == "quorum"
 
     def begin_round(self):
@@ -118,11 +118,13 @@ class Faults:
                 return kind, f"{name} is killed, and its disk is another", lambda: self._replace(member), seconds
 
     def _next_kind(self):
-        """All kinds, in an order of their own each time; in a round one disk is lost at most."""
+        """All kinds, in an order of their own each time; in a round one disk is lost at most, and one cut is enough."""
         if not self._kinds:
             self._kinds = [*self.KINDS]
             self.random.shuffle(self._kinds)
         kind = self._kinds.pop()
+        if kind == "cut" and self.is_cut:
+            return "hold"
         return "kill" if kind == "lose a disk" and not self.may_lose_disk else kind
 
     def member(self):
@@ -163,11 +165,13 @@ class Faults:
     def cut(self, member):
         others = [other.host for other in self.trackers.members if other is not member]
         cut = self.trackers.partition([member.host], others)
-        try:
-            cut.__enter__()
-        except RuntimeError:  # It is cut already: a table of one name is there.
-            return lambda: None
-        return lambda: cut.__exit__(None, None, None)
+        cut.__enter__()
+        self.is_cut = True
+
+        def mend():
+            cut.__exit__(None, None, None)
+            self.is_cut = False
+        return mend
 
     def _starve(self, members):
         return self._fail(members, NO_ROOM)
