@@ -86,7 +86,7 @@ class Faults:
 
     def __init__(self, trackers, draw):
         self.trackers, self.random = trackers, draw
-        self.counts, self._kinds = collections.Counter(), []
+        self.counts, self._kinds, self.is_cut = collections.Counter(), [], False
         self.may_lose_disk = trackers.mode == "quorum"
 
     def begin_round(self):
@@ -118,11 +118,13 @@ class Faults:
                 return kind, f"{name} is killed, and its disk is another", lambda: self._replace(member), seconds
 
     def _next_kind(self):
-        """All kinds, in an order of their own each time; in a round one disk is lost at most."""
+        """All kinds, in an order of their own each time; in a round one disk is lost at most, and one cut is enough."""
         if not self._kinds:
             self._kinds = [*self.KINDS]
             self.random.shuffle(self._kinds)
         kind = self._kinds.pop()
+        if kind == "cut" and self.is_cut:
+            return "hold"
         return "kill" if kind == "lose a disk" and not self.may_lose_disk else kind
 
     def member(self):
@@ -163,11 +165,13 @@ class Faults:
     def cut(self, member):
         others = [other.host for other in self.trackers.members if other is not member]
         cut = self.trackers.partition([member.host], others)
-        try:
-            cut.__enter__()
-        except RuntimeError:  # It is cut already: a table of one name is there.
-            return lambda: None
-        return lambda: cut.__exit__(None, None, None)
+        cut.__enter__()
+        self.is_cut = True
+
+        def mend():
+            cut.__exit__(None, None, None)
+            self.is_cut = False
+        return mend
 
     def _starve(self, members):
         return self._fail(members, NO_ROOM)
@@ -209,6 +213,7 @@ class Round:
         self.trackers, self.faults, self.random = trackers, faults, random.Random(seed)
         self.crowd = recorders.Crowd(trackers, hosts, seed, **options)
         self.marks = []
+        self.slowest_heal = 0.0  # Seconds until there was one master again, and one state, after a fault had ended.
 
     def run(self, seconds):
         """Returns the histories, once all is well again and each tracker has said what it holds."""
@@ -225,7 +230,9 @@ class Round:
             if self.trackers.mode == "survivor":
                 self._divide()
                 # What was asked last is decided everywhere.
+                begin = time.monotonic()
                 self.trackers.wait_until_equal(60)
+                self.slowest_heal = max(self.slowest_heal, time.monotonic() - begin)
             crowd.end()
             ended = crowd.now()
             assert crowd.observe(30 * PATIENCE), f"the last questions have no answer; {self.trackers.views()}"
@@ -295,8 +302,10 @@ class Round:
         def is_well():
             self._start_those_who_ended()
             return self.trackers.master()
+        begin = time.monotonic()
         for _ in range(60 * PATIENCE):
             if crowd.run(1, until=is_well, pause=0.5):
+                self.slowest_heal = max(self.slowest_heal, time.monotonic() - begin)
                 return
         raise AssertionError(f"not one master that serves; {self.trackers.views()}")
 
@@ -392,8 +401,8 @@ def run(kind, seed, seconds, checks, say=print, round_seconds=16, **options):
             for number, history in enumerate(histories):
                 checks.add(history, f"{kind}-{seed}-{rounds}-{number}")
             rounds += 1
-            say(f"  {kind}, round {rounds}: {sum(len(history.operations) for history in histories)} operations; "
-                + "; ".join(what for _, _, what in one.marks))
+            say(f"  {kind}, round {rounds}: {sum(len(history.operations) for history in histories)} operations, "
+                f"well again after {one.slowest_heal:.1f} s at most; " + "; ".join(what for _, _, what in one.marks))
         checks.add_logs(trackers, f"{kind}-{seed}")
     return faults.counts, sent, rounds
 

@@ -24,7 +24,7 @@ import functools
 import heapq
 
 from history import NEVER
-from steps import ABSENT, ANY, COUNTS, LEECHER, SEEDER, peers_of, steps_of
+from steps import ABSENT, ANY, LEECHER, SEEDER, peers_of, steps_of
 
 WORK = 400_000
 """Attempts to let an operation happen, per history; a few seconds."""

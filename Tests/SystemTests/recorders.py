@@ -176,8 +176,8 @@ class Scraper(Asker):
 class Crowd:
     """The clients of some swarms, at the trackers of a cluster. Use it in a `with` statement.
 
-    `hosts` are where they live. `liar`, if given, may alter what comes: it is called with (asker, reply) and returns
-    the reply, for tests of whether lies are noticed.
+    `hosts` are where they live. `liar`, if given, may alter what comes: it is called with (crowd, asker, reply), and
+    returns the reply, for tests of whether lies are noticed.
     """
 
     def __init__(self, trackers, hosts, seed, swarms=4, peers_each=7, scrapers=4, think=0.12, patience=None, liar=None,

@@ -432,6 +432,11 @@ class Survivors(unittest.TestCase):
         self.assertEqual(survivors.check(split(*operations)), ([], False))
         self.assertEqual(len(survivors.check(split(*operations), is_strict=True)[0]), 1)
 
+    def test_a_side_that_takes_over_the_state_of_another_forgets_what_it_has_heard(self):
+        for time, count in [(15.2, 0), (20, 1)]:
+            operations = copy.deepcopy([*BEFORE, at(1, start(C, time, None)), watch(41, (0, 3), A, B)])
+            self.assertEqual(len(survivors.check(split(*operations, ended=40))[0]), count)
+
     def test_a_fault_excuses_the_tracker_that_it_is_about(self):
         operations = copy.deepcopy([*BEFORE, at(3, start(C, 8, None)), watch(31, (0, 3), A, B)])
         self.assertEqual(survivors.check(split(*operations)), ([], False))
