@@ -4,9 +4,9 @@ import Primitives
 
 /// Trouble beyond what a seed draws.
 ///
-/// Some are harsher than brokers and disks are: `slow`, `duplicates`, `lossy`, `deaths` and `disks` have twenty clients,
-/// a minute of faults and one of them every few seconds. The others bring together what seeds draw apart: each is the
-/// ground on which mistakes of one kind show themselves (`Stress+Grounds.swift`).
+/// Some are harsher than brokers and disks are: `slow`, `duplicates`, `lossy`, `deaths` and `disks` have twenty
+/// clients, a minute of faults and one of them every few seconds. The others bring together what seeds draw apart: each
+/// is the ground on which mistakes of one kind show themselves (`Stress+Grounds.swift`).
 public enum Stress: String, Sendable, Hashable, CaseIterable {
     /// Each message is under way for up to 300 ms.
     case slow

@@ -37,7 +37,8 @@ extension SwarmTable {
         }
         guard sum == counts else {
             return "the table counts \(counts.torrents) torrents, \(counts.peersIPv4) and \(counts.peersIPv6) peers, "
-                + "\(counts.seeders) seeders, and has \(sum.torrents), \(sum.peersIPv4), \(sum.peersIPv6), \(sum.seeders)"
+                + "\(counts.seeders) seeders, and has \(sum.torrents), \(sum.peersIPv4), \(sum.peersIPv6) and "
+                + "\(sum.seeders)"
         }
         for address in addresses {
             let count = addresses.reduce(0) { $0 + ($1.isSameHolder(as: address) ? 1 : 0) }

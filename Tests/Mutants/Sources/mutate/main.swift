@@ -20,13 +20,15 @@ func stop(_ text: String) -> Never {
 /// may choose.
 let unmutated: Set<String> = [
     "TrackerLogic/Node/Account.swift", "TrackerLogic/Node/ClusterStatus.swift", "TrackerLogic/Node/Descriptions.swift",
-    "TrackerLogic/Node/Fingerprint.swift", "TrackerLogic/Node/Inspection.swift",
+    "TrackerLogic/Node/Fingerprint.swift", "TrackerLogic/Node/Inspection.swift", "TrackerLogic/Node/NodeAudit.swift",
     "TrackerLogic/Node/NodeConfiguration.swift", "TrackerLogic/Node/NodeStatus.swift",
-    "TrackerLogic/Swarms/SwarmListing.swift",
     "TrackerLogic/PlantedBug.swift", "TrackerLogic/PlantedBugs.swift", "TrackerLogic/Record/RecordAudit.swift",
-    "PeerLogic/PlantedPeerBug.swift", "PeerLogic/Session/TorrentSession+Views.swift",
-    "PeerLogic/Pieces/PiecePicker+Views.swift",
+    "TrackerLogic/Swarms/SwarmListing.swift", "TrackerLogic/Swarms/TableAudit.swift",
+    "PeerLogic/Pieces/PiecePicker+Views.swift", "PeerLogic/PlantedPeerBug.swift",
+    "PeerLogic/Session/SessionAudit.swift", "PeerLogic/Session/TorrentSession+Views.swift",
 ]
+/// The same, of whole folders: recordings are judged by whether they can be taken again.
+let unmutatedFolders = ["TrackerLogic/Recording/"]
 
 let arguments = CommandLine.arguments.dropFirst()
 guard arguments.count >= 3 else { stop("mutate SOURCES OUTPUT FOLDER…") }
@@ -55,7 +57,8 @@ do {
     var book = MutantBook()
     for (file, tree) in trees {
         let mutator = Mutator(file: file, tree: tree, facts: facts, book: book)
-        let text = unmutated.contains(file) ? tree.description : "import Mutation\n" + mutator.rewrite(tree).description
+        let isLeft = unmutated.contains(file) || unmutatedFolders.contains { file.hasPrefix($0) }
+        let text = isLeft ? tree.description : "import Mutation\n" + mutator.rewrite(tree).description
         book = mutator.book
         let target = output.appending(path: file)
         try FileManager.default.createDirectory(
