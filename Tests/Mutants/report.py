@@ -24,7 +24,7 @@ class Score:
     """How many of some mutants are reached, and noticed, by whom."""
 
     def __init__(self):
-        self.all = self.reached = self.worlds = self.explorer = self.stories = self.tests = 0
+        self.all = self.reached = self.tried = self.worlds = self.explorer = self.stories = self.tests = 0
         self.reasons = collections.Counter()
 
     @property
@@ -33,8 +33,8 @@ class Score:
 
     @property
     def judged(self):
-        """Reached ones that could be noticed."""
-        return self.reached - self.reasons["equivalent"] - self.reasons["unpromised"]
+        """Those that were tried, or that no run would have gone another way with, and that could be noticed."""
+        return self.tried - self.reasons["equivalent"] - self.reasons["unpromised"]
 
 
 def percent(part, whole):
@@ -50,10 +50,13 @@ class Report:
     def __init__(self, mutants, traces, verdicts):
         self.mutants, self.verdicts, self.reasons = mutants, verdicts, read_reasons()
         self.reached = set().union(*(trace.reached for trace in traces))
+        self.seen = set().union(*(set(trace.seen) for trace in traces))
         self.runs = sum(len(trace.runs) for trace in traces)
         self.scores, self.kinds = collections.defaultdict(Score), collections.defaultdict(Score)
         self.total, self.rules, self.survivors = Score(), collections.Counter(), []
         self.points = {int(mutant.point) for mutant in mutants}
+        # As long as not all were tried, those with which no run goes another way would weigh too much.
+        self.isWhole = all(self.verdict(mutant) for mutant in mutants if mutant.key in self.seen)
         for mutant in mutants:
             self.count(mutant)
 
@@ -65,28 +68,39 @@ class Report:
     def count(self, mutant):
         verdict = self.verdict(mutant)
         isReached = int(mutant.point) in self.reached
+        isTried = isReached and (verdict is not None or self.isWhole)
         kind, _ = self.reasons.get(mutant.name, ("", ""))
         for score in (self.total, self.scores[mutant.file], self.kinds[mutant.kind]):
             score.all += 1
             score.reached += isReached
+            score.tried += isTried
             if verdict and verdict.isNoticed:
                 score.tests += verdict.ground == "tests"
                 score.explorer += verdict.ground == "explorer"
                 score.stories += verdict.ground == "stories"
                 score.worlds += verdict.ground not in ("tests", "explorer", "stories")
-            elif isReached:
+            elif isTried:
                 score.reasons[kind] += 1
         if verdict and verdict.isNoticed:
             self.rules[verdict.rule if verdict.ground != "tests" else "tests of the logic"] += 1
-        elif isReached:
+        elif isTried:
             self.survivors.append(mutant)
 
+    def extent(self):
+        """How many were tried."""
+        alike = sum(mutant.key not in self.seen and int(mutant.point) in self.reached for mutant in self.mutants)
+        if self.isWhole:
+            return (f"All that are reached were tried, but for {alike:,} with which no run would have gone another way: "
+                    "they count as not noticed.")
+        return (f"Tried so far: {self.total.tried:,}, drawn at random. With {alike:,} others no run would have gone another "
+                "way: they will count as not noticed.")
+
     def row(self, name, score):
-        return (name, score.all, score.reached, score.worlds, score.explorer, score.stories, score.tests,
+        return (name, score.all, score.reached, score.tried, score.worlds, score.explorer, score.stories, score.tests,
                 score.reasons["equivalent"], score.reasons["unpromised"],
                 score.reasons["hole"] + score.reasons[""], percent(score.noticed, score.judged))
 
-    HEAD = ("mutants", "all", "reached", "worlds", "explorer", "stories", "tests", "equivalent", "not promised", "open", "noticed")
+    HEAD = ("mutants", "all", "reached", "tried", "worlds", "explorer", "stories", "tests", "equivalent", "not promised", "open", "noticed")
 
     def blind(self):
         spots = collections.Counter()
@@ -116,11 +130,12 @@ class Report:
 
 - Points of mutation: {len(self.points):,}, with {total.all:,} mutants. The {self.runs:,} runs of the worlds reach \
 {percent(points, len(self.points))} of the points, and with them {total.reached:,} mutants.
-- Noticed, of all that are reached: {percent(total.noticed, total.reached)} (the raw figure).
-- Noticed, of those that are reached, and neither equivalent nor about something that is promised nowhere: \
+- {self.extent()}
+- Noticed, of all that were tried: {percent(total.noticed, total.tried)} (the raw figure).
+- Noticed, of those that were tried, and are neither equivalent nor about something that is promised nowhere: \
 **{percent(total.noticed, total.judged)}**; by the simulator's checkers and the explorer alone \
 {percent(alone, total.judged)}.
-- Those two kinds are {percent(excused, total.reached)} of what is reached.
+- Those two kinds are {percent(excused, total.tried)} of what was tried.
 
 {table(self.HEAD, [self.row(kind, score) for kind, score in sorted(self.kinds.items())] + [self.row("**all**", total)])}
 
