@@ -524,7 +524,7 @@ class Torrents(CommandLineTest):
         made = self.report("torrent", "create", root, "--output", torrents / "set.torrent")
         (torrents / "broken.torrent").write_text("d4:info")
         tracker = self.serve(None, "--torrents", torrents)
-        self.assertEqual(tracker.node()["registeredTorrents"], 1)
+        wait_until(lambda: tracker.node()["registeredTorrents"] == 1, 10, lambda: f"it is registered:\n{tracker.words}")
         self.assertIn("broken.torrent", tracker.words)
         listed = json.loads(tracker.get("/api/v1/torrents"))["torrents"]
         self.assertEqual([(one["infoHash"], one["name"], one["byteCount"]) for one in listed],

@@ -151,7 +151,7 @@ extension Run {
             if profile == nil { throw Run.noSuch("profile", name, Run.profileNames) }
         }
         if let name = value("stress") {
-            stress = Stress(rawValue: name)
+            stress = Stress.named(name)
             if stress == nil { throw Run.noSuch("stress", name, Run.stressNames) }
         }
         nodes = try Run.number(value("nodes"), "nodes", in: Run.nodeRange)

@@ -89,7 +89,7 @@ public struct Run: Sendable, Hashable {
     public init(seed: UInt64, profileName: String?, stressName: String?, nodes: Int?, seconds: Int?) {
         self.init(
             seed: seed, profile: profileName.flatMap(Profile.init(rawValue:)),
-            stress: stressName.flatMap(Stress.init(rawValue:)), nodes: nodes, seconds: seconds)
+            stress: stressName.flatMap(Stress.named), nodes: nodes, seconds: seconds)
     }
 
     /// The profile that was named, or the seed's.

@@ -50,6 +50,14 @@ public enum Stress: String, Sendable, Hashable, CaseIterable {
     case conjunctions
     /// Twenty minutes, in which intervals, expiry, snapshots and trims come round many times.
     case hours
+
+    /// The stress of this name; nil where there is none.
+    ///
+    /// Not `init(rawValue:)`: with more than sixteen cases that is a hash table, which needs chance of the system, and the
+    /// module for browsers has none.
+    public static func named(_ name: String) -> Stress? {
+        allCases.first { $0.rawValue.utf8.elementsEqual(name.utf8) }
+    }
 }
 
 extension ScenarioOptions {
