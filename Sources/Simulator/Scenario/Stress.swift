@@ -53,8 +53,8 @@ public enum Stress: String, Sendable, Hashable, CaseIterable {
 
     /// The stress of this name; nil where there is none.
     ///
-    /// Not `init(rawValue:)`: with more than sixteen cases that is a hash table, which needs chance of the system, and the
-    /// module for browsers has none.
+    /// Not `init(rawValue:)`: with more than sixteen cases that is a hash table, which needs chance of the system, and
+    /// the module for browsers has none.
     public static func named(_ name: String) -> Stress? {
         allCases.first { $0.rawValue.utf8.elementsEqual(name.utf8) }
     }
