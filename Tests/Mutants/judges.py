@@ -36,6 +36,13 @@ class Mutant(collections.namedtuple("Mutant", "name point number kind file line 
         return f"{self.file}:{self.line}, {self.place}: {change}"
 
 
+def check_built():
+    """Ends with a sentence where `build` has not been run."""
+    for path in (MUTATED / "mutants.tsv", BUILT / "judge"):
+        if not path.exists():
+            sys.exit(f"{path} is not there: run Tests/Mutants/build (minutes), or make mutants-sample")
+
+
 def read_mutants():
     with open(MUTATED / "mutants.tsv", encoding="utf-8") as file:
         return [Mutant(*line.rstrip("\n").split("\t")) for line in file]

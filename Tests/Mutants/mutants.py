@@ -137,6 +137,7 @@ def main():
     made = command("show", show, "one mutant")
     made.add_argument("name")
     options = parser.parse_args()
+    judges.check_built()
     options.do(options)
 
 
