@@ -98,9 +98,10 @@ class PeerPageTest(PeerTest):
         return self.browser.texts(".big tbody td.name > a")
 
     def downloaded(self):
-        """The torrent file that the browser has saved."""
+        """The torrent file that the browser has saved: it keeps the name by an empty file until it has the bytes."""
         def found():
-            return next((self.directory / "Downloads").glob("*.torrent"), None)
+            names = (self.directory / "Downloads").glob("*.torrent")
+            return next((name for name in names if name.stat().st_size), None)
         return wait_until(found, 10, "a torrent file is downloaded")
 
     def picture(self, name):
