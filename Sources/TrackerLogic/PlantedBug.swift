@@ -236,6 +236,13 @@ public enum PlantedBug: String, CaseIterable, Sendable {
     case passkeyOutlivesAccount
     /// Whoever reads accounts from a disk, or is sent them, knows none of their passkeys.
     case passkeysNotRestored
+
+    // Others: what a tracker takes them for.
+
+    /// Who was told other settings is heard like everybody else.
+    case settingsIgnored
+    /// What one tracker has reported is told of all.
+    case reportOfAnother
 }
 
 extension NodeConfiguration {

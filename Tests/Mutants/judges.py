@@ -146,6 +146,12 @@ def plan(mutant, traces, limit):
     return runs[:limit] + last
 
 
+def known(place, traces):
+    """The run that a ground and a seed mean, in a list; none where it is not traced."""
+    return [(trace.ground, place[1], trace.runs[place[1]])
+            for trace in traces if place and trace.ground == place[0] and place[1] in trace.runs]
+
+
 class Verdict(collections.namedtuple("Verdict", "ground seed rule runs others")):
     """Who has noticed, in which run, by which rule; else how many runs there were, and how many went another way."""
 

@@ -30,7 +30,7 @@ def trace(options):
 
 def run(options):
     mutants = [mutant for mutant in judges.read_mutants() if options.file in mutant.file]
-    traces, verdicts = judges.read_traces(), judges.read_verdicts()
+    traces, verdicts, noticed = judges.read_traces(), judges.read_verdicts(), read_noticed()
     waiting = []
     for mutant in mutants:
         before = verdicts.get((mutant.name, "worlds"))
@@ -38,7 +38,9 @@ def run(options):
             before = None
         runs = judges.plan(mutant, traces, options.runs)
         if runs and (not before or not before.isNoticed and before.runs < len(runs)):
-            waiting.append((mutant, runs))
+            # Who has noticed it before is asked first.
+            known = judges.known(noticed.get(mutant.name), traces)
+            waiting.append((mutant, known + [run for run in runs if run not in known]))
     # In no order, so that the first of them stand for all.
     random.Random(1).shuffle(waiting)
     ledger = judges.Ledger("worlds", len(waiting))

@@ -117,6 +117,9 @@ package struct Checks: Sendable {
         if !promises.membersDecide { requests.ledger.close() }
     }
 
+    /// When a tracker last heard another one, whatever that said, or when its life began.
+    func lastHeard(_ other: Int, by node: Int) -> Instant { scene.nodes[node].heardAt[other] }
+
     /// Whether somebody waits at a tracker, as it was after its last step.
     mutating func isWaited(at node: Int) -> Bool { scene.nodes[node].waitingRequests > 0 }
 
@@ -131,6 +134,7 @@ package struct Checks: Sendable {
     /// A life of a node begins: its record has been read back, and it has not taken a step yet.
     mutating func started(node: Int, machine: TrackerNode, record: DiskRecord, at time: Instant) {
         let view = NodeView(machine, inCluster: !promises.diskDecides)
+        scene.nodes[node].configuration = machine.configuration
         began(node, view, record, at: time)
         let (known, promised) = (record.promise?.epoch ?? .zero, machine.inspection.promised)
         if promised < known {
@@ -341,6 +345,11 @@ package struct Checks: Sendable {
         _ state: ReplicatedState, _ commanded: [FileTorrent], node: Int, at time: Instant
     ) {
         console.check(state, commanded, node, at: time, &scene)
+    }
+
+    /// A tracker says that the accounts of files are in force, as they were commanded.
+    mutating func checkAccounts(_ all: Accounts, _ wanted: [Account], leftOut: Int, _ node: Int, at time: Instant) {
+        console.check(all, wanted, leftOut: leftOut, node, at: time, &scene)
     }
 
     /// Somebody was told what became of a change at a console.

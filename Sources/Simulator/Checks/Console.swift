@@ -83,6 +83,38 @@ struct Console: Sendable {
         }
     }
 
+    /// The accounts of files are in force as they were commanded, when that is told; one of the console's wins.
+    func check(
+        _ accounts: Accounts, _ commanded: [Account], leftOut: Int, _ node: Int, at time: Instant, _ scene: inout Scene
+    ) {
+        guard scene.promises.hasOneHistory else { return }
+        for (place, wanted) in commanded.enumerated() {
+            guard commanded.firstIndex(where: { $0.name == wanted.name }) == place else { continue }
+            guard var kept = accounts.find(wanted.name)?.account else {
+                violate("no account \(wanted.name.text), which files have", node, at: time, &scene)
+                continue
+            }
+            // The passkey is given at the console, whoever made the account.
+            kept.passkey = wanted.passkey
+            if kept.origin == .file, kept != wanted {
+                violate("another account \(wanted.name.text) than files have", node, at: time, &scene)
+            }
+        }
+        for kept in accounts.all where kept.account.origin == .file {
+            guard !commanded.contains(where: { $0.name == kept.account.name }) else { continue }
+            violate("the account \(kept.account.name.text), which files have no more", node, at: time, &scene)
+        }
+        let ofConsole = commanded.count { accounts.find($0.name)?.account.origin == .console }
+        if ofConsole != leftOut {
+            violate(
+                "\(ofConsole) accounts of the console in their place, and tells of \(leftOut)", node, at: time, &scene)
+        }
+    }
+
+    private func violate(_ words: String, _ node: Int, at time: Instant, _ scene: inout Scene) {
+        scene.violate(.filesAreRegistered, at: time, "\(scene.name(node)) has \(words)")
+    }
+
     private func checkFiles(_ files: TorrentFiles, _ node: Int, at time: Instant, _ scene: inout Scene) {
         let uploads = files.uploads
         var byteCount = uploads.reduce(0) { $0 + Int($1.byteCount) }
@@ -120,4 +152,9 @@ struct Console: Sendable {
                     + "\(now - upload.lastPartAt) s")
         }
     }
+}
+
+extension [UInt8] {
+    /// A name, for people.
+    fileprivate var text: String { String(decoding: self, as: UTF8.self) }
 }

@@ -6,7 +6,8 @@ import Wire
 
 /// What the checkers remember of one tracker from step to step.
 struct NodeRecord: Sendable {
-    let configuration: NodeConfiguration
+    /// What it was told in this life.
+    var configuration: NodeConfiguration
     /// What it was like after its last step; nil while it is down.
     var view: NodeView? { didSet { if let given = view?.life.id, given != 0 { id = given } } }
     /// As `view`; only `mutating` methods look at a record without copying all of it.

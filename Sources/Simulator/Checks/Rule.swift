@@ -63,6 +63,9 @@ public enum Rule: Int, Sendable, Hashable, CaseIterable {
     /// What people keep at the console is decided as they were told, follows what they knew, and is whole or not there.
     case consoleIsKept = 25
 
+    /// Who was told other settings does not act as one with the others, and what a tracker tells of others is so.
+    case othersAreKnown = 35
+
     // Of peers.
 
     /// Only bytes that are verified go to the disk, and only what is on the disk is told of and given.
@@ -126,9 +129,11 @@ extension Rule {
             ]
         case .consoleIsKept:
             [
-                .changesAreDecided, .changesFollow, .adminStays, .sessionsHaveAccounts, .torrentFilesAreWhole,
+                .changesAreDecided, .changesAreJudged, .changesFollow, .adminStays, .sessionsHaveAccounts,
+                .torrentFilesAreWhole,
                 .uploadsStay, .filesAreRegistered, .uploadsAreForgotten, .queuesAreBounded, .statesAgree,
             ]
+        case .othersAreKnown: [.unlikeAreToldApart, .statusIsTrue]
         case .onlyVerifiedCounts: [.onlyVerifiedIsStored, .claimsAreTrue]
         case .blocksAreAskedOnce: [.blocksAreAskedOnce, .keptIsNotAskedAgain, .bookkeepingAgrees]
         case .leechersFinish: [.leechersFinish]
@@ -199,6 +204,7 @@ extension Rule {
                 .uploadsNotInChunks, .filesStopWithSwarms, .uploadTakenByFiles, .fileTakesUpload,
                 .fileKeptWithoutTorrent, .unregisteredFileKept,
             ]
+        case .othersAreKnown: [.settingsIgnored, .reportOfAnother]
         case .onlyVerifiedCounts, .blocksAreAskedOnce, .leechersFinish, .slotsAreShared, .transfersAreBounded,
             .silentAreSpared, .onlyTheGuiltyAreBanned, .messagesAreInOrder, .privateStaysPrivate:
             []
@@ -231,7 +237,7 @@ extension Rule {
             .roleIsHandedOver, .quorumKeepsMaster, .fencedWithoutBus, .durableBeforeSaid, .oneLifePerID,
             .requestsCountOnce, .mergeIsByAge, .quorumDecides, .electedRecovers, .abortIsFinal, .votersChangeByOne,
             .transferIsComplete, .requestsAreKept, .queuesAreBounded, .damageIsSaid, .expiryIsPatient,
-            .stopEmptiesSwarms, .healsByItself, .repliesAreRight, .consoleIsKept:
+            .stopEmptiesSwarms, .healsByItself, .repliesAreRight, .consoleIsKept, .othersAreKnown:
             []
         }
     }

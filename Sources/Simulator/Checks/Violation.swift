@@ -89,6 +89,10 @@ public enum Invariant: String, Sendable, Hashable, CaseIterable {
     case readsAreConfirmed
     /// A download counts once as completed.
     case completedCountsOnce
+    /// Who was told other settings than the others is found out, and he alone.
+    case unlikeAreToldApart
+    /// What a tracker tells of the others is what they were like when it heard them last.
+    case statusIsTrue
     /// When all is well again there is one master, and all trackers hold the same.
     case healedIsOne
     /// Nobody stands for master before a quorum misses the one that there is.
@@ -105,6 +109,8 @@ public enum Invariant: String, Sendable, Hashable, CaseIterable {
     case waitingAreAnswered
     /// What somebody was told to be done at a console is decided as he wanted it.
     case changesAreDecided
+    /// Who is told why nothing becomes of a change is told what is so.
+    case changesAreJudged
     /// What is changed at a console is what its changer believed that it was.
     case changesFollow
     /// Where there has been an admin, there is one.

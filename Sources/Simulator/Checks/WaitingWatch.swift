@@ -145,7 +145,8 @@ extension World {
 
     /// Whether nothing is wrong with a tracker but that its disk may be full.
     private func isWell(_ node: Int) -> Bool {
-        connectivity[node].isThere && nodes[node].isUp && nodes[node].heldUntil <= now && !nodes[node].isStopping
+        connectivity[node].isThere && !mayBeLeftOut(node) && nodes[node].isUp && nodes[node].heldUntil <= now
+            && !nodes[node].isStopping
             && (!hasBus || connectivity[node].isOnBus && connectivity[node].isToldOnBus)
             && nodes[node].disk.failure != .broken && !nodes[node].disk.isBroken
             && nodes[node].disk.options.maxDelay <= .milliseconds(60)

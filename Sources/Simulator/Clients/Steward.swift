@@ -56,6 +56,8 @@ struct Steward: Sendable {
     /// Torrents that have files.
     static let torrentCount = 4
 
+    private static let rememberedCount = 32
+
     /// Which one he is.
     let number: Int
     var random: RandomStream
@@ -67,6 +69,8 @@ struct Steward: Sendable {
     var question: UInt64 = 0
     /// The number of the first question for his wish.
     var firstQuestion: UInt64 = 0
+    /// His last questions.
+    private var asked: [(question: UInt64, change: ConsoleChange)] = []
     /// The file that he uploads, and the part that comes next.
     var upload: (file: SimulatedFile, next: UInt32)?
     /// Whether he finishes his upload without waiting for each part.
@@ -82,11 +86,16 @@ struct Steward: Sendable {
         question = UInt64(number) << 32
     }
 
-    /// The number of the next question for his wish.
-    mutating func nextQuestion() -> UInt64 {
+    /// The number of the next question, which is for a wish.
+    mutating func nextQuestion(for change: ConsoleChange) -> UInt64 {
         question += 1
+        if asked.count >= Steward.rememberedCount { asked.removeFirst() }
+        asked.append((question, change))
         return question
     }
+
+    /// What he wanted by a question; nil where it is too long ago.
+    func wanted(by question: UInt64) -> ConsoleChange? { asked.last { $0.question == question }?.change }
 
     /// What he wants next, having looked at a tracker's state; nil for nothing.
     ///
@@ -140,6 +149,30 @@ struct Steward: Sendable {
             default: old
             }
         }
+    }
+
+    /// The accounts of the operator's files after he has changed something in them, with an admin at least where nobody
+    /// has one yet; in no order, and perhaps with one name twice.
+    mutating func changed(_ old: [Account], _ state: ReplicatedState) -> [Account] {
+        var accounts: [Account] = []
+        for name in Steward.names {
+            let known = old.first { $0.name == name }
+            switch random.below(4) {
+            case 0: break
+            case 1:
+                var account = account("", AccountRole.allCases[random.below(4)])
+                account.name = name
+                accounts.append(account)
+            default: if let known { accounts.append(known) }
+            }
+        }
+        if state.accounts.adminCount == 0 || !random.oneIn(4) {
+            accounts.removeAll { $0.name == Steward.names[0] }
+            accounts.append(account("root", .admin))
+        }
+        if random.oneIn(8), let first = accounts.first { accounts.append(first) }
+        for place in accounts.indices { accounts[place].origin = .file }
+        return accounts
     }
 
     /// The next thing of an upload: a part, or that it is to be shown.

@@ -38,7 +38,7 @@ extension World {
             (stewards[number].wish, stewards[number].upload) = (nil, nil)
             return think(number, .seconds(1))
         }
-        let question = stewards[number].nextQuestion()
+        let question = stewards[number].nextQuestion(for: wish)
         queue.put(.stewardWaits(number, question: question), at: now + World.stewardPatience)
         checks.changeAsked(wish)
         step(node, .commandReceived(.change(number: question, wish)))
@@ -49,7 +49,8 @@ extension World {
             stewards[number].upload?.next = upload.next + 1
             let last = UploadPart(upload.next + 1, of: upload.file.bytes, upload.file.head.upload)
             let change = last.map { ConsoleChange.uploadPart($0) } ?? stewards[number].finish(upload.file)
-            step(node, .commandReceived(.change(number: stewards[number].nextQuestion(), change)))
+            let question = stewards[number].nextQuestion(for: change)
+            step(node, .commandReceived(.change(number: question, change)))
             if last == nil {
                 stewards[number].isHasty = false
                 guard stewards[number].wish == wish else { return }
@@ -62,8 +63,19 @@ extension World {
     /// Now and then the operator changes something in his directory, and has a tracker read it.
     private mutating func readDirectory(_ number: Int, at node: Int) {
         guard stewards[number].upload == nil, stewards[number].random.oneIn(3) else { return }
+        if options.hasFileAccounts, stewards[number].random.oneIn(2), let state = nodes[node].machine?.state {
+            fileAccounts = stewards[number].changed(fileAccounts, state)
+            return step(node, .commandReceived(.setFileAccounts(fileAccounts)))
+        }
         directory = stewards[number].changed(directory, stewardTorrents)
         step(node, .commandReceived(.setFileTorrents(fileTorrents)))
+    }
+
+    /// A tracker says that the accounts of the operator's files are in force, but for some that the console has others
+    /// in the place of.
+    mutating func checkFileAccounts(_ node: Int, leftOut: Int) {
+        guard let accounts = commandedAccounts[node], let state = nodes[node].machine?.state else { return }
+        checks.checkAccounts(state.accounts, accounts, leftOut: leftOut, node, at: now)
     }
 
     /// Nobody has said what became of a question: it is asked once more.
@@ -75,6 +87,7 @@ extension World {
     /// A tracker says what became of a change.
     mutating func stewardHears(_ node: Int, _ question: UInt64, _ outcome: ChangeOutcome) {
         let number = Int(question >> 32)
+        checkVerdict(node, question, outcome)
         guard stewards.indices.contains(number), let wish = stewards[number].wish,
             question >= stewards[number].firstQuestion
         else { return }
@@ -100,6 +113,16 @@ extension World {
             let pause = stewards[number].random.between(.milliseconds(50), .milliseconds(600))
             queue.put(.stewardWaits(number, question: question), at: now + pause)
         }
+    }
+
+    /// Somebody was told why nothing has become of what he wanted.
+    private mutating func checkVerdict(_ node: Int, _ question: UInt64, _ outcome: ChangeOutcome) {
+        let number = Int(question >> 32)
+        guard stewards.indices.contains(number), let change = stewards[number].wanted(by: question),
+            let state = nodes[node].machine?.state,
+            let fault = ConsoleVerdicts.fault(in: outcome, to: change, state, nodes[node].configuration.limits)
+        else { return }
+        violate(.changesAreJudged, "\(trace.names[node]), asked \(change.words): \(fault)")
     }
 
     /// What was wanted is done: the next part follows at once, and all else in a while.

@@ -308,6 +308,7 @@ extension World {
             nodes[node].disk.failure = nil
             connectivity[node].darkUntil = now
             if isBroken { die(node, "stops", by: "the operator, for its broken disk", for: .zero) }
+            if !nodes[node].differing.isEmpty { die(node, "stops", by: "the operator, for its settings", for: .zero) }
             let (life, cut) = (nodes[node].life, connectivity[node].cut)
             if !nodes[node].isUp {
                 queue.put(.nodeReturns(node, life: life), at: now + .milliseconds(10))

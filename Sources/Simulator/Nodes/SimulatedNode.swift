@@ -2,6 +2,7 @@
 
 import Primitives
 import TrackerLogic
+import Wire
 
 /// A tracker node with all that its owner holds for it: clocks, a disk, the datagrams that wait.
 struct SimulatedNode: Sendable {
@@ -9,7 +10,14 @@ struct SimulatedNode: Sendable {
     static let inboxLimit = 256
 
     let number: Int
+    /// What all trackers are told alike, but for their numbers.
     let configuration: NodeConfiguration
+    /// What it is told in this life.
+    private(set) var told: NodeConfiguration
+    /// In what that differs.
+    private(set) var differing: [SharedSetting] = []
+    /// In what it differs in this life, or has in an earlier one: a bit each.
+    private(set) var everDiffering: UInt32 = 0
     /// The node itself; nil while it is dead.
     ///
     /// Only `mutating` methods of this type look at it without copying all of it.
@@ -43,6 +51,7 @@ struct SimulatedNode: Sendable {
     ) {
         self.number = number
         self.configuration = configuration
+        told = configuration
         self.clock = clock
         self.disk = disk
         self.random = random
@@ -102,6 +111,21 @@ struct SimulatedNode: Sendable {
     }
 
     // MARK: - Its lives
+
+    /// It is told what the others are told.
+    mutating func setRight() {
+        guard !differing.isEmpty else { return }
+        told = configuration
+        differing = []
+    }
+
+    /// It is told something else than the others.
+    mutating func tell(_ wrong: NodeConfiguration, differingIn setting: SharedSetting) {
+        told = wrong
+        guard !differing.contains(setting) else { return }
+        differing.append(setting)
+        everDiffering |= 1 << UInt32(setting.rawValue)
+    }
 
     mutating func live(_ machine: TrackerNode) {
         self.machine = machine

@@ -11,17 +11,19 @@ extension World {
         goesWrong()
         nodes[node].lastTold = now
         readDisk(node)
+        forgetNoticed(node)
+        forgetReports(node)
+        configure(node)
         // The first number that a life draws is its incarnation.
         nodes[node].random = RandomStream(seed, .life, node, nodes[node].life)
         var peek = nodes[node].random
         lives.append((peek.next(), node))
-        (commanded[node], commandedTorrents[node]) = (nil, nil)
+        (commanded[node], commandedTorrents[node], commandedAccounts[node]) = (nil, nil, nil)
         var record = nodes[node].disk.record
         if !tamperings.isEmpty { tamperings[node].spoil(&record) }
         do throws(RecordDamaged) {
             let machine = try TrackerNode.recovered(
-                from: record, configuration: nodes[node].configuration, secret: secret,
-                random: &nodes[node].random)
+                from: record, configuration: nodes[node].told, secret: secret, random: &nodes[node].random)
             tally.starts += 1
             nodes[node].live(machine, now: now, &checks)
         } catch {
@@ -118,6 +120,7 @@ extension World {
         connectivity[node].isMaster = false
         connectivity[node].cut += 1
         checks.died(node: node, at: now)
+        forgetNoticed(node)
     }
 
     private mutating func comeBack(_ node: Int, after delay: Duration) {
@@ -175,6 +178,7 @@ extension World {
             }
             lastMasterAt = now
             connectivity[node].isMaster = true
+            checkMaster(node)
             if options.commandsAtStart { checkRules(node) }
             mark(node, .becameMaster, "master of \(epoch)")
         case .steppedDown(let epoch, let reason):
@@ -201,7 +205,8 @@ extension World {
             membersChangedAt = max(membersChangedAt, nodes[node].appliedIndex ?? 0)
         case .commandRefused, .commandDropped: tally.refusedCommands += 1
         case .changeEnded(let question, let outcome): stewardHears(node, question, outcome)
-        case .fileAccountsSet: break
+        case .fileAccountsSet(_, let leftOut): checkFileAccounts(node, leftOut: leftOut)
+        case .settingsDiffer(let id, let settings): checkDifference(node, from: id, in: settings)
         case .suspects(let epoch): mark(node, .suspects, "\(epoch)")
         case .fenced: mark(node, .fenced, "fenced")
         case .swarmsEmptied: emptyings += 1
@@ -217,7 +222,7 @@ extension World {
         case .registryChanged:
             guard let torrents = commandedTorrents[node], let state = nodes[node].machine?.state else { return }
             checks.checkFileTorrents(state, torrents, node: node, at: now)
-        case .storageRecovered, .voteRecovered, .settingsDiffer, .joinRefused, .idAssigned, .trackerUp, .trackerDown:
+        case .storageRecovered, .voteRecovered, .joinRefused, .idAssigned, .trackerUp, .trackerDown:
             break
         case .diverged(let position):
             // Disks that are damaged have no vote, so there is one history.
@@ -359,6 +364,7 @@ extension World {
         tally.messagesDelivered += 1
         trace.isLate(since: letter.sentAt, now: now)
         if keepsHistory { keep(letter, to: node, at: now) }
+        noteReport(letter.message, from: letter.from, to: node)
         step(node, .messageReceived(letter.message))
     }
 

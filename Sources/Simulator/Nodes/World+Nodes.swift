@@ -31,6 +31,7 @@ extension World {
         let applied = keepsMarks ? nodes[node].appliedIndex : nil
         if case .commandReceived(.setAccess(let rules)) = event { commanded[node] = rules }
         if case .commandReceived(.setFileTorrents(let torrents)) = event { commandedTorrents[node] = torrents }
+        if case .commandReceived(.setFileAccounts(let accounts)) = event { commandedAccounts[node] = accounts }
         var tampering = tamperings.isEmpty ? nil : tamperings[node]
         nodes[node].step(event, now: now, into: &effects, &checks, &trace, &tampering)
         if let tampering { tamperings[node] = tampering }

@@ -20,6 +20,11 @@ public struct ScenarioOptions: Sendable, Hashable {
     public var spareCount = 0
     /// How many of them, the last ones, are given their numbers by the master (survivor mode).
     public var unnumberedCount = 0
+    /// How many of them, the last ones, are told something else than the others in some of their lives, until all is
+    /// well.
+    public var misconfiguredCount = 0
+    /// Whether trackers tell each other how they fare.
+    public var hasReports = false
     /// Who hears a request of a client: the tracker that it asks, or all of a multicast group.
     public var entry = ClusterConfiguration.Entry.any
     /// Trackers come up within this time.
@@ -45,6 +50,8 @@ public struct ScenarioOptions: Sendable, Hashable {
     public var hasWhimsicalVisitors = false
     /// Who change accounts and torrent files at consoles.
     public var stewardCount = 0
+    /// Whether the operator's files say something of accounts, too.
+    public var hasFileAccounts = false
     /// Uploads of torrent files under way at once, at most.
     public var maxUploads = 8
     /// Clients that share one address, behind one translator.

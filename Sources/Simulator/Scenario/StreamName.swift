@@ -54,6 +54,10 @@ enum StreamKind: UInt64 {
     case mending = 36
     /// By tracker: when it returns after the whole cluster was stopped.
     case newBeginning = 37
+    /// By tracker, then by life: what it is told otherwise than the others.
+    case misconfiguration = 38
+    /// By tracker: when it reports how it fares.
+    case report = 39
 
     // By number of the client.
     case client = 40

@@ -22,6 +22,7 @@ extension ScenarioOptions {
         case .rules: meetRules()
         case .conjunctions: meetConjunctions()
         case .hours: liveForHours()
+        case .misconfigured: misconfigure()
         case .slow, .duplicates, .lossy, .deaths, .disks, .damaged:
             preconditionFailure("\(stress.rawValue) is no ground")
         }
@@ -161,6 +162,7 @@ extension ScenarioOptions {
     private mutating func meetRules() {
         (visitorCount, hasWhimsicalVisitors) = (4, true)
         setStewards(3)
+        hasFileAccounts = true
         meet([.ruleChange, .registration, .crash, .partition, .handover], every: .seconds(2), atMost: 15)
         inject(40, at: .entrySubmitted, .entryDurable, .prepareSent)
     }
@@ -176,6 +178,19 @@ extension ScenarioOptions {
             12, at: .promiseSubmitted, .entrySubmitted, .snapshotUnderWay, .trimSubmitted, .transferEnded, .writeFailed,
             .restarted, .becameMaster, .handover)
         tailCount = 1 + tailCount % 8
+    }
+
+    private mutating func misconfigure() {
+        hasReports = true
+        guard !isAlone else { return }
+        // By its number one is known again.
+        unnumberedCount = 0
+        misconfiguredCount = max(1, (nodeCount - spareCount - 1) / 2)
+        meet([.crash, .partition, .busLoss, .memoryLoss], every: .seconds(6), atMost: 12)
+        (bus.lossPerMille, bus.stragglerPerMille, bus.redeliveredPerMille) = (0, 0, 0)
+        bus.maxDelay = min(bus.maxDelay, .milliseconds(50))
+        (disk.failPerMille, disk.stallPerMille, disk.maxDelay) = (0, 0, min(disk.maxDelay, .milliseconds(60)))
+        maxDrift = min(maxDrift, 2000)
     }
 
     private mutating func liveForHours() {

@@ -50,6 +50,8 @@ public enum Stress: String, Sendable, Hashable, CaseIterable {
     case conjunctions
     /// Twenty minutes, in which intervals, expiry, snapshots and trims come round many times.
     case hours
+    /// Trackers that were told other settings than the others, among such as tell each other how they fare.
+    case misconfigured
 
     /// The stress of this name; nil where there is none.
     ///
@@ -69,7 +71,7 @@ extension ScenarioOptions {
             faults.damageGap = .seconds(3)
             faults.maxOutages += 6
         case .crashes, .partitions, .pairs, .amnesia, .refusals, .snapshots, .stops, .members, .scrapes, .groups,
-            .overtakings, .crowds, .rules, .conjunctions, .hours:
+            .overtakings, .crowds, .rules, .conjunctions, .hours, .misconfigured:
             lead(to: stress)
         }
     }
@@ -120,7 +122,7 @@ extension ScenarioOptions {
                 faults.kinds.append(kind)
             }
         case .damaged, .crashes, .partitions, .pairs, .amnesia, .refusals, .snapshots, .stops, .members, .scrapes,
-            .groups, .overtakings, .crowds, .rules, .conjunctions, .hours:
+            .groups, .overtakings, .crowds, .rules, .conjunctions, .hours, .misconfigured:
             preconditionFailure("\(stress.rawValue) is a ground of its own")
         }
     }

@@ -80,6 +80,8 @@ extension World {
             if isTurn(of: node, life, happening) { wake(node) }
             judge(elections.pass(now))
             watchWaiting(node)
+            watchMisconfigured(node)
+            reportIfDue(node, life)
         case .groupEnds(let node, let life):
             if nodes[node].life == life { endGroup(node) }
         case .writeCompleted(let node, let life, let token, let failure):

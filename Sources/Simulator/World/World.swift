@@ -94,8 +94,12 @@ struct World: Sendable {
     var stewardTorrents: [InfoHash] = []
     /// What is in the operator's directory of torrents, and may be read by any tracker.
     var directory: [SimulatedFile] = []
+    /// The accounts in the operator's files.
+    var fileAccounts: [Account] = []
     /// The torrents of files that each tracker was commanded last, in this life.
     var commandedTorrents: [[FileTorrent]?]
+    /// The accounts of files that each tracker was commanded last, in this life.
+    var commandedAccounts: [[Account]?]
     /// By tracker: when it is compared with a copy of its disk.
     var probes: [RandomStream]
     /// What is planted around each tracker; empty but in tests.
@@ -149,6 +153,11 @@ struct World: Sendable {
     var rules = AccessRules()
     var elections: ElectionWatch
     var waiting: WaitingWatch
+    /// By tracker, a bit for each other one that it has said to be told other settings.
+    var noticed: [UInt32]
+    /// By tracker, then by another: since when one of the two is misconfigured, and they hear each other.
+    var unlikeSince: [Instant?] = []
+    var reports: ReportWatch
     let judgesWaiting: Bool
     var budget: ElectionBudget
     var lastMasterAt = Instant(nanoseconds: 0)
@@ -187,9 +196,14 @@ struct World: Sendable {
         stewards = (0..<options.stewardCount).map { Steward(number: $0, random: RandomStream(seed, .steward, $0)) }
         var torrents = RandomStream(seed, .stewardTorrents)
         stewardTorrents = (0..<Steward.torrentCount).map { _ in InfoHash(Workload.bytes20(&torrents)) }
+        noticed = Array(repeating: 0, count: options.nodeCount)
+        unlikeSince = Array(
+            repeating: nil, count: options.misconfiguredCount > 0 ? options.nodeCount * options.nodeCount : 0)
+        reports = ReportWatch(nodeCount: options.hasReports ? options.nodeCount : 0, seed: seed)
         probes = (0..<options.nodeCount).map { RandomStream(seed, .probe, $0) }
         commanded = Array(repeating: nil, count: options.nodeCount)
         commandedTorrents = Array(repeating: nil, count: options.nodeCount)
+        commandedAccounts = Array(repeating: nil, count: options.nodeCount)
         clients = World.clients(options, seed: seed)
         let transferCount = options.transfers?.peerCount ?? 0
         paths = World.paths(

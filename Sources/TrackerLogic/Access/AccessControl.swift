@@ -51,7 +51,7 @@ public struct AccessControl: Sendable {
     }
 
     /// Whether a passkey is a user's.
-    func know(passkey: [UInt8]) -> Bool { usersByPasskey.contains(UserByPasskey(User(name: "", passkey: passkey))) }
+    package func know(passkey: [UInt8]) -> Bool { usersByPasskey.contains(UserByPasskey(User(name: "", passkey: passkey))) }
 
     /// Whether a scrape over UDP may be granted.
     ///

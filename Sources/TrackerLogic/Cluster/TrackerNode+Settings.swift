@@ -90,6 +90,7 @@ extension TrackerNode {
         differing.removeAll { $0 == .members }
         // Where only they differ, a HELLO decides whether that matters.
         if differing.isEmpty, settings.members != self.settings.members { return false }
+        if has(.settingsIgnored) { return false }
         let isNews = note(message.sender, differsIn: differing, now, &effects)
         guard differing.contains(where: { $0.isBinding }) else { return false }
         if isNews, let place = neighbours.place(of: message.sender.id),

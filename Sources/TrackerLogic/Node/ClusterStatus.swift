@@ -180,7 +180,7 @@ extension TrackerNode {
             life: neighbour.life, role: neighbour.isUp ? role : nil, epoch: neighbour.epoch,
             silence: max(now - neighbour.heardAt, .zero), position: position, lag: neighbour.lag, agreement: agreement,
             hasFullState: neighbour.hasFullState, hasVote: voters.contains(neighbour.life.id))
-        view.report = reports.report(of: neighbour.life)
+        view.report = has(.reportOfAnother) ? reports.all.last : reports.report(of: neighbour.life)
         view.reportAge = view.report.map { max(now - $0.heardAt, .zero) } ?? .zero
         return view
     }

@@ -14,7 +14,8 @@ public enum SharedSetting: UInt8, Sendable, Hashable, CaseIterable {
     case keepalive
     case missed
     case entry
-    // What clients are told, which is the master's to say: it changes with the master, and harms nobody.
+    // What clients are told, which is the master's to say, and changes with it. Of unlike jitters the longer one tells
+    // intervals that the master of the shorter one may not wait for.
     case interval
     case minInterval
     case intervalJitter

@@ -27,7 +27,11 @@ extension Plant {
         (options.snapshotAge, options.snapshotLogByteCount, options.tailCount) = (.seconds(1), 300, 1)
     }
 
-    /// Mistakes of rules 24 and 25.
+    /// A minority is told other settings, and trackers tell each other how they fare.
+    @Sendable
+    private static func misconfigured(_ options: inout ScenarioOptions) { options.harden(.misconfigured) }
+
+    /// Mistakes of rules 24, 25 and 35.
     static let ofConsole: [Plant] = [
         Plant(.changeToldEarly, .changesAreDecided, on: consoles),
         Plant(.expectationIgnored, .changesFollow, on: consoles),
@@ -46,5 +50,7 @@ extension Plant {
         Plant(.fileTakesUpload, .uploadsStay, on: consoles),
         Plant(.fileKeptWithoutTorrent, .filesAreRegistered, on: consoles),
         Plant(.unregisteredFileKept, .filesAreRegistered, on: consoles),
+        Plant(.settingsIgnored, .unlikeAreToldApart, on: misconfigured),
+        Plant(.reportOfAnother, .statusIsTrue, on: misconfigured),
     ]
 }
