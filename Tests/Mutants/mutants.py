@@ -23,13 +23,16 @@ NOTICED = judges.HERE / "noticed.tsv"
 
 
 def trace(options):
-    judges.write_traces(options.scale)
+    if not options.tests:
+        judges.write_traces(options.scale)
     if not options.worlds:
         judges.write_test_traces()
 
 
 def run(options):
     mutants = [mutant for mutant in judges.read_mutants() if options.file in mutant.file]
+    if options.count:
+        mutants = random.Random(2).sample(mutants, min(options.count, len(mutants)))
     traces, verdicts, noticed = judges.read_traces(), judges.read_verdicts(), read_noticed()
     waiting = []
     for mutant in mutants:
@@ -48,13 +51,17 @@ def run(options):
     def world(job):
         mutant, runs = job
         ledger.add(mutant, judges.attempt(mutant, runs))
-    judges.in_parallel(waiting, world)
+    if not options.tests:
+        judges.in_parallel(waiting, world)
     if options.worlds:
         return
     verdicts, suites = judges.read_verdicts(), judges.read_suites()
+    # Those that would go no other way in any world are tried by the tests once all others have been tried.
+    isWhole = not options.tests
     waiting = [
         mutant for mutant in mutants
-        if not verdicts.get((mutant.name, "worlds"), judges.NOBODY).isNoticed
+        if ((mutant.name, "worlds") in verdicts or isWhole)
+        and not verdicts.get((mutant.name, "worlds"), judges.NOBODY).isNoticed
         and (options.again or (mutant.name, "tests") not in verdicts)
         and not verdicts.get((mutant.name, "tests"), judges.NOBODY).isNoticed
         and any(mutant.key in suite.seen for suite in suites)]
@@ -127,10 +134,13 @@ def main():
     made = command("trace", trace, "which mutants are reached")
     made.add_argument("--scale", type=float, default=1, help="how many times 2,000 scenarios")
     made.add_argument("--worlds", action="store_true", help="only by simulated worlds")
+    made.add_argument("--tests", action="store_true", help="only by the tests of the logic")
     made = command("run", run, "tries each mutant")
     made.add_argument("--runs", type=int, default=300, help="runs of simulated worlds for each, at most")
     made.add_argument("--file", default="", help="only those in files whose names have this in them")
+    made.add_argument("--count", type=int, help="only so many of them, drawn at random, and always the same")
     made.add_argument("--worlds", action="store_true", help="only in simulated worlds")
+    made.add_argument("--tests", action="store_true", help="only by the tests, those that no world has noticed")
     made.add_argument("--again", action="store_true", help="also those that nobody has noticed before")
     command("report", write_report, "writes docs/mutants.md")
     made = command("sample", sample, "tries a hundred that were noticed once more")

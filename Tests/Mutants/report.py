@@ -95,6 +95,10 @@ class Report:
         return (f"Tried so far: {self.total.tried:,}, drawn at random. With {alike:,} others no run would have gone another "
                 "way: they will count as not noticed.")
 
+    def silent(self):
+        """How many of those not noticed changed no run that was tried."""
+        return sum(not self.verdict(mutant) or not self.verdict(mutant).others for mutant in self.survivors)
+
     def row(self, name, score):
         return (name, score.all, score.reached, score.tried, score.worlds, score.explorer, score.stories, score.tests,
                 score.reasons["equivalent"], score.reasons["unpromised"],
@@ -136,6 +140,8 @@ class Report:
 **{percent(total.noticed, total.judged)}**; by the simulator's checkers and the explorer alone \
 {percent(alone, total.judged)}.
 - Those two kinds are {percent(excused, total.tried)} of what was tried.
+- Of the {len(self.survivors):,} that nobody has noticed, {self.silent():,} changed nothing that a tracker or a peer did in any run: the \
+condition was another one, and nothing came of it. They count as not noticed.
 
 {table(self.HEAD, [self.row(kind, score) for kind, score in sorted(self.kinds.items())] + [self.row("**all**", total)])}
 

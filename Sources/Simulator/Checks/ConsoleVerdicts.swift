@@ -9,13 +9,14 @@ import Wire
 ///
 /// What was done, the log says (`ConsoleModel`).
 enum ConsoleVerdicts {
-    /// What is wrong with an outcome, in words; nil where it is right.
+    /// What is wrong with an outcome.
     ///
     /// - Parameters:
     ///   - outcome: what somebody was told.
     ///   - change: what he wanted.
     ///   - state: of the tracker that told it, as it was then.
     ///   - limits: of that tracker.
+    /// - Returns: in words; nil where it is right.
     static func fault(
         in outcome: ChangeOutcome, to change: ConsoleChange, _ state: ReplicatedState, _ limits: Limits
     ) -> String? {

@@ -45,6 +45,18 @@ struct CountHistory: Sendable {
         return low == 0 ? SwarmCounts() : points[low - 1].counts
     }
 
+    /// The most peers that a swarm has had after an entry, or after any since.
+    func mostPeers(of infoHash: InfoHash, since index: UInt64) -> Int {
+        func peers(_ counts: SwarmCounts) -> Int { Int(counts.seeders) + Int(counts.leechers) }
+        var most = peers(counts(of: infoHash, after: index))
+        guard let place = place(of: infoHash) else { return most }
+        for point in tracks[place].points.reversed() {
+            guard point.index > index else { break }
+            most = max(most, peers(point.counts))
+        }
+        return most
+    }
+
     /// The latest entry of a range after which all these swarms had these counts; nil where there is none.
     func latest(_ told: [(infoHash: InfoHash, counts: SwarmCounts)], in range: ClosedRange<UInt64>) -> UInt64? {
         func matches(_ index: UInt64) -> Bool {

@@ -106,7 +106,9 @@ struct Scene: Sendable {
             // In a cluster, peers come and go while the request is on its way to the master.
             return !promises.answersAtOnce
                 || model.peers(near: address) >= limits.peersPerAddress(among: model.peerCount)
-        case .swarmFull: return !promises.repliesAreLinear || model.peerCount >= limits.peersPerSwarm
+        case .swarmFull:
+            return !promises.repliesAreLinear
+                || history.mostPeers(of: infoHash, since: index) >= limits.peersPerSwarm
         case .connectionIDExpired, .malformedAnnounce, .malformedScrape, .unknownAction, .notStored, .storageFailed,
             .busy, .notServing, .scrapeNeedsPasskey:
             return false

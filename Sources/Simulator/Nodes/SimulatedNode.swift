@@ -16,6 +16,8 @@ struct SimulatedNode: Sendable {
     private(set) var told: NodeConfiguration
     /// In what that differs.
     private(set) var differing: [SharedSetting] = []
+    /// In what it is to differ, by a script.
+    var mistake: SharedSetting?
     /// In what it differs in this life, or has in an earlier one: a bit each.
     private(set) var everDiffering: UInt32 = 0
     /// The node itself; nil while it is dead.

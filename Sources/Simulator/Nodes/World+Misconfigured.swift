@@ -25,11 +25,15 @@ extension World {
     /// Draws what a tracker is told for the life that begins: until all is well perhaps something else than the others.
     mutating func configure(_ node: Int) {
         nodes[node].setRight()
-        guard !isHealed, node >= nodes.count - options.misconfiguredCount else { return }
+        guard !isHealed else { return }
         var random = RandomStream(seed, .misconfiguration, node, nodes[node].life)
-        if random.oneIn(4) { return }
-        for _ in 0...random.below(2) {
-            mistake(World.mistakable[random.below(World.mistakable.count)], at: node, &random)
+        if let setting = nodes[node].mistake {
+            mistake(setting, at: node, &random)
+        } else {
+            guard node >= nodes.count - options.misconfiguredCount, !random.oneIn(4) else { return }
+            for _ in 0...random.below(2) {
+                mistake(World.mistakable[random.below(World.mistakable.count)], at: node, &random)
+            }
         }
         guard !nodes[node].differing.isEmpty else { return }
         // It may elect itself, and the others do without it.

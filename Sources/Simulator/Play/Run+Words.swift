@@ -123,7 +123,7 @@ extension Run {
     }
 
     private static func story(_ name: String, with keys: [String]) throws(WordsRefused) -> Run {
-        guard let story = Story(rawValue: name) else {
+        guard let story = Story.named(name) else {
             throw WordsRefused(
                 "there is no story \"\(WhatIf.shortened(name))\"; there are "
                     + Story.allCases.map { $0.rawValue }.joined(separator: ", "))

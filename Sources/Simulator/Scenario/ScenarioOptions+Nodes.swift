@@ -50,6 +50,8 @@ extension ScenarioOptions {
             configuration.tailCount = tailCount
             configuration.limits.torrents = maxTorrents
             configuration.limits.peers = maxPeers
+            configuration.limits.peersPerSwarm = maxPeersPerSwarm
+            configuration.limits.peersPerAddress = maxPeersPerAddress
             configuration.limits.updatesPerEntry = updatesPerEntry
             configuration.limits.waitingRequests = waitingRequests
             configuration.limits.errorsPerSecond = 1000

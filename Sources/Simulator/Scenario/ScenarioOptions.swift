@@ -79,6 +79,8 @@ public struct ScenarioOptions: Sendable, Hashable {
     public var maxTorrents = 1000
     /// Peers that a tracker holds at most, over all torrents.
     public var maxPeers = 1000
+    /// Peers of one swarm, and of one address, at most.
+    public var (maxPeersPerSwarm, maxPeersPerAddress) = (Limits().peersPerSwarm, Limits().peersPerAddress)
     /// Updates in an entry of the log, at most.
     public var updatesPerEntry = 64
     /// Requests that a tracker keeps until they are answered.

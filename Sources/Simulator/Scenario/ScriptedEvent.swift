@@ -17,6 +17,8 @@ public struct ScriptedEvent: Sendable, Hashable {
         case brokerOutage(Duration)
         /// The disks of these trackers are full for so long.
         case fullDisks([Int], Duration)
+        /// A tracker begins anew, and is told another keepalive than the others, until all is well.
+        case misconfigure(Int)
         /// The operator of a tracker wants the role handed over, by id.
         case handOver(at: Int, to: UInt32)
     }
@@ -54,6 +56,9 @@ extension World {
                 nodes[node].disk.failure = .full
                 queue.put(.diskRecovers(node), at: now + duration)
             }
+        case .misconfigure(let node):
+            nodes[node].mistake = .keepalive
+            die(node, "stops", by: "the script", for: .milliseconds(500))
         case .handOver(let node, let id): step(node, .commandReceived(.handOver(to: id)))
         }
     }

@@ -30,6 +30,23 @@ public enum Story: String, Sendable, CaseIterable {
     case refusedUpdate = "refused-update"
     /// The broker is lost: all fall silent, and go on when it is back.
     case brokerLoss = "broker-loss"
+    /// All trackers are stopped in good order, and begin anew without swarms.
+    case wholeStop = "whole-stop"
+    /// The master begins anew, with other settings than the others.
+    case otherSettings = "other-settings"
+    /// People at consoles, while the master dies.
+    case consoles
+    /// One tracker alone dies, has a full disk, and is stopped.
+    case alone
+    /// A multicast group, whose master dies.
+    case group
+    /// Peers find each other by the trackers, and download, while the master dies.
+    case downloads
+
+    /// The story of this name; nil where there is none (see `Stress.named`).
+    public static func named(_ name: String) -> Story? {
+        allCases.first { $0.rawValue.utf8.elementsEqual(name.utf8) }
+    }
 
     /// How its cluster elects and votes.
     public var profile: Profile {
@@ -37,8 +54,9 @@ public enum Story: String, Sendable, CaseIterable {
         case .loneSurvivor, .partitionSurvivor: .classic
         case .lowest: .lowest
         case .rotating: .rotating
+        case .alone: .alone
         case .cleanStart, .masterDies, .majorityGone, .partitionQuorum, .newcomer, .handover, .refusedUpdate,
-            .brokerLoss:
+            .brokerLoss, .wholeStop, .otherSettings, .consoles, .group, .downloads:
             .paxos
         }
     }
@@ -58,6 +76,12 @@ public enum Story: String, Sendable, CaseIterable {
         case .handover: "A hand-over"
         case .refusedUpdate: "An update is refused"
         case .brokerLoss: "The broker is lost"
+        case .wholeStop: "The whole cluster stops"
+        case .otherSettings: "Other settings"
+        case .consoles: "At the consoles"
+        case .alone: "A tracker alone"
+        case .group: "A multicast group"
+        case .downloads: "Downloads"
         }
     }
 
@@ -79,6 +103,13 @@ public enum Story: String, Sendable, CaseIterable {
         case .refusedUpdate:
             "Two of three disks are full: an update is refused by vote, and the refusal is decided by all."
         case .brokerLoss: "Nobody has a bus for five seconds: all fall silent, and go on when it is back."
+        case .wholeStop: "All trackers are stopped in good order: the swarms go with them, and they begin anew."
+        case .otherSettings:
+            "The master begins anew with other settings: the others find out, say so, and do without it until it is right."
+        case .consoles: "Accounts and torrent files change at three consoles, and the master dies meanwhile."
+        case .alone: "A tracker without others dies, has a full disk, and is stopped; its clients go on."
+        case .group: "All trackers hear every request, and the master answers; another does when it dies."
+        case .downloads: "Peers find each other by the trackers and download, while the master dies."
         }
     }
 
@@ -107,12 +138,25 @@ public enum Story: String, Sendable, CaseIterable {
         case .handover: [ScriptedEvent(at: .seconds(8), .handOver(at: 2, to: 2))]
         case .refusedUpdate: [ScriptedEvent(at: .seconds(8), .fullDisks([0, 1], .seconds(3)))]
         case .brokerLoss: [ScriptedEvent(at: .seconds(8), .brokerOutage(.seconds(5)))]
+        case .wholeStop:
+            [
+                ScriptedEvent(at: .seconds(8), .stop(0)), ScriptedEvent(at: .milliseconds(8200), .stop(1)),
+                ScriptedEvent(at: .milliseconds(8400), .stop(2)),
+            ]
+        case .otherSettings: [ScriptedEvent(at: .seconds(8), .misconfigure(2))]
+        case .consoles, .group, .downloads: [ScriptedEvent(at: .seconds(8), .crash(2, .seconds(8)))]
+        case .alone:
+            [
+                ScriptedEvent(at: .seconds(6), .crash(0, .seconds(2))),
+                ScriptedEvent(at: .seconds(12), .fullDisks([0], .seconds(3))),
+                ScriptedEvent(at: .seconds(20), .stop(0)),
+            ]
         }
     }
 
     /// The run that the story tells of.
     public var scenario: Scenario {
-        var scenario = Scenario(seed: 1, profile: profile, nodes: 3, seconds: 26)
+        var scenario = Scenario(seed: 1, profile: profile, nodes: self == .alone ? 1 : 3, seconds: 26)
         var options = ScenarioOptions()
         options.coreLength = .seconds(26)
         options.clientCount = 4
@@ -124,6 +168,8 @@ public enum Story: String, Sendable, CaseIterable {
             options.latecomerDelay = .seconds(10)
             options.tailCount = 4
         }
+        if self == .alone { options.nodeCount = 1 }
+        populate(&options)
         scenario.options = options
         // A newcomer with a vote is needed to form the cluster; this one comes as a spare.
         if self == .newcomer {
@@ -131,6 +177,27 @@ public enum Story: String, Sendable, CaseIterable {
             scenario.options.spareCount = 1
         }
         return scenario
+    }
+
+    /// Who else is there.
+    private func populate(_ options: inout ScenarioOptions) {
+        switch self {
+        case .otherSettings: options.hasReports = true
+        case .consoles:
+            options.setStewards(3)
+            options.hasFileAccounts = true
+        case .alone: (options.visitorCount, options.scraperCount, options.swarmCount) = (2, 1, 2)
+        case .group:
+            (options.entry, options.clientWait, options.visitorCount) = (.group, .seconds(15), 1)
+        case .downloads:
+            var transfers = TransferOptions()
+            (transfers.coreLength, transfers.leecherCount, transfers.seederCount) = (options.coreLength, 6, 2)
+            (transfers.magnetPercent, transfers.partialPercent, transfers.webSeedCount) = (30, 30, 1)
+            options.transfers = transfers
+        case .cleanStart, .masterDies, .loneSurvivor, .lowest, .rotating, .majorityGone, .partitionQuorum,
+            .partitionSurvivor, .newcomer, .handover, .refusedUpdate, .brokerLoss, .wholeStop:
+            break
+        }
     }
 
     /// The trace of the story up to the end of its faults and a little beyond, without what happens all the time.
@@ -171,6 +238,7 @@ public enum Story: String, Sendable, CaseIterable {
     private static let telling = [
         "is commanded", "; misses ", "; stands for ", "; becomes master", "; is no longer master", "HANDOVER",
         "; begins to fetch", "; holds the whole state", "; has merged", "; knows entry", "WELCOME", "COORDINATOR",
-        "; takes tracker", "is refused", "gives up", "; has answered all",
+        "; takes tracker", "is refused", "was told other settings", "is told other settings", "gives up",
+        "; has answered all",
     ]
 }

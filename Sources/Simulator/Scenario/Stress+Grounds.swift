@@ -154,6 +154,11 @@ extension ScenarioOptions {
         (interval, intervalJitter) = (4, 1)
         (clientWait, clientRetransmissions) = (entry == .group ? .seconds(15) : .seconds(2), 2)
         (waitingRequests, forwardPause) = (0, .milliseconds(50))
+        // By turns, as the seed has drawn something else.
+        if keepsSwarms {
+            (maxPeersPerSwarm, maxPeersPerAddress, clientsPerAddress) = (6, 3, 4)
+            maxPeers = 40
+        }
         setStewards(3)
         makeRoom()
         meet([.partition, .deafLinks, .crash, .darkness], every: .seconds(4), atMost: 20)
