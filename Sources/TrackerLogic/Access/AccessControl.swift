@@ -51,7 +51,9 @@ public struct AccessControl: Sendable {
     }
 
     /// Whether a passkey is a user's.
-    package func know(passkey: [UInt8]) -> Bool { usersByPasskey.contains(UserByPasskey(User(name: "", passkey: passkey))) }
+    package func know(passkey: [UInt8]) -> Bool {
+        usersByPasskey.contains(UserByPasskey(User(name: "", passkey: passkey)))
+    }
 
     /// Whether a scrape over UDP may be granted.
     ///
