@@ -63,9 +63,6 @@ public enum Rule: Int, Sendable, Hashable, CaseIterable {
     /// What people keep at the console is decided as they were told, follows what they knew, and is whole or not there.
     case consoleIsKept = 25
 
-    /// Who was told other settings does not act as one with the others, and what a tracker tells of others is so.
-    case othersAreKnown = 35
-
     // Of peers.
 
     /// Only bytes that are verified go to the disk, and only what is on the disk is told of and given.
@@ -88,6 +85,11 @@ public enum Rule: Int, Sendable, Hashable, CaseIterable {
     case messagesAreInOrder = 33
     /// Peers of a private torrent come from its trackers alone (BEP 27).
     case privateStaysPrivate = 34
+
+    // Of trackers again.
+
+    /// Who was told other settings does not act as one with the others, and what a tracker tells of others is so.
+    case othersAreKnown = 35
 }
 
 extension Rule {

@@ -94,8 +94,8 @@ extension World {
             if heard == report.report.openFiles, view.reportAge + slack < age || view.reportAge > age + slack {
                 violate(
                     .statusIsTrue,
-                    "\(trace.names[node]) says that the report of \(name) is \(view.reportAge.wholeMilliseconds) ms old,"
-                        + " and it came \(age.wholeMilliseconds) ms ago")
+                    "\(trace.names[node]) says that the report of \(name) is \(view.reportAge.wholeMilliseconds) ms "
+                        + "old, and it came \(age.wholeMilliseconds) ms ago")
             }
             // Of one id only what its present life says counts, and nothing that is not known to be one of ours.
             if heard > report.report.openFiles, !mayBeLeftOut(other), !mayBeLeftOut(node) {

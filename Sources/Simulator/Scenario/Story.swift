@@ -105,7 +105,7 @@ public enum Story: String, Sendable, CaseIterable {
         case .brokerLoss: "Nobody has a bus for five seconds: all fall silent, and go on when it is back."
         case .wholeStop: "All trackers are stopped in good order: the swarms go with them, and they begin anew."
         case .otherSettings:
-            "The master begins anew with other settings: the others find out, say so, and do without it until it is right."
+            "The master begins anew with other settings: the others say so, and do without it until it is right."
         case .consoles: "Accounts and torrent files change at three consoles, and the master dies meanwhile."
         case .alone: "A tracker without others dies, has a full disk, and is stopped; its clients go on."
         case .group: "All trackers hear every request, and the master answers; another does when it dies."
