@@ -192,6 +192,7 @@ extension TorrentSession {
         hasCompleted = beganComplete
         if isPrivate { localAnnounceAt = nil }
         have.forEach { gained.append(UInt32($0)) }
+        if !have.isEmpty { haveDeadline = now + Self.haveDelay }
         for slot in links.indices where links[slot].phase != .free {
             // Who is still being greeted will tell of its pieces, too.
             links[slot].has = Bitfield(count: layout.pieceCount)

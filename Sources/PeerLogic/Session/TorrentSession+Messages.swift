@@ -133,6 +133,10 @@ extension TorrentSession {
             return
         }
         picker?.lost(Int(piece))
+        // While it had the piece itself, it was not told that it is here.
+        if picker?.have[Int(piece)] ?? false, !gained[links[slot].toldCount...].contains(piece) {
+            say(slot, .have(piece: piece), now, &actions)
+        }
         if links[slot].requests.activeCount == 0 { picker?.abandoned(by: links[slot].peer) }
         interestChanged(slot, now, &actions)
     }

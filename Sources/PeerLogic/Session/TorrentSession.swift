@@ -235,7 +235,9 @@ public struct TorrentSession: Sendable, Equatable {
             picker = PiecePicker(layout: layout, have: Bitfield(count: wanted.count), wanted: wanted)
             return
         }
-        for piece in picker?.setWanted(wanted) ?? [] { actions.append(.releaseBuffer(piece: piece)) }
+        let givenUp = picker?.setWanted(wanted) ?? []
+        for piece in givenUp { actions.append(.releaseBuffer(piece: piece)) }
+        if !givenUp.isEmpty { cancelRequests(of: givenUp, now, &actions) }
         guard phase == .running else { return }
         hasCompleted = picker?.isComplete ?? false
         for slot in links.indices where links[slot].isReady { interestChanged(slot, now, &actions) }

@@ -20,6 +20,11 @@ struct Bans: Sendable {
         }
     }
 
+    /// The metadata was wrong that this one has given.
+    func metadataFailed(_ peer: Int, of other: Int, _ scene: inout TransferScene) {
+        scene.peers[peer].mustBan = other
+    }
+
     func fetches(_ peer: Int, fromSeed seed: Int, at now: Instant, _ scene: inout TransferScene) {
         guard scene.peers[peer].lyingSeeds.contains(seed) else { return }
         scene.violate(
