@@ -189,6 +189,7 @@ extension TorrentSession {
         if let bytes = metadata.accepted() { torrent.metadata = bytes }
         picker = PiecePicker(layout: layout, have: have, wanted: Bitfield(count: layout.pieceCount, isFull: true))
         beganComplete = picker?.isComplete ?? false
+        beganWhole = isWholly
         hasCompleted = beganComplete
         if isPrivate { localAnnounceAt = nil }
         have.forEach { gained.append(UInt32($0)) }

@@ -121,6 +121,7 @@ extension TransferWorld {
             }
         case .dropBlock(let name, let block):
             guard let end = end(peer, name, "drop a block") else { return }
+            checks.drops(end, block)
             if table.ends[end].out.drop(block) {
                 queue.put(.blockDropped(end: end, epoch: table.epoch(of: end), block), at: now)
             }

@@ -131,6 +131,7 @@ struct BlockRequests: Sendable {
         if !isCertain {
             scene.ends[end].mayBeGivenUp = true
             scene.ends[end].isAskedUncertain = true
+            scene.ends[end].isWindowCertain = false
         }
     }
 
@@ -201,7 +202,8 @@ struct BlockRequests: Sendable {
 
     /// A begun piece is given up: nobody is asked for any of it any more.
     mutating func givesUp(_ peer: Int, _ piece: Int, _ scene: inout TransferScene) {
-        let numbers = piece * scene.blocksPerPiece..<piece * scene.blocksPerPiece + scene.layout.blockCount(ofPiece: piece)
+        let numbers =
+            piece * scene.blocksPerPiece..<piece * scene.blocksPerPiece + scene.layout.blockCount(ofPiece: piece)
         for number in numbers where scene.peers[peer].blocks[number] & PeerRecord.countMask > 0 {
             for end in scene.ends(of: peer) { cancels(end, number, &scene) }
         }

@@ -19,6 +19,8 @@ struct Calls: Sendable {
         var freshAt: Instant?
         var other: Int?
         var wasCalled = false
+        /// It is the peer itself, as it has found out by calling.
+        var isOurselves = false
     }
 
     /// "The peer is left alone for 15 · 2ⁿ seconds": of clocks that differ by a thousandth at most.
@@ -113,6 +115,10 @@ struct Calls: Sendable {
             scene.violate(
                 .buffersAreBounded, at: now, "\(TransferScene.name(peer)) makes \(called.count) calls")
         }
+        if entry.isOurselves {
+            scene.violate(
+                .backedOffAreLeftAlone, at: now, "\(TransferScene.name(peer)) calls itself, which it has found out")
+        }
         if entry.failures > 0 {
             if let better = known[peer].first(where: { other in
                 other.freshAt.map { $0 < scene.peers[peer].local } ?? false && isFree(other, peer, scene)
@@ -139,6 +145,10 @@ struct Calls: Sendable {
                 .privateStaysPrivate, at: now,
                 "\(TransferScene.name(peer)) calls \(address), of which no tracker has told")
         }
+    }
+
+    mutating func isOurselves(_ peer: Int, _ address: SocketAddress) {
+        known[peer][place(peer, address)].isOurselves = true
     }
 
     /// A call has come to nothing.

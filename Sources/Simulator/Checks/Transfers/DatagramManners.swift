@@ -192,7 +192,9 @@ struct DatagramManners: Sendable {
     mutating func stepEnds(_ peer: Int, at now: Instant, _ scene: inout TransferScene) {
         for number in asked[peer].indices where asked[peer][number].mustSend {
             asked[peer][number].mustSend = false
-            if !asked[peer][number].isLoose { blame(peer, number, "nothing, and knows the connection", at: now, &scene) }
+            if !asked[peer][number].isLoose {
+                blame(peer, number, "nothing, and knows the connection", at: now, &scene)
+            }
         }
     }
 

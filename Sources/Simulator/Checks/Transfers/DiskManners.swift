@@ -4,7 +4,9 @@ import PeerLogic
 import Primitives
 
 /// How a disk is tried again that takes nothing: after two seconds, then after twice as long each time, a minute at
-/// most; all pieces that wait for it at once, and as soon as it has taken one. Beside that, how the local network is
+/// most; all pieces that wait for it at once, and as soon as it has taken one.
+///
+/// Beside that, how the local network is
 /// told of a peer: once in five minutes (BEP 14).
 struct DiskManners: Sendable {
     private static let firstWait = Duration.seconds(2)

@@ -28,7 +28,8 @@ struct Exchanges: Sendable {
     mutating func says(_ end: Int, _ payload: [UInt8], at now: Instant, _ scene: inout TransferScene) {
         guard let said = try? PeerExchange(decoding: payload) else { return }
         let local = scene.local(end)
-        let earliest = ends[end].toldAt.map { $0 + Self.interval } ?? (scene.ends[end].extensionsAt ?? local) + Self.first
+        let earliest =
+            ends[end].toldAt.map { $0 + Self.interval } ?? (scene.ends[end].extensionsAt ?? local) + Self.first
         if local < earliest { blame(end, "tells \(scene.otherName(end)) of peers too soon", at: now, &scene) }
         ends[end].toldAt = local
         if said.added.isEmpty, said.dropped.isEmpty { blame(end, "has nothing to tell, and says so", at: now, &scene) }
@@ -40,7 +41,8 @@ struct Exchanges: Sendable {
                 blame(end, "tells \(scene.otherName(end)) of \(address) twice", at: now, &scene)
             }
             if !connected(end, scene).contains(where: { scene.ends[$0].listens == address }) {
-                blame(end, "tells \(scene.otherName(end)) of \(address), with which it is not connected", at: now, &scene)
+                blame(
+                    end, "tells \(scene.otherName(end)) of \(address), with which it is not connected", at: now, &scene)
             }
             ends[end].told.append(address)
         }
@@ -79,7 +81,9 @@ struct Exchanges: Sendable {
         }
         if let toldAt = ends[end].toldAt, local - toldAt > wait {
             for address in ends[end].told
-            where !others.contains(where: { scene.ends[$0].listens == address }) && scene.goneFor(record.peer, address, wait) {
+            where !others.contains(where: { scene.ends[$0].listens == address })
+                && scene.goneFor(record.peer, address, wait)
+            {
                 return blame(end, "does not tell \(scene.otherName(end)) that \(address) has gone", at: now, &scene)
             }
         }

@@ -61,6 +61,7 @@ struct Idleness: Sendable {
     func lookAtWeb(_ peer: Int, buffered: Int, at now: Instant, _ scene: inout TransferScene) {
         let record = scene.peers[peer]
         guard record.isRunning, record.hasMetadata, record.settings.maxDownloadRate == nil,
+            record.local - record.freedAt > Self.lateness,
             buffered == 0 || buffered + scene.layout.pieceLength <= record.settings.maxBufferedByteCount / 2
         else { return }
         for (number, seed) in seeds[peer].enumerated() {
@@ -78,7 +79,8 @@ struct Idleness: Sendable {
 
     /// Between two steps of a peer; `snubbed` are the ends that it takes for silent, nil where nobody has asked.
     func check(
-        _ peer: Int, buffered: Int, snubbed: [Int]?, _ limits: inout TransferLimits, at now: Instant, _ scene: inout TransferScene
+        _ peer: Int, buffered: Int, snubbed: [Int]?, _ limits: inout TransferLimits, at now: Instant,
+        _ scene: inout TransferScene
     ) {
         guard scene.peers[peer].isRunning else { return }
         var waits = false
@@ -87,14 +89,17 @@ struct Idleness: Sendable {
                 waits = true
                 if limits.mayGive(peer, scene) {
                     blame(
-                        peer, "could give \(scene.otherName(end)) block \(scene.ends[end].toAnswer[0].words), and waits",
+                        peer,
+                        "could give \(scene.otherName(end)) block \(scene.ends[end].toAnswer[0].words), and waits",
                         at: now, &scene)
                 }
             }
             // Who is silent is not asked until one of its blocks comes.
             let isSnubbed =
                 snubbed?.contains(end) ?? (scene.local(end) - scene.ends[end].usefulAt > Self.snubbing)
-            if !isSnubbed, mayAsk(end, scene), limits.mayAsk(peer, scene), let piece = askable(end, buffered: buffered, scene) {
+            if !isSnubbed, mayAsk(end, scene), limits.mayAsk(peer, scene),
+                let piece = askable(end, buffered: buffered, scene)
+            {
                 blame(
                     peer, "could ask \(scene.otherName(end)) for piece \(piece), and waits", at: now, &scene)
             }
@@ -113,8 +118,10 @@ struct Idleness: Sendable {
     /// Whether nothing keeps a peer from asking another.
     private func mayAsk(_ end: Int, _ scene: TransferScene) -> Bool {
         let record = scene.ends[end]
-        return !record.isChoked && record.saysInterested && record.asked.isEmpty && !record.mayBeGivenUp
-            && record.arriving < 0 && !record.isHasUncertain && scene.peers[record.peer].hasMetadata
+        let hasRoom = record.asked.isEmpty || record.isWindowCertain && record.asked.count < record.window / 2
+        return (!record.isChoked || !record.allowedToUs.isEmpty) && record.saysInterested && hasRoom
+            && !record.isAskedUncertain && record.arriving < 0 && !record.isHasUncertain
+            && scene.peers[record.peer].hasMetadata
     }
 
     /// A piece of which something is free that the other side has.
@@ -124,7 +131,9 @@ struct Idleness: Sendable {
         let hasRoom =
             buffered == 0 || buffered + scene.layout.pieceLength <= record.settings.maxBufferedByteCount
         return (0..<scene.layout.pieceCount).first { piece in
-            guard scene.ends[end].has[piece], scene.isMissing(peer, piece), !record.wrong[piece] else { return false }
+            guard scene.ends[end].has[piece], scene.isMissing(peer, piece), !record.wrong[piece],
+                !scene.ends[end].isChoked || scene.ends[end].allowedToUs.contains(UInt32(piece))
+            else { return false }
             let busy = record.busy[piece]
             return busy == 0 ? hasRoom : busy < scene.layout.blockCount(ofPiece: piece)
         }

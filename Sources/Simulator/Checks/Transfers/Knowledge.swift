@@ -166,8 +166,8 @@ struct Knowledge: Sendable {
         if isOpen >= 0 {
             scene.violate(
                 .rarestFirst, at: now,
-                "\(TransferScene.name(peer)) begins piece \(piece), and could ask \(scene.otherName(end)) for the rest of "
-                    + "piece \(isOpen)")
+                "\(TransferScene.name(peer)) begins piece \(piece), and could ask \(scene.otherName(end)) for the rest "
+                    + "of piece \(isOpen)")
         }
         guard isRarer >= 0, scene.peers[peer].disk.setCount + begunCount >= Self.randomFirstCount,
             !scene.ends(of: peer).contains(where: { scene.ends[$0].isHasUncertain })

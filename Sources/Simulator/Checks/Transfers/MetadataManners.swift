@@ -51,8 +51,13 @@ struct MetadataManners: Sendable {
 
     mutating func closed(_ end: Int, _ scene: TransferScene) {
         let peer = scene.ends[end].peer
-        if fetches[peer].end == end, !fetches[peer].isChecked { fetches[peer] = Fetch() }
+        if fetches[peer].end == end, !fetches[peer].isChecked { forget(peer, scene) }
         ends[end].toAnswer.removeAll()
+    }
+
+    private mutating func forget(_ peer: Int, _ scene: TransferScene) {
+        fetches[peer] = Fetch()
+        fetches[peer].heardAt = scene.peers[peer].local
     }
 
     // MARK: - Said
@@ -101,7 +106,8 @@ struct MetadataManners: Sendable {
         if part >= parts {
             blame(end, "asks for part \(part) of the metadata, which has \(parts)", at: now, &scene)
         }
-        let isSame = fetches[peer].end == end && !fetches[peer].pending.contains(part)
+        let isSame =
+            fetches[peer].end == end && !fetches[peer].pending.contains(part)
             && !fetches[peer].received.contains(part)
         if !isSame {
             // Begun anew: because of a refusal, or because its time is over.
@@ -130,13 +136,12 @@ struct MetadataManners: Sendable {
             guard fetches[peer].end == end, let place = fetches[peer].pending.firstIndex(of: part) else { return }
             let size = scene.ends[end].theirMetadataByteCount
             guard bytes.count == min(Self.partByteCount, size - part * Self.partByteCount) else {
-                fetches[peer] = Fetch()
-                return
+                return forget(peer, scene)
             }
             fetches[peer].pending.remove(at: place)
             fetches[peer].received.append(part)
             fetches[peer].heardAt = scene.peers[peer].local
-        case .reject: if fetches[peer].end == end { fetches[peer] = Fetch() }
+        case .reject: if fetches[peer].end == end { forget(peer, scene) }
         case .unknown: break
         }
     }
@@ -172,7 +177,8 @@ struct MetadataManners: Sendable {
                 && scene.ends[end].extensionsAt.map { local - $0 > Self.lateness } ?? false
         }
         guard let giver else { return }
-        if fetches[peer].end < 0 || local - fetches[peer].heardAt > Self.patience + Self.lateness {
+        let isNobody = fetches[peer].end < 0 && local - fetches[peer].heardAt > Self.lateness
+        if isNobody || local - fetches[peer].heardAt > Self.patience + Self.lateness {
             blame(giver, "lacks the metadata, and asks nobody, not even \(scene.otherName(giver))", at: now, &scene)
         }
     }

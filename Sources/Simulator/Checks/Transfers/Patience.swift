@@ -32,9 +32,33 @@ struct Patience: Sendable {
 
     func gives(_ end: Int, _ scene: inout TransferScene) { scene.ends[end].saidAt = scene.local(end) }
 
+    /// Whether a message is such that the connection has to be closed.
+    func isBreach(_ end: Int, _ message: PeerMessage, _ scene: TransferScene) -> Bool {
+        let record = scene.ends[end]
+        let count = scene.peers[record.peer].hasMetadata ? scene.layout.pieceCount : Int.max
+        switch message {
+        case .have(let piece): return piece >= count
+        case .suggest(let piece), .allowedFast(let piece): return !record.hasFast || piece >= count
+        case .haveAll, .haveNone, .reject: return !record.hasFast
+        case .bitfield(let bytes):
+            return count != Int.max && Bitfield(wire: bytes, count: count) == nil
+        case .request(let block): return count == Int.max || !scene.layout.holds(block)
+        case .extended: return !record.hasExtensions
+        case .keepAlive, .choke, .unchoke, .interested, .notInterested, .piece, .cancel, .port: return false
+        }
+    }
+
+    /// At the end of the step in which it was said.
+    func checkBreach(_ end: Int, at now: Instant, _ scene: inout TransferScene) {
+        guard scene.ends[end].isOpen else { return }
+        blame(end, "goes on with what the protocol does not allow", at: now, &scene)
+    }
+
     // MARK: - The time for it has come
 
-    /// What should be over is over. `isSnubbing` is what the session says of the connection.
+    /// What should be over is over.
+    ///
+    /// `isSnubbing` is what the session says of the connection.
     func look(_ end: Int, isSnubbing: Bool, at now: Instant, _ scene: inout TransferScene) {
         let record = scene.ends[end]
         let local = scene.local(end)
@@ -42,7 +66,14 @@ struct Patience: Sendable {
             blame(end, "has said nothing for \((local - record.saidAt).wholeSeconds) s", at: now, &scene)
         }
         if local - record.heardAt > Self.silence + Self.lateness {
-            blame(end, "keeps a connection that has been silent for \((local - record.heardAt).wholeSeconds) s", at: now, &scene)
+            blame(
+                end, "keeps a connection that has been silent for \((local - record.heardAt).wholeSeconds) s", at: now,
+                &scene)
+        }
+        if local - record.greetedAt > Self.lateness, scene.peers[record.peer].disk.isFull, record.has.isFull,
+            !record.isHasUncertain
+        {
+            blame(end, "keeps a connection of which neither has any use", at: now, &scene)
         }
         let isArriving = record.arriving >= 0
         if isArriving, local - max(record.arrivingSince, record.heardAt) > Self.arrival + Self.lateness {
@@ -95,8 +126,9 @@ struct Patience: Sendable {
         case .idle:
             let isSilent = local - record.heardAt >= Self.silence
             isRight =
-                isSilent || !record.isChoked && record.saysInterested
-                && local - max(record.usefulAt, record.greetedAt) >= Self.uselessness
+                isSilent
+                || !record.isChoked && record.saysInterested
+                    && local - max(record.usefulAt, record.greetedAt) >= Self.uselessness
         case .stalled:
             isRight = record.arriving >= 0 && local - max(record.arrivingSince, record.heardAt) >= Self.arrival
         case .full:

@@ -31,7 +31,7 @@ struct Shown: Sendable {
         var completedCount = 0
         var trouble = 0
         var mended = 0
-        var wrongCount = 0
+        var readyCount = 0
     }
 
     private struct Peer: Sendable {
@@ -86,7 +86,8 @@ struct Shown: Sendable {
         func show(_ what: String, _ shown: Int, _ isSo: Int) {
             if shown != isSo {
                 blame(
-                    record.peer, "says that \(what) with \(scene.otherName(end)) is \(shown), and it is \(isSo)", at: now,
+                    record.peer, "says that \(what) with \(scene.otherName(end)) is \(shown), and it is \(isSo)",
+                    at: now,
                     &scene)
             }
         }
@@ -103,7 +104,9 @@ struct Shown: Sendable {
         if !record.isHasUncertain, scene.peers[record.peer].hasMetadata {
             show("the number of its pieces", view.pieceCount, record.has.setCount)
         }
-        if !record.isAskedUncertain, !view.isSnubbing { show("what it is asked for", view.pendingCount, record.asked.count) }
+        if !record.isAskedUncertain, !view.isSnubbing {
+            show("what it is asked for", view.pendingCount, record.asked.count)
+        }
     }
 
     // MARK: - What is observed
@@ -114,17 +117,20 @@ struct Shown: Sendable {
         case .completed: peers[peer].observed.completedCount += 1
         case .diskTrouble: peers[peer].observed.trouble += 1
         case .diskMended: peers[peer].observed.mended += 1
-        case .pieceWasWrong: peers[peer].observed.wrongCount += 1
-        case .linkReady, .banned, .ratioReached, .trackerAnswered, .trackerFailed: break
+        case .linkReady: peers[peer].observed.readyCount += 1
+        case .pieceWasWrong, .banned, .ratioReached, .trackerAnswered, .trackerFailed: break
         }
     }
 
-    mutating func stepEnds(_ peer: Int, at now: Instant, _ scene: inout TransferScene) {
+    /// `greeted` is the end whose handshakes are through in this step.
+    mutating func stepEnds(_ peer: Int, greeted: Int?, at now: Instant, _ scene: inout TransferScene) {
         let observed = peers[peer].observed
         peers[peer].observed = Observed()
         func expect(_ what: String, _ count: Int, _ isRight: Bool) {
             if !isRight { blame(peer, "tells \(count) times that \(what)", at: now, &scene) }
         }
+        let isReady = greeted.map { scene.ends[$0].isOpen } ?? false
+        if isReady { expect("somebody is connected", observed.readyCount, observed.readyCount == 1) }
         var isStored = false
         switch scene.cause {
         case .stored(let piece):

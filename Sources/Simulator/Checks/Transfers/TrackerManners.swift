@@ -109,7 +109,8 @@ struct TrackerManners: Sendable {
         }
         if local < tracker.nextTry {
             blame(
-                peer, "asks tracker \(number) after \(tracker.failures) failures, "
+                peer,
+                "asks tracker \(number) after \(tracker.failures) failures, "
                     + "\((tracker.nextTry - local).wholeMilliseconds) ms too soon", at: now, &scene)
         }
         for (other, better) in peers[peer].trackers.enumerated() where other != number && better.nextTry <= local {
@@ -161,7 +162,8 @@ struct TrackerManners: Sendable {
             port: record.settings.listenPort)
         if said != isSo {
             blame(
-                peer, "tells tracker \(number) of \(said.downloaded) bytes down, \(said.uploaded) up, \(said.left) left; "
+                peer,
+                "tells tracker \(number) of \(said.downloaded) bytes down, \(said.uploaded) up, \(said.left) left; "
                     + "they are \(isSo.downloaded), \(isSo.uploaded), \(isSo.left)", at: now, &scene)
         }
     }
@@ -231,7 +233,10 @@ struct TrackerManners: Sendable {
         if peers[peer].hasAnsweredInStep {
             if scene.peers[peer].readyCount == 0 { starve(peer, scene) } else { peers[peer].starving = 0 }
         }
-        guard peers[peer].failedInStep, peers[peer].phase == .resting else { return }
+        let mustTell = peers[peer].hasAnsweredInStep && peers[peer].owesCompleted && !peers[peer].owesStarted
+        guard peers[peer].failedInStep || scene.cause == .update || mustTell, peers[peer].phase == .resting else {
+            return
+        }
         let local = scene.peers[peer].local
         // Nobody was asked in the place of the one that failed: then none may be.
         if let number = peers[peer].trackers.firstIndex(where: { $0.nextTry <= local && !$0.isUncertain }) {
@@ -249,7 +254,8 @@ struct TrackerManners: Sendable {
             peers[peer].trackers[number].knowsUs = false
             guard tracker.knowsUs != isTold else { continue }
             blame(
-                peer, isTold
+                peer,
+                isTold
                     ? "tells tracker \(number) of the end, which does not know it"
                     : "does not tell tracker \(number) of the end", at: now, &scene)
         }
@@ -257,7 +263,9 @@ struct TrackerManners: Sendable {
 
     /// The next announce has not been forgotten.
     mutating func look(_ peer: Int, at now: Instant, _ scene: inout TransferScene) {
-        guard scene.peers[peer].isRunning, peers[peer].phase == .resting, let wakeAt = peers[peer].wakeAt else { return }
+        guard scene.peers[peer].isRunning, peers[peer].phase == .resting, let wakeAt = peers[peer].wakeAt else {
+            return
+        }
         let late = scene.peers[peer].local - wakeAt
         guard late > Self.lateness else { return }
         scene.violate(

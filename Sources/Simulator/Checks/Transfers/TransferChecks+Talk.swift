@@ -53,6 +53,10 @@ extension TransferChecks {
     private mutating func hearsExtensionHandshake(_ end: Int, _ payload: [UInt8]) {
         guard let said = try? ExtensionHandshake(decoding: payload) else { return }
         order.hears(end, payload, &scene)
+        if let queue = said.requestQueue {
+            scene.ends[end].theirQueue = max(1, queue)
+            scene.ends[end].window = min(scene.ends[end].window, max(1, queue))
+        }
         if let count = said.metadataByteCount { scene.ends[end].theirMetadataByteCount = count }
         let local = scene.local(end)
         if scene.ends[end].extensionsAt == nil { scene.ends[end].extensionsAt = local }

@@ -10,28 +10,31 @@ import Wire
 /// know nothing of how a session comes to what it does.
 struct TransferChecks: Sendable {
     var scene: TransferScene
-    private var requests = BlockRequests()
-    private var slots = UploadSlots()
-    private var claims = Claims()
-    private var answers = Answers()
+    var requests = BlockRequests()
+    var slots = UploadSlots()
+    var claims = Claims()
+    var answers = Answers()
     var order = MessageOrder()
     var calls: Calls
     var bans = Bans()
-    private var limits: TransferLimits
+    var limits: TransferLimits
     var trackers: TrackerManners
     var datagrams: DatagramManners
-    private var turns: Turns
-    private let knowledge = Knowledge()
-    private let patience = Patience()
+    var turns: Turns
+    let knowledge = Knowledge()
+    let patience = Patience()
     var exchanges = Exchanges()
     var metadata: MetadataManners
-    private var idleness: Idleness
+    var idleness: Idleness
     var shown: Shown
-    private var disks: DiskManners
+    var disks: DiskManners
     /// Ends that were choked in the step under way.
-    private var chokedEnds: [Int] = []
+    var chokedEnds: [Int] = []
     /// Whether the connection that is being closed gives way to another.
-    private var isFull = false
+    var isFull = false
+    /// The end whose handshakes are through in the step under way, and the one that has broken the protocol.
+    var greetedEnd: Int?
+    var breachedEnd: Int?
     /// The end that was asked for metadata in the step under way.
     var askedForMetadata: Int?
 
@@ -89,6 +92,8 @@ struct TransferChecks: Sendable {
         scene.peers[peer].wastedByteCount = 0
         scene.peers[peer].rank = mixed(UInt64(peer) &+ 77)
         scene.peers[peer].goneAt.removeAll()
+        scene.peers[peer].suspects.removeAll()
+        scene.peers[peer].mustConvict.removeAll()
         requests.began(peer, &scene)
         calls.began(peer)
         trackers.began(peer)
@@ -190,7 +195,12 @@ struct TransferChecks: Sendable {
         turns.stepEnds(peer, at: now, &scene)
         trackers.stepEnds(peer, at: now, &scene)
         datagrams.stepEnds(peer, at: now, &scene)
-        shown.stepEnds(peer, at: now, &scene)
+        shown.stepEnds(peer, greeted: greetedEnd, at: now, &scene)
+        greetedEnd = nil
+        answers.checkCancelled(at: now, &scene)
+        if !scene.peers[peer].mustConvict.isEmpty { bans.checkConvicted(peer, at: now, &scene) }
+        if let end = breachedEnd { patience.checkBreach(end, at: now, &scene) }
+        breachedEnd = nil
         disks.stepEnds(peer, at: now, &scene)
         if let end = askedForMetadata { metadata.check(end, at: now, &scene) }
         scene.cause = .other
@@ -270,6 +280,7 @@ struct TransferChecks: Sendable {
         scene.ends[end].hasFast = capabilities.contains(.fast)
         scene.ends[end].hasExtensions = capabilities.contains(.extensions)
         scene.ends[end].address = address
+        greetedEnd = end
         let local = scene.local(end)
         scene.ends[end].greetedAt = local
         scene.ends[end].heardAt = local
@@ -309,208 +320,9 @@ struct TransferChecks: Sendable {
     mutating func closes(_ end: Int, _ reason: CloseReason, at now: Instant) {
         isFull = reason == .full
         patience.closes(end, reason, at: now, &scene)
-    }
-
-    // MARK: - Said and heard
-
-    mutating func saysHandshake(_ end: Int, at now: Instant) { bans.says(end, at: now, &scene) }
-
-    mutating func says(_ end: Int, _ message: PeerMessage, at now: Instant) {
-        order.says(end, message, at: now, &scene)
-        bans.says(end, at: now, &scene)
-        patience.says(end, message, at: now, &scene)
-        knowledge.says(end, message, at: now, &scene)
-        switch message {
-        case .have, .haveAll, .bitfield, .allowedFast: claims.says(end, message, at: now, &scene)
-        case .choke:
-            slots.says(end, isChoke: true, at: now, &scene)
-            turns.says(end, isChoke: true, &scene)
-            answers.choked(end, &scene)
-        case .unchoke:
-            slots.says(end, isChoke: false, at: now, &scene)
-            turns.says(end, isChoke: false, &scene)
-        case .request(let block):
-            knowledge.asks(end, block, at: now, &scene)
-            if scene.ends[end].asked.isEmpty { scene.ends[end].askedAnewAt = scene.local(end) }
-            requests.asks(end, block, at: now, &scene)
-            limits.asks(scene.ends[end].peer, Block.maxByteCount, at: now, &scene)
-            limits.asked(end, at: now, &scene)
-        case .cancel(let block):
-            if let number = scene.number(block) { requests.cancels(end, number, &scene) }
-        case .reject(let block): answers.answers(end, block, "rejects", at: now, &scene)
-        case .interested: scene.ends[end].askedAnewAt = scene.local(end)
-        case .extended(let id, let payload): saysExtended(end, id, payload, at: now)
-        case .keepAlive, .notInterested, .haveNone, .piece, .port, .suggest: break
+        if reason == .ourselves, end & 1 == 0, let address = scene.ends[end].listens {
+            calls.isOurselves(scene.ends[end].peer, address)
         }
-    }
-
-    mutating func hears(_ end: Int, _ message: PeerMessage, at now: Instant) {
-        scene.cause = .other
-        scene.ends[end].heardAt = scene.local(end)
-        knowledge.hears(end, message, &scene)
-        switch message {
-        case .choke:
-            scene.ends[end].isChoked = true
-            if !scene.ends[end].hasFast, !scene.ends[end].asked.isEmpty {
-                scene.again.choked += 1
-                requests.dropAll(of: end, &scene)
-            }
-        case .unchoke:
-            // Only the first counts as a sign of life.
-            if scene.ends[end].isChoked {
-                requests.heard(end, at: now, &scene)
-                scene.ends[end].usefulAt = scene.local(end)
-            }
-            scene.ends[end].isChoked = false
-        case .interested:
-            guard !scene.ends[end].isAskedFor else { return }
-            scene.cause = .interested(end)
-            scene.ends[end].turnSince = scene.local(end)
-            slots.hears(end, isInterested: true, at: now, &scene)
-        case .notInterested:
-            guard scene.ends[end].isAskedFor else { return }
-            scene.cause = .notInterested(end)
-            slots.hears(end, isInterested: false, at: now, &scene)
-        case .request(let block): answers.hears(end, block, &scene)
-        case .reject(let block):
-            guard scene.ends[end].hasFast, let number = scene.number(block) else { return }
-            let isCertain = !scene.ends[end].mayBeGivenUp && scene.ends[end].old.isEmpty
-            if requests.rejected(end, number, &scene) {
-                scene.again.rejected += 1
-                limits.refused(scene.ends[end].peer, Int(block.length))
-                knowledge.refused(end, block, isCertain: isCertain, &scene)
-            } else if !isCertain {
-                scene.ends[end].isHasUncertain = true
-            }
-        case .extended(let id, let payload): hearsExtended(end, id, payload)
-        case .keepAlive, .have, .bitfield, .piece, .cancel, .port, .suggest, .haveAll, .haveNone, .allowedFast: break
-        }
-    }
-
-    /// A side chokes the other: at the end of the step its requests are looked at.
-    mutating func checkAnswersLater(_ end: Int) { chokedEnds.append(end) }
-
-    // MARK: - Blocks
-
-    mutating func gives(_ end: Int, _ block: Block, at now: Instant) {
-        claims.gives(end, block, at: now, &scene)
-        slots.gives(end, block, at: now, &scene)
-        bans.says(end, at: now, &scene)
-        answers.answers(end, block, "gives", at: now, &scene)
-        limits.gives(end, block, at: now, &scene)
-        patience.gives(end, &scene)
-    }
-
-    mutating func sent(_ end: Int, _ block: Block, isSent: Bool) {
-        if let index = scene.ends[end].sending.firstIndex(of: block) { scene.ends[end].sending.remove(at: index) }
-        if isSent {
-            scene.peers[scene.ends[end].peer].sentByteCount += Int(block.length)
-            scene.ends[end].up.add(Int(block.length), at: scene.local(end))
-        } else {
-            limits.takesBack(end, block, &scene)
-            if scene.ends[end].hasFast { answers.takesBack(end, block, &scene) }
-        }
-    }
-
-    mutating func blockBegins(_ end: Int, _ block: Block, isKept: Bool, at now: Instant) {
-        if isKept {
-            scene.ends[end].heardAt = scene.local(end)
-            scene.ends[end].arrivingSince = scene.local(end)
-        }
-        guard let number = scene.number(block) else {
-            if isKept {
-                scene.violate(.contractIsKept, at: now, "\(TransferScene.name(scene.ends[end].peer)) keeps no block")
-            }
-            return
-        }
-        if let old = scene.ends[end].old.firstIndex(of: Int32(number)) { scene.ends[end].old.remove(at: old) }
-        if isKept { requests.begins(end, number, at: now, &scene) } else { requests.ends(end, number, &scene) }
-    }
-
-    mutating func blockArrived(_ end: Int, _ block: Block, isCorrupt: Bool, at now: Instant) {
-        requests.arrived(end, at: now, &scene)
-        let peer = scene.ends[end].peer
-        scene.peers[peer].receivedByteCount += Int(block.length)
-        scene.ends[end].down.add(Int(block.length), at: scene.local(end))
-        scene.ends[end].heardAt = scene.local(end)
-        scene.ends[end].usefulAt = scene.local(end)
-        if isCorrupt { bans.poisoned(peer, by: scene.ends[end].other, &scene) }
-    }
-
-    /// A block that was of no use has come.
-    mutating func skipped(_ end: Int, _ block: Block) {
-        scene.ends[end].heardAt = scene.local(end)
-        scene.peers[scene.ends[end].peer].wastedByteCount += Int(block.length)
-    }
-
-    // MARK: - Pieces
-
-    mutating func fetches(_ peer: Int, _ piece: Int, fromSeed seed: Int, at now: Instant) {
-        bans.fetches(peer, fromSeed: seed, at: now, &scene)
-        idleness.fetches(peer, piece, seed, at: now, &scene)
-        requests.fetches(peer, piece, at: now, &scene)
-        limits.asks(peer, scene.layout.pieceLength, at: now, &scene)
-    }
-
-    /// A piece is whole, and is hashed.
-    mutating func pieceIsWhole(_ peer: Int, _ piece: Int) { scene.peers[peer].whole.insert(piece) }
-
-    mutating func webPieceArrived(_ peer: Int, byteCount: Int) { scene.peers[peer].receivedByteCount += byteCount }
-
-    /// A web server has given a piece, or not.
-    mutating func webEnds(_ peer: Int, _ piece: Int, _ seed: Int, _ problem: WebSeedProblem?) {
-        idleness.webEnds(peer, piece, seed, problem, scene)
-    }
-
-    mutating func webLied(_ peer: Int, _ seed: Int) { idleness.lied(peer, seed) }
-
-    mutating func stores(_ peer: Int, _ piece: Int, at now: Instant) { disks.stores(peer, piece, at: now, &scene) }
-
-    mutating func announcesLocally(_ peer: Int, at now: Instant) { disks.tellsLocally(peer, at: now, &scene) }
-
-    mutating func pieceIsRight(_ peer: Int, _ piece: Int, digested: Bool) {}
-
-    mutating func pieceFailed(_ peer: Int, _ piece: Int, senders: [Int]) {
-        scene.peers[peer].wrongByteCount += scene.layout.length(ofPiece: piece)
-        scene.peers[peer].wastedByteCount += scene.layout.length(ofPiece: piece)
-        requests.restarts(peer, piece, &scene)
-        scene.peers[peer].wrong.insert(piece)
-        bans.failed(peer, senders: senders, &scene)
-    }
-
-    /// A buffer is given up whose piece is not on the disk.
-    mutating func pieceGivenUp(_ peer: Int, _ piece: Int) { requests.givesUp(peer, piece, &scene) }
-
-    mutating func pieceStored(_ peer: Int, _ piece: Int, isRight: Bool, at now: Instant) {
-        if !isRight {
-            scene.violate(
-                .onlyVerifiedIsStored, at: now,
-                "\(TransferScene.name(peer)) writes piece \(piece), which is not verified or is wrong")
-        }
-        scene.peers[peer].disk.insert(piece)
-        scene.peers[peer].gainedAt[piece] = scene.peers[peer].local
-        requests.stored(peer, piece, &scene)
-        if scene.peers[peer].disk.isFull { scene.peers[peer].wasComplete = true }
-    }
-
-    mutating func pieceLost(_ peer: Int, _ piece: Int) {
-        guard scene.peers[peer].disk.remove(piece) else { return }
-        scene.peers[peer].lost.insert(piece)
-        requests.restarts(peer, piece, &scene)
-        shown.changed(peer, scene)
-    }
-
-    /// Whether a piece has been wrong at a peer.
-    func wasWrong(_ peer: Int, _ piece: Int) -> Bool { scene.peers[peer].wrong[piece] }
-
-    /// What the contract does not allow.
-    mutating func breaks(_ peer: Int, _ what: String, at now: Instant) {
-        scene.violate(.contractIsKept, at: now, "\(TransferScene.name(peer)) \(what)")
-    }
-
-    /// What a peer keeps for speed is not what it stands for.
-    mutating func audited(_ peer: Int, _ fault: String, at now: Instant) {
-        scene.violate(.bookkeepingAgrees, at: now, "\(TransferScene.name(peer)): \(fault)")
     }
 
     // MARK: - Observations

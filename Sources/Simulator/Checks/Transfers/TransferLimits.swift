@@ -7,7 +7,9 @@ import Wire
 /// What a peer may hold, send and take at most: its memory, its queues, its rates, and its ratio.
 struct TransferLimits: Sendable {
     /// What may go at once: it fills at the rate that is allowed, up to a burst, and a block that takes the last of it
-    /// may take more. In thousand millionths of a byte, so that nothing is lost.
+    /// may take more.
+    ///
+    /// In thousand millionths of a byte, so that nothing is lost.
     private struct Bucket: Sendable {
         private static let unit = 1_000_000_000
         private(set) var level = 0
@@ -101,7 +103,9 @@ struct TransferLimits: Sendable {
         guard !ups[peer].take(Int(block.length), at: scene.peers[peer].local) else { return }
         scene.violate(
             .ratesAreKept, at: now,
-            "\(TransferScene.name(peer)) gives more than \(scene.peers[peer].settings.maxUploadRate ?? 0) bytes a second")
+            "\(TransferScene.name(peer)) gives more than \(scene.peers[peer].settings.maxUploadRate ?? 0) bytes a "
+                + "second"
+        )
     }
 
     mutating func takesBack(_ end: Int, _ block: Block, _ scene: inout TransferScene) {
@@ -121,7 +125,22 @@ struct TransferLimits: Sendable {
     /// What was asked for will not come.
     mutating func refused(_ peer: Int, _ byteCount: Int) { downs[peer].giveBack(byteCount) }
 
+    /// A block has come: one more may be asked for, up to what comes in a second.
+    func arrived(_ end: Int, _ scene: inout TransferScene) {
+        let record = scene.ends[end]
+        let rate = record.down.rate(at: scene.local(end))
+        let most = min(record.theirQueue, Self.maxAskedCount, max(16, rate / Block.maxByteCount + 8))
+        let window = record.window < most ? record.window + 1 : max(most, 4)
+        scene.ends[end].window = max(1, min(window, record.theirQueue))
+    }
+
     func asked(_ end: Int, at now: Instant, _ scene: inout TransferScene) {
+        if scene.ends[end].asked.count > scene.ends[end].window {
+            scene.violate(
+                .buffersAreBounded, at: now,
+                "\(TransferScene.name(scene.ends[end].peer)) asks \(scene.otherName(end)) for "
+                    + "\(scene.ends[end].asked.count) blocks, which gives less in a second")
+        }
         guard scene.ends[end].asked.count > Self.maxAskedCount else { return }
         scene.violate(
             .buffersAreBounded, at: now,

@@ -57,6 +57,16 @@ struct EndRecord: Sendable {
     var mayBeGivenUp = false
     /// It may have been so once, and what is asked for may be otherwise.
     var isAskedUncertain = false
+    /// Blocks that may be asked for at once, at most; and whether they are so many.
+    var window = 8
+    var isWindowCertain = true
+    var theirQueue = 250
+    /// Blocks that it may still be given while it is choked.
+    var allowanceLeft = 0
+    /// Blocks that it was asked for and may refuse: it has been told to, or they have not left.
+    var mayReject: [Block] = []
+    /// Blocks that it was asked for while it chokes, and gives all the same.
+    var granted: [Block] = []
     /// The block that is arriving, counted through all pieces; -1 for none.
     var arriving = -1
 
@@ -198,6 +208,11 @@ struct PeerRecord: Sendable {
     /// Addresses of connections that have ended, and when the last did.
     var goneAt: [(address: SocketAddress, at: Instant)] = []
     var wastedByteCount = 0
+    /// When a piece last became one that nobody is asked for.
+    var freedAt = Instant(nanoseconds: 0)
+    /// Who has sent a corrupt block of a piece that came from several.
+    var suspects: [(piece: Int, end: Int, other: Int)] = []
+    var mustConvict: [(end: Int, other: Int)] = []
 
     static let here: UInt8 = 0x80
     /// Nobody was asked, or nobody who may still answer: that is the session's to know.
