@@ -52,6 +52,8 @@ struct TrackerManners: Sendable {
         var hasAnsweredInStep = false
         var failedInStep = false
         var farewells: [Int] = []
+        /// Something of the above is to be looked at when the step ends.
+        var isTouched = false
     }
 
     private static let least = Duration.seconds(60)
@@ -101,7 +103,10 @@ struct TrackerManners: Sendable {
     /// A tracker is begun to be asked.
     mutating func asks(_ peer: Int, _ number: Int, at now: Instant, _ scene: inout TransferScene) {
         guard peers[peer].trackers.indices.contains(number) else { return }
-        guard peers[peer].phase != .leaving else { return peers[peer].farewells.append(number) }
+        guard peers[peer].phase != .leaving else {
+            peers[peer].isTouched = true
+            return peers[peer].farewells.append(number)
+        }
         let local = scene.peers[peer].local
         let tracker = peers[peer].trackers[number]
         if case .asking(let other) = peers[peer].phase {
@@ -194,6 +199,7 @@ struct TrackerManners: Sendable {
         peers[peer].phase = .resting
         peers[peer].wakeAt = local + min(max(.seconds(Int64(interval)), Self.least), Self.most)
         peers[peer].hasAnsweredInStep = true
+        peers[peer].isTouched = true
     }
 
     mutating func failed(_ peer: Int, _ number: Int, _ scene: TransferScene) {
@@ -207,6 +213,7 @@ struct TrackerManners: Sendable {
         peers[peer].trackers[number].nextTry = scene.peers[peer].local + wait
         peers[peer].phase = .resting
         peers[peer].failedInStep = true
+        peers[peer].isTouched = true
     }
 
     /// A connection has ended, or a call.
@@ -224,7 +231,11 @@ struct TrackerManners: Sendable {
     // MARK: - The end of a step
 
     mutating func stepEnds(_ peer: Int, at now: Instant, _ scene: inout TransferScene) {
+        guard peers[peer].isTouched || scene.cause == .ended || scene.cause == .update || scene.cause == .started else {
+            return
+        }
         defer {
+            peers[peer].isTouched = false
             peers[peer].hasAnsweredInStep = false
             peers[peer].failedInStep = false
             peers[peer].farewells.removeAll()

@@ -72,6 +72,7 @@ struct TransferChecks: Sendable {
         scene.peers[peer].interestedCount = 0
         scene.peers[peer].mostInterested = 0
         scene.peers[peer].openCount = 0
+        scene.peers[peer].ends.removeAll()
         scene.peers[peer].banned.removeAll()
         scene.peers[peer].guilty.removeAll()
         scene.peers[peer].mustBan = nil
@@ -269,6 +270,7 @@ struct TransferChecks: Sendable {
         scene.ends[end].heardAt = local
         scene.ends[end].usefulAt = local
         scene.peers[peer].openCount += 1
+        scene.peers[peer].ends.append(end)
         knowledge.opened(end, &scene)
         exchanges.opened(end)
         metadata.opened(end)
@@ -312,6 +314,7 @@ struct TransferChecks: Sendable {
         if scene.ends[end].isGreeted { scene.peers[peer].readyCount -= 1 }
         scene.ends[end].isOpen = false
         scene.peers[peer].openCount -= 1
+        if let place = scene.peers[peer].ends.firstIndex(of: end) { scene.peers[peer].ends.remove(at: place) }
         trackers.linkEnded(peer, scene)
         calls.makesRoom(peer, scene)
     }

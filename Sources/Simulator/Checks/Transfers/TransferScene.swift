@@ -197,6 +197,8 @@ struct PeerRecord: Sendable {
     var busy: [Int] = []
     /// By piece: connections whose other side has it.
     var availability: [Int]
+    /// Its sides of connections, that are open.
+    var ends: [Int] = []
     /// Connections that are through their handshakes.
     var readyCount = 0
     /// Pieces that came onto the disk in this life, when the last did; and those that were ever lost.
@@ -308,7 +310,7 @@ struct TransferScene: Sendable {
     }
 
     /// The open ends of a peer.
-    func ends(of peer: Int) -> [Int] { ends.indices.filter { ends[$0].isOpen && ends[$0].peer == peer } }
+    func ends(of peer: Int) -> [Int] { peers[peer].ends }
 
     /// Stands for the other side where there is none.
     static let nobody = -1

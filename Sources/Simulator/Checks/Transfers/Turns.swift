@@ -106,9 +106,9 @@ struct Turns: Sendable {
         } else if scene.cause != .ended {
             betweenRounds(peer, at: now, &scene)
         }
-        peers[peer].choked.removeAll(keepingCapacity: true)
-        peers[peer].unchoked.removeAll(keepingCapacity: true)
-        peers[peer].gaveWay.removeAll(keepingCapacity: true)
+        if !peers[peer].choked.isEmpty { peers[peer].choked.removeAll(keepingCapacity: true) }
+        if !peers[peer].unchoked.isEmpty { peers[peer].unchoked.removeAll(keepingCapacity: true) }
+        if !peers[peer].gaveWay.isEmpty { peers[peer].gaveWay.removeAll(keepingCapacity: true) }
         peers[peer].isRound = false
     }
 
