@@ -26,10 +26,8 @@ struct TrackerManners: Sendable {
         var knowsUs = false
         /// Of the end of a session it has been told something, so nobody can tell whether it counts as failed.
         var isUncertain = false
-        var hasAnswered = false
         /// When it last answered, by order: the latest of its tier is first.
         var answeredCount = 0
-        var wasToldOfTheEnd = false
     }
 
     private enum Phase: Sendable, Equatable {
@@ -81,7 +79,6 @@ struct TrackerManners: Sendable {
         switch scene.cause {
         case .started:
             (peers[peer].owesStarted, peers[peer].owesCompleted) = (true, false)
-            for number in peers[peer].trackers.indices { peers[peer].trackers[number].wasToldOfTheEnd = false }
             if !peers[peer].trackers.isEmpty { peers[peer].phase = .resting }
             peers[peer].wakeAt = nil
             // As after a failure: somebody is asked at once, or nobody may be.
@@ -180,7 +177,6 @@ struct TrackerManners: Sendable {
         if event != .stopped, event != .completed || !peers[peer].owesCompleted {
             blame(peer, "tells tracker \(number) at the end that it has \(words(event))", at: now, &scene)
         }
-        peers[peer].trackers[number].wasToldOfTheEnd = true
     }
 
     // MARK: - Answered
