@@ -120,6 +120,8 @@ struct TrackerSet: Sendable, Equatable {
 
     mutating func start(_ progress: Announcer.Progress, now: Instant, _ actions: inout [TorrentSession.Action]) {
         guard !trackers.isEmpty else { return }
+        // Who goes on does not go on saying that it leaves.
+        if phase == .leaving { end() }
         owed = .started
         owesCompleted = false
         askNext(progress, now, &actions)

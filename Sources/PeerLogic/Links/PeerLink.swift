@@ -107,6 +107,8 @@ struct EarlyPieces: Sendable, Equatable {
     var bitfield: [UInt8]?
     var hasAll = false
     var haves: [UInt32] = []
+    /// Pieces that it has lost (BEP 54), and has not had again.
+    var losses: [UInt32] = []
 }
 
 /// How many blocks are asked of a peer ahead: as many as come within a second, and one more with each that comes.

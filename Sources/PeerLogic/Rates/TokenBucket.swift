@@ -48,9 +48,9 @@ struct TokenBucket: Sendable, Hashable {
 
     private mutating func fill(_ now: Instant) {
         guard let rate, now > filledAt else { return }
-        let passed = min((now - filledAt).nanoseconds, 10_000_000_000)
         // Whole tokens only; what is left of the time stays for the next filling.
-        let gained = passed / 1_000 * Int64(rate) / 1_000_000
+        let product = ((now - filledAt).nanoseconds / 1_000).multipliedReportingOverflow(by: Int64(rate))
+        let gained = (product.overflow ? Int64.max : product.partialValue) / 1_000_000
         guard gained > 0 else { return }
         tokens = min(tokens + Int(gained), Self.burst(rate))
         filledAt = now

@@ -189,9 +189,11 @@ extension TorrentSession {
         if let bytes = metadata.accepted() { torrent.metadata = bytes }
         picker = PiecePicker(layout: layout, have: have, wanted: Bitfield(count: layout.pieceCount, isFull: true))
         beganComplete = picker?.isComplete ?? false
+        beganWhole = isWholly
         hasCompleted = beganComplete
         if isPrivate { localAnnounceAt = nil }
         have.forEach { gained.append(UInt32($0)) }
+        if !have.isEmpty { haveDeadline = now + Self.haveDelay }
         for slot in links.indices where links[slot].phase != .free {
             // Who is still being greeted will tell of its pieces, too.
             links[slot].has = Bitfield(count: layout.pieceCount)

@@ -139,6 +139,8 @@ extension TorrentSession {
             close(slot, .ourselves, now, &actions)
             return book.wasOurselves(peer)
         }
+        // Before another connection to the same peer is closed, so that there is one at each time.
+        links[slot].phase = .ready
         links[slot].peerID = handshake.peerID
         links[slot].capabilities = handshake.capabilities.intersection([.extensions, .fast])
         if let other = links.indices.first(where: {
@@ -148,7 +150,6 @@ extension TorrentSession {
             close(loser, .duplicate, now, &actions)
             guard loser == other else { return }
         }
-        links[slot].phase = .ready
         links[slot].since = now
         links[slot].heardAt = now
         links[slot].toldCount = gained.count
@@ -206,8 +207,14 @@ extension TorrentSession {
         let peer = links[slot].peer
         let isSeed = links[slot].isSeed
         let isOfUse = isOfUse(slot)
+        let isAskedFor = links[slot].requests.activeCount > 0 || links[slot].arriving != nil
+        let isGiven = !links[slot].uploads.sending.isEmpty
         if has(.saidAfterClose) { say(slot, .keepAlive, now, &actions) }
         cleared(slot, now, &actions)
+        // What it was asked for is asked of others at once.
+        if isAskedFor, reason != .ended { refillAll(now, &actions) }
+        // And what the limit was to let go there, goes elsewhere.
+        if isGiven, reason != .ended { upload(now, &actions) }
         guard peer != 0 else { return }
         switch reason {
         case .banned: if has(.bannedCalled) { book.banAlone(peer) } else { book.ban(peer) }
@@ -225,7 +232,9 @@ extension TorrentSession {
         let peer = links[slot].peer
         let isSeed = links[slot].isSeed
         let isOfUse = isOfUse(slot)
+        let isGiven = !links[slot].uploads.sending.isEmpty
         cleared(slot, now, &actions)
+        if isGiven { upload(now, &actions) }
         guard peer != 0 else { return }
         if end == .closed, isOfUse {
             book.left(peer, isSeed: isSeed, now: now)

@@ -57,6 +57,7 @@ extension TorrentSession {
         guard checked(slot, piece, now, &actions) else { return }
         guard torrent.layout != nil else {
             if links[slot].early.haves.count < EarlyPieces.maxHaveCount { links[slot].early.haves.append(piece) }
+            links[slot].early.losses.removeAll { $0 == piece }
             return
         }
         let piece = Int(piece)
@@ -124,15 +125,23 @@ extension TorrentSession {
             }
             has.insert(Int(piece))
         }
+        for piece in early.losses where piece < layout.pieceCount { has.remove(Int(piece)) }
         setHas(slot, has, now, &actions)
     }
 
     /// A peer has lost a piece (BEP 54).
     mutating func lacksPiece(_ slot: Int, _ piece: UInt32, _ now: Instant, _ actions: inout [Action]) {
-        guard checked(slot, piece, now, &actions), torrent.layout != nil, links[slot].has.remove(Int(piece)) else {
+        guard checked(slot, piece, now, &actions) else { return }
+        guard torrent.layout != nil else {
+            if links[slot].early.losses.count < EarlyPieces.maxHaveCount { links[slot].early.losses.append(piece) }
             return
         }
+        guard links[slot].has.remove(Int(piece)) else { return }
         picker?.lost(Int(piece))
+        // While it had the piece itself, it was not told that it is here.
+        if picker?.have[Int(piece)] ?? false, !gained[links[slot].toldCount...].contains(piece) {
+            say(slot, .have(piece: piece), now, &actions)
+        }
         if links[slot].requests.activeCount == 0 { picker?.abandoned(by: links[slot].peer) }
         interestChanged(slot, now, &actions)
     }

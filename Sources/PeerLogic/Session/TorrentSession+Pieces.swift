@@ -87,7 +87,7 @@ extension TorrentSession {
         actions.append(.observe(.completed))
         tellAllHaves(now, &actions)
         if isWholly {
-            if !beganComplete { trackers.completed(progress, now: now, &actions) }
+            if !beganWhole { trackers.completed(progress, now: now, &actions) }
             for slot in links.indices where links[slot].isReady { closeIfBothComplete(slot, now, &actions) }
         }
         rechoke(now, &actions)

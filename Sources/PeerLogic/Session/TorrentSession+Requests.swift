@@ -150,6 +150,19 @@ extension TorrentSession {
         refillAll(now, &actions)
     }
 
+    /// Pieces are not wanted any more: those who were asked for some of them are told.
+    mutating func cancelRequests(of pieces: [Int], _ now: Instant, _ actions: inout [Action]) {
+        for slot in links.indices where links[slot].isReady {
+            for index in links[slot].requests.indices where !links[slot].requests[index].isGivenUp {
+                let block = links[slot].requests[index].block
+                guard pieces.contains(Int(block.piece)) else { continue }
+                links[slot].requests.giveUp(at: index)
+                say(slot, .cancel(block), now, &actions)
+            }
+            links[slot].requests.trimGivenUp(to: Self.maxGivenUpCount)
+        }
+    }
+
     mutating func release(_ block: Block, _ actions: inout [Action]) {
         if let piece = picker?.released(block) { actions.append(.releaseBuffer(piece: piece)) }
     }

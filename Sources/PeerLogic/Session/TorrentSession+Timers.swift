@@ -46,7 +46,7 @@ extension TorrentSession {
             actions.append(.announceLocally)
         }
         if let due = housekeepingAt, due <= now { keepHouse(now, &actions) }
-        limitOpensAt = waitsForLimit(now) ?? limitOpensAt
+        limitOpensAt = earliest(limitOpensAt, waitsForLimit(now))
     }
 
     private mutating func keepHouse(_ now: Instant, _ actions: inout [Action]) {

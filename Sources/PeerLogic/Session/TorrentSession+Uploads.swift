@@ -87,6 +87,8 @@ extension TorrentSession {
         } else {
             uploadLimit.giveBack(Int(block.length))
             refuse(slot, block, now, &actions)
+            // What the limit was to let go here, may go elsewhere.
+            return upload(now, &actions)
         }
         upload(slot, now, &actions)
     }

@@ -85,8 +85,10 @@ public struct TorrentSession: Sendable, Equatable {
     var storeFailures = 0
     var hasCompleted = false
     var hasReachedRatio = false
-    /// Whether all wanted pieces were here at the start: nothing is told to trackers as completed.
+    /// Whether all wanted pieces were here at the start.
     var beganComplete = false
+    /// Whether all pieces were, wanted or not: nothing is told to trackers as completed.
+    var beganWhole = false
 
     /// Bytes of blocks that have come and were kept, since the session was made.
     public internal(set) var received = 0
@@ -168,7 +170,7 @@ public struct TorrentSession: Sendable, Equatable {
         }
         if phase == .running, settings.maxUploadRate != nil || settings.maxDownloadRate != nil {
             // What it was to let go goes when it is due, though others may go already.
-            limitOpensAt = waitsForLimit(now) ?? limitOpensAt
+            limitOpensAt = earliest(limitOpensAt, waitsForLimit(now))
         }
     }
 
@@ -188,6 +190,7 @@ public struct TorrentSession: Sendable, Equatable {
                 picker = PiecePicker(layout: layout, have: have, wanted: wanted)
             }
             beganComplete = picker?.isComplete ?? false
+            beganWhole = isWholly
             hasCompleted = beganComplete
         }
         choker.start(now: now)
@@ -235,7 +238,9 @@ public struct TorrentSession: Sendable, Equatable {
             picker = PiecePicker(layout: layout, have: Bitfield(count: wanted.count), wanted: wanted)
             return
         }
-        for piece in picker?.setWanted(wanted) ?? [] { actions.append(.releaseBuffer(piece: piece)) }
+        let givenUp = picker?.setWanted(wanted) ?? []
+        for piece in givenUp { actions.append(.releaseBuffer(piece: piece)) }
+        if !givenUp.isEmpty { cancelRequests(of: givenUp, now, &actions) }
         guard phase == .running else { return }
         hasCompleted = picker?.isComplete ?? false
         for slot in links.indices where links[slot].isReady { interestChanged(slot, now, &actions) }

@@ -67,7 +67,8 @@ public enum Rule: Int, Sendable, Hashable, CaseIterable {
 
     /// Only bytes that are verified go to the disk, and only what is on the disk is told of and given.
     case onlyVerifiedCounts = 26
-    /// A block is asked of one peer, and of a second one in the endgame only; what is here is not asked for.
+    /// A block is asked of one peer, and of a second one in the endgame only; what is here is not asked for; of pieces
+    /// that nobody was asked for the rarest comes first.
     case blocksAreAskedOnce = 27
     /// Every leecher finishes while every piece, and the metadata where it began with a magnet link, stays at some peer
     /// that it can reach.
@@ -137,13 +138,17 @@ extension Rule {
             ]
         case .othersAreKnown: [.unlikeAreToldApart, .statusIsTrue]
         case .onlyVerifiedCounts: [.onlyVerifiedIsStored, .claimsAreTrue]
-        case .blocksAreAskedOnce: [.blocksAreAskedOnce, .keptIsNotAskedAgain, .bookkeepingAgrees]
-        case .leechersFinish: [.leechersFinish]
+        case .blocksAreAskedOnce: [.blocksAreAskedOnce, .keptIsNotAskedAgain, .rarestFirst, .bookkeepingAgrees]
+        case .leechersFinish: [.leechersFinish, .nothingWaits, .trackersAreTold]
         case .slotsAreShared: [.uploadSlotsAreKept, .chokingIsFair]
         case .transfersAreBounded: [.buffersAreBounded, .ratesAreKept, .ratioEndsSeeding]
         case .silentAreSpared: [.backedOffAreLeftAlone, .trackersAreSpared]
         case .onlyTheGuiltyAreBanned: [.onlyTheGuiltyAreBanned, .bannedAreLeftAlone, .poisonersAreBanned]
-        case .messagesAreInOrder: [.messagesAreInOrder, .answersWereAsked, .contractIsKept]
+        case .messagesAreInOrder:
+            [
+                .messagesAreInOrder, .answersWereAsked, .contractIsKept, .linksEndInTime, .extensionsAreKept,
+                .shownIsTrue,
+            ]
         case .privateStaysPrivate: [.privateStaysPrivate]
         }
     }

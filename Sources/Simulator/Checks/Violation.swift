@@ -169,6 +169,18 @@ public enum Invariant: String, Sendable, Hashable, CaseIterable {
     case contractIsKept
     /// Of a private torrent nobody is called of whom no tracker has told.
     case privateStaysPrivate
+    /// What can be asked for, given or fetched is, and whoever can be called is called: nothing waits without a reason.
+    case nothingWaits
+    /// Begun pieces are asked for before others, of the others the rarest, and none that is not wanted.
+    case rarestFirst
+    /// A connection is kept alive while it may be of use, and closed when its time has come, and for no other reason.
+    case linksEndInTime
+    /// Metadata and peers are asked for, given and told of as BEP 9 and BEP 11 want it.
+    case extensionsAreKept
+    /// Trackers are asked when it is time.
+    case trackersAreTold
+    /// What people are shown of a transfer is so.
+    case shownIsTrue
 }
 
 /// A promise that was not kept.

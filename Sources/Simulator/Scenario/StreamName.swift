@@ -97,6 +97,10 @@ enum StreamKind: UInt64 {
     /// By peer: what a liar does.
     case liar = 77
     case webSeed = 78
+    /// What more there may be in a swarm than `transferOptions` draws.
+    case transferMore = 79
+    /// By peer, then by number of the datagram: what becomes of what is sent to a tracker, and of its answer.
+    case trackerDatagram = 80
 }
 
 extension RandomStream {

@@ -42,6 +42,18 @@ extension TransferWorld {
         switch peers[peer].traits.liar {
         case .babbler: babble(end)
         case .flooder: if hasFast { say(end, .haveNone) }
+        case .forger, .gossip:
+            if hasFast { say(end, .haveNone) }
+            guard table.capabilities[end >> 1].contains(.extensions) else { break }
+            var handshake = ExtensionHandshake()
+            if peers[peer].traits.liar == .forger {
+                handshake.metadataID = LiarKind.metadataID
+                let isMistaken = peers[peer].random.oneIn(4)
+                handshake.metadataByteCount = isMistaken ? 1 + peers[peer].random.below(60_000) : metadata.count
+            } else {
+                handshake.peerExchangeID = LiarKind.exchangeID
+            }
+            say(end, .extended(id: 0, payload: handshake.encoded()))
         case .poisoner, .slyPoisoner, .mute, .choker, .rejecter, .snail, nil:
             if hasFast {
                 say(end, .haveAll)
@@ -55,7 +67,11 @@ extension TransferWorld {
 
     mutating func liarHears(_ end: Int, _ message: PeerMessage) {
         let peer = table.ends[end].peer
-        guard table.ends[end].phase == .open, case .request(let block) = message else { return }
+        guard table.ends[end].phase == .open else { return }
+        if case .extended(LiarKind.metadataID, let payload) = message, peers[peer].traits.liar == .forger {
+            return forge(end, payload)
+        }
+        guard case .request(let block) = message else { return }
         // Bounded: whoever asks without end is not answered.
         guard table.ends[end].out.count < 200 else { return }
         switch peers[peer].traits.liar {
@@ -64,10 +80,43 @@ extension TransferWorld {
         case .snail: enqueue(end, .block(block, salt: 0))
         case .rejecter: if table.capabilities[end >> 1].contains(.fast) { say(end, .reject(block)) }
         case .babbler: if peers[peer].random.oneIn(2) { babble(end) }
-        case .mute, .choker, .flooder, nil: break
+        case .mute, .choker, .flooder, .forger, .gossip, nil: break
         }
         tally.lies += 1
         serve(peer)
+    }
+
+    /// Answers for a part of the metadata with other bytes, or not at all.
+    private mutating func forge(_ end: Int, _ payload: [UInt8]) {
+        let (peer, other) = (table.ends[end].peer, table.ends[end ^ 1].peer)
+        guard case .request(let part)? = try? MetadataMessage(decoding: payload) else { return }
+        tally.lies += 1
+        let start = part * 16_384
+        switch peers[peer].random.below(8) {
+        case 0: say(end, .extended(id: LiarKind.theirMetadataID, payload: MetadataMessage.reject(part: part).encoded()))
+        case 1: return
+        default:
+            checks.poisoned(other, by: peer)
+            let count = max(0, min(16_384, metadata.count - start))
+            let bytes = Array(repeating: UInt8(7), count: peers[peer].random.oneIn(6) ? count / 2 : count)
+            let data = MetadataMessage.data(part: part, totalByteCount: metadata.count, bytes: bytes)
+            say(end, .extended(id: LiarKind.theirMetadataID, payload: data.encoded()))
+        }
+        serve(peer)
+    }
+
+    /// Tells of peers at addresses where nobody is.
+    private mutating func tellTales(_ end: Int) {
+        let peer = table.ends[end].peer
+        guard table.capabilities[end >> 1].contains(.extensions), table.ends[end].out.count < 200 else { return }
+        var added: [SocketAddress] = []
+        for _ in 0..<1 + peers[peer].random.below(90) {
+            lastStale += 1
+            added.append(SocketAddress(ipv4: 0x0C00_0001 + UInt32(truncatingIfNeeded: lastStale), port: 6_881))
+        }
+        tally.lies += 1
+        let message = PeerExchange(added: added, dropped: [])
+        say(end, .extended(id: LiarKind.theirExchangeID, payload: message.encoded()))
     }
 
     private mutating func salt(_ peer: Int) -> UInt32 { UInt32(1 + peer + peers[peer].random.below(1000) * 256) }
@@ -86,7 +135,8 @@ extension TransferWorld {
         switch peers[peer].traits.liar {
         case .babbler: for _ in 0..<4 where table.ends[end].phase == .open { babble(end) }
         case .flooder: flood(end)
-        case .poisoner, .slyPoisoner, .mute, .choker, .rejecter, .snail, nil:
+        case .gossip: tellTales(end)
+        case .forger, .poisoner, .slyPoisoner, .mute, .choker, .rejecter, .snail, nil:
             if peers[peer].random.oneIn(3) { say(end, peers[peer].random.oneIn(2) ? .interested : .keepAlive) }
         }
         serve(peer)
@@ -143,4 +193,12 @@ extension TransferWorld {
         default: say(end, .keepAlive)
         }
     }
+}
+
+extension LiarKind {
+    /// What liars call extensions, and what peers do.
+    fileprivate static let metadataID: UInt8 = 7
+    fileprivate static let exchangeID: UInt8 = 9
+    fileprivate static let theirMetadataID: UInt8 = 1
+    fileprivate static let theirExchangeID: UInt8 = 2
 }

@@ -29,6 +29,7 @@ extension PeerTraits {
         settings.maxBufferedByteCount = options.maxBufferedByteCount
         let isLimited = hits(options.limitPercent)
         let limits = (up: 60_000 + random.below(600_000), down: 60_000 + random.below(600_000))
+        settings.announcesLocally = options.announcesLocally
         if isLimited { (settings.maxUploadRate, settings.maxDownloadRate) = (limits.up, limits.down) }
         if hits(options.ratioPercent), place != 0 { settings.targetRatio = 0.5 + Double(random.below(4)) * 0.5 }
         #if PLANTED_BUGS
@@ -76,7 +77,7 @@ extension TransferOptions {
         options.webSeedCount = random.oneIn(4) ? 1 + random.below(2) : 0
         options.lyingWebSeedCount = random.below(options.webSeedCount + 1)
         options.coreLength = random.between(.seconds(20), .seconds(90))
-        for fault in TransferFault.allCases where random.oneIn(2) { options.faults.append(fault) }
+        for fault in TransferFault.common where random.oneIn(2) { options.faults.append(fault) }
         options.meanFaultGap = random.oneIn(5) ? nil : random.between(.seconds(1), .seconds(8))
         // Now and then many want much of few, over narrow lines: then it shows who has his turn.
         if random.oneIn(12) {
@@ -89,6 +90,31 @@ extension TransferOptions {
             (options.maxUploadSlots, options.maxLinks) = (2, 50)
             options.faults = options.faults.filter { $0 != .settings }
         }
+        options.drawMore(seed: seed)
         return options
+    }
+
+    /// What there is in half of the swarms, drawn from a stream of its own, so that the other half is what it was
+    /// before there was any of it.
+    private mutating func drawMore(seed: UInt64) {
+        var random = RandomStream(seed, .transferMore)
+        guard random.oneIn(2) else { return }
+        isOverUDP = random.oneIn(2)
+        if isOverUDP, random.oneIn(2) { datagramLossPercent = 1 + random.below(40) }
+        interval = [20, 60, 90, 240, 600][random.below(5)]
+        if random.oneIn(2) { trackerTiers = [[3], [1, 2], [2, 2], [1, 1, 1], [3, 2]][random.below(5)] }
+        if random.oneIn(4) { rest = random.between(.seconds(60), .seconds(500)) }
+        namesAsker = random.oneIn(4)
+        if random.oneIn(6) { staleAddressCount = 1 + random.below(random.oneIn(3) ? 120 : 12) }
+        metadataByteCount = [1_000, 16_384, 16_385, 40_000, 98_304, 150_000][random.below(6)]
+        hasPartialMagnets = random.oneIn(2)
+        announcesLocally = random.oneIn(3)
+        hasWebTrouble = webSeedCount > 0 && random.oneIn(2)
+        if random.oneIn(6) { liars.append(.forger) }
+        if random.oneIn(8) { liars.append(.gossip) }
+        for fault in TransferFault.more where random.oneIn(2) { faults.append(fault) }
+        if random.oneIn(3) { blocksPerPiece = 1 }
+        if random.oneIn(8) { pieceCount = 1 }
+        lastPieceByteCount = random.oneIn(3) ? 1 + random.below(20) : lastPieceByteCount
     }
 }

@@ -36,6 +36,8 @@ struct SimpleTracker: Sendable {
     }
 
     var state = State.works
+    /// By which it knows its connection ids.
+    var secret = 1
 }
 
 extension TransferWorld {
@@ -46,7 +48,7 @@ extension TransferWorld {
     mutating func announce(_ peer: Int, _ tracker: Int, _ request: HTTPAnnounceRequest) {
         guard simpleTrackers.indices.contains(tracker) else { return }
         tally.announces += 1
-        if peers[peer].isHonest { checks.announces(peer, tracker, request.event, at: now) }
+        if peers[peer].isHonest { checks.announces(peer, tracker, request, at: now) }
         let life = peers[peer].life
         while peers[peer].questions.count <= tracker { peers[peer].questions.append(0) }
         peers[peer].questions[tracker] += 1
@@ -67,19 +69,20 @@ extension TransferWorld {
             let seederCount = simpleSwarm.seederCount
             let answer = TrackerAnswer.announced(
                 interval: options.interval, seeders: seederCount,
-                leechers: simpleSwarm.peers.count - seederCount, peers: others.map { peers[$0].address })
+                leechers: simpleSwarm.peers.count - seederCount, peers: addressesOf(others, for: peer))
             queue.put(
                 .trackerAnswers(peer, life: life, tracker: tracker, question: question, answer), at: now + roundTrip)
         }
     }
 
     mutating func trackerAnswers(_ peer: Int, _ tracker: Int, _ answer: TrackerAnswer) {
-        if case .announced(_, _, _, let addresses) = answer {
-            for address in addresses { checks.found(peer, address, isProper: true) }
-            checks.trackerAnswered(peer, tracker, isGood: true, at: now)
-        } else if !peers[peer].isPaused {
-            // Who is at rest does not listen.
-            checks.trackerAnswered(peer, tracker, isGood: false, at: now)
+        if peers[peer].isHonest {
+            readClock(peer)
+            if case .announced(let interval, _, _, let addresses) = answer {
+                checks.trackerAnswered(peer, tracker, interval: interval, addresses)
+            } else {
+                checks.trackerFailed(peer, tracker)
+            }
         }
         if peers[peer].isHonest {
             step(peer, .trackerAnswered(tracker: tracker, answer))

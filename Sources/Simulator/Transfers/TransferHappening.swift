@@ -28,6 +28,10 @@ extension TransferWorld {
         case written(Int, life: Int, piece: Int)
         case metadataChecked(Int, life: Int, isRight: Bool)
         case trackerAnswers(Int, life: Int, tracker: Int, question: Int, TrackerAnswer)
+        /// A peer's word to its local network has come to the others.
+        case localNews(Int)
+        /// People want all pieces again.
+        case wantsAll(Int, life: Int)
         case datagramAtPeer(Int, life: Int, tracker: Int, [UInt8])
         case webSeedAnswers(Int, life: Int, seed: Int, piece: Int)
         case comes(Int)

@@ -60,12 +60,31 @@ public struct TransferOptions: Sendable, Hashable {
 
     /// Trackers, tier by tier, that are simple ones over HTTP.
     public var trackerTiers = [1]
+    /// Whether trackers are asked over UDP.
+    public var isOverUDP = false
+    /// Datagrams in a hundred that are lost, each way; where any are, others are late, come twice or are spoilt.
+    public var datagramLossPercent = 0
+    /// Whether trackers tell who asks of itself, too.
+    public var namesAsker = false
+    /// Addresses in each answer at which nobody is any more.
+    public var staleAddressCount = 0
     /// Seconds between announces, as trackers say.
     public var interval: UInt32 = 60
     /// Web servers that have the files.
     public var webSeedCount = 0
     /// How many of them give corrupt bytes.
     public var lyingWebSeedCount = 0
+
+    /// Bytes of what stands for the info dictionary.
+    public var metadataByteCount = 40_000
+    /// Whether those who begin with a magnet link may have pieces on their disks.
+    public var hasPartialMagnets = false
+    /// Whether peers tell their local network of themselves (BEP 14), which is one for all.
+    public var announcesLocally = false
+    /// Whether web servers fail again and again, and one of them for good.
+    public var hasWebTrouble = false
+    /// How long the world goes on when everybody is done.
+    public var rest = Duration.zero
 
     /// What goes wrong by the clock.
     public var faults: [TransferFault] = []
@@ -103,6 +122,7 @@ public struct TransferOptions: Sendable, Hashable {
         ]
         if !liars.isEmpty { words.append("liars: \(liars.map { $0.rawValue }.joined(separator: " "))") }
         if isPrivate { words.append("private") }
+        if isOverUDP { words.append("trackers over UDP, \(datagramLossPercent) % lost") }
         func percent(_ count: Int, _ what: String) { if count > 0 { words.append("\(count) % \(what)") } }
         percent(magnetPercent, "by magnet")
         percent(partialPercent, "with some pieces")
@@ -143,6 +163,20 @@ public enum TransferFault: String, Sendable, Hashable, CaseIterable {
     case settings
     /// People pause a peer, and let it go on.
     case pause
+    /// People want some of the pieces for a while, and then all of them.
+    case selection
+    /// People do not want to wait for the next announce.
+    case update
+    /// All trackers are gone for a while.
+    case trackersAway
+    /// A tracker starts anew, and takes none of the connection ids that it has given.
+    case trackerForgets
+    /// A peer's disk takes nothing for long.
+    case diskLong
+
+    /// Those that each seed may draw; the others are drawn for some.
+    static let common = TransferFault.allCases.prefix(13)
+    static let more = TransferFault.allCases.dropFirst(13)
 }
 
 /// What a script lets happen in a swarm at a given time.
@@ -199,4 +233,8 @@ public enum LiarKind: String, Sendable, Hashable, CaseIterable {
     case flooder
     /// Gives what it is asked for, and is slow.
     case snail
+    /// Says that it has the metadata, and gives other bytes, or none.
+    case forger
+    /// Tells of more and more peers that are nowhere.
+    case gossip
 }

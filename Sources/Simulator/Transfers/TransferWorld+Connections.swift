@@ -22,6 +22,7 @@ extension TransferWorld {
         table.ends[end].life = peers[peer].life
         table.ends[end].name = name
         if let name {
+            readClock(peer)
             setEnd(peer, name, end)
             checks.dials(end, peer, address, other: other, at: now)
         } else {
@@ -64,6 +65,8 @@ extension TransferWorld {
         table.ends[end ^ 1].life = peers[other].life
         let peer = table.ends[end].peer
         if let name = table.ends[end].name {
+            readClock(peer)
+            checks.reached(end)
             checks.saysHandshake(end, at: now)
             enqueue(end, .handshake)
             step(peer, .dialled(name))
@@ -83,13 +86,15 @@ extension TransferWorld {
         guard peers[peer].isHonest else { return liarGreeted(end) }
         let link = end >> 1
         let handshake = handshake(of: other, link)
+        readClock(peer)
         if table.ends[end].phase == .greeting, let name = table.ends[end].name {
             table.ends[end].phase = .open
             checks.greeted(end, table.capabilities[link], peers[other].address)
             return step(peer, .handshakeReceived(name, handshake))
         }
         guard table.ends[end].phase == .called else { return }
-        let local = peers[peer].clock.reading(at: now).monotonic
+        let local = readClock(peer)
+        checks.isCalled()
         guard let name = peers[peer].session?.newLink(now: local, into: &actions) else {
             finish(peer)
             return endHere(end, tellsOther: true)
@@ -113,6 +118,9 @@ extension TransferWorld {
     /// A session has closed a connection.
     mutating func closedBySession(_ end: Int, _ reason: CloseReason) {
         let (peer, other) = (table.ends[end].peer, table.ends[end ^ 1].peer)
+        checks.closes(end, reason, at: now)
+        // What it has said before has left, as far as that can be.
+        if other == peer { serve(peer) }
         if reason == .handshakeTimedOut, end & 1 == 0 {
             let address = other >= 0 ? peers[other].address : SocketAddress.unspecified
             checks.callFailed(peer, address, at: now)
@@ -131,6 +139,7 @@ extension TransferWorld {
         let phase = table.ends[end].phase
         guard phase != .none else { return }
         let (peer, name) = (table.ends[end].peer, table.ends[end].name)
+        readClock(peer)
         if peers[peer].isHonest, phase == .dialling || phase == .greeting, end & 1 == 0, table.ends[end ^ 1].peer >= 0 {
             checks.callFailed(peer, peers[table.ends[end ^ 1].peer].address, at: now)
         }
@@ -198,6 +207,7 @@ extension TransferWorld {
         case .message(let message):
             guard peers[peer].isHonest else { return liarHears(end, message) }
             guard table.ends[end].phase == .open, let name = table.ends[end].name else { return }
+            readClock(peer)
             checks.hears(end, message, at: now)
             step(peer, .messageReceived(name, message))
         }
@@ -210,7 +220,7 @@ extension TransferWorld {
         guard !table.isFrozen[end >> 1], table.ends[receiver].phase == .open, let name = table.ends[receiver].name,
             case .block(let block, _) = table.ends[end].out.first
         else { return }
-        let local = peers[peer].clock.reading(at: now).monotonic
+        let local = readClock(peer)
         let place = peers[peer].session?.blockBegins(block, on: name, now: local) ?? .skip
         table.ends[receiver].place = place
         checks.blockBegins(receiver, block, isKept: place == .keep, at: now)
@@ -240,9 +250,10 @@ extension TransferWorld {
         let bit: UInt64 = 1 << UInt64(index)
         peers[peer].buffers[buffer].arriving &= ~bit
         peers[peer].buffers[buffer].here |= bit
-        if salt != 0 { peers[peer].buffers[buffer].corrupt.append((index, salt)) }
+        if salt != 0 { peers[peer].buffers[buffer].corrupt.append((index, salt, end)) }
         let sender = PieceSender(
             peer: table.ends[end ^ 1].peer, end: end, epoch: table.epoch(of: end))
+        readClock(peer)
         if !peers[peer].buffers[buffer].senders.contains(sender) { peers[peer].buffers[buffer].senders.append(sender) }
         checks.blockArrived(end, block, isCorrupt: salt != 0, at: now)
         tally.blocks += 1
@@ -254,6 +265,8 @@ extension TransferWorld {
             return
         }
         table.ends[end].place = nil
+        readClock(peer)
+        if place == .skip { checks.skipped(end, block) }
         step(peer, place == .keep ? .blockReceived(name, block) : .blockSkipped(name, block))
         if place == .skip { tally.skippedBlocks += 1 }
     }

@@ -43,6 +43,17 @@ extension TransferWorld {
             silence(random.below(simpleTrackers.count), fault == .trackerSilent ? .silent : .fails, for: span * 3)
         case .settings: changeSettings(peer, &random)
         case .pause: pause(peer, for: span)
+        case .selection: select(peer, for: span, &random)
+        case .update:
+            guard peers[peer].session != nil, !peers[peer].isPaused else { return }
+            step(peer, .updateWanted)
+        case .trackersAway:
+            for tracker in simpleTrackers.indices {
+                silence(tracker, random.oneIn(2) ? .silent : .fails, for: span * (1 + Int64(random.below(20))))
+            }
+        case .trackerForgets:
+            if !simpleTrackers.isEmpty { simpleTrackers[random.below(simpleTrackers.count)].secret += 1 }
+        case .diskLong: failDisk(peer, .full, for: span * 8)
         }
     }
 
@@ -78,6 +89,36 @@ extension TransferWorld {
         queue.put(.trackerMends(tracker), at: now + span)
     }
 
+    /// People want only some of the pieces for a while.
+    private mutating func select(_ peer: Int, for span: Duration, _ random: inout RandomStream) {
+        guard peers[peer].session != nil, peers[peer].hasMetadata else { return }
+        var wanted = Bitfield(count: layout.pieceCount)
+        for piece in 0..<layout.pieceCount where random.oneIn(2) { wanted.insert(piece) }
+        checks.selects(peer, wanted)
+        step(peer, .wantedChanged(wanted))
+        queue.put(.wantsAll(peer, life: peers[peer].life), at: now + span)
+    }
+
+    mutating func wantAll(_ peer: Int) {
+        guard peers[peer].session != nil, peers[peer].hasMetadata else { return }
+        let wanted = Bitfield(count: layout.pieceCount, isFull: true)
+        checks.selects(peer, wanted)
+        step(peer, .wantedChanged(wanted))
+    }
+
+    /// What a peer says to its local network, all others there hear who say something there themselves.
+    mutating func hearLocally(_ speaker: Int) {
+        let address = peers[speaker].address
+        for peer in peers.indices
+        where peer != speaker && peers[peer].isUp && peers[peer].session != nil && !peers[peer].isPaused
+            && !peers[peer].isLeaving && peers[peer].traits.settings.announcesLocally && !peers[peer].isOffline
+        {
+            readClock(peer)
+            checks.found(peer, address, isProper: true, isNews: true)
+            step(peer, .peersFound([address], .local))
+        }
+    }
+
     private mutating func changeSettings(_ peer: Int, _ random: inout RandomStream) {
         guard peers[peer].session != nil else { return }
         var settings = peers[peer].traits.settings
@@ -111,6 +152,7 @@ extension TransferWorld {
         for peer in peers.indices {
             mendDisk(peer)
             peers[peer].isOffline = false
+            if peers[peer].isUp, !(checks.wantsAll(peer)) { wantAll(peer) }
             if peers[peer].isHonest, peers[peer].isUp, peers[peer].session != nil, !peers[peer].isLeaving {
                 let settings = peers[peer].traits.settings
                 checks.changed(peer, settings: settings, at: now)

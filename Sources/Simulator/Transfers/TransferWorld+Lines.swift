@@ -102,6 +102,7 @@ extension TransferWorld {
 
     mutating func blockSent(_ end: Int, _ block: Block, isSent: Bool) {
         guard table.ends[end].phase == .open, let name = table.ends[end].name else { return }
+        readClock(table.ends[end].peer)
         checks.sent(end, block, isSent: isSent)
         step(table.ends[end].peer, .blockSent(name, block, isSent: isSent))
     }

@@ -41,6 +41,7 @@ extension TransferWorld {
         peers[peer].buffers[place].isVerifying = false
         let buffer = peers[peer].buffers[place]
         guard !buffer.corrupt.isEmpty else {
+            checks.pieceIsRight(peer, piece)
             peers[peer].buffers[place].isVerified = true
             return step(peer, .pieceVerified(piece: piece, digests: buffer.wantsDigests ? digests(buffer) : []))
         }
@@ -50,6 +51,14 @@ extension TransferWorld {
                 || table.epoch(of: sender.end) == sender.epoch && table.ends[sender.end].phase == .open
         }
         checks.pieceFailed(peer, piece, senders: isOpen ? buffer.senders.map { $0.peer } : [])
+        for sender in buffer.senders where sender.peer >= PieceSender.firstWebSeed {
+            checks.webLied(peer, sender.peer - PieceSender.firstWebSeed)
+        }
+        if buffer.senders.count > 1 {
+            for corrupt in buffer.corrupt {
+                checks.suspects(peer, piece, end: corrupt.end, other: table.ends[corrupt.end ^ 1].peer)
+            }
+        }
         let digests = digests(buffer)
         peers[peer].buffers[place].restart()
         step(peer, .pieceFailed(piece: piece, digests: digests))
@@ -62,6 +71,7 @@ extension TransferWorld {
         guard place >= 0 else { return checks.breaks(peer, "writes piece \(piece), which is not in memory", at: now) }
         let isRight = peers[peer].buffers[place].isVerified && peers[peer].buffers[place].corrupt.isEmpty
         if !isRight { return checks.pieceStored(peer, piece, isRight: false, at: now) }
+        checks.stores(peer, piece, at: now)
         peers[peer].buffers[place].isStoring = true
         queue.put(.written(peer, life: peers[peer].life, piece: piece), at: now + peers[peer].writeTime)
     }
@@ -108,8 +118,13 @@ extension TransferWorld {
     // MARK: - Metadata
 
     mutating func metadataChecked(_ peer: Int, isRight: Bool) {
-        guard isRight else { return step(peer, .metadataRejected) }
+        readClock(peer)
+        guard isRight else {
+            checks.metadataRejected(peer)
+            return step(peer, .metadataRejected)
+        }
         peers[peer].hasMetadata = true
+        checks.metadataAccepted(peer)
         tally.metadata += 1
         step(peer, .metadataAccepted(layout: layout, isPrivate: options.isPrivate, have: peers[peer].disk))
     }
@@ -135,15 +150,20 @@ extension TransferWorld {
         let place = Int(peers[peer].bufferOf[piece])
         guard place >= 0 else { return }
         let sender = PieceSender.firstWebSeed + seed
-        if webSeeds.oneIn(12) {
+        if webSeeds.oneIn(options.hasWebTrouble ? 2 : 12) {
             checks.pieceGivenUp(peer, piece)
-            return step(peer, .webPieceFailed(seed: seed, piece: piece, .unavailable))
+            let problem: WebSeedProblem = options.hasWebTrouble && webSeeds.oneIn(20) ? .unusable : .unavailable
+            readClock(peer)
+            checks.webEnds(peer, piece, seed, problem)
+            return step(peer, .webPieceFailed(seed: seed, piece: piece, problem))
         }
         let blockCount = layout.blockCount(ofPiece: piece)
         peers[peer].buffers[place].here = blockCount == 64 ? .max : 1 << UInt64(blockCount) - 1
         peers[peer].buffers[place].senders = [PieceSender(peer: sender, end: 0, epoch: 0)]
-        if seed < options.lyingWebSeedCount { peers[peer].buffers[place].corrupt.append((0, 9)) }
+        if seed < options.lyingWebSeedCount { peers[peer].buffers[place].corrupt.append((0, 9, 0)) }
         tally.webPieces += 1
+        readClock(peer)
+        checks.webEnds(peer, piece, seed, nil)
         checks.webPieceArrived(peer, byteCount: layout.length(ofPiece: piece))
         step(peer, .webPieceReceived(seed: seed, piece: piece))
     }

@@ -7,7 +7,8 @@ import Wire
 extension TransferWorld {
     /// Tells a peer's session what has happened, and carries out what it wants.
     mutating func step(_ peer: Int, _ event: TorrentSession.Event) {
-        let local = peers[peer].clock.reading(at: now).monotonic
+        let local = readClock(peer)
+        checks.stepBegins(peer, event)
         guard let deadline = peers[peer].session?.advance(event, now: local, into: &actions) else { return }
         tally.steps += 1
         hash.absorb(
@@ -25,10 +26,50 @@ extension TransferWorld {
             index += 1
         }
         actions.removeAll(keepingCapacity: true)
+        if checks.wantsCandidates(peer) { checks.judgeTurns(peer, views(peer), at: now) }
         checks.stepEnded(peer, buffered: peers[peer].bufferedByteCount, at: now)
-        // Counts that are wrong stay so, so now and then is enough.
-        if tally.steps & 15 == 0, let fault = peers[peer].session?.audit() { checks.audited(peer, fault, at: now) }
+        // What is wrong stays so, so now and then is enough.
+        if tally.steps & 15 == 0 {
+            if let fault = peers[peer].session?.audit() { checks.audited(peer, fault, at: now) }
+            checks.looksForIdle(peer, buffered: peers[peer].session?.bufferedByteCount ?? 0, at: now)
+        }
         serve(peer)
+    }
+
+    /// The checkers know what a peer's clock shows.
+    @discardableResult
+    mutating func readClock(_ peer: Int) -> Instant {
+        let local = peers[peer].clock.reading(at: now).monotonic
+        checks.scene.peers[peer].local = local
+        return local
+    }
+
+    private func views(_ peer: Int) -> [(end: Int, view: TorrentSession.LinkView)] {
+        let views = peers[peer].session?.links(now: checks.scene.peers[peer].local) ?? []
+        return views.compactMap { view in
+            let slot = Int(view.id.slot)
+            guard slot < peers[peer].endOf.count, peers[peer].endOf[slot] >= 0 else { return nil }
+            return (end: Int(peers[peer].endOf[slot]), view: view)
+        }
+    }
+
+    /// All that only time can break, and all that people are shown.
+    mutating func lookAtPeers() {
+        for peer in peers.indices where peers[peer].isUp && peers[peer].isHonest && peers[peer].session != nil {
+            readClock(peer)
+            var said = Shown.Session()
+            said.links = views(peer)
+            if let session = peers[peer].session {
+                said.have = session.have
+                said.availability = session.availability
+                said.missingByteCount = session.missingByteCount
+                said.knownPeerCount = session.knownPeerCount
+                said.bufferedByteCount = session.bufferedByteCount
+                (said.received, said.sent, said.wasted) = (session.received, session.sent, session.wasted)
+                said.waitsForDisk = session.waitsForDisk
+            }
+            checks.look(peer, said, at: now)
+        }
     }
 
     private mutating func wakes(_ peer: Int, _ deadline: Instant?) {
@@ -80,6 +121,7 @@ extension TransferWorld {
             }
         case .dropBlock(let name, let block):
             guard let end = end(peer, name, "drop a block") else { return }
+            checks.drops(end, block)
             if table.ends[end].out.drop(block) {
                 queue.put(.blockDropped(end: end, epoch: table.epoch(of: end), block), at: now)
             }
@@ -90,18 +132,23 @@ extension TransferWorld {
         case .store(let piece): store(peer, piece)
         case .releaseBuffer(let piece): release(peer, piece)
         case .checkMetadata(let bytes):
+            checks.checksMetadata(peer)
             queue.put(
                 .metadataChecked(peer, life: peers[peer].life, isRight: bytes == metadata), at: now + .milliseconds(3))
-        case .sendToTracker(let tracker, let bytes): outbox.append((peer, tracker, bytes))
+        case .sendToTracker(let tracker, let bytes):
+            if clusterCount > 0 { outbox.append((peer, tracker, bytes)) } else { datagram(peer, tracker, bytes) }
         case .announceOverHTTP(let tracker, let request): announce(peer, tracker, request)
         case .fetchFromWeb(let seed, let piece): fetchFromWeb(peer, seed, piece)
         case .announceLocally:
             if options.isPrivate { checks.breaks(peer, "announces a private torrent locally", at: now) }
+            checks.announcesLocally(peer, at: now)
+            queue.put(.localNews(peer), at: now + .milliseconds(1))
         case .observe(let observation): observed(peer, observation)
         }
     }
 
     private mutating func observed(_ peer: Int, _ observation: TorrentSession.Observation) {
+        checks.observes(peer, observation)
         switch observation {
         case .linkReady: tally.links += 1
         case .pieceGained: tally.pieces += 1
@@ -141,7 +188,8 @@ extension TransferWorld {
         let settings = peers[peer].traits.settings
         checks.began(
             peer, disk: peers[peer].disk, settings: settings, isPrivate: options.isPrivate,
-            isHonest: peers[peer].isHonest, at: now)
+            isHonest: peers[peer].isHonest, hasMetadata: peers[peer].hasMetadata, seedCount: options.webSeedCount,
+            at: now)
         guard peers[peer].isHonest else { return liarComes(peer) }
         var torrent = TorrentSession.Torrent(infoHash: infoHash)
         torrent.isPrivate = options.isPrivate
@@ -153,7 +201,8 @@ extension TransferWorld {
         if clusterCount > 0 {
             torrent.trackers = [Array(repeating: .udp(urlData: []), count: clusterCount)]
         } else {
-            torrent.trackers = options.trackerTiers.map { Array(repeating: .http, count: $0) }
+            let kind: TrackerKind = options.isOverUDP ? .udp(urlData: []) : .http
+            torrent.trackers = options.trackerTiers.map { Array(repeating: kind, count: $0) }
         }
         peers[peer].session = TorrentSession(
             torrent, peerID: peers[peer].peerID, settings: settings,

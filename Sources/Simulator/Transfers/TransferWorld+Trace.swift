@@ -52,11 +52,17 @@ extension TransferWorld {
             tell(peer, .clients, "hears of tracker \(tracker): \(counts); again in \(interval) s")
         case .trackerAnswered(let tracker, .failed(let words)):
             tell(peer, .clients, "hears of tracker \(tracker): \(words)")
+        case .trackerDatagram(let tracker, let bytes, _):
+            let action = bytes.count >= 4 ? bytes.span.bytes.u32(at: 0) : 9
+            tell(peer, .clients, "hears of tracker \(tracker): \(bytes.count) bytes, action \(action)")
+        case .wantedChanged(let wanted): tell(peer, .commands, "wants \(wanted.setCount) pieces")
         case .webPieceReceived(let seed, let piece): tell(peer, .messages, "has piece \(piece) of web seed \(seed)")
         case .webPieceFailed(let seed, let piece, let problem):
             tell(peer, .messages, "does not get piece \(piece) of web seed \(seed): \(problem)")
-        case .deadlineReached, .started, .paused, .stopped, .metadataAccepted, .metadataRejected, .wantedChanged,
-            .settingsChanged, .updateWanted, .peersFound, .dialled, .handshakeReceived, .accepted, .trackerDatagram:
+        case .updateWanted: tell(peer, .commands, "is to announce")
+        case .metadataRejected: tell(peer, .disk, "finds that the metadata is wrong")
+        case .deadlineReached, .started, .paused, .stopped, .metadataAccepted, .settingsChanged, .peersFound, .dialled,
+            .handshakeReceived, .accepted:
             break
         }
     }
@@ -74,7 +80,10 @@ extension TransferWorld {
             tell(peer, .clients, "announces to tracker \(tracker): \(request.event), \(request.left) bytes left")
         case .fetchFromWeb(let seed, let piece): tell(peer, .messages, "fetches piece \(piece) from web seed \(seed)")
         case .releaseBuffer(let piece): tell(peer, .disk, "needs the buffer of piece \(piece) no more")
-        case .verify, .store, .checkMetadata, .sendToTracker, .announceLocally, .dropBlock, .sendHandshake: break
+        case .sendToTracker(let tracker, let bytes):
+            let action = bytes.count >= 12 ? bytes.span.bytes.u32(at: 8) : 9
+            tell(peer, .clients, "asks tracker \(tracker): \(bytes.count) bytes, action \(action)")
+        case .verify, .store, .checkMetadata, .announceLocally, .dropBlock, .sendHandshake: break
         }
     }
 }

@@ -46,6 +46,10 @@ struct TransferWorld: Sendable {
     var tally = TransferTally()
     var webSeeds: RandomStream
     var lastFault = 0
+    /// Datagrams to simple trackers, and addresses that were told of at which nobody is.
+    var lastDatagram = 0
+    var lastStale = 0
+    var doneSince: Instant?
     var isHealed = false
     var isOver = false
     var eventCount = 0
@@ -63,9 +67,12 @@ struct TransferWorld: Sendable {
         var random = RandomStream(seed, .transferOptions, 1)
         infoHash = InfoHash(TransferWorld.bytes20(&random))
         var metadata: [UInt8] = []
-        for _ in 0..<5_000 { metadata.append(bigEndian: random.next()) }
+        while metadata.count < options.metadataByteCount { metadata.append(bigEndian: random.next()) }
+        metadata.removeLast(metadata.count - options.metadataByteCount)
         self.metadata = metadata
-        checks = TransferChecks(layout: layout, peerCount: options.peerCount)
+        checks = TransferChecks(
+            options, metadata: metadata, trackerTiers: clusterCount == 0 ? options.trackerTiers : [],
+            firstPlace: firstPlace)
         webSeeds = RandomStream(seed, .webSeed)
         simpleSwarm = SimpleSwarm(random: RandomStream(seed, .simpleTracker))
         if clusterCount == 0 {
@@ -90,7 +97,7 @@ struct TransferWorld: Sendable {
         var peer = SimulatedPeer(
             place, traits, address: address, layout: layout, clock: clock, random: random)
         let isPartial = random.below(100) < options.partialPercent
-        if !traits.isSeeder, traits.liar == nil, isPartial, !traits.isMagnet {
+        if !traits.isSeeder, traits.liar == nil, isPartial, !traits.isMagnet || options.hasPartialMagnets {
             for piece in 0..<layout.pieceCount where random.oneIn(2) { peer.disk.insert(piece) }
         }
         return peer
@@ -164,7 +171,12 @@ struct TransferWorld: Sendable {
         case .trackerAnswers(let peer, let life, let tracker, let question, let answer):
             if lives(peer, life), peers[peer].questions[tracker] == question { trackerAnswers(peer, tracker, answer) }
         case .datagramAtPeer(let peer, let life, let tracker, let bytes):
-            if lives(peer, life) { step(peer, .trackerDatagram(tracker: tracker, bytes, isIPv6: false)) }
+            guard lives(peer, life) else { return }
+            readClock(peer)
+            if clusterCount == 0 { checks.hearsDatagram(peer, tracker, bytes) }
+            step(peer, .trackerDatagram(tracker: tracker, bytes, isIPv6: false))
+        case .localNews(let peer): hearLocally(peer)
+        case .wantsAll(let peer, let life): if lives(peer, life) { wantAll(peer) }
         case .webSeedAnswers(let peer, let life, let seed, let piece):
             if lives(peer, life) { webSeedAnswers(peer, seed, piece) }
         case .comes(let peer): come(peer)
@@ -209,10 +221,11 @@ struct TransferWorld: Sendable {
 
     private mutating func look() {
         queue.put(.looks, at: now + TransferWorld.lookInterval)
-        checks.look(at: now)
+        lookAtPeers()
         guard isHealed else { return }
         let unfinished = unfinishedPeers
-        if unfinished.isEmpty { isOver = true }
+        doneSince = unfinished.isEmpty ? doneSince ?? now : nil
+        if let doneSince, now - doneSince >= options.rest { isOver = true }
         let deadline = Instant(nanoseconds: 0) + options.coreLength + TransferWorld.finishBound + transferTime
         guard now > deadline else { return }
         for peer in unfinished { checks.unfinished(peer, whyUnfinished(peer), at: now) }

@@ -43,6 +43,13 @@ struct BlockRequests: Sendable {
         change(peer, number, scene.peers[peer].blocks[number] + 1, &scene)
     }
 
+    /// Whether any block that is wanted is neither here nor asked for.
+    private func isAnyFree(_ peer: Int, _ scene: TransferScene) -> Bool {
+        let record = scene.peers[peer]
+        if record.wanted.isFull { return record.freeCount > 0 }
+        return record.blocks.indices.contains { record.blocks[$0] == 0 && record.wanted[$0 / scene.blocksPerPiece] }
+    }
+
     /// The first blocks that are free, in words.
     private func free(_ peer: Int, _ scene: TransferScene) -> String {
         let free = scene.peers[peer].blocks.indices.filter { scene.peers[peer].blocks[$0] == 0 }
@@ -61,7 +68,7 @@ struct BlockRequests: Sendable {
                 .blocksAreAskedOnce, at: now,
                 "\(TransferScene.name(peer)) asks \(scene.otherName(end)) twice for \(scene.name(number))"
             )
-        } else if scene.peers[peer].freeCount > 0 || count >= Self.maxEndgameCount {
+        } else if isAnyFree(peer, scene) || count >= Self.maxEndgameCount {
             let names = asked.map { TransferScene.name(scene.ends[$0].other) }.joined(separator: " and ")
             scene.violate(
                 .blocksAreAskedOnce, at: now,
@@ -121,7 +128,11 @@ struct BlockRequests: Sendable {
             scene.ends[end].old += scene.ends[end].asked.map { $0.block }
         }
         scene.ends[end].asked.removeAll(keepingCapacity: true)
-        if !isCertain { scene.ends[end].mayBeGivenUp = true }
+        if !isCertain {
+            scene.ends[end].mayBeGivenUp = true
+            scene.ends[end].isAskedUncertain = true
+            scene.ends[end].isWindowCertain = false
+        }
     }
 
     /// A sign of life comes, perhaps too late.
@@ -142,7 +153,9 @@ struct BlockRequests: Sendable {
     private func change(_ peer: Int, _ number: Int, _ state: UInt8, _ scene: inout TransferScene) {
         let wasFree = scene.peers[peer].blocks[number] == 0
         scene.peers[peer].blocks[number] = state
-        if wasFree != (state == 0) { scene.peers[peer].freeCount += wasFree ? -1 : 1 }
+        guard wasFree != (state == 0) else { return }
+        scene.peers[peer].freeCount += wasFree ? -1 : 1
+        scene.peers[peer].busy[number / scene.blocksPerPiece] += wasFree ? 1 : -1
     }
 
     /// A block's head has come, and its bytes are kept.
@@ -187,11 +200,24 @@ struct BlockRequests: Sendable {
         change(peer, number, scene.peers[peer].blocks[number] & ~PeerRecord.here, &scene)
     }
 
+    /// A begun piece is given up: nobody is asked for any of it any more.
+    mutating func givesUp(_ peer: Int, _ piece: Int, _ scene: inout TransferScene) {
+        let numbers =
+            piece * scene.blocksPerPiece..<piece * scene.blocksPerPiece + scene.layout.blockCount(ofPiece: piece)
+        for number in numbers where scene.peers[peer].blocks[number] & PeerRecord.countMask > 0 {
+            for end in scene.ends(of: peer) { cancels(end, number, &scene) }
+        }
+        restarts(peer, piece, &scene)
+    }
+
     /// All blocks of a piece are to be had again: it was wrong, given up, or is gone from the disk.
     mutating func restarts(_ peer: Int, _ piece: Int, _ scene: inout TransferScene) {
         scene.peers[peer].whole.remove(piece)
         for index in 0..<scene.layout.blockCount(ofPiece: piece) {
-            gone(peer, piece * scene.blocksPerPiece + index, &scene)
+            let number = piece * scene.blocksPerPiece + index
+            gone(peer, number, &scene)
+            // Whatever the session did not know, it has begun anew.
+            change(peer, number, scene.peers[peer].blocks[number] & ~PeerRecord.perhaps, &scene)
         }
     }
 
@@ -227,6 +253,9 @@ struct BlockRequests: Sendable {
         }
         scene.peers[peer].freeCount = blocks.count { $0 == 0 }
         scene.peers[peer].blocks = blocks
+        scene.peers[peer].busy = (0..<scene.layout.pieceCount).map { piece in
+            scene.peers[peer].disk[piece] ? scene.layout.blockCount(ofPiece: piece) : 0
+        }
         scene.peers[peer].wrong = Bitfield(count: scene.layout.pieceCount)
         scene.peers[peer].whole = scene.peers[peer].disk
     }

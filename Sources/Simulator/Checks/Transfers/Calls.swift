@@ -15,16 +15,33 @@ struct Calls: Sendable {
         var failedAt = Instant(nanoseconds: 0)
         /// Whether a tracker, a person or the peer itself has told of it.
         var isProper = false
+        /// Since when it might be called, by the peer's clock; nil where it may not, or was.
+        var freshAt: Instant?
+        var other: Int?
+        var wasCalled = false
+        /// It is the peer itself, as it has found out by calling.
+        var isOurselves = false
     }
 
     /// "The peer is left alone for 15 · 2ⁿ seconds": of clocks that differ by a thousandth at most.
     private static let firstWait = Duration.milliseconds(14_900)
     private static let longestWait = Duration.milliseconds(3_590_000)
 
+    /// Calls at one time.
+    private static let maxCallCount = 10
+    private static let lateness = Duration.milliseconds(1_300)
+    /// A session that knows of so many may have no room for more.
+    private static let maxKnownCount = 990
+
     /// By peer.
     private var known: [[Known]]
+    /// By peer: when room was made last.
+    private var roomSince: [Instant]
 
-    init(peerCount: Int) { known = Array(repeating: [], count: peerCount) }
+    init(peerCount: Int) {
+        known = Array(repeating: [], count: peerCount)
+        roomSince = Array(repeating: Instant(nanoseconds: 0), count: peerCount)
+    }
 
     private mutating func place(_ peer: Int, _ address: SocketAddress) -> Int {
         if let place = known[peer].firstIndex(where: { $0.address == address }) { return place }
@@ -35,16 +52,81 @@ struct Calls: Sendable {
     /// A life begins: nothing is known.
     mutating func began(_ peer: Int) { known[peer].removeAll() }
 
-    mutating func found(_ peer: Int, _ address: SocketAddress, isProper: Bool) {
+    /// Somebody tells of an address; it is news where the session takes notice of it.
+    mutating func found(
+        _ peer: Int, _ address: SocketAddress, other: Int?, isProper: Bool, isNews: Bool, _ scene: TransferScene
+    ) {
         let place = place(peer, address)
         if isProper { known[peer][place].isProper = true }
+        known[peer][place].other = other
+        if isNews, !known[peer][place].wasCalled, known[peer][place].freshAt == nil {
+            known[peer][place].freshAt = scene.peers[peer].local
+        }
+    }
+
+    /// A connection has ended, or is through its handshakes, so that there is room for another call.
+    mutating func makesRoom(_ peer: Int, _ scene: TransferScene) { roomSince[peer] = scene.peers[peer].local }
+
+    /// It has called, or is called.
+    mutating func meets(_ peer: Int, _ address: SocketAddress) {
+        let place = place(peer, address)
+        known[peer][place].wasCalled = true
+        known[peer][place].freshAt = nil
+    }
+
+    /// Whoever can be called is called; `knownCount` is how many its session knows of.
+    func look(_ peer: Int, knownCount: Int, at now: Instant, _ scene: inout TransferScene) {
+        let record = scene.peers[peer]
+        guard record.isRunning, knownCount < Self.maxKnownCount, mayCall(peer, scene),
+            record.local - roomSince[peer] > Self.lateness
+        else { return }
+        let fresh = known[peer].first { entry in
+            entry.freshAt.map { record.local - $0 > Self.lateness } ?? false && isFree(entry, peer, scene)
+        }
+        guard let fresh else { return }
+        scene.violate(
+            .nothingWaits, at: now, "\(TransferScene.name(peer)) knows of \(fresh.address), and does not call it")
+    }
+
+    private func isFree(_ entry: Known, _ peer: Int, _ scene: TransferScene) -> Bool {
+        guard !scene.peers[peer].isPrivate || entry.isProper, entry.other != peer else { return false }
+        if let other = entry.other, scene.peers[peer].banned.contains(other) { return false }
+        return !scene.ends(of: peer).contains { scene.ends[$0].other == entry.other }
+    }
+
+    private func mayCall(_ peer: Int, _ scene: TransferScene) -> Bool {
+        let ends = scene.ends(of: peer)
+        let maxLinks = scene.peers[peer].settings.maxLinks
+        let called = ends.filter { $0 & 1 == 0 }
+        return ends.count < maxLinks && called.count < max(1, maxLinks * 3 / 5)
+            && called.filter { !scene.ends[$0].isGreeted }.count < Self.maxCallCount
     }
 
     mutating func dials(
         _ peer: Int, _ address: SocketAddress, other: Int?, at now: Instant, _ scene: inout TransferScene
     ) {
         let entry = known[peer][place(peer, address)]
+        let ends = scene.ends(of: peer)
+        let called = ends.filter { $0 & 1 == 0 }
+        // The call itself is among them.
+        if called.count > max(1, scene.peers[peer].settings.maxLinks * 3 / 5)
+            || called.filter({ !scene.ends[$0].isGreeted }).count > Self.maxCallCount
+        {
+            scene.violate(
+                .buffersAreBounded, at: now, "\(TransferScene.name(peer)) makes \(called.count) calls")
+        }
+        if entry.isOurselves {
+            scene.violate(
+                .backedOffAreLeftAlone, at: now, "\(TransferScene.name(peer)) calls itself, which it has found out")
+        }
         if entry.failures > 0 {
+            if let better = known[peer].first(where: { other in
+                other.freshAt.map { $0 < scene.peers[peer].local } ?? false && isFree(other, peer, scene)
+            }), scene.peers[peer].openCount < 10 {
+                scene.violate(
+                    .backedOffAreLeftAlone, at: now,
+                    "\(TransferScene.name(peer)) calls \(address), which has failed, before \(better.address)")
+            }
             let wait = min(Self.firstWait * (1 << Int64(min(entry.failures, 8))), Self.longestWait)
             if now - entry.failedAt < wait {
                 scene.violate(
@@ -63,6 +145,10 @@ struct Calls: Sendable {
                 .privateStaysPrivate, at: now,
                 "\(TransferScene.name(peer)) calls \(address), of which no tracker has told")
         }
+    }
+
+    mutating func isOurselves(_ peer: Int, _ address: SocketAddress) {
+        known[peer][place(peer, address)].isOurselves = true
     }
 
     /// A call has come to nothing.

@@ -8,6 +8,9 @@ import Wire
 ///
 /// Only that is given, too.
 struct Claims: Sendable {
+    /// Pieces that somebody is given though it is choked (BEP 6 has 10, and lets each choose).
+    private static let maxAllowedCount = 5
+
     func says(_ end: Int, _ message: PeerMessage, at now: Instant, _ scene: inout TransferScene) {
         let peer = scene.ends[end].peer
         switch message {
@@ -26,7 +29,14 @@ struct Claims: Sendable {
             said.forEach { if !disk[$0] { isTrue = false } }
             if !isTrue { lie(peer, "pieces in its bitfield that are not on its disk", at: now, &scene) }
         case .allowedFast(let piece):
+            let isRight =
+                piece < scene.layout.pieceCount && scene.peers[peer].disk[Int(piece)]
+                && !scene.ends[end].allowed.contains(piece) && scene.ends[end].allowed.count < Self.maxAllowedCount
+            guard isRight else {
+                return lie(peer, "piece \(piece) to give to whom it chokes, and may not", at: now, &scene)
+            }
             scene.ends[end].allowed.append(piece)
+            scene.ends[end].allowanceLeft += 2 * scene.layout.blockCount(ofPiece: Int(piece))
         case .keepAlive, .choke, .unchoke, .interested, .notInterested, .request, .piece, .cancel, .port, .suggest,
             .haveNone, .reject, .extended:
             break

@@ -10,23 +10,48 @@ import Wire
 /// know nothing of how a session comes to what it does.
 struct TransferChecks: Sendable {
     var scene: TransferScene
-    private var requests = BlockRequests()
-    private var slots = UploadSlots()
-    private var claims = Claims()
-    private var answers = Answers()
-    private var order = MessageOrder()
-    private var calls: Calls
-    private var bans = Bans()
-    private var limits: TransferLimits
-    private var trackers: TrackerManners
+    var requests = BlockRequests()
+    var slots = UploadSlots()
+    var claims = Claims()
+    var answers = Answers()
+    var order = MessageOrder()
+    var calls: Calls
+    var bans = Bans()
+    var limits: TransferLimits
+    var trackers: TrackerManners
+    var datagrams: DatagramManners
+    var turns: Turns
+    let knowledge = Knowledge()
+    let patience = Patience()
+    var exchanges = Exchanges()
+    var metadata: MetadataManners
+    var idleness: Idleness
+    var shown: Shown
+    var disks: DiskManners
     /// Ends that were choked in the step under way.
-    private var chokedEnds: [Int] = []
+    var chokedEnds: [Int] = []
+    /// Whether the connection that is being closed gives way to another.
+    var isFull = false
+    /// The end whose handshakes are through in the step under way, and the one that has broken the protocol.
+    var greetedEnd: Int?
+    var breachedEnd: Int?
+    /// The end that was asked for metadata in the step under way.
+    var askedForMetadata: Int?
 
-    init(layout: PieceLayout, peerCount: Int) {
-        scene = TransferScene(layout: layout, peerCount: peerCount)
+    /// `trackerTiers` are those of simple trackers.
+    init(_ options: TransferOptions, metadata: [UInt8], trackerTiers: [Int], firstPlace: Int) {
+        let peerCount = options.peerCount
+        scene = TransferScene(layout: options.layout, peerCount: peerCount, firstPlace: firstPlace)
         calls = Calls(peerCount: peerCount)
         limits = TransferLimits(peerCount: peerCount)
-        trackers = TrackerManners(peerCount: peerCount)
+        trackers = TrackerManners(tiers: trackerTiers, peerCount: peerCount)
+        datagrams = DatagramManners(
+            trackerCount: options.isOverUDP ? trackerTiers.reduce(0, +) : 0, peerCount: peerCount)
+        turns = Turns(peerCount: peerCount)
+        self.metadata = MetadataManners(metadata: metadata, peerCount: peerCount)
+        idleness = Idleness(peerCount: peerCount)
+        shown = Shown(peerCount: peerCount)
+        disks = DiskManners(peerCount: peerCount)
     }
 
     var violations: [Violation] { scene.violations }
@@ -34,8 +59,10 @@ struct TransferChecks: Sendable {
     // MARK: - Lives
 
     mutating func began(
-        _ peer: Int, disk: Bitfield, settings: SessionSettings, isPrivate: Bool, isHonest: Bool, at now: Instant
+        _ peer: Int, disk: Bitfield, settings: SessionSettings, isPrivate: Bool, isHonest: Bool, hasMetadata: Bool,
+        seedCount: Int, at now: Instant
     ) {
+        let layout = scene.layout
         scene.peers[peer].isUp = true
         scene.peers[peer].isHonest = isHonest
         scene.peers[peer].settings = settings
@@ -45,6 +72,7 @@ struct TransferChecks: Sendable {
         scene.peers[peer].interestedCount = 0
         scene.peers[peer].mostInterested = 0
         scene.peers[peer].openCount = 0
+        scene.peers[peer].ends.removeAll()
         scene.peers[peer].banned.removeAll()
         scene.peers[peer].guilty.removeAll()
         scene.peers[peer].mustBan = nil
@@ -54,25 +82,110 @@ struct TransferChecks: Sendable {
         scene.peers[peer].receivedByteCount = 0
         scene.peers[peer].beganComplete = disk.isFull
         scene.peers[peer].wasComplete = disk.isFull
+        scene.peers[peer].isRunning = false
+        scene.peers[peer].hasMetadata = hasMetadata
+        scene.peers[peer].wanted = Bitfield(count: layout.pieceCount, isFull: true)
+        scene.peers[peer].availability = Array(repeating: 0, count: layout.pieceCount)
+        scene.peers[peer].gainedAt = Array(repeating: nil, count: layout.pieceCount)
+        scene.peers[peer].lost = Bitfield(count: layout.pieceCount)
+        scene.peers[peer].readyCount = 0
+        scene.peers[peer].wrongByteCount = 0
+        scene.peers[peer].wastedByteCount = 0
+        scene.peers[peer].rank = mixed(UInt64(peer) &+ 77)
+        scene.peers[peer].goneAt.removeAll()
+        scene.peers[peer].suspects.removeAll()
+        scene.peers[peer].mustConvict.removeAll()
         requests.began(peer, &scene)
         calls.began(peer)
         trackers.began(peer)
-        limits.changed(peer, at: now)
+        datagrams.began(peer)
+        limits.began(peer)
+        metadata.began(peer)
+        idleness.began(peer, seedCount: seedCount)
+        shown.began(peer)
+        disks.began(peer)
     }
 
-    mutating func ended(_ peer: Int) { scene.peers[peer].isUp = false }
+    mutating func ended(_ peer: Int) {
+        scene.peers[peer].isUp = false
+        scene.peers[peer].isRunning = false
+    }
+
+    /// A session is told something.
+    mutating func stepBegins(_ peer: Int, _ event: TorrentSession.Event) {
+        askedForMetadata = nil
+        switch event {
+        case .started: scene.cause = .started
+        case .paused, .stopped: scene.cause = .ended
+        case .deadlineReached: scene.cause = .deadline
+        case .settingsChanged: scene.cause = .settings
+        case .updateWanted: scene.cause = .update
+        case .wantedChanged: scene.cause = .selection
+        case .pieceStored(let piece): scene.cause = .stored(piece)
+        case .storeFailed(let piece, _):
+            scene.cause = .storeFailed
+            disks.failed(peer, piece, scene)
+        // `hears` knows.
+        case .messageReceived: break
+        case .metadataAccepted, .metadataRejected, .peersFound, .dialled, .handshakeReceived, .accepted, .blockReceived,
+            .blockSkipped, .blockSent, .linkClosed, .pieceVerified, .pieceFailed, .pieceLost, .trackerDatagram,
+            .trackerAnswered, .webPieceReceived, .webPieceFailed:
+            scene.cause = .other
+        }
+        turns.stepBegins(peer, scene)
+        trackers.stepBegins(peer, scene)
+        datagrams.stepBegins(peer, scene)
+        disks.stepBegins(peer, scene)
+        switch scene.cause {
+        case .started:
+            scene.peers[peer].isRunning = true
+            limits.changed(peer, scene)
+        case .ended: scene.peers[peer].isRunning = false
+        case .settings: limits.changed(peer, scene)
+        case .deadline: timeOut(peer)
+        case .stored: disks.stored(peer)
+        default: break
+        }
+    }
 
     /// Somebody who was paused goes on, with what is on the disk.
     mutating func wentOn(_ peer: Int, disk: Bitfield, at now: Instant) {
         for piece in 0..<scene.layout.pieceCount where !disk[piece] { pieceLost(peer, piece) }
         scene.peers[peer].beganComplete = disk.isFull
-        limits.changed(peer, at: now)
     }
 
     mutating func changed(_ peer: Int, settings: SessionSettings, at now: Instant) {
         scene.peers[peer].settings = settings
         scene.peers[peer].ratioIsReached = false
-        limits.changed(peer, at: now)
+    }
+
+    mutating func selects(_ peer: Int, _ wanted: Bitfield) { scene.peers[peer].wanted = wanted }
+
+    func wantsAll(_ peer: Int) -> Bool { scene.peers[peer].wanted.isFull }
+
+    /// Somebody calls, and its session is asked for a name.
+    mutating func isCalled() { scene.cause = .other }
+
+    /// Whether `judgeTurns` is to be called before the step ends.
+    func wantsCandidates(_ peer: Int) -> Bool { turns.isContested(peer, scene) }
+
+    mutating func judgeTurns(
+        _ peer: Int, _ views: [(end: Int, view: TorrentSession.LinkView)], at now: Instant
+    ) {
+        var candidates: [Turns.Candidate] = []
+        for (end, view) in views where scene.ends[end].isOpen && scene.ends[end].isAskedFor {
+            candidates.append(
+                Turns.Candidate(
+                    end: end, isSnubbing: view.isSnubbing, rate: scene.ends[end].down.rate(at: scene.peers[peer].local),
+                    wasUnchoked: !scene.ends[end].saysChoke, isUnchoked: !scene.ends[end].saysChoke,
+                    since: scene.ends[end].turnSince))
+        }
+        turns.judge(peer, candidates, at: now, &scene)
+    }
+
+    /// Between two steps: whether anything waits that need not.
+    mutating func looksForIdle(_ peer: Int, buffered: Int, at now: Instant) {
+        idleness.check(peer, buffered: buffered, snubbed: nil, &limits, at: now, &scene)
     }
 
     /// The end of a step of an honest peer.
@@ -80,24 +193,60 @@ struct TransferChecks: Sendable {
         slots.check(peer, at: now, &scene)
         bans.check(peer, at: now, &scene)
         limits.check(peer, buffered: buffered, at: now, &scene)
+        turns.stepEnds(peer, at: now, &scene)
+        trackers.stepEnds(peer, at: now, &scene)
+        datagrams.stepEnds(peer, at: now, &scene)
+        shown.stepEnds(peer, greeted: greetedEnd, at: now, &scene)
+        greetedEnd = nil
+        answers.checkCancelled(at: now, &scene)
+        if !scene.peers[peer].mustConvict.isEmpty { bans.checkConvicted(peer, at: now, &scene) }
+        if let end = breachedEnd { patience.checkBreach(end, at: now, &scene) }
+        breachedEnd = nil
+        disks.stepEnds(peer, at: now, &scene)
+        if let end = askedForMetadata { metadata.check(end, at: now, &scene) }
+        scene.cause = .other
         guard !chokedEnds.isEmpty else { return }
         for end in chokedEnds { answers.check(end, at: now, &scene) }
         chokedEnds.removeAll(keepingCapacity: true)
     }
 
-    /// All that only time can break.
-    mutating func look(at now: Instant) { slots.checkAll(at: now, &scene) }
+    /// All that only time can break, and all that people are shown.
+    mutating func look(_ peer: Int, _ said: Shown.Session, at now: Instant) {
+        shown.look(peer, said, at: now, &scene)
+        trackers.look(peer, at: now, &scene)
+        datagrams.look(peer, at: now, &scene)
+        metadata.look(peer, at: now, &scene)
+        disks.look(peer, at: now, &scene)
+        calls.look(peer, knownCount: said.knownPeerCount, at: now, &scene)
+        idleness.lookAtWeb(peer, buffered: said.bufferedByteCount, at: now, &scene)
+        let snubbed = said.links.filter { $0.view.isSnubbing }.map { $0.end }
+        idleness.check(peer, buffered: said.bufferedByteCount, snubbed: snubbed, &limits, at: now, &scene)
+        for (end, view) in said.links {
+            slots.look(end, at: now, &scene)
+            knowledge.look(end, at: now, &scene)
+            patience.look(end, isSnubbing: view.isSnubbing, at: now, &scene)
+            exchanges.look(end, at: now, &scene)
+        }
+        for end in scene.ends(of: peer) where !scene.ends[end].isGreeted { patience.lookAtCall(end, at: now, &scene) }
+    }
 
     // MARK: - Connections
 
-    mutating func found(_ peer: Int, _ address: SocketAddress, isProper: Bool) {
-        calls.found(peer, address, isProper: isProper)
+    mutating func found(_ peer: Int, _ address: SocketAddress, isProper: Bool, isNews: Bool = false) {
+        calls.found(
+            peer, address, other: scene.peer(at: address), isProper: isProper, isNews: isNews, scene)
     }
 
     mutating func dials(_ end: Int, _ peer: Int, _ address: SocketAddress, other: Int?, at now: Instant) {
-        opened(end, peer, other ?? peer, at: now)
+        opened(end, peer, other ?? TransferScene.nobody, at: now)
+        scene.ends[end].listens = address
+        scene.ends[end].listensAt = scene.peers[peer].local
         calls.dials(peer, address, other: other, at: now, &scene)
+        calls.meets(peer, address)
     }
+
+    /// A connection that was dialled is there.
+    mutating func reached(_ end: Int) { scene.ends[end].reachedAt = scene.local(end) }
 
     /// A side of a connection begins.
     mutating func opened(_ end: Int, _ peer: Int, _ other: Int, at now: Instant) {
@@ -110,11 +259,21 @@ struct TransferChecks: Sendable {
         scene.ends[end].isOpen = true
         scene.ends[end].peer = peer
         scene.ends[end].other = other
-        scene.ends[end].isAmongHonest = scene.peers[other].isHonest
+        scene.ends[end].isAmongHonest = other < 0 || scene.peers[other].isHonest
         scene.ends[end].since = now
         scene.ends[end].quietSince = now
         scene.ends[end].choked = now
+        let local = scene.peers[peer].local
+        scene.ends[end].openedAt = local
+        scene.ends[end].greetedAt = local
+        scene.ends[end].saidAt = local
+        scene.ends[end].heardAt = local
+        scene.ends[end].usefulAt = local
         scene.peers[peer].openCount += 1
+        scene.peers[peer].ends.append(end)
+        knowledge.opened(end, &scene)
+        exchanges.opened(end)
+        metadata.opened(end)
     }
 
     /// This side knows both handshakes.
@@ -123,6 +282,13 @@ struct TransferChecks: Sendable {
         scene.ends[end].hasFast = capabilities.contains(.fast)
         scene.ends[end].hasExtensions = capabilities.contains(.extensions)
         scene.ends[end].address = address
+        greetedEnd = end
+        let local = scene.local(end)
+        scene.ends[end].greetedAt = local
+        scene.ends[end].heardAt = local
+        scene.ends[end].saidAt = local
+        scene.peers[scene.ends[end].peer].readyCount += 1
+        calls.makesRoom(scene.ends[end].peer, scene)
         if let address { calls.succeeded(scene.ends[end].peer, address) }
     }
 
@@ -138,160 +304,31 @@ struct TransferChecks: Sendable {
         // What was still to leave does not.
         for block in scene.ends[end].sending { limits.takesBack(end, block, &scene) }
         scene.ends[end].sending.removeAll()
+        turns.closed(end, isFull: isFull, scene)
+        isFull = false
         slots.closed(end, &scene)
-        scene.ends[end].isOpen = false
-        scene.peers[scene.ends[end].peer].openCount -= 1
-    }
-
-    // MARK: - Said and heard
-
-    mutating func saysHandshake(_ end: Int, at now: Instant) { bans.says(end, at: now, &scene) }
-
-    mutating func says(_ end: Int, _ message: PeerMessage, at now: Instant) {
-        order.says(end, message, at: now, &scene)
-        bans.says(end, at: now, &scene)
-        switch message {
-        case .have, .haveAll, .bitfield, .allowedFast: claims.says(end, message, at: now, &scene)
-        case .choke:
-            slots.says(end, isChoke: true, at: now, &scene)
-            answers.choked(end, &scene)
-        case .unchoke: slots.says(end, isChoke: false, at: now, &scene)
-        case .request(let block):
-            requests.asks(end, block, at: now, &scene)
-            limits.asks(scene.ends[end].peer, Int(block.length), at: now, &scene)
-            limits.asked(end, at: now, &scene)
-        case .cancel(let block):
-            if let number = scene.number(block) { requests.cancels(end, number, &scene) }
-        case .reject(let block): answers.answers(end, block, "rejects", at: now, &scene)
-        case .keepAlive, .interested, .notInterested, .haveNone, .piece, .port, .suggest, .extended: break
-        }
-    }
-
-    mutating func hears(_ end: Int, _ message: PeerMessage, at now: Instant) {
-        switch message {
-        case .choke:
-            scene.ends[end].isChoked = true
-            if !scene.ends[end].hasFast, !scene.ends[end].asked.isEmpty {
-                scene.again.choked += 1
-                requests.dropAll(of: end, &scene)
-            }
-        case .unchoke:
-            // Only the first counts as a sign of life.
-            if scene.ends[end].isChoked { requests.heard(end, at: now, &scene) }
-            scene.ends[end].isChoked = false
-        case .interested: slots.hears(end, isInterested: true, at: now, &scene)
-        case .notInterested: slots.hears(end, isInterested: false, at: now, &scene)
-        case .request(let block): answers.hears(end, block, &scene)
-        case .reject(let block):
-            guard scene.ends[end].hasFast, let number = scene.number(block) else { return }
-            if requests.rejected(end, number, &scene) {
-                scene.again.rejected += 1
-                limits.refused(scene.ends[end].peer, Int(block.length))
-            }
-        case .extended(let id, let payload): if id == 0 { hearsExtensions(end, payload) }
-        case .keepAlive, .have, .bitfield, .piece, .cancel, .port, .suggest, .haveAll, .haveNone, .allowedFast: break
-        }
-    }
-
-    /// An extension handshake has come, which says where the other side listens (BEP 10).
-    private mutating func hearsExtensions(_ end: Int, _ payload: [UInt8]) {
-        order.hears(end, payload, &scene)
-        guard scene.ends[end].isAmongHonest, let address = scene.ends[end].address else { return }
-        calls.succeeded(scene.ends[end].peer, address)
-    }
-
-    /// A side chokes the other: at the end of the step its requests are looked at.
-    mutating func checkAnswersLater(_ end: Int) { chokedEnds.append(end) }
-
-    // MARK: - Blocks
-
-    mutating func gives(_ end: Int, _ block: Block, at now: Instant) {
-        claims.gives(end, block, at: now, &scene)
-        slots.gives(end, block, at: now, &scene)
-        bans.says(end, at: now, &scene)
-        answers.answers(end, block, "gives", at: now, &scene)
-        limits.gives(end, block, at: now, &scene)
-    }
-
-    mutating func sent(_ end: Int, _ block: Block, isSent: Bool) {
-        if let index = scene.ends[end].sending.firstIndex(of: block) { scene.ends[end].sending.remove(at: index) }
-        if isSent {
-            scene.peers[scene.ends[end].peer].sentByteCount += Int(block.length)
-        } else {
-            limits.takesBack(end, block, &scene)
-            if scene.ends[end].hasFast { answers.takesBack(end, block, &scene) }
-        }
-    }
-
-    mutating func blockBegins(_ end: Int, _ block: Block, isKept: Bool, at now: Instant) {
-        guard let number = scene.number(block) else {
-            if isKept {
-                scene.violate(.contractIsKept, at: now, "\(TransferScene.name(scene.ends[end].peer)) keeps no block")
-            }
-            return
-        }
-        if let old = scene.ends[end].old.firstIndex(of: Int32(number)) { scene.ends[end].old.remove(at: old) }
-        if isKept { requests.begins(end, number, at: now, &scene) } else { requests.ends(end, number, &scene) }
-    }
-
-    mutating func blockArrived(_ end: Int, _ block: Block, isCorrupt: Bool, at now: Instant) {
-        requests.arrived(end, at: now, &scene)
+        knowledge.closed(end, &scene)
+        metadata.closed(end, scene)
+        scene.noteGone(end)
         let peer = scene.ends[end].peer
-        scene.peers[peer].receivedByteCount += Int(block.length)
-        if isCorrupt { bans.poisoned(peer, by: scene.ends[end].other, &scene) }
+        if scene.ends[end].isGreeted { scene.peers[peer].readyCount -= 1 }
+        scene.ends[end].isOpen = false
+        scene.peers[peer].openCount -= 1
+        if let place = scene.peers[peer].ends.firstIndex(of: end) { scene.peers[peer].ends.remove(at: place) }
+        trackers.linkEnded(peer, scene)
+        calls.makesRoom(peer, scene)
     }
 
-    // MARK: - Pieces
-
-    mutating func fetches(_ peer: Int, _ piece: Int, fromSeed seed: Int, at now: Instant) {
-        bans.fetches(peer, fromSeed: seed, at: now, &scene)
-        requests.fetches(peer, piece, at: now, &scene)
-        limits.asks(peer, scene.layout.pieceLength, at: now, &scene)
-    }
-
-    /// A piece is whole, and is hashed.
-    mutating func pieceIsWhole(_ peer: Int, _ piece: Int) { scene.peers[peer].whole.insert(piece) }
-
-    mutating func webPieceArrived(_ peer: Int, byteCount: Int) { scene.peers[peer].receivedByteCount += byteCount }
-
-    mutating func pieceFailed(_ peer: Int, _ piece: Int, senders: [Int]) {
-        requests.restarts(peer, piece, &scene)
-        scene.peers[peer].wrong.insert(piece)
-        bans.failed(peer, senders: senders, &scene)
-    }
-
-    /// A buffer is given up whose piece is not on the disk.
-    mutating func pieceGivenUp(_ peer: Int, _ piece: Int) { requests.restarts(peer, piece, &scene) }
-
-    mutating func pieceStored(_ peer: Int, _ piece: Int, isRight: Bool, at now: Instant) {
-        if !isRight {
-            scene.violate(
-                .onlyVerifiedIsStored, at: now,
-                "\(TransferScene.name(peer)) writes piece \(piece), which is not verified or is wrong")
+    /// A session closes a connection; `closed` follows.
+    mutating func closes(_ end: Int, _ reason: CloseReason, at now: Instant) {
+        isFull = reason == .full
+        patience.closes(end, reason, at: now, &scene)
+        if reason == .ourselves, end & 1 == 0, let address = scene.ends[end].listens {
+            calls.isOurselves(scene.ends[end].peer, address)
         }
-        scene.peers[peer].disk.insert(piece)
-        requests.stored(peer, piece, &scene)
-        if scene.peers[peer].disk.isFull { scene.peers[peer].wasComplete = true }
     }
 
-    mutating func pieceLost(_ peer: Int, _ piece: Int) {
-        if scene.peers[peer].disk.remove(piece) { requests.restarts(peer, piece, &scene) }
-    }
-
-    /// Whether a piece has been wrong at a peer.
-    func wasWrong(_ peer: Int, _ piece: Int) -> Bool { scene.peers[peer].wrong[piece] }
-
-    /// What the contract does not allow.
-    mutating func breaks(_ peer: Int, _ what: String, at now: Instant) {
-        scene.violate(.contractIsKept, at: now, "\(TransferScene.name(peer)) \(what)")
-    }
-
-    /// What a peer keeps for speed is not what it stands for.
-    mutating func audited(_ peer: Int, _ fault: String, at now: Instant) {
-        scene.violate(.bookkeepingAgrees, at: now, "\(TransferScene.name(peer)): \(fault)")
-    }
-
-    // MARK: - Observations, and trackers
+    // MARK: - Observations
 
     mutating func banned(_ peer: Int, _ other: Int?, at now: Instant) { bans.banned(peer, other, at: now, &scene) }
 
@@ -299,12 +336,11 @@ struct TransferChecks: Sendable {
 
     mutating func reachedRatio(_ peer: Int) { scene.peers[peer].ratioIsReached = true }
 
-    mutating func announces(_ peer: Int, _ tracker: Int, _ event: AnnounceEvent, at now: Instant) {
-        trackers.announces(peer, tracker, event, at: now, &scene)
-    }
-
-    mutating func trackerAnswered(_ peer: Int, _ tracker: Int, isGood: Bool, at now: Instant) {
-        trackers.answered(peer, tracker, isGood: isGood, at: now)
+    mutating func observes(_ peer: Int, _ observation: TorrentSession.Observation) {
+        shown.observes(peer, observation)
+        guard observation == .completed else { return }
+        turns.completed(peer)
+        if scene.peers[peer].disk.isFull, !scene.peers[peer].beganComplete { trackers.completed(peer) }
     }
 
     /// What is not finished when the time for it is over.

@@ -6,18 +6,55 @@ import Wire
 
 /// What a peer may hold, send and take at most: its memory, its queues, its rates, and its ratio.
 struct TransferLimits: Sendable {
-    /// A bucket that each byte fills, and that empties at the rate that is allowed: it never holds more than a burst.
+    /// What may go at once: it fills at the rate that is allowed, up to a burst, and a block that takes the last of it
+    /// may take more.
+    ///
+    /// In thousand millionths of a byte, so that nothing is lost.
     private struct Bucket: Sendable {
-        var level: Int = 0
-        var at = Instant(nanoseconds: 0)
+        private static let unit = 1_000_000_000
+        private(set) var level = 0
+        var rate: Int?
+        private var at = Instant(nanoseconds: 0)
 
-        mutating func add(_ byteCount: Int, rate: Int, at now: Instant) {
-            // Clocks may run fast by a thousandth.
-            let leaked = (now - at).nanoseconds / 1_000 * Int64(rate) / 999_000
-            level = max(0, level - Int(leaked))
+        private static func burst(_ rate: Int) -> Int { max(rate / 4, 16_384) * unit }
+
+        mutating func setRate(_ rate: Int?, at now: Instant) {
+            fill(now)
+            self.rate = rate
+            level = rate.map { min(max(level, 0), Bucket.burst($0)) } ?? 0
             at = now
-            level += byteCount
         }
+
+        mutating func fill(_ now: Instant) {
+            guard let rate, now > at else { return }
+            let passed = Int(min((now - at).nanoseconds, 100_000_000_000))
+            level = min(level + passed * rate, Bucket.burst(rate))
+            at = now
+        }
+
+        /// Whether it might go.
+        mutating func take(_ byteCount: Int, slack: Int = 0, at now: Instant) -> Bool {
+            guard rate != nil else { return true }
+            fill(now)
+            let mayGo = level + slack * Bucket.unit > 0
+            level = max(level, 1) - byteCount * Bucket.unit
+            return mayGo
+        }
+
+        mutating func giveBack(_ byteCount: Int) {
+            if let rate { level = min(level + byteCount * Bucket.unit, Bucket.burst(rate)) }
+        }
+
+        /// Whether so much of a burst is there that somebody who waits waits for nothing.
+        func isOpen(_ now: Instant, part: Int) -> Bool {
+            guard let rate else { return true }
+            var filled = self
+            filled.fill(now)
+            return filled.level > max(Bucket.burst(rate) / part, 0)
+        }
+
+        /// Somebody waits, so it is empty, whatever was lost by rounding.
+        mutating func isEmpty() { level = min(level, 0) }
     }
 
     /// Blocks that the owner is given ahead for one connection.
@@ -34,14 +71,26 @@ struct TransferLimits: Sendable {
         downs = ups
     }
 
-    /// Limits are others, or a life begins.
-    mutating func changed(_ peer: Int, at now: Instant) {
-        ups[peer] = Bucket(level: 0, at: now)
-        downs[peer] = Bucket(level: 0, at: now)
+    /// Limits are others, or a session begins or goes on.
+    mutating func changed(_ peer: Int, _ scene: TransferScene) {
+        let (settings, local) = (scene.peers[peer].settings, scene.peers[peer].local)
+        ups[peer].setRate(settings.maxUploadRate, at: local)
+        downs[peer].setRate(settings.maxDownloadRate, at: local)
     }
 
-    /// A quarter of a second's bytes and a block may come at once; and what was drawn over, which is one block more.
-    private static func burst(_ rate: Int, _ unit: Int) -> Int { max(rate / 4, 16_384) + 16_384 + unit }
+    /// A life begins.
+    mutating func began(_ peer: Int) {
+        ups[peer] = Bucket()
+        downs[peer] = Bucket()
+    }
+
+    /// Whether an upload that waits has nothing to wait for.
+    func mayGive(_ peer: Int, _ scene: TransferScene) -> Bool { ups[peer].isOpen(scene.peers[peer].local, part: 4) }
+
+    /// As `mayGive`, of requests: when one was refused nobody can always tell.
+    func mayAsk(_ peer: Int, _ scene: TransferScene) -> Bool { downs[peer].isOpen(scene.peers[peer].local, part: 2) }
+
+    mutating func givesNothing(_ peer: Int) { ups[peer].isEmpty() }
 
     mutating func gives(_ end: Int, _ block: Block, at now: Instant, _ scene: inout TransferScene) {
         let peer = scene.ends[end].peer
@@ -51,31 +100,47 @@ struct TransferLimits: Sendable {
                 .buffersAreBounded, at: now,
                 "\(TransferScene.name(peer)) has \(scene.ends[end].sending.count) blocks on their way to one peer")
         }
-        guard let rate = scene.peers[peer].settings.maxUploadRate else { return }
-        ups[peer].add(Int(block.length), rate: rate, at: now)
-        if ups[peer].level > Self.burst(rate, Int(block.length)) {
-            scene.violate(
-                .ratesAreKept, at: now, "\(TransferScene.name(peer)) gives more than \(rate) bytes a second")
-        }
+        guard !ups[peer].take(Int(block.length), at: scene.peers[peer].local) else { return }
+        scene.violate(
+            .ratesAreKept, at: now,
+            "\(TransferScene.name(peer)) gives more than \(scene.peers[peer].settings.maxUploadRate ?? 0) bytes a "
+                + "second"
+        )
     }
 
     mutating func takesBack(_ end: Int, _ block: Block, _ scene: inout TransferScene) {
-        ups[scene.ends[end].peer].level -= Int(block.length)
+        ups[scene.ends[end].peer].giveBack(Int(block.length))
     }
 
+    /// Of each request a whole block is taken.
     mutating func asks(_ peer: Int, _ byteCount: Int, at now: Instant, _ scene: inout TransferScene) {
-        guard let rate = scene.peers[peer].settings.maxDownloadRate else { return }
-        downs[peer].add(byteCount, rate: rate, at: now)
-        if downs[peer].level > Self.burst(rate, byteCount) {
-            scene.violate(
-                .ratesAreKept, at: now, "\(TransferScene.name(peer)) asks for more than \(rate) bytes a second")
-        }
+        // Whether a request that was refused had been given up before nobody can always tell.
+        guard !downs[peer].take(byteCount, slack: Block.maxByteCount, at: scene.peers[peer].local) else { return }
+        scene.violate(
+            .ratesAreKept, at: now,
+            "\(TransferScene.name(peer)) asks for more than \(scene.peers[peer].settings.maxDownloadRate ?? 0) bytes a "
+                + "second")
     }
 
     /// What was asked for will not come.
-    mutating func refused(_ peer: Int, _ byteCount: Int) { downs[peer].level -= byteCount }
+    mutating func refused(_ peer: Int, _ byteCount: Int) { downs[peer].giveBack(byteCount) }
+
+    /// A block has come: one more may be asked for, up to what comes in a second.
+    func arrived(_ end: Int, _ scene: inout TransferScene) {
+        let record = scene.ends[end]
+        let rate = record.down.rate(at: scene.local(end))
+        let most = min(record.theirQueue, Self.maxAskedCount, max(16, rate / Block.maxByteCount + 8))
+        let window = record.window < most ? record.window + 1 : max(most, 4)
+        scene.ends[end].window = max(1, min(window, record.theirQueue))
+    }
 
     func asked(_ end: Int, at now: Instant, _ scene: inout TransferScene) {
+        if scene.ends[end].asked.count > scene.ends[end].window {
+            scene.violate(
+                .buffersAreBounded, at: now,
+                "\(TransferScene.name(scene.ends[end].peer)) asks \(scene.otherName(end)) for "
+                    + "\(scene.ends[end].asked.count) blocks, which gives less in a second")
+        }
         guard scene.ends[end].asked.count > Self.maxAskedCount else { return }
         scene.violate(
             .buffersAreBounded, at: now,

@@ -55,8 +55,102 @@ struct EndRecord: Sendable {
     var quietSince = Instant(nanoseconds: 0)
     /// The session's patience may be over, and nothing has come since.
     var mayBeGivenUp = false
+    /// It may have been so once, and what is asked for may be otherwise.
+    var isAskedUncertain = false
+    /// Blocks that may be asked for at once, at most; and whether they are so many.
+    var window = 8
+    var isWindowCertain = true
+    var theirQueue = 250
+    /// Blocks that it may still be given while it is choked.
+    var allowanceLeft = 0
+    /// Blocks that it was asked for and may refuse: it has been told to, or they have not left.
+    var mayReject: [Block] = []
+    /// Blocks that it was asked for while it chokes, and gives all the same.
+    var granted: [Block] = []
     /// The block that is arriving, counted through all pieces; -1 for none.
     var arriving = -1
+
+    // What either side has.
+    /// What the other side has said that it has.
+    var has = Bitfield(count: 0)
+    /// What this side has said that it has, and has not taken back.
+    var told = Bitfield(count: 0)
+    /// What the other side has may be otherwise: it breaks the protocol, or nobody can tell which request it refused.
+    var isHasUncertain = false
+    /// Pieces that the other side gives though it chokes.
+    var allowedToUs: [UInt32] = []
+
+    // By the clock of this side's peer.
+    var openedAt = Instant(nanoseconds: 0)
+    /// The other side has been reached; nil before it has, and for one that has called.
+    var reachedAt: Instant?
+    var greetedAt = Instant(nanoseconds: 0)
+    var saidAt = Instant(nanoseconds: 0)
+    var heardAt = Instant(nanoseconds: 0)
+    /// A block began to come.
+    var arrivingSince = Instant(nanoseconds: 0)
+    /// A block came, or the other side unchoked.
+    var usefulAt = Instant(nanoseconds: 0)
+    /// Something was asked for, or interest said, when nothing was asked for before.
+    var askedAnewAt = Instant(nanoseconds: 0)
+    /// Since when it is unchoked; or since when it waits.
+    var turnSince = Instant(nanoseconds: 0)
+    var down = ByteLog()
+    var up = ByteLog()
+
+    // Extensions.
+    /// What this side calls them.
+    var ownExtensions: (metadata: UInt8, exchange: UInt8, dontHave: UInt8) = (0, 0, 0)
+    var theirMetadataByteCount = 0
+    var extensionsAt: Instant?
+    /// Where the other side listens, as far as this side can know.
+    var listens: SocketAddress?
+    var listensAt: Instant?
+}
+
+/// Bytes by second of a clock: what rates are made of, kept plainly.
+struct ByteLog: Sendable {
+    private static let span: Int64 = 8
+    private var seconds: [(second: Int64, byteCount: Int)] = []
+    private var first: Int64?
+    private(set) var total = 0
+
+    mutating func add(_ byteCount: Int, at now: Instant) {
+        let second = now.nanoseconds / 1_000_000_000
+        if first == nil { first = second }
+        total += byteCount
+        if let last = seconds.last, last.second == second {
+            seconds[seconds.count - 1].byteCount += byteCount
+        } else {
+            seconds.removeAll { second - $0.second >= ByteLog.span }
+            seconds.append((second, byteCount))
+        }
+    }
+
+    /// Bytes a second over the last eight seconds, the one under way among them.
+    func rate(at now: Instant) -> Int {
+        guard let first else { return 0 }
+        let second = now.nanoseconds / 1_000_000_000
+        let sum = seconds.reduce(0) { $0 + (second - $1.second < ByteLog.span ? $1.byteCount : 0) }
+        return sum / Int(min(ByteLog.span, second - first + 1))
+    }
+}
+
+/// Why a session makes a step, as far as checkers ask.
+enum StepCause: Sendable, Equatable {
+    case other
+    case started
+    case ended
+    case deadline
+    case settings
+    case update
+    /// Other pieces are wanted.
+    case selection
+    /// The other side of a connection is interested, and was not; or is no more.
+    case interested(Int)
+    case notInterested(Int)
+    case stored(Int)
+    case storeFailed
 }
 
 /// What is known of one peer.
@@ -94,6 +188,33 @@ struct PeerRecord: Sendable {
     var beganComplete = false
     /// It has had all pieces in this life.
     var wasComplete = false
+    /// What its clock shows.
+    var local = Instant(nanoseconds: 0)
+    var isRunning = false
+    var wanted: Bitfield
+    var hasMetadata = false
+    /// By piece: blocks that are here or asked for.
+    var busy: [Int] = []
+    /// By piece: connections whose other side has it.
+    var availability: [Int]
+    /// Its sides of connections, that are open.
+    var ends: [Int] = []
+    /// Connections that are through their handshakes.
+    var readyCount = 0
+    /// Pieces that came onto the disk in this life, when the last did; and those that were ever lost.
+    var gainedAt: [Instant?]
+    var lost: Bitfield
+    var wrongByteCount = 0
+    /// Orders peers by their ids.
+    var rank: UInt64 = 0
+    /// Addresses of connections that have ended, and when the last did.
+    var goneAt: [(address: SocketAddress, at: Instant)] = []
+    var wastedByteCount = 0
+    /// When a piece last became one that nobody is asked for.
+    var freedAt = Instant(nanoseconds: 0)
+    /// Who has sent a corrupt block of a piece that came from several.
+    var suspects: [(piece: Int, end: Int, other: Int)] = []
+    var mustConvict: [(end: Int, other: Int)] = []
 
     static let here: UInt8 = 0x80
     /// Nobody was asked, or nobody who may still answer: that is the session's to know.
@@ -104,6 +225,10 @@ struct PeerRecord: Sendable {
         disk = Bitfield(count: layout.pieceCount)
         wrong = disk
         whole = disk
+        wanted = disk
+        lost = disk
+        availability = Array(repeating: 0, count: layout.pieceCount)
+        gainedAt = Array(repeating: nil, count: layout.pieceCount)
         blocks = []
         freeCount = 0
     }
@@ -117,13 +242,18 @@ struct TransferScene: Sendable {
     /// Blocks of each piece but the last.
     let blocksPerPiece: Int
     let blockCount: Int
+    /// The place of the first peer among all who have addresses.
+    let firstPlace: Int
     var peers: [PeerRecord]
     var ends: [EndRecord] = []
     private(set) var violations: [Violation] = []
     /// How often a block was asked for again, by reason.
     var again = SecondRequests()
+    /// Of the step under way.
+    var cause = StepCause.other
 
-    init(layout: PieceLayout, peerCount: Int) {
+    init(layout: PieceLayout, peerCount: Int, firstPlace: Int) {
+        self.firstPlace = firstPlace
         self.layout = layout
         blocksPerPiece = layout.blockCount(ofPiece: 0)
         let last = layout.pieceCount - 1
@@ -146,11 +276,47 @@ struct TransferScene: Sendable {
         "block \(number % blocksPerPiece) of piece \(number / blocksPerPiece)"
     }
 
+    /// The peer at a host; nil where none is.
+    func peer(at address: SocketAddress) -> Int? {
+        SimulatedPeer.place(of: address).flatMap { peers.indices.contains($0 - firstPlace) ? $0 - firstPlace : nil }
+    }
+
+    /// What the clock of an end's peer shows.
+    func local(_ end: Int) -> Instant { peers[ends[end].peer].local }
+
+    /// Whether a peer has had no connection with an address for so long.
+    func goneFor(_ peer: Int, _ address: SocketAddress, _ span: Duration) -> Bool {
+        guard let gone = peers[peer].goneAt.first(where: { $0.address == address }) else { return false }
+        return peers[peer].local - gone.at > span
+    }
+
+    mutating func noteGone(_ end: Int) {
+        let peer = ends[end].peer
+        guard ends[end].isGreeted, let address = ends[end].listens else { return }
+        peers[peer].goneAt.removeAll { $0.address == address }
+        peers[peer].goneAt.append((address, peers[peer].local))
+    }
+
+    /// Whether a piece is begun: between its first request and the disk, or wrong before.
+    func isBegun(_ peer: Int, _ piece: Int) -> Bool {
+        !peers[peer].disk[piece] && (peers[peer].busy[piece] > 0 || peers[peer].wrong[piece])
+    }
+
+    func isMissing(_ peer: Int, _ piece: Int) -> Bool { peers[peer].wanted[piece] && !peers[peer].disk[piece] }
+
+    /// Whether all that is wanted is on the disk.
+    func isComplete(_ peer: Int) -> Bool {
+        peers[peer].hasMetadata && !(0..<layout.pieceCount).contains { isMissing(peer, $0) }
+    }
+
     /// The open ends of a peer.
-    func ends(of peer: Int) -> [Int] { ends.indices.filter { ends[$0].isOpen && ends[$0].peer == peer } }
+    func ends(of peer: Int) -> [Int] { peers[peer].ends }
+
+    /// Stands for the other side where there is none.
+    static let nobody = -1
 
     /// How a peer is called.
-    static func name(_ peer: Int) -> String { "peer \(peer)" }
+    static func name(_ peer: Int) -> String { peer < 0 ? "nobody" : "peer \(peer)" }
 
     /// Whom this end is connected with.
     func otherName(_ end: Int) -> String { Self.name(ends[end].other) }

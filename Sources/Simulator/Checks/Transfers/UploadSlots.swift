@@ -68,10 +68,6 @@ struct UploadSlots: Sendable {
                 + "\(waited.wholeSeconds) s, with \(scene.peers[record.peer].mostInterested) at most")
     }
 
-    /// Everybody who waits is looked at.
-    func checkAll(at now: Instant, _ scene: inout TransferScene) {
-        for end in scene.ends.indices where scene.ends[end].isOpen && scene.peers[scene.ends[end].peer].isHonest {
-            checkWait(end, at: now, &scene)
-        }
-    }
+    /// Whoever waits is looked at.
+    func look(_ end: Int, at now: Instant, _ scene: inout TransferScene) { checkWait(end, at: now, &scene) }
 }
