@@ -2,6 +2,7 @@
 
 import Primitives
 import TrackerLogic
+import Wire
 
 /// What a script lets happen to a cluster at a given time, for stories that are to be told and read.
 public struct ScriptedEvent: Sendable, Hashable {
