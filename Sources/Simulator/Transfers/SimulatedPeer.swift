@@ -10,8 +10,8 @@ struct PieceBuffer: Sendable {
     /// Bits by block.
     var here: UInt64 = 0
     var arriving: UInt64 = 0
-    /// Corrupt blocks, their salts, and over which end each came.
-    var corrupt: [(block: Int, salt: UInt32, end: Int)] = []
+    /// Corrupt blocks, and their salts.
+    var corrupt: [(block: Int, salt: UInt32)] = []
     /// Over which connections its blocks came.
     var senders: [PieceSender] = []
     /// What is being done with it.

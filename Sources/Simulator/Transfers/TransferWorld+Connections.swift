@@ -250,7 +250,7 @@ extension TransferWorld {
         let bit: UInt64 = 1 << UInt64(index)
         peers[peer].buffers[buffer].arriving &= ~bit
         peers[peer].buffers[buffer].here |= bit
-        if salt != 0 { peers[peer].buffers[buffer].corrupt.append((index, salt, end)) }
+        if salt != 0 { peers[peer].buffers[buffer].corrupt.append((index, salt)) }
         let sender = PieceSender(
             peer: table.ends[end ^ 1].peer, end: end, epoch: table.epoch(of: end))
         readClock(peer)

@@ -41,7 +41,6 @@ extension TransferWorld {
         peers[peer].buffers[place].isVerifying = false
         let buffer = peers[peer].buffers[place]
         guard !buffer.corrupt.isEmpty else {
-            checks.pieceIsRight(peer, piece)
             peers[peer].buffers[place].isVerified = true
             return step(peer, .pieceVerified(piece: piece, digests: buffer.wantsDigests ? digests(buffer) : []))
         }
@@ -53,11 +52,6 @@ extension TransferWorld {
         checks.pieceFailed(peer, piece, senders: isOpen ? buffer.senders.map { $0.peer } : [])
         for sender in buffer.senders where sender.peer >= PieceSender.firstWebSeed {
             checks.webLied(peer, sender.peer - PieceSender.firstWebSeed)
-        }
-        if buffer.senders.count > 1 {
-            for corrupt in buffer.corrupt {
-                checks.suspects(peer, piece, end: corrupt.end, other: table.ends[corrupt.end ^ 1].peer)
-            }
         }
         let digests = digests(buffer)
         peers[peer].buffers[place].restart()
@@ -160,7 +154,7 @@ extension TransferWorld {
         let blockCount = layout.blockCount(ofPiece: piece)
         peers[peer].buffers[place].here = blockCount == 64 ? .max : 1 << UInt64(blockCount) - 1
         peers[peer].buffers[place].senders = [PieceSender(peer: sender, end: 0, epoch: 0)]
-        if seed < options.lyingWebSeedCount { peers[peer].buffers[place].corrupt.append((0, 9, 0)) }
+        if seed < options.lyingWebSeedCount { peers[peer].buffers[place].corrupt.append((0, 9)) }
         tally.webPieces += 1
         readClock(peer)
         checks.webEnds(peer, piece, seed, nil)

@@ -20,27 +20,6 @@ struct Bans: Sendable {
         }
     }
 
-    /// A piece is right that was wrong before: whoever has sent other blocks is known now.
-    func convicts(_ peer: Int, _ piece: Int, _ scene: inout TransferScene) {
-        for suspect in scene.peers[peer].suspects where suspect.piece == piece {
-            scene.peers[peer].mustConvict.append((suspect.end, suspect.other))
-        }
-        scene.peers[peer].suspects.removeAll { $0.piece == piece }
-    }
-
-    /// At the end of the step in which it was found right.
-    func checkConvicted(_ peer: Int, at now: Instant, _ scene: inout TransferScene) {
-        let convicted = scene.peers[peer].mustConvict
-        scene.peers[peer].mustConvict.removeAll()
-        for (end, other) in convicted
-        where scene.ends[end].isOpen && scene.ends[end].peer == peer && scene.ends[end].other == other {
-            scene.violate(
-                .poisonersAreBanned, at: now,
-                "\(TransferScene.name(peer)) goes on with \(TransferScene.name(other)), of which a block was other "
-                    + "than the right one")
-        }
-    }
-
     /// The metadata was wrong that this one has given.
     func metadataFailed(_ peer: Int, of other: Int, _ scene: inout TransferScene) {
         scene.peers[peer].mustBan = other

@@ -131,7 +131,6 @@ struct BlockRequests: Sendable {
         if !isCertain {
             scene.ends[end].mayBeGivenUp = true
             scene.ends[end].isAskedUncertain = true
-            scene.ends[end].isWindowCertain = false
         }
     }
 

@@ -118,8 +118,7 @@ struct Idleness: Sendable {
     /// Whether nothing keeps a peer from asking another.
     private func mayAsk(_ end: Int, _ scene: TransferScene) -> Bool {
         let record = scene.ends[end]
-        let hasRoom = record.asked.isEmpty || record.isWindowCertain && record.asked.count < record.window / 2
-        return (!record.isChoked || !record.allowedToUs.isEmpty) && record.saysInterested && hasRoom
+        return (!record.isChoked || !record.allowedToUs.isEmpty) && record.saysInterested && record.asked.isEmpty
             && !record.isAskedUncertain && record.arriving < 0 && !record.isHasUncertain
             && scene.peers[record.peer].hasMetadata
     }

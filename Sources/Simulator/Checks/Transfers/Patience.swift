@@ -71,7 +71,7 @@ struct Patience: Sendable {
                 &scene)
         }
         if local - record.greetedAt > Self.lateness, scene.peers[record.peer].disk.isFull, record.has.isFull,
-            !record.isHasUncertain
+            !record.isHasUncertain, scene.peers[record.peer].hasMetadata
         {
             blame(end, "keeps a connection of which neither has any use", at: now, &scene)
         }

@@ -49,8 +49,6 @@ extension TransferChecks {
         scene.ends[end].down.add(Int(block.length), at: scene.local(end))
         limits.arrived(end, &scene)
         scene.ends[end].heardAt = scene.local(end)
-        // It may have been taken for silent in between.
-        if scene.local(end) - scene.ends[end].usefulAt >= .seconds(29) { scene.ends[end].isWindowCertain = false }
         scene.ends[end].usefulAt = scene.local(end)
         if isCorrupt { bans.poisoned(peer, by: scene.ends[end].other, &scene) }
     }
@@ -85,14 +83,6 @@ extension TransferChecks {
     mutating func stores(_ peer: Int, _ piece: Int, at now: Instant) { disks.stores(peer, piece, at: now, &scene) }
 
     mutating func announcesLocally(_ peer: Int, at now: Instant) { disks.tellsLocally(peer, at: now, &scene) }
-
-    mutating func pieceIsRight(_ peer: Int, _ piece: Int) { bans.convicts(peer, piece, &scene) }
-
-    /// A corrupt block of a piece that came from several.
-    mutating func suspects(_ peer: Int, _ piece: Int, end: Int, other: Int) {
-        guard scene.peers[peer].suspects.count < 24 else { return }
-        scene.peers[peer].suspects.append((piece, end, other))
-    }
 
     mutating func pieceFailed(_ peer: Int, _ piece: Int, senders: [Int]) {
         scene.peers[peer].wrongByteCount += scene.layout.length(ofPiece: piece)

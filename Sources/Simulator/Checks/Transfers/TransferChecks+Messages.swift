@@ -70,7 +70,6 @@ extension TransferChecks {
         case .request(let block): answers.hears(end, block, &scene)
         case .reject(let block):
             guard scene.ends[end].hasFast, let number = scene.number(block) else { return }
-            scene.ends[end].isWindowCertain = false
             let isCertain = !scene.ends[end].mayBeGivenUp && scene.ends[end].old.isEmpty
             if requests.rejected(end, number, &scene) {
                 scene.again.rejected += 1

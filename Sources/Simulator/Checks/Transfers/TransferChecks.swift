@@ -93,8 +93,6 @@ struct TransferChecks: Sendable {
         scene.peers[peer].wastedByteCount = 0
         scene.peers[peer].rank = mixed(UInt64(peer) &+ 77)
         scene.peers[peer].goneAt.removeAll()
-        scene.peers[peer].suspects.removeAll()
-        scene.peers[peer].mustConvict.removeAll()
         requests.began(peer, &scene)
         calls.began(peer)
         trackers.began(peer)
@@ -199,7 +197,6 @@ struct TransferChecks: Sendable {
         shown.stepEnds(peer, greeted: greetedEnd, at: now, &scene)
         greetedEnd = nil
         answers.checkCancelled(at: now, &scene)
-        if !scene.peers[peer].mustConvict.isEmpty { bans.checkConvicted(peer, at: now, &scene) }
         if let end = breachedEnd { patience.checkBreach(end, at: now, &scene) }
         breachedEnd = nil
         disks.stepEnds(peer, at: now, &scene)

@@ -57,9 +57,8 @@ struct EndRecord: Sendable {
     var mayBeGivenUp = false
     /// It may have been so once, and what is asked for may be otherwise.
     var isAskedUncertain = false
-    /// Blocks that may be asked for at once, at most; and whether they are so many.
+    /// Blocks that may be asked for at once, at most.
     var window = 8
-    var isWindowCertain = true
     var theirQueue = 250
     /// Blocks that it may still be given while it is choked.
     var allowanceLeft = 0
@@ -212,9 +211,6 @@ struct PeerRecord: Sendable {
     var wastedByteCount = 0
     /// When a piece last became one that nobody is asked for.
     var freedAt = Instant(nanoseconds: 0)
-    /// Who has sent a corrupt block of a piece that came from several.
-    var suspects: [(piece: Int, end: Int, other: Int)] = []
-    var mustConvict: [(end: Int, other: Int)] = []
 
     static let here: UInt8 = 0x80
     /// Nobody was asked, or nobody who may still answer: that is the session's to know.
