@@ -167,7 +167,7 @@ let package = Package(
             name: "tracker",
             dependencies: [
                 "Server", "PeerHost", "Web", "Settings", "Bus", "Transfers", "Client", "Torrents", "LoadGenerator",
-                "Simulator", "PeerLogic", "Wire", "Primitives",
+                "Simulator", "TrackerLogic", "PeerLogic", "Wire", "Primitives",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ],

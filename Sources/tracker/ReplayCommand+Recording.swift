@@ -5,6 +5,7 @@ import Foundation
 import Primitives
 import Simulator
 import TrackerLogic
+import Wire
 
 extension ReplayCommand {
     /// Refuses what only a seed has.

@@ -3,6 +3,7 @@
 import Foundation
 import Primitives
 import TrackerLogic
+import Wire
 
 /// Why nothing is recorded, or a recording could not be copied.
 struct RecordingFailure: Error, CustomStringConvertible {
