@@ -134,7 +134,7 @@ final class NodeLoop {
 
     private func step(_ event: Event) {
         let now = Clock.read()
-        outlets.recorder?.willStep(event, node, now: now)
+        outlets.recorder?.willStep(event, node, now: now, effects)
         node.step(event, now: now, into: &effects)
         outlets.recorder?.stepped(event, node, effects)
         if tally.awaitsCommit { tally.applied(through: node.state.index, at: now.monotonic) }

@@ -132,10 +132,11 @@ struct RecordingTests {
             if recorder.wantsImage, let ticket = recorder.beginImage(byteCount: image.count, now: step.now) {
                 recorder.take(node.image, of: ticket)
             }
-            recorder.record(step.event, now: step.now)
-            effects.removeAll()
+            // What came of the last one is still there.
+            recorder.record(step.event, now: step.now, effects)
             node.step(step.event, now: step.now, into: &effects)
             recorder.stepped(effects, node.state.position)
+            if effects.messages.count + effects.persists.count > 4 { effects.removeAll() }
             var copy = [UInt8](repeating: 0, count: room.bytes.count)
             let isWritten = room.copy { part, offset in
                 copy.replaceSubrange(offset..<offset + part.count, with: part)
@@ -163,7 +164,7 @@ struct RecordingTests {
         #expect(recorder.status.isTooLarge)
         #expect(!recorder.wantsImage)
         for _ in 0..<1000 {
-            recorder.record(.deadlineReached, now: now)
+            recorder.record(.deadlineReached, now: now, Effects())
             recorder.stepped(Effects(), .start)
         }
         #expect(recorder.wantsImage)

@@ -118,9 +118,9 @@ class OneTracker(TrackerTest):
         junk = self.directory / "junk"
         junk.write_bytes(b"x" * 10_000)
         status, _, words = replay(junk)
-        self.assertEqual(status, 64, words)
+        self.assertEqual(status, 2, words)
         self.assertIn("is no recording", words)
-        self.assertEqual(replay(self.directory / "missing")[0], 64)
+        self.assertEqual(replay(self.directory / "missing")[0], 2)
 
     def figures(self, tracker):
         return json.loads(tracker.get("/api/v1/status"))["recording"]

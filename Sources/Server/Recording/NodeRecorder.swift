@@ -23,13 +23,13 @@ final class NodeRecorder {
 
     /// A step is about to be taken.
     @inline(__always)
-    func willStep(_ event: Event, _ node: TrackerNode, now: ClockReading) {
+    func willStep(_ event: Event, _ node: TrackerNode, now: ClockReading, _ effects: Effects) {
         if awaitsImage {
             takeImage()
         } else if recorder.wantsImage {
             beginImage(node, now)
         }
-        recorder.record(event, now: now)
+        recorder.record(event, now: now, effects)
     }
 
     /// It is taken.

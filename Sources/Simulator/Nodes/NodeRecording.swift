@@ -21,7 +21,7 @@ struct NodeRecording: Sendable {
     }
 
     /// A step is about to be taken.
-    mutating func record(_ event: Event, _ node: TrackerNode, now: ClockReading) {
+    mutating func record(_ event: Event, _ node: TrackerNode, now: ClockReading, _ effects: Effects) {
         if recorder.wantsImage, image == nil {
             let ticket = recorder.beginImage(byteCount: node.imageByteCountEstimate, now: now)
             image = ticket.map { ($0, node, 0) }
@@ -31,7 +31,7 @@ struct NodeRecording: Sendable {
             recorder.take(taken.node.image, of: taken.ticket)
             image = nil
         }
-        recorder.record(event, now: now)
+        recorder.record(event, now: now, effects)
     }
 
     /// The step is taken.

@@ -15,7 +15,7 @@ extension SimulatedNode {
         guard isUp else { preconditionFailure("only the living take steps") }
         let reading = clock.reading(at: now)
         checks.willStep(node: number, event: event, wall: reading.wall, at: now)
-        if recordingByteCount != nil { record(event, now: reading) }
+        if recordingByteCount != nil { record(event, now: reading, effects) }
         machine?.step(event, now: reading, into: &effects)
         if recording != nil, let machine { recording?.stepped(effects, machine.state.position) }
         tampering?.spoil(&effects)
@@ -27,10 +27,10 @@ extension SimulatedNode {
         if trace.isListening { trace.line(now, number, event, effects, machine!.inspection) }
     }
 
-    private mutating func record(_ event: Event, now: ClockReading) {
+    private mutating func record(_ event: Event, now: ClockReading, _ effects: Effects) {
         guard let machine, let byteCount = recordingByteCount else { return }
         if recording == nil { recording = NodeRecording(byteCount: byteCount, machine, now: now) }
-        recording?.record(event, machine, now: now)
+        recording?.record(event, machine, now: now, effects)
     }
 
     /// A life begins under the eyes of the checkers.

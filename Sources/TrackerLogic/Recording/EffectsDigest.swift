@@ -15,20 +15,44 @@ public struct EffectsDigest: Sendable {
     /// Of nothing yet.
     public init() {}
 
+    /// How many effects of each kind there are before a step: their owner may gather those of several steps.
+    public struct Mark: Sendable, Hashable {
+        private(set) var replies = 0
+        private(set) var answers = 0
+        private(set) var messages = 0
+        private(set) var persists = 0
+        private(set) var observations = 0
+
+        /// None at all.
+        public init() {}
+
+        /// As many as there are.
+        public init(_ effects: Effects) {
+            replies = effects.replies.datagrams.count
+            answers = effects.answers.count
+            messages = effects.messages.count
+            persists = effects.persists.count
+            observations = effects.observations.count
+        }
+    }
+
     /// The number for the effects of a step.
     ///
     /// - Parameters:
-    ///   - effects: what came of it.
+    ///   - effects: what came of it, behind what came of earlier ones.
+    ///   - mark: how many those are.
     ///   - position: of the tracker after it.
     /// - Returns: the same for the same effects, on every machine.
-    public mutating func of(_ effects: Effects, _ position: Position) -> UInt64 {
+    public mutating func of(_ effects: Effects, since mark: Mark = Mark(), _ position: Position) -> UInt64 {
         sum = 0x243F_6A88_85A3_08D3
         absorb(position)
-        if !effects.replies.isEmpty { absorb(effects.replies) }
-        for answer in effects.answers { absorb(answer) }
-        for message in effects.messages { absorb(message) }
-        for persist in effects.persists { absorb(persist) }
-        for observation in effects.observations { absorb(UInt64(observation.tag)) }
+        absorb(effects.replies, since: mark.replies)
+        for place in mark.answers..<effects.answers.count { absorb(effects.answers[place]) }
+        for place in mark.messages..<effects.messages.count { absorb(effects.messages[place]) }
+        for place in mark.persists..<effects.persists.count { absorb(effects.persists[place]) }
+        for place in mark.observations..<effects.observations.count {
+            absorb(UInt64(effects.observations[place].tag))
+        }
         return sum
     }
 
@@ -45,9 +69,11 @@ public struct EffectsDigest: Sendable {
         absorb(address.low)
     }
 
-    private mutating func absorb(_ replies: DatagramBatch) {
+    private mutating func absorb(_ replies: DatagramBatch, since first: Int) {
+        guard first < replies.datagrams.count else { return }
         replies.bytes.withUnsafeBytes { bytes in
-            for datagram in replies.datagrams {
+            for place in first..<replies.datagrams.count {
+                let datagram = replies.datagrams[place]
                 absorb(datagram.remote)
                 absorb(datagram.local.low ^ UInt64(datagram.socket) << 48)
                 let start = Int(datagram.offset)

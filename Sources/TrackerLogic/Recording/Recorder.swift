@@ -51,6 +51,7 @@ public struct Recorder: Sendable {
     private var tail: UInt64 = 0
     private var archive = Archive()
     private var digest = EffectsDigest()
+    private var mark = EffectsDigest.Mark()
     /// Where the step under way lies.
     private var step: UInt64?
     /// The image on its way.
@@ -90,8 +91,9 @@ public struct Recorder: Sendable {
 
     // MARK: - Steps
 
-    /// Notes a step that is about to be taken.
-    public mutating func record(_ event: Event, now: ClockReading) {
+    /// Notes a step that is about to be taken; what comes of it will lie behind the effects that there are.
+    public mutating func record(_ event: Event, now: ClockReading, _ effects: Effects) {
+        mark = EffectsDigest.Mark(effects)
         if pending != nil { putParts() }
         archive.removeAll()
         var (monotonic, wall, blank) = (now.monotonic.nanoseconds, now.wall.milliseconds, 0 as UInt64)
@@ -111,7 +113,7 @@ public struct Recorder: Sendable {
     /// Notes what came of the step.
     public mutating func stepped(_ effects: Effects, _ position: Position) {
         guard let step else { return }
-        let sum = digest.of(effects, position)
+        let sum = digest.of(effects, since: mark, position)
         let place = place(step) + RecordingFormat.frameHeaderByteCount + 16
         room.store(sum, place)
         room.store(RecordingFormat.seal(sum, at: step), place + 8)
