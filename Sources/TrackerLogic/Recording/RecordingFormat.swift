@@ -46,8 +46,6 @@ enum RecordingFormat {
 
     /// The life has ended as it should.
     static let endedInOrder: UInt32 = 1
-    /// Addresses, keys and ids are not the real ones.
-    static let isAnonymous: UInt32 = 2
 
     enum Kind: UInt32 {
         case filler = 1
