@@ -78,9 +78,6 @@ extension DatagramBatch: Archived {
         static let localIsUnspecified: UInt8 = 4
     }
 
-    /// The most bytes that a datagram takes beside its own.
-    static let maxDatagramByteCount = 1 + 2 + 2 + 30 + 30
-
     /// The datagrams as they are told apart; where they lie in their buffer is not kept.
     mutating func walk(_ archive: inout Archive) {
         let count = archive.count(datagrams.count)
