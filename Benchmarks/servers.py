@@ -29,7 +29,7 @@ def check(options):
     if len(chosen) < 2 or not chosen <= cores:
         raise Failure(f"server and generator need a core each, of {sorted(cores)}: --server-core, --generator-core")
     wanted = {"generator": (options.generator, "swift build -c release --product tracker")}
-    if "swarmkeeper" in options.servers:
+    if {"swarmkeeper", "unrecorded"} & set(options.servers):
         wanted["tracker"] = (options.tracker, "swift build -c release --product tracker")
     if "echo" in options.servers:
         build = ["swift", "build", "-c", "release", "--package-path", os.path.relpath(HERE)]
@@ -48,9 +48,12 @@ def check(options):
 
 
 def command(name, options, port, directory):
-    if name == "swarmkeeper":
-        # With its log on, as it is meant to be used.
-        return [options.tracker, "serve", "--udp", f"127.0.0.1:{port}", "--console", "none", "--data", str(directory)]
+    if name in ("swarmkeeper", "unrecorded"):
+        # With its log on, as it is meant to be used; and without its recording, to see what that costs.
+        recording = ["--recording", "none"] if name == "unrecorded" else []
+        return [
+            options.tracker, "serve", "--udp", f"127.0.0.1:{port}", "--console", "none", "--data", str(directory),
+            *recording]
     if name == "opentracker":
         # Debian builds it for listed torrents only, so it gets a list of all. As root it changes into the directory.
         return [
@@ -58,7 +61,7 @@ def command(name, options, port, directory):
             "-w", "whitelist"]
     if name == "echo":
         return [options.echo, "127.0.0.1", str(port)]
-    raise Failure(f"no server is called {name}: there are swarmkeeper, opentracker and echo")
+    raise Failure(f"no server is called {name}: there are swarmkeeper, unrecorded, opentracker and echo")
 
 
 @contextlib.contextmanager

@@ -25,6 +25,12 @@ public struct RandomStream: Sendable, Hashable {
         s3 = splitMix() | 1  // never all zero
     }
 
+    /// Goes on where a stream was that had this state; one that is all zero is none.
+    public init(state: (UInt64, UInt64, UInt64, UInt64)) { (s0, s1, s2, s3) = state }
+
+    /// Where the stream is.
+    public var state: (UInt64, UInt64, UInt64, UInt64) { (s0, s1, s2, s3) }
+
     /// The next 64 random bits.
     @inlinable
     public mutating func next() -> UInt64 {

@@ -24,6 +24,8 @@ struct NodeOutlets {
     var publish: (NodeFigures) -> Void = { _ in }
     /// Takes the console's accounts and sessions, whenever they have changed.
     var keepAccounts: (Accounts) -> Void = { _ in }
+    /// Nil where nothing is recorded.
+    var recorder: NodeRecorder?
     /// Looks at the node about once a keepalive.
     ///
     /// Returns what the other trackers are to be told.
@@ -59,6 +61,8 @@ final class NodeLoop {
     /// Room for a message's bytes, to be used again.
     private var encoded: [UInt8] = []
     private var isDone = false
+    /// Whether it ends as it was asked to.
+    private var hasDrained = false
     private var tally = LoopTally()
     private var examineAt = Instant(nanoseconds: 0)
     /// Of the accounts that were told last.
@@ -107,6 +111,7 @@ final class NodeLoop {
             }
             if now >= examineAt { examine(now) }
         }
+        if hasDrained { outlets.recorder?.end() }
         inbox.close()
     }
 
@@ -118,6 +123,7 @@ final class NodeLoop {
     private func examine(_ now: Instant) {
         examineAt = now + period
         tally.look(at: sockets, now: now)
+        outlets.recorder?.examine(now: now)
         let status = node.status
         tally.turn(announces: status.counters.announces, at: now)
         let view = node.clusterStatus(now: now)
@@ -128,7 +134,9 @@ final class NodeLoop {
 
     private func step(_ event: Event) {
         let now = Clock.read()
+        outlets.recorder?.willStep(event, node, now: now, effects)
         node.step(event, now: now, into: &effects)
+        outlets.recorder?.stepped(event, node, effects)
         if tally.awaitsCommit { tally.applied(through: node.state.index, at: now.monotonic) }
         // Before anybody hears what became of a change. A node without any state knows of nobody yet.
         if node.state.accounts.digest != accountsDigest, node.state.index > 0 { tellAccounts() }
@@ -197,7 +205,8 @@ final class NodeLoop {
         if !effects.observations.isEmpty {
             for observation in effects.observations {
                 switch observation {
-                case .drained, .storageFailed(.broken, _): isDone = true
+                case .drained: (isDone, hasDrained) = (true, true)
+                case .storageFailed(.broken, _): isDone = true
                 // Clients who are refused for it, and the other trackers, are to know why at once.
                 case .storageFailed, .storageRecovered, .voteFailed, .voteRecovered:
                     examineAt = Instant(nanoseconds: 0)

@@ -25,6 +25,7 @@ struct NodeMaker: Sendable {
     let givenBus: (any Bus)?
     let tally: HTTPTally
     let uploads: DirectoryUploads
+    let recordings: RecordingBoard
     let startedAt: WallTime
 
     /// A given bus lives once.
@@ -94,7 +95,7 @@ struct NodeMaker: Sendable {
                 node: node, sockets: sockets, store: store, directory: configuration.dataDirectory,
                 cluster: ClusterParts(
                     bus: bus, hooks: configuration.cluster.hooks, name: configuration.cluster.name, feed: feed,
-                    uploads: uploads),
+                    uploads: uploads, recordings: recordings),
                 latest: latest, logger: logger)
             let pages = try await listen(service)
             service.note(

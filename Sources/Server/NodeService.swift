@@ -37,6 +37,8 @@ struct ClusterParts: Sendable {
     var feed: ConsoleFeed
     /// Of the operator's directory of torrents.
     var uploads: DirectoryUploads
+    /// What is recorded.
+    var recordings: RecordingBoard
 }
 
 /// A node with its thread, its sockets and its record, as a service that starts, drains and stops.
@@ -58,6 +60,7 @@ final class NodeService: Service, Sendable {
     let swarms: SwarmView
     private let feed: ConsoleFeed
     private let uploads: DirectoryUploads
+    private let recordings: RecordingBoard
     private let clusterName: String
     /// The others as they were last known: a node that has lost its bus forgets them.
     private let crowd = Mutex<(trackers: [TrackerView], at: Instant)>(([], Instant(nanoseconds: 0)))
@@ -98,7 +101,7 @@ final class NodeService: Service, Sendable {
         let inbox = NodeInbox { waker.wake() }
         self.inbox = inbox
         self.latest = latest
-        (feed, uploads) = (cluster.feed, cluster.uploads)
+        (feed, uploads, recordings) = (cluster.feed, cluster.uploads, cluster.recordings)
         requests = PendingRequests(inbox: inbox, latest: latest, cuts: cluster.feed.cuts)
         swarms = SwarmView(inbox: inbox)
         clusterName = cluster.name
@@ -172,6 +175,7 @@ final class NodeService: Service, Sendable {
             outlets.isCutFromPeers = { [cuts = feed.cuts] in cuts.isCutFromPeers }
             outlets.publish = { [latest] in latest.publish($0) }
             outlets.keepAccounts = { [self] accounts in kept.withLock { $0 = accounts } }
+            outlets.recorder = recordings.begin(parts.node.inspection.life, version: latest.report.version.description)
             outlets.examine = { [self] in examine($0, $1, $2, announceRate: $3) }
             if let bus {
                 outlets.send = { [receiver] messages in

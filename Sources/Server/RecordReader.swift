@@ -106,7 +106,7 @@ struct RecordReader {
                 node
                 ?? TrackerNode(
                     // 0 stands for nobody.
-                    configuration: configuration.node, incarnation: max(system.next(), 1),
+                    configuration: planted(configuration.node), incarnation: max(system.next(), 1),
                     secret: ClusterSecret(system.next(), system.next(), system.next(), system.next()),
                     record: promise, seed: system.next())
             // One owner at a time: a copy of the table would double it.
@@ -151,3 +151,15 @@ struct RecordReader {
         return node
     }
 }
+
+#if PLANTED_BUGS
+    /// With the mistake that the environment names: only in a program that is built with mistakes.
+    private func planted(_ configuration: NodeConfiguration) -> NodeConfiguration {
+        var configuration = configuration
+        let name = ProcessInfo.processInfo.environment["PLANTED_BUG"] ?? ""
+        configuration.plantedBug = PlantedBug(rawValue: name)
+        return configuration
+    }
+#else
+    private func planted(_ configuration: NodeConfiguration) -> NodeConfiguration { configuration }
+#endif

@@ -69,10 +69,12 @@ public struct TrackerServer: Service {
         let tally = HTTPTally()
         let console = Mutex<SocketAddress?>(nil)
         let uploads = DirectoryUploads()
+        let recordings = RecordingBoard(
+            directory: configuration.dataDirectory, isWanted: configuration.recording == .ring, logger: logger)
         let current = CurrentSettings(configuration, revision: Clock.read().wall, load: reload)
         let maker = NodeMaker(
             configuration: configuration, version: version, logger: logger, key: try configuration.clusterKey(),
-            givenBus: givenBus, tally: tally, uploads: uploads, startedAt: Clock.read().wall)
+            givenBus: givenBus, tally: tally, uploads: uploads, recordings: recordings, startedAt: Clock.read().wall)
         let rules = try configuration.rules()
         let (first, feed, listeners) = try await maker.make(rules: rules)
         let host = NodeHost(first, clusterName: configuration.cluster.name, logger: logger) {
@@ -84,7 +86,9 @@ public struct TrackerServer: Service {
         do {
             if let address = configuration.console {
                 let desk = SettingsDesk(current: current, host: host)
-                let page = try await listen(on: address, host, desk, feed, files, tally, token: token, rules) {
+                let page = try await listen(
+                    on: address, host, desk, feed, files, recordings, tally, token: token, rules
+                ) {
                     [maker] in
                     maker.with(current.configuration)
                         .facts(host.current?.listeners ?? [], console: console.withLock { $0 })
@@ -102,7 +106,7 @@ public struct TrackerServer: Service {
         let rulesReloader = RulesReloader(
             current: current, host: host, manager: manager, uploads: uploads, logger: logger)
         let uploader = DirectoryUploader(uploads: uploads, host: host, store: files, logger: logger)
-        var services: [any Service] = [host] + pages + [rulesReloader, uploader]
+        var services: [any Service] = [host] + pages + [rulesReloader, uploader, RecordingCopier(board: recordings)]
         // The last is stopped first, and says so.
         if let manager { services.append(ServiceReporter(manager, host)) }
         try await serve(services)
@@ -126,7 +130,8 @@ public struct TrackerServer: Service {
 
     private func listen(
         on address: SocketAddress, _ host: NodeHost, _ desk: SettingsDesk, _ feed: ConsoleFeed,
-        _ files: TorrentFileStore, _ tally: HTTPTally, token: String?, _ rules: ServerConfiguration.Rules,
+        _ files: TorrentFileStore, _ recordings: RecordingBoard, _ tally: HTTPTally, token: String?,
+        _ rules: ServerConfiguration.Rules,
         facts: @escaping @Sendable () -> ProcessFacts
     ) async throws -> HTTPService {
         var api = APIServer(status: host, cluster: host, tally: tally, facts: facts)
@@ -140,6 +145,7 @@ public struct TrackerServer: Service {
         // Nobody is let in without a log-in in the moments before they are in force.
         api.parts.expectsAccounts = !rules.accounts.isEmpty
         api.parts.files = files
+        api.parts.recordings = recordings
         api.parts.simulator = simulator.map { SimulatorModule(bytes: $0.bytes, gzipped: $0.gzipped) }
         api.parts.cookieSuffix = "\(configuration.cluster.name)-\(address.port)"
         var options = APIServer.Options()

@@ -41,6 +41,8 @@ public struct ServerConfiguration: Sendable, Equatable {
     public var dataDirectory = ""
     /// What a write survives that was answered.
     public var durability = Durability.disk
+    /// Whether what goes into the tracker's steps is recorded.
+    public var recording = RecordingChoice.ring
     /// Whether to go on with what is left of a record that is damaged; for one start.
     public var acceptsLoss = false
     /// Who may announce what; the rules themselves are read by `accessRules()`.
@@ -121,4 +123,11 @@ extension ServerConfiguration {
 func joinedPath(_ directory: String, _ path: String) -> String {
     if directory.isEmpty || path.hasPrefix("/") { return path }
     return directory.hasSuffix("/") ? directory + path : directory + "/" + path
+}
+
+/// What is kept of what has gone into the tracker's steps.
+public enum RecordingChoice: String, Sendable, Hashable, CaseIterable {
+    /// The last of it, in a ring of bytes.
+    case ring
+    case none
 }

@@ -35,6 +35,7 @@ public enum SettingKey: String, Sendable, Hashable, CaseIterable {
     case dataDirectory = "storage.directory"
     case durability = "storage.durability"
     case keepSwarms = "storage.keep-swarms"
+    case recording = "storage.recording"
     case interval = "announce.interval"
     case minInterval = "announce.min-interval"
     case intervalJitter = "announce.interval-jitter"

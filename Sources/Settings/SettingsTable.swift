@@ -88,6 +88,10 @@ extension Setting {
             "Keep the swarms over an orderly stop; a crash never loses them.",
             note: "In a cluster they go when all who elect its next master had stopped in good order, and none of "
                 + "those was told to keep them."),
+        Setting(
+            .recording, flag: "recording", .choice(\.recording, "WHAT", of: names(RecordingChoice.self)),
+            "What is kept of the last minutes, for \"tracker replay\": \"ring\" all that goes into this tracker's steps, "
+                + "in 64 MiB beside its record; \"none\" nothing."),
     ]
 
     private static let announcing = [

@@ -33,7 +33,7 @@ final class MarkFile: @unchecked Sendable {
         var boot: UInt64
 
         /// Whether a record that is older is damaged: what only the kernel knew is gone after a loss of power.
-        var isBinding: Bool { boot == 0 || boot == MarkFile.bootID }
+        var isBinding: Bool { boot == 0 || boot == KernelLife.id }
     }
 
     private static let slotSize = 4_096
@@ -96,7 +96,7 @@ final class MarkFile: @unchecked Sendable {
         guard descriptor >= 0 else { throw StoreFile.openingError(errno, path: draft, directory: directory) }
         defer { _ = Foundation.close(descriptor) }
         // Both slots say the same: one that is lost later is missed.
-        let boot = durability == .disk ? 0 : bootID
+        let boot = durability == .disk ? 0 : KernelLife.id
         let slots = [0, 1].flatMap { bytes(Slot(generation: $0, mark: mark, boot: boot)) }
         guard pwrite(descriptor, slots, slots.count, 0) == slots.count, fsync(descriptor) == 0 else {
             let number = errno
@@ -126,7 +126,7 @@ final class MarkFile: @unchecked Sendable {
     /// - Throws: `MarkFailure`; nobody can say then what a crash would leave.
     func write(_ head: RecordHead) throws(MarkFailure) {
         generation += 1
-        let boot = durability == .disk ? 0 : MarkFile.bootID
+        let boot = durability == .disk ? 0 : KernelLife.id
         let slot = Slot(generation: generation, mark: RecordMark(salt: salt, head: head), boot: boot)
         let bytes = MarkFile.bytes(slot)
         let offset = off_t(generation & 1) * off_t(MarkFile.slotSize)
@@ -161,9 +161,12 @@ final class MarkFile: @unchecked Sendable {
         return Slot(
             generation: generation, mark: RecordMark(salt: span.u64(at: 24), head: head), boot: span.u64(at: 32))
     }
+}
 
-    /// This life of the kernel; never 0.
-    static let bootID: UInt64 = {
+/// The time since the kernel was started.
+package enum KernelLife {
+    /// Another one in each life of the kernel; never 0.
+    package static let id: UInt64 = {
         let text = (try? String(contentsOfFile: "/proc/sys/kernel/random/boot_id", encoding: .utf8)) ?? ""
         return (UInt64(text.filter { $0.isHexDigit }.prefix(16), radix: 16) ?? 1) | 1
     }()

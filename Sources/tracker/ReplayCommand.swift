@@ -37,7 +37,9 @@ struct ReplayCommand: AsyncParsableCommand {
             With --swarm it is a swarm of peers: one line a step of a peer, with a column for that peer and its \
             pieces. --from, --until, --kind and --peer show a part of it; the rest is for trackers.
 
-            Ends with 0 when no promise was broken, with 1 when one was.
+            Files are what trackers have recorded of themselves (docs/recording.md): their steps are run again, those             of several as one story, in the same lines and pictures, and it is said whether all effects were the             recorded ones.
+
+            Ends with 0 when no promise was broken, with 1 when one was, or an effect was another than the recorded one.
 
             JSON: command, options, seed, profile, violations (invariant, seconds, detail), reasons (where a promise \
             of the end is broken), events, steps, simulated_seconds, trace_hash, trace (lines), state (with --at), \
@@ -45,8 +47,10 @@ struct ReplayCommand: AsyncParsableCommand {
             profile, reasons and state, but peers (pieces, and done: the second at which it had all).
             """)
 
-    @Argument(help: ArgumentHelp("The seed, as `tracker simulate` tells it.", valueName: "seed"))
-    var seed: UInt64?
+    @Argument(
+        help: ArgumentHelp(
+            "The seed, as `tracker simulate` tells it; or files that trackers have recorded.", valueName: "seed|file"))
+    var subjects: [String] = []
 
     @Option(
         help: ArgumentHelp(
@@ -138,11 +142,15 @@ struct ReplayCommand: AsyncParsableCommand {
 
     @OptionGroup var report: ReportOptions
 
+    /// The seed; nil where files are named, or nothing.
+    var seed: UInt64? { subjects.count == 1 ? UInt64(subjects[0]) : nil }
+    private var isOfRecordings: Bool { !subjects.isEmpty && seed == nil }
+
     var chosenInjections: String? { injections ?? formerInjections }
 
     func validate() throws {
         if formerInjections != nil { Terminal.errors.write("note: --strikes is called --injections now\n") }
-        try checkWords()
+        if isOfRecordings { try checkRecordings() } else { try checkWords() }
         if options.swarm { try checkSwarm() }
         if !options.swarm, !peers.isEmpty { throw ValidationError("--peer shows a peer of a swarm: add --swarm") }
         try check(clients, "--clients", within: Run.clientRange, "a simulated cluster", "clients")
@@ -234,7 +242,7 @@ struct ReplayCommand: AsyncParsableCommand {
     }
 
     /// The places of the trackers that were named.
-    private func places(_ names: TrackerNames) throws(Failure) -> [Int] {
+    func places(_ names: TrackerNames) throws(Failure) -> [Int] {
         var places: [Int] = []
         for tracker in trackers {
             guard let place = names.place(of: tracker) else {
@@ -248,6 +256,7 @@ struct ReplayCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
+        if isOfRecordings { return try await replayRecordings() }
         if options.swarm { return try await replaySwarm() }
         var run = try named()
         if words == nil {
@@ -335,7 +344,7 @@ struct ReplayCommand: AsyncParsableCommand {
         if let pcap { try Self.write(Data(result.capture.bytes), to: pcap) }
     }
 
-    private static func write(_ data: Data, to path: String) throws(Failure) {
+    static func write(_ data: Data, to path: String) throws(Failure) {
         do {
             try data.write(to: URL(filePath: path))
         } catch {

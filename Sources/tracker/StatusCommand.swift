@@ -34,6 +34,13 @@ struct StatusCommand: AsyncParsableCommand {
         }
     }
 
+    private static func text(_ recording: StatusReport.Recording) -> String {
+        if let problem = recording.problem { return problem }
+        guard recording.mode == "ring" else { return "nothing" }
+        let span = recording.seconds.map { "the last \(Figures.span(seconds: Int($0)))" } ?? "nothing that replays yet"
+        return "\(span), in \(recording.bytes >> 20) MiB"
+    }
+
     private static func text(_ status: StatusReport) -> String {
         let node = status.node
         let counters = node.counters
@@ -56,6 +63,7 @@ struct StatusCommand: AsyncParsableCommand {
         add(
             "log",
             "applied \(Figures.grouped(node.commitIndex)) of \(Figures.grouped(node.lastIndex)), state \(node.digest)")
+        if let recording = status.recording { add("recorded", Self.text(recording)) }
         add("waiting", Figures.counted(node.waitingRequests, "request"))
         add(
             "answered",

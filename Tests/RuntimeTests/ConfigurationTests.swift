@@ -143,6 +143,7 @@ struct ConfigurationTests {
         (.simulatorFile, "\"/w\"", "/w", { $0.simulatorFile == "/w" }),
         (.dataDirectory, "\"/d\"", "/d", { $0.dataDirectory == "/d" }),
         (.durability, "\"process\"", "process", { $0.durability == .process }),
+        (.recording, "\"none\"", "none", { $0.recording == .none }),
         (.keepSwarms, "true", "true", { $0.node.keepsSwarms }),
         (.interval, "\"1h30m\"", "1h30m", { $0.node.interval == 5400 && $0.node.minInterval == 2700 }),
         (.minInterval, "90", "90", { $0.node.minInterval == 90 }),

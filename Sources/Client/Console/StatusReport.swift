@@ -42,6 +42,18 @@ public struct StatusReport: Sendable, Hashable, Decodable {
         public var completed: UInt64
     }
 
+    /// What is recorded of the tracker.
+    public struct Recording: Sendable, Hashable, Decodable {
+        /// `ring` or `none`.
+        public var mode: String
+        /// That can be replayed; nil where nothing can.
+        public var seconds: Double?
+        /// Of the ring.
+        public var bytes: Int
+        /// Why nothing can be replayed, where that is wanted.
+        public var problem: String?
+    }
+
     /// What the tracker's logic tells about itself (`NodeStatus`).
     public struct Node: Sendable, Hashable, Decodable {
         /// The tracker's number; 0 where it has none yet.
@@ -90,6 +102,8 @@ public struct StatusReport: Sendable, Hashable, Decodable {
     public var listeners: [Listener]
     /// Nil where its operator has not told it.
     public var advertised: String?
+    /// Nil where the process cannot record.
+    public var recording: Recording?
     /// What its logic tells.
     public var node: Node
     /// Nil for a tracker of an earlier version.

@@ -15,7 +15,9 @@ extension SimulatedNode {
         guard isUp else { preconditionFailure("only the living take steps") }
         let reading = clock.reading(at: now)
         checks.willStep(node: number, event: event, wall: reading.wall, at: now)
+        if recordingByteCount != nil { record(event, now: reading, effects) }
         machine?.step(event, now: reading, into: &effects)
+        if recording != nil, let machine { recording?.stepped(effects, machine.state.position) }
         tampering?.spoil(&effects)
         let view = checks.stepped(
             node: number, event: event, machine: &machine!, record: disk.record, effects: effects, at: now)
@@ -23,6 +25,12 @@ extension SimulatedNode {
         trace.absorb(now, 1, number)
         trace.absorb(number, event, view.position.index, view.digest, effects)
         if trace.isListening { trace.line(now, number, event, effects, machine!.inspection) }
+    }
+
+    private mutating func record(_ event: Event, now: ClockReading, _ effects: Effects) {
+        guard let machine, let byteCount = recordingByteCount else { return }
+        if recording == nil { recording = NodeRecording(byteCount: byteCount, machine, now: now) }
+        recording?.record(event, machine, now: now, effects)
     }
 
     /// A life begins under the eyes of the checkers.

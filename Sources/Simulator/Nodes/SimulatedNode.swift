@@ -47,6 +47,12 @@ struct SimulatedNode: Sendable {
     var lastTold = Instant(nanoseconds: 0)
     /// Whether it has been asked to stop.
     var isStopping = false
+    /// Bytes of what each life leaves behind; nil where nothing is recorded.
+    var recordingByteCount: Int?
+    /// What this life leaves behind.
+    var recording: NodeRecording?
+    /// What earlier lives have left behind.
+    private(set) var recordings: [RecordingRoom] = []
 
     init(
         number: Int, configuration: NodeConfiguration, clock: SimulatedClock, disk: SimulatedDisk, random: RandomStream
@@ -136,6 +142,7 @@ struct SimulatedNode: Sendable {
     }
 
     mutating func die() {
+        endRecording()
         machine = nil
         isUp = false
         life += 1
@@ -144,5 +151,12 @@ struct SimulatedNode: Sendable {
         wakeAt = nil
         heldUntil = Instant(nanoseconds: 0)
         isStopping = false
+    }
+
+    /// What this life leaves behind goes to that of the others.
+    mutating func endRecording() {
+        recording?.end()
+        if let recording { recordings.append(recording.room) }
+        recording = nil
     }
 }

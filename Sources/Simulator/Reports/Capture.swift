@@ -12,35 +12,7 @@ extension ScenarioResult {
 
     /// All that clients and trackers sent, in the order of time.
     public var capture: PacketCapture {
-        var capture = PacketCapture(comment: "seed \(seed), profile \(profile.rawValue), \(hashLine)")
-        let steps = history.steps(names)
-        var fates = LetterFates(history, names)
-        var sequences = names.short.map { _ in (session: UInt64(0), frames: UInt64(0), long: UInt64(0)) }
-        var (datagram, letter, step, beside) = (0, 0, 0, 0)
-        while true {
-            let next = [
-                step < steps.count ? steps[step].time : nil,
-                datagram < datagrams.count ? datagrams[datagram].time : nil,
-                letter < history.sentMessages.count ? history.sentMessages[letter].time : nil,
-            ]
-            guard let time = next.compactMap({ $0 }).min() else { return capture }
-            if next[0] == time {
-                capture.append(steps[step])
-                step += 1
-            } else if next[1] == time {
-                let packet = datagrams[datagram]
-                capture.append(at: time, from: packet.source, to: packet.destination, packet.bytes)
-                datagram += 1
-            } else {
-                let sent = history.sentMessages[letter]
-                // What its sender did in the same step.
-                while beside < steps.count, steps[beside].time < time { beside += 1 }
-                let own = steps[beside...].prefix { $0.time == time }.filter { $0.node == sent.from }.map { $0.text }
-                let comment = (own + [fates.text(of: letter)]).joined(separator: "; ")
-                capture.append(sent, &sequences[sent.from], comment: comment)
-                letter += 1
-            }
-        }
+        history.capture(comment: "seed \(seed), profile \(profile.rawValue), \(hashLine)", names)
     }
 }
 
@@ -66,6 +38,39 @@ private struct CapturedStep {
 }
 
 extension History {
+    /// All that clients and trackers sent, in the order of time.
+    func capture(comment: String, _ names: TrackerNames) -> PacketCapture {
+        var capture = PacketCapture(comment: comment)
+        let steps = steps(names)
+        var fates = LetterFates(self, names)
+        var sequences = names.short.map { _ in (session: UInt64(0), frames: UInt64(0), long: UInt64(0)) }
+        var (datagram, letter, step, beside) = (0, 0, 0, 0)
+        while true {
+            let next = [
+                step < steps.count ? steps[step].time : nil,
+                datagram < captures.count ? captures[datagram].time : nil,
+                letter < sentMessages.count ? sentMessages[letter].time : nil,
+            ]
+            guard let time = next.compactMap({ $0 }).min() else { return capture }
+            if next[0] == time {
+                capture.append(steps[step])
+                step += 1
+            } else if next[1] == time {
+                let packet = captures[datagram]
+                capture.append(at: time, from: packet.source, to: packet.destination, packet.bytes)
+                datagram += 1
+            } else {
+                let sent = sentMessages[letter]
+                // What its sender did in the same step.
+                while beside < steps.count, steps[beside].time < time { beside += 1 }
+                let own = steps[beside...].prefix { $0.time == time }.filter { $0.node == sent.from }.map { $0.text }
+                let comment = (own + [fates.text(of: letter)]).joined(separator: "; ")
+                capture.append(sent, &sequences[sent.from], comment: comment)
+                letter += 1
+            }
+        }
+    }
+
     /// All that is told, in the order of time.
     fileprivate func steps(_ names: TrackerNames) -> [CapturedStep] {
         var steps = transitions.map { transition in

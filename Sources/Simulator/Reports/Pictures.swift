@@ -23,21 +23,7 @@ extension ScenarioResult {
         var diagram = SpaceTimeDiagram(
             title: "seed \(seed), profile \(profile.rawValue), \(options.nodeCount) trackers", lanes: lanes)
         diagram.caption = "trace hash \(SweepReport.text(hash: traceHash))"
-        for transition in transitions { diagram.add(transition) }
-        for period in history.periods { diagram.add(period) }
-        for message in messages {
-            let topic = SpaceTimeDiagram.Topic(messageName: message.name)
-            guard hasKeepalives || topic != .life else { continue }
-            diagram.arrows.append(
-                SpaceTimeDiagram.Arrow(
-                    message.name, topic, from: message.from, to: message.to, sentAt: message.sentAt,
-                    receivedAt: message.receivedAt))
-        }
-        // In the order of sending; they were written down as they came.
-        let order = diagram.arrows.indices.sorted {
-            (diagram.arrows[$0].sentAt, $0) < (diagram.arrows[$1].sentAt, $1)
-        }
-        diagram.arrows = order.map { diagram.arrows[$0] }
+        diagram.add(history, hasKeepalives: hasKeepalives)
         for violation in violations {
             diagram.marks.append(
                 SpaceTimeDiagram.Mark(
@@ -104,7 +90,24 @@ extension History.Kind {
 }
 
 extension SpaceTimeDiagram {
-    fileprivate mutating func add(_ transition: History.Transition) {
+    /// Draws what happened.
+    mutating func add(_ history: History, hasKeepalives: Bool) {
+        for transition in history.transitions { add(transition) }
+        for period in history.periods { add(period) }
+        for message in history.transmissions {
+            let topic = Topic(messageName: message.name)
+            guard hasKeepalives || topic != .life else { continue }
+            arrows.append(
+                Arrow(
+                    message.name, topic, from: message.from, to: message.to, sentAt: message.sentAt,
+                    receivedAt: message.receivedAt))
+        }
+        // In the order of sending; they were written down as they came.
+        let order = arrows.indices.sorted { (arrows[$0].sentAt, $0) < (arrows[$1].sentAt, $1) }
+        arrows = order.map { arrows[$0] }
+    }
+
+    private mutating func add(_ transition: History.Transition) {
         let (time, lane) = (transition.time, transition.node)
         if let condition = transition.kind.condition { changes.append(Change(time, lane: lane, condition)) }
         let sign: Sign
@@ -122,7 +125,7 @@ extension SpaceTimeDiagram {
         marks.append(Mark(time, lane: lane, sign, transition.words))
     }
 
-    fileprivate mutating func add(_ period: History.Period) {
+    private mutating func add(_ period: History.Period) {
         let trouble: Trouble
         switch period.kind {
         case .links: trouble = .partition

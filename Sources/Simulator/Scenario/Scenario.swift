@@ -55,6 +55,20 @@ public struct Scenario: Sendable {
         return result
     }
 
+    /// Runs the scenario, and has each life of each tracker leave behind what a real one does.
+    ///
+    /// - Parameter byteCount: of each recording: some pages, a multiple of 8.
+    /// - Returns: tracker by tracker, in the order of its lives: what `Recording` reads.
+    package func recordings(byteCount: Int) -> [[[UInt8]]] {
+        var world = world(isRecording: false, keepsHistory: false)
+        for node in world.nodes.indices { world.nodes[node].recordingByteCount = byteCount }
+        world.run()
+        return world.nodes.indices.map { node in
+            world.nodes[node].endRecording()
+            return world.nodes[node].recordings.map { Array($0.bytes) }
+        }
+    }
+
     /// How its trackers are called.
     public var names: TrackerNames { TrackerNames(options.configurations(profile).map { $0.id }) }
 

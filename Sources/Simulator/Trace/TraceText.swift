@@ -7,6 +7,9 @@ import Wire
 
 /// What trackers hear, do and say of themselves, in words for the lines of a trace: sentences without their subject.
 enum TraceText {
+    /// In the place of a count of clients: they are real ones, and are called by their addresses.
+    static let realClients = -1
+
     /// What a tracker hears: whoever sends from the place `clientCount` or a later one is a stranger, and `write` says
     /// what was written, where the event tells of a write.
     static func describe(_ event: Event, clientCount: Int = .max, write: String? = nil) -> String {
@@ -45,8 +48,11 @@ enum TraceText {
         let limit = 6
         var items: [String] = []
         for number in batch.datagrams.indices.prefix(limit) {
-            let place = AddressPlan.place(of: batch.datagrams[number].remote)
-            let who = (0..<clientCount).contains(place) ? "client \(place)" : "a stranger"
+            let remote = batch.datagrams[number].remote
+            let place = AddressPlan.place(of: remote)
+            let who =
+                clientCount == realClients
+                ? "\(remote)" : (0..<clientCount).contains(place) ? "client \(place)" : "a stranger"
             items.append("\(who) (\(action(batch.payload(number), isReply: isReply)))")
         }
         let rest = batch.datagrams.count - limit

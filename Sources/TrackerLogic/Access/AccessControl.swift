@@ -178,3 +178,31 @@ private struct UserByPasskey: FlatRecord {
     func keyHash(_ secret: UInt64) -> UInt64 { hash(user.passkey, secret: secret) }
     func hasSameKey(as other: Self) -> Bool { user.passkey == other.user.passkey }
 }
+
+extension AccessControl {
+    mutating func walk(_ archive: inout Archive) {
+        mode.walk(&archive)
+        archive.walk(table: &infoHashes)
+        archive.walk(table: &usersByName)
+        archive.walk(table: &usersByPasskey)
+        digest.walk(&archive)
+    }
+}
+
+extension ListedInfoHash: Archived {
+    static var blank: ListedInfoHash { ListedInfoHash(.blank) }
+
+    mutating func walk(_ archive: inout Archive) { infoHash.walk(&archive) }
+}
+
+extension UserByName: Archived {
+    static var blank: UserByName { UserByName(.blank) }
+
+    mutating func walk(_ archive: inout Archive) { user.walk(&archive) }
+}
+
+extension UserByPasskey: Archived {
+    static var blank: UserByPasskey { UserByPasskey(.blank) }
+
+    mutating func walk(_ archive: inout Archive) { user.walk(&archive) }
+}

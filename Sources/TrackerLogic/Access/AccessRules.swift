@@ -121,3 +121,41 @@ public enum Refusal: UInt8, Sendable, Hashable {
         }
     }
 }
+
+extension User: Archived {
+    static var blank: User { User(name: "", passkey: []) }
+
+    mutating func walk(_ archive: inout Archive) {
+        name.walk(&archive)
+        archive.walk(bytes: &passkey)
+    }
+}
+
+extension AccessRules: Archived {
+    static var blank: AccessRules { AccessRules() }
+
+    mutating func walk(_ archive: inout Archive) {
+        mode.walk(&archive)
+        infoHashes.walk(&archive)
+        users.walk(&archive)
+    }
+}
+
+extension RegisteredTorrent: Archived {
+    static var blank: RegisteredTorrent { RegisteredTorrent(infoHash: .blank, name: "", byteCount: 0) }
+
+    mutating func walk(_ archive: inout Archive) {
+        infoHash.walk(&archive)
+        name.walk(&archive)
+        byteCount.walk(&archive)
+    }
+}
+
+extension FileTorrent: Archived {
+    static var blank: FileTorrent { FileTorrent(.blank, isKept: false) }
+
+    mutating func walk(_ archive: inout Archive) {
+        torrent.walk(&archive)
+        isKept.walk(&archive)
+    }
+}

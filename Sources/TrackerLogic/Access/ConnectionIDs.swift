@@ -20,7 +20,7 @@ public struct ConnectionIDs: Sendable, Hashable {
     /// Half a minute of skew.
     static let maxLead: Int64 = 3
 
-    private let mac: SipHash
+    private var mac: SipHash
 
     /// Takes a secret key of 128 bits, the same on all trackers of a cluster.
     public init(key0: UInt64, key1: UInt64) { mac = SipHash(key0: key0, key1: key1) }
@@ -63,5 +63,12 @@ extension ConnectionIDs {
     init(secret: ClusterSecret) {
         let keys = SipHash(key0: secret.w2, key1: secret.w3)
         self.init(key0: keys.mac(Array("connection 0".utf8)), key1: keys.mac(Array("connection 1".utf8)))
+    }
+}
+
+extension ConnectionIDs {
+    mutating func walk(_ archive: inout Archive) {
+        mac.key0.walk(&archive)
+        mac.key1.walk(&archive)
     }
 }

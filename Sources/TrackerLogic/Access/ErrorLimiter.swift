@@ -16,7 +16,7 @@ public struct ErrorLimiter: Sendable, Hashable {
     }
 
     private var slots: [Slot]
-    private let key: UInt64
+    private var key: UInt64
     private let limit: UInt32
 
     /// A limiter that has counted nothing yet.
@@ -44,5 +44,24 @@ public struct ErrorLimiter: Sendable, Hashable {
         guard slots[slot].count < limit else { return false }
         slots[slot].count += 1
         return true
+    }
+}
+
+extension ErrorLimiter {
+    /// Most counters are at rest, and are not written.
+    mutating func walk(_ archive: inout Archive) {
+        archive.number(&key)
+        let count = archive.count(archive.isReading ? 0 : slots.count { $0 != Slot() })
+        if archive.isReading { slots = Array(repeating: Slot(), count: ErrorLimiter.slotCount) }
+        var place = 0
+        for _ in 0..<count {
+            while !archive.isReading, slots[place] == Slot() { place += 1 }
+            var told = UInt32(place)
+            archive.number(&told)
+            guard !archive.isDamaged, told < ErrorLimiter.slotCount else { return archive.refuse() }
+            archive.number(&slots[Int(told)].second)
+            archive.number(&slots[Int(told)].count)
+            place += 1
+        }
     }
 }

@@ -48,3 +48,10 @@ extension RegisteredTorrent: FlatRecord {
     /// Whether the other torrent has the same info hash.
     public func hasSameKey(as other: Self) -> Bool { infoHash == other.infoHash }
 }
+
+extension TorrentRegistry {
+    mutating func walk(_ archive: inout Archive) {
+        archive.walk(table: &torrents)
+        digest.walk(&archive)
+    }
+}

@@ -163,3 +163,14 @@ package struct Acceptor: Sendable, Equatable {
         return record
     }
 }
+
+extension Acceptor {
+    mutating func walk(_ archive: inout Archive) {
+        promise.walk(&archive)
+        durableEpoch.walk(&archive)
+        awaitedBy.walk(&archive)
+        votedThrough.walk(&archive)
+        fullStateFrom.walk(&archive)
+        isConfirming.walk(&archive)
+    }
+}

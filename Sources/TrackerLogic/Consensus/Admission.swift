@@ -16,7 +16,7 @@ package struct Admission: Sendable, Hashable {
     /// This tracker's number; 0 until it has one.
     package private(set) var id: UInt32
     /// Whether the node had no memory when it started.
-    package let wasBlank: Bool
+    package private(set) var wasBlank: Bool
     /// Why it may not join, where somebody has said so.
     package private(set) var refusal: JoinRefusal?
     package private(set) var refusedAt = Instant(nanoseconds: 0)
@@ -47,5 +47,14 @@ package struct Admission: Sendable, Hashable {
     /// Whoever has refused it is gone, or it was an old message.
     package mutating func forgetRefusal(now: Instant, after span: Duration) {
         if refusal != nil, now - refusedAt >= span { refusal = nil }
+    }
+}
+
+extension Admission {
+    mutating func walk(_ archive: inout Archive) {
+        id.walk(&archive)
+        wasBlank.walk(&archive)
+        refusal.walk(&archive)
+        refusedAt.walk(&archive)
     }
 }

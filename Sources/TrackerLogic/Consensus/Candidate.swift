@@ -33,7 +33,7 @@ package struct VoterPromise: Sendable, Hashable {
 /// Invariants: an epoch is stood for once; leading only in the epoch promised; answers count once a voter, and only
 /// those of this epoch.
 package struct Candidate: Sendable, Hashable {
-    package enum Phase: Sendable, Hashable {
+    package enum Phase: UInt8, Sendable, Hashable {
         /// Can transition to: promising.
         case idle
         /// Waits until its own promise is durable. Can transition to: asking, idle.
@@ -196,5 +196,36 @@ package struct Candidate: Sendable, Hashable {
             best = entry
         }
         return best
+    }
+}
+
+extension Candidate {
+    mutating func walk(_ archive: inout Archive) {
+        phase.walk(&archive)
+        epoch.walk(&archive)
+        answers.walk(&archive)
+        electionDeadline.walk(&archive)
+        askedAt.walk(&archive)
+        highestRound.walk(&archive)
+        horizon.walk(&archive)
+        lastMaster.walk(&archive)
+        stoodAgainAt.walk(&archive)
+        couldNotRecover.walk(&archive)
+    }
+}
+
+extension Candidate.Phase: Archived { static var blank: Candidate.Phase { .idle } }
+
+extension VoterPromise: Archived {
+    static var blank: VoterPromise {
+        VoterPromise(life: .blank, answer: VoterAnswer(position: .start, pending: nil, leftInOrder: false))
+    }
+
+    mutating func walk(_ archive: inout Archive) {
+        life.walk(&archive)
+        answer.position.walk(&archive)
+        answer.pending.walk(&archive)
+        answer.leftInOrder.walk(&archive)
+        isOutOfReach.walk(&archive)
     }
 }

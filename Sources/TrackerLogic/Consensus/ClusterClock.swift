@@ -30,3 +30,10 @@ struct ClusterClock: Sendable, Hashable {
         return now.wall
     }
 }
+
+extension ClusterClock {
+    mutating func walk(_ archive: inout Archive) {
+        shown.walk(&archive)
+        shownAt.walk(&archive)
+    }
+}

@@ -123,3 +123,36 @@ extension Departure {
         print.absorb(hasBegunEmpty)
     }
 }
+
+extension Departure {
+    mutating func walk(_ archive: inout Archive) {
+        leavesAt.walk(&archive)
+        isLast.walk(&archive)
+        stopsAll.walk(&archive)
+        keepsDoorsShut.walk(&archive)
+        lastStop.walk(&archive)
+        hasBegunEmpty.walk(&archive)
+    }
+}
+
+extension Departure.LastStop: Archived {
+    static var blank: Departure.LastStop { .forgotten }
+
+    mutating func walk(_ archive: inout Archive) {
+        var index: UInt64 = if case .inOrder(let index) = self { index } else { 0 }
+        let tag: UInt8 =
+            switch self {
+            case .forgotten: 0
+            case .recalling: 1
+            case .inOrder: 2
+            }
+        switch archive.tag(tag) {
+        case 0: self = .forgotten
+        case 1: self = .recalling
+        case 2:
+            index.walk(&archive)
+            self = .inOrder(lastIndex: index)
+        default: archive.refuse()
+        }
+    }
+}

@@ -254,3 +254,19 @@ package struct EntryLog: Sendable, Hashable {
         return true
     }
 }
+
+extension EntryLog {
+    mutating func walk(_ archive: inout Archive) {
+        tail.walk(&archive)
+        tailStart.walk(&archive)
+        tailByteCount.walk(&archive)
+        pending.walk(&archive)
+        durablePending.walk(&archive)
+        durableThrough.walk(&archive)
+        writing.walk(&archive)
+        isWriteVoid.walk(&archive)
+        fullStateWrites.walk(&archive)
+        needsEverything.walk(&archive)
+        writesResumeAt.walk(&archive)
+    }
+}

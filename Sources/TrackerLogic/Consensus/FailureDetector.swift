@@ -137,3 +137,23 @@ extension FailureDetector {
         print.absorb(ignoredLife(now: now)) { $0.absorb($1) }
     }
 }
+
+extension FailureDetector {
+    mutating func walk(_ archive: inout Archive) {
+        silentAt.walk(&archive)
+        suspectingSince.walk(&archive)
+        noticeSentAt.walk(&archive)
+        standsAt.walk(&archive)
+        ignored.walk(&archive)
+        followedAt.walk(&archive)
+    }
+}
+
+extension FailureDetector.Ignored: Archived {
+    static var blank: FailureDetector.Ignored { FailureDetector.Ignored(life: .blank, until: .blank) }
+
+    mutating func walk(_ archive: inout Archive) {
+        life.walk(&archive)
+        until.walk(&archive)
+    }
+}

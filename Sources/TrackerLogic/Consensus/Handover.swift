@@ -64,3 +64,11 @@ extension Handover {
         print.absorb(announcedAt != nil)
     }
 }
+
+extension Handover {
+    mutating func walk(_ archive: inout Archive) {
+        successor.walk(&archive)
+        until.walk(&archive)
+        announcedAt.walk(&archive)
+    }
+}

@@ -16,12 +16,12 @@ import Wire
 /// Invariant: one merge at a time; the updates of one chunk at a time.
 package struct Merging: Sendable, Equatable {
     /// One that is under way.
-    private struct Work: Sendable, Hashable {
-        let source: Life
+    fileprivate struct Work: Sendable, Hashable {
+        var source: Life
         /// Where its history ended.
-        let position: Position
+        var position: Position
         /// Whether its swarms count; else only what is kept without them is taken in.
-        let hasSwarms: Bool
+        var hasSwarms: Bool
         /// The chunk that is awaited.
         var chunk: UInt32 = 0
         /// When it was last asked for; nil where it is to be asked for at once.
@@ -181,5 +181,29 @@ extension Merging {
     func absorb(into print: inout Fingerprint) {
         print.absorb(mergedChains.count)
         print.absorb(isUnderWay)
+    }
+}
+
+extension Merging {
+    mutating func walk(_ archive: inout Archive) {
+        work.walk(&archive)
+        mergedChains.walk(&archive)
+    }
+}
+
+extension Merging.Work: Archived {
+    static var blank: Merging.Work { Merging.Work(source: .blank, position: .start, hasSwarms: false) }
+
+    mutating func walk(_ archive: inout Archive) {
+        source.walk(&archive)
+        position.walk(&archive)
+        hasSwarms.walk(&archive)
+        chunk.walk(&archive)
+        askedAt.walk(&archive)
+        updates.walk(&archive)
+        isComplete.walk(&archive)
+        lastIndex.walk(&archive)
+        updateCount.walk(&archive)
+        leftOutCount.walk(&archive)
     }
 }

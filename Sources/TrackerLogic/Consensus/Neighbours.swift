@@ -7,7 +7,7 @@ import Wire
 struct Neighbour: Sendable, Hashable {
     var life: Life
     /// When this life was first heard, and last.
-    let appearedAt: Instant
+    private(set) var appearedAt: Instant
     var heardAt: Instant
     var isUp = true
     /// The epoch of its last message.
@@ -329,5 +329,55 @@ struct SeenWindow: Sendable, Hashable {
             words = []
         }
         floor = newFloor
+    }
+}
+
+extension Neighbours {
+    mutating func walk(_ archive: inout Archive) {
+        all.walk(&archive)
+        displaced.walk(&archive)
+    }
+}
+
+extension Neighbour: Archived {
+    static var blank: Neighbour { Neighbour(life: .blank, appearedAt: .blank, heardAt: .blank) }
+
+    mutating func walk(_ archive: inout Archive) {
+        life.walk(&archive)
+        appearedAt.walk(&archive)
+        heardAt.walk(&archive)
+        isUp.walk(&archive)
+        epoch.walk(&archive)
+        role.walk(&archive)
+        hasFullState.walk(&archive)
+        progress.position.walk(&archive)
+        progress.comparedAt.walk(&archive)
+        suspicion.at.walk(&archive)
+        suspicion.epoch.walk(&archive)
+        memory.isForgetful.walk(&archive)
+        memory.isBlank.walk(&archive)
+        memory.heardBlank.walk(&archive)
+        memory.confirmedIn.walk(&archive)
+        follower.walk(&archive)
+        addressedAt.walk(&archive)
+    }
+}
+
+extension Neighbour.Follower {
+    mutating func walk(_ archive: inout Archive) {
+        welcomedIn.walk(&archive)
+        inStepSince.walk(&archive)
+        seen.walk(&archive)
+        refused.walk(&archive)
+        voteAwaitedSince.walk(&archive)
+        voteAskedAt.walk(&archive)
+        isDropped.walk(&archive)
+    }
+}
+
+extension SeenWindow {
+    mutating func walk(_ archive: inout Archive) {
+        floor.walk(&archive)
+        words.walk(&archive)
     }
 }

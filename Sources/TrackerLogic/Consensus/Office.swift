@@ -5,8 +5,8 @@ import Wire
 
 /// The master that a tracker has heard of last.
 package struct Following: Sendable, Hashable {
-    package let life: Life
-    package let epoch: Epoch
+    package fileprivate(set) var life: Life
+    package fileprivate(set) var epoch: Epoch
     /// When this tracker began to ask for its welcome, or last heard that it is heard.
     package fileprivate(set) var since: Instant
     /// Whether it was welcomed in this epoch.
@@ -35,7 +35,7 @@ package struct Following: Sendable, Hashable {
 ///
 /// Invariants: only a master serves as master; whoever follows is no master; without a bus nobody is followed.
 package struct Office: Sendable, Hashable {
-    package enum Phase: Sendable, Hashable {
+    package enum Phase: UInt8, Sendable, Hashable {
         /// Reads its record back. Can transition to: following, stopped, failed.
         case restoring
         /// Looks for a master, or follows one. Can transition to: candidate, draining, stopped, failed.
@@ -260,5 +260,31 @@ extension Office {
             print.absorb(following.fetchedAt.map { now - $0 < retryPause } ?? false)
             print.absorb(UInt64(following.idleCount))
         }
+    }
+}
+
+extension Office {
+    mutating func walk(_ archive: inout Archive) {
+        phase.walk(&archive)
+        isServing.walk(&archive)
+        servesFrom.walk(&archive)
+        following.walk(&archive)
+        isBusUp.walk(&archive)
+    }
+}
+
+extension Office.Phase: Archived { static var blank: Office.Phase { .restoring } }
+
+extension Following: Archived {
+    static var blank: Following { Following(life: .blank, epoch: .zero, since: .blank) }
+
+    mutating func walk(_ archive: inout Archive) {
+        life.walk(&archive)
+        epoch.walk(&archive)
+        since.walk(&archive)
+        isWelcomed.walk(&archive)
+        attempt.walk(&archive)
+        fetchedAt.walk(&archive)
+        idleCount.walk(&archive)
     }
 }

@@ -31,7 +31,7 @@ import Wire
 /// Invariants: votes count only for the ballot proposed; a voter counts once, and only in the life that was welcomed.
 package struct Proposer: Sendable, Hashable {
     /// What becomes of an entry that is refused.
-    package enum Kind: Sendable, Hashable {
+    package enum Kind: UInt8, Sendable, Hashable {
         /// This master's own: it may be given up.
         case fresh
         /// Left by an earlier master, or by this one with other voters: it may be decided already, and is not given up.
@@ -283,3 +283,21 @@ extension Proposer {
         print.absorb(kind == .inherited)
     }
 }
+
+extension Proposer {
+    mutating func walk(_ archive: inout Archive) {
+        proposed.walk(&archive)
+        kind.walk(&archive)
+        attempt.walk(&archive)
+        oks.walk(&archive)
+        errors.walk(&archive)
+        replaced.walk(&archive)
+        refusers.walk(&archive)
+        isReplacedNowhere.walk(&archive)
+        proposedAt.walk(&archive)
+        sentAt.walk(&archive)
+        owesCommit.walk(&archive)
+    }
+}
+
+extension Proposer.Kind: Archived { static var blank: Proposer.Kind { .fresh } }

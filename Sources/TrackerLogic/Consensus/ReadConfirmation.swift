@@ -129,3 +129,25 @@ package struct ReadConfirmation: Sendable, Hashable {
         askedNewcomers = []
     }
 }
+
+extension ReadConfirmation {
+    mutating func walk(_ archive: inout Archive) {
+        waiting.walk(&archive)
+        asked.walk(&archive)
+        newcomers.walk(&archive)
+        askedNewcomers.walk(&archive)
+        confirmedBy.walk(&archive)
+        round.walk(&archive)
+        sentAt.walk(&archive)
+    }
+}
+
+extension WaitingRead: Archived {
+    static var blank: WaitingRead { WaitingRead(life: .blank, number: 0, infoHashes: []) }
+
+    mutating func walk(_ archive: inout Archive) {
+        life.walk(&archive)
+        number.walk(&archive)
+        infoHashes.walk(&archive)
+    }
+}

@@ -100,3 +100,32 @@ struct Reports: Sendable, Equatable {
         if !mismatched.isEmpty { mismatched.removeAll { $0.heardAt < since } }
     }
 }
+
+extension Reports {
+    mutating func walk(_ archive: inout Archive) {
+        all.walk(&archive)
+        mismatched.walk(&archive)
+        everHeard.walk(&archive)
+    }
+}
+
+extension HeardReport: Archived {
+    static var blank: HeardReport { HeardReport(life: .blank, report: .blank, heardAt: .blank, clockDifference: 0) }
+
+    mutating func walk(_ archive: inout Archive) {
+        life.walk(&archive)
+        report.walk(&archive)
+        heardAt.walk(&archive)
+        clockDifference.walk(&archive)
+    }
+}
+
+extension MismatchedTracker: Archived {
+    static var blank: MismatchedTracker { MismatchedTracker(life: .blank, settings: [], heardAt: .blank) }
+
+    mutating func walk(_ archive: inout Archive) {
+        life.walk(&archive)
+        settings.walk(&archive)
+        heardAt.walk(&archive)
+    }
+}

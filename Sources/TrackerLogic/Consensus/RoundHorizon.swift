@@ -36,3 +36,10 @@ package struct RoundHorizon: Sendable, Hashable {
         return true
     }
 }
+
+extension RoundHorizon {
+    mutating func walk(_ archive: inout Archive) {
+        plausible.walk(&archive)
+        jumpedAt.walk(&archive)
+    }
+}

@@ -174,3 +174,13 @@ package struct StateTransfer: Sendable, Equatable {
     /// That state is on the disk, or is not and has to be written again with all that came since.
     package mutating func writeEnded() { isWriting = false }
 }
+
+extension StateTransfer {
+    mutating func walk(_ archive: inout Archive) {
+        source.walk(&archive)
+        chunks.walk(&archive)
+        askedAt.walk(&archive)
+        tail.walk(&archive)
+        isWriting.walk(&archive)
+    }
+}

@@ -72,3 +72,10 @@ package struct Timers: Sendable, Hashable {
     /// The others are to know of something soon.
     package mutating func hurryKeepalive(now: Instant) { keepaliveAt = min(keepaliveAt, now) }
 }
+
+extension Timers {
+    mutating func walk(_ archive: inout Archive) {
+        retryAt.walk(&archive)
+        keepaliveAt.walk(&archive)
+    }
+}

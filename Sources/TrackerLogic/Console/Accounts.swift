@@ -338,3 +338,24 @@ private struct HeldPasskey: FlatRecord {
     func keyHash(_ secret: UInt64) -> UInt64 { hash(passkey, secret: secret) }
     func hasSameKey(as other: Self) -> Bool { passkey == other.passkey }
 }
+
+extension Accounts {
+    mutating func walk(_ archive: inout Archive) {
+        archive.walk(table: &accounts)
+        archive.walk(table: &sessions)
+        archive.walk(table: &passkeys)
+        removed.walk(&archive)
+        adminCount.walk(&archive)
+        digest.walk(&archive)
+        firstExpiry.walk(&archive)
+    }
+}
+
+extension HeldPasskey: Archived {
+    static var blank: HeldPasskey { HeldPasskey([]) }
+
+    mutating func walk(_ archive: inout Archive) {
+        archive.walk(bytes: &passkey)
+        archive.walk(bytes: &name)
+    }
+}

@@ -109,3 +109,32 @@ extension ByteReader {
         return index
     }
 }
+
+extension KeptAccount: Archived {
+    static var blank: KeptAccount { KeptAccount(account: .blank, changedAt: 0, passwordAt: 0, changedTime: 0) }
+
+    mutating func walk(_ archive: inout Archive) {
+        account.walk(&archive)
+        changedAt.walk(&archive)
+        passwordAt.walk(&archive)
+        changedTime.walk(&archive)
+    }
+}
+
+extension KeptSession: Archived {
+    static var blank: KeptSession { KeptSession(session: .blank, createdAt: 0) }
+
+    mutating func walk(_ archive: inout Archive) {
+        session.walk(&archive)
+        createdAt.walk(&archive)
+    }
+}
+
+extension RemovedAccount: Archived {
+    static var blank: RemovedAccount { RemovedAccount(name: [], time: 0) }
+
+    mutating func walk(_ archive: inout Archive) {
+        archive.walk(bytes: &name)
+        time.walk(&archive)
+    }
+}

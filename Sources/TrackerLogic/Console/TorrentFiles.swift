@@ -309,3 +309,26 @@ extension TorrentFiles.Chunk {
         place < files.count && files[place].infoHash == infoHash
     }
 }
+
+extension TorrentFiles {
+    mutating func walk(_ archive: inout Archive) {
+        let chunkCount = chunks.count
+        chunks.walk(&archive)
+        if chunks.count != chunkCount { archive.refuse() }
+        count.walk(&archive)
+        uploadCount.walk(&archive)
+        byteCount.walk(&archive)
+        digest.walk(&archive)
+    }
+}
+
+extension TorrentFiles.Chunk: Archived {
+    static var blank: TorrentFiles.Chunk { TorrentFiles.Chunk() }
+
+    mutating func walk(_ archive: inout Archive) {
+        files.walk(&archive)
+        uploads.walk(&archive)
+        removed.walk(&archive)
+        byteCount.walk(&archive)
+    }
+}

@@ -173,3 +173,58 @@ extension FilesImage {
         return parts
     }
 }
+
+// MARK: - An image of a node
+
+extension TorrentFile: Archived {
+    static var blankHead: TorrentFileHead {
+        let id = UploadID(infoHash: .blank, number: 0)
+        return TorrentFileHead(upload: id, name: [], contentByteCount: 0, byteCount: 0, sha256: Session.blank.key)
+    }
+    static var blank: TorrentFile { TorrentFile(head: blankHead, changedAt: 0, changedTime: 0, parts: []) }
+
+    mutating func walk(_ archive: inout Archive) {
+        var parts = parts
+        head.walk(&archive)
+        changedAt.walk(&archive)
+        changedTime.walk(&archive)
+        archive.walk(parts: &parts)
+        guard archive.isReading else { return }
+        self = TorrentFile(head: head, changedAt: changedAt, changedTime: changedTime, parts: parts)
+    }
+}
+
+extension Upload: Archived {
+    static var blank: Upload { Upload(id: TorrentFile.blankHead.upload, byteCount: 0, lastPartAt: 0, parts: []) }
+
+    mutating func walk(_ archive: inout Archive) {
+        id.infoHash.walk(&archive)
+        id.number.walk(&archive)
+        byteCount.walk(&archive)
+        lastPartAt.walk(&archive)
+        archive.walk(parts: &parts)
+        if archive.isReading { partsDigest = Upload.digest(parts) }
+    }
+}
+
+extension RemovedFile: Archived {
+    static var blank: RemovedFile { RemovedFile(infoHash: .blank, time: 0) }
+
+    mutating func walk(_ archive: inout Archive) {
+        infoHash.walk(&archive)
+        time.walk(&archive)
+    }
+}
+
+extension Archive {
+    fileprivate mutating func walk(parts: inout [[UInt8]]) {
+        let count = count(parts.count)
+        if isReading { parts = [] }
+        for place in 0..<count {
+            var part = isReading ? [] : parts[place]
+            walk(bytes: &part)
+            if isDamaged { return }
+            if isReading { parts.append(part) }
+        }
+    }
+}

@@ -302,3 +302,26 @@ public enum StepDownReason: Sendable, Hashable {
     /// A tracker that was told something else leads, in a higher epoch.
     case otherSettings(UInt32)
 }
+
+extension Promise: Archived {
+    static var blank: Promise { Promise(epoch: .zero, incarnation: 0, secret: .blank, shardCount: 1) }
+
+    mutating func walk(_ archive: inout Archive) {
+        epoch.walk(&archive)
+        incarnation.walk(&archive)
+        secret.walk(&archive)
+        shardCount.walk(&archive)
+        hasFullState.walk(&archive)
+        leftInOrder.walk(&archive)
+    }
+}
+
+extension SnapshotChunk: Archived {
+    static var blank: SnapshotChunk { SnapshotChunk(number: 0, index: 0, bytes: []) }
+
+    mutating func walk(_ archive: inout Archive) {
+        number.walk(&archive)
+        index.walk(&archive)
+        archive.walk(bytes: &bytes)
+    }
+}

@@ -89,7 +89,7 @@ public enum OperatorCommand: Sendable, Equatable {
 }
 
 /// Why a write was not made.
-public enum StorageFailure: Sendable, Hashable {
+public enum StorageFailure: UInt8, Sendable, Hashable {
     /// Certainly not written: the disk or the database is full.
     case full
     /// Certainly not written: somebody else holds the database.

@@ -114,3 +114,27 @@ struct Gathering: Sendable, Hashable {
         return (try? Tickets(entry.bytes, entry.header)) ?? Tickets()
     }
 }
+
+extension Gathering {
+    mutating func walk(_ archive: inout Archive) {
+        archive.walk(bytes: &bytes)
+        updateCount.walk(&archive)
+        hasUploadPart.walk(&archive)
+        tickets.walk(&archive)
+        sealedTickets.walk(&archive)
+        sealedPosition.walk(&archive)
+    }
+}
+
+extension WaitingRequest: Archived {
+    static var blank: WaitingRequest { WaitingRequest(remote: .unspecified) }
+
+    mutating func walk(_ archive: inout Archive) {
+        remote.walk(&archive)
+        local.walk(&archive)
+        transactionID.walk(&archive)
+        socket.walk(&archive)
+        numWant.walk(&archive)
+        clientRequest.walk(&archive)
+    }
+}

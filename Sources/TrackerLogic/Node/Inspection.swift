@@ -38,6 +38,9 @@ public struct Inspection: Sendable, Hashable {
 }
 
 extension TrackerNode {
+    /// The epoch that it leads, where it is master; costs nothing to ask.
+    public var leadingEpoch: Epoch? { phase == .master ? candidate.epoch : nil }
+
     /// What this node tells about itself, for `tracker status`, the console and the metrics.
     public var status: NodeStatus {
         let role: Role =

@@ -144,6 +144,9 @@ public struct AddressPrefix: Sendable, Hashable {
     /// Leading bits that count, of the 128 of the address; IPv4 prefixes have 96 more than written.
     public var bits: Int
 
+    /// Takes the fields as they are.
+    init(_ address: SocketAddress, bits: Int) { (self.address, self.bits) = (address, bits) }
+
     /// Reads `192.0.2.0/24`, `2001:db8::/32`, or a single address.
     public init?(_ text: some StringProtocol) {
         let parts = text.split(separator: "/", omittingEmptySubsequences: false)

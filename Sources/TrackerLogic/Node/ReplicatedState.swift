@@ -12,6 +12,8 @@ import Wire
 /// swarms, and those behind are torrent files. That is why chunks that were written down at different indices are one
 /// state together with the log.
 public struct ReplicatedState: Sendable {
+    /// The cluster's, as of when this state was begun: the keys of all tables derive from it.
+    let secret: ClusterSecret
     /// The swarms.
     public private(set) var table: SwarmTable
     /// The access rules in force.
@@ -53,6 +55,7 @@ public struct ReplicatedState: Sendable {
     ///   - shardCount: into how many shards the swarm table is cut: a power of two.
     ///   - keepsMergeData: whether to remember what a merge with another repository needs: survivor mode.
     public init(secret: ClusterSecret, shardCount: UInt32, keepsMergeData: Bool = false) {
+        self.secret = secret
         let keys = SipHash(key0: secret.w0, key1: secret.w1)
         table = SwarmTable(
             key: keys.mac(Array("swarm table".utf8)), shardCount: shardCount, keepsMergeData: keepsMergeData)
@@ -300,5 +303,27 @@ extension ReplicatedState: Equatable {
     public static func == (left: ReplicatedState, right: ReplicatedState) -> Bool {
         left.index == right.index && left.time == right.time && left.table == right.table
             && left.digest == right.digest
+    }
+}
+
+extension ReplicatedState {
+    mutating func walk(_ archive: inout Archive) {
+        table.walk(&archive)
+        access.walk(&archive)
+        registry.walk(&archive)
+        members.walk(&archive)
+        told.walk(&archive)
+        accounts.walk(&archive)
+        files.walk(&archive)
+        settledKeys.walk(&archive)
+        index.walk(&archive)
+        chain.walk(&archive)
+        time.walk(&archive)
+        entryTime.walk(&archive)
+        entryIndex.walk(&archive)
+        entryOrigin.walk(&archive)
+        let chunkCount = changed.count
+        changed.walk(&archive)
+        if changed.count != chunkCount { archive.refuse() }
     }
 }

@@ -48,3 +48,16 @@ struct SettledKeys: Sendable, Equatable {
         return Array(keys[first...])
     }
 }
+
+extension SettledKey: Archived {
+    static var blank: SettledKey { SettledKey(key: 0, seconds: 0) }
+
+    mutating func walk(_ archive: inout Archive) {
+        key.walk(&archive)
+        seconds.walk(&archive)
+    }
+}
+
+extension SettledKeys {
+    mutating func walk(_ archive: inout Archive) { keys.walk(&archive) }
+}

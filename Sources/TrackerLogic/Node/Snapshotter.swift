@@ -123,3 +123,17 @@ struct Snapshotter: Sendable, Hashable {
         nextChunk = 0
     }
 }
+
+extension Snapshotter {
+    mutating func walk(_ archive: inout Archive) {
+        logByteCount.walk(&archive)
+        lastRoundByteCount.walk(&archive)
+        nextChunk.walk(&archive)
+        roundIndex.walk(&archive)
+        roundByteCount.walk(&archive)
+        hasEntries.walk(&archive)
+        awaited.walk(&archive)
+        hasFailed.walk(&archive)
+        deadline.walk(&archive)
+    }
+}

@@ -19,7 +19,7 @@ struct WriteQueue: Sendable, Hashable {
         case stopRecalled
     }
 
-    private struct Write: Sendable, Hashable {
+    fileprivate struct Write: Sendable, Hashable {
         var token: PersistToken
         var kind: Kind
     }
@@ -64,5 +64,65 @@ struct WriteQueue: Sendable, Hashable {
     mutating func failed(_ failure: StorageFailure) -> Bool {
         defer { self.failure = failure }
         return self.failure == nil
+    }
+}
+
+extension WriteQueue {
+    mutating func walk(_ archive: inout Archive) {
+        writes.walk(&archive)
+        lastToken.walk(&archive)
+        failure.walk(&archive)
+    }
+}
+
+extension WriteQueue.Write: Archived {
+    static var blank: WriteQueue.Write { WriteQueue.Write(token: PersistToken(0), kind: .trim) }
+
+    mutating func walk(_ archive: inout Archive) {
+        token.rawValue.walk(&archive)
+        kind.walk(&archive)
+    }
+}
+
+extension WriteQueue.Kind: Archived {
+    static var blank: WriteQueue.Kind { .trim }
+
+    private var tag: UInt8 {
+        switch self {
+        case .promise: 0
+        case .entry: 1
+        case .everything: 2
+        case .fullStateMark: 3
+        case .chunk: 4
+        case .trim: 5
+        case .final: 6
+        case .stopRecalled: 7
+        }
+    }
+
+    mutating func walk(_ archive: inout Archive) {
+        var epoch = if case .promise(let epoch) = self { epoch } else { Epoch.zero }
+        var ballot = if case .entry(let ballot) = self { ballot } else { Ballot.blank }
+        var index: UInt64 = if case .everything(let index) = self { index } else { 0 }
+        var chunk = if case .chunk(let number) = self { number } else { 0 }
+        switch archive.tag(tag) {
+        case 0:
+            epoch.walk(&archive)
+            self = .promise(epoch)
+        case 1:
+            ballot.walk(&archive)
+            self = .entry(ballot)
+        case 2:
+            index.walk(&archive)
+            self = .everything(index: index)
+        case 3: self = .fullStateMark
+        case 4:
+            chunk.walk(&archive)
+            self = .chunk(chunk)
+        case 5: self = .trim
+        case 6: self = .final
+        case 7: self = .stopRecalled
+        default: archive.refuse()
+        }
     }
 }

@@ -76,3 +76,19 @@ package struct RecentKeys: Sendable, Equatable {
         slots.find(UInt32(truncatingIfNeeded: key)) { keys[$0] == key }
     }
 }
+
+extension RecentKeys {
+    mutating func walk(_ archive: inout Archive) {
+        keys.walk(&archive)
+        times.walk(&archive)
+        indices.walk(&archive)
+        next.walk(&archive)
+        completeSince.walk(&archive)
+        guard archive.isReading else { return }
+        guard times.count == keys.count, indices.count == keys.count, keys.count <= RecentKeys.maxCount,
+            (0..<RecentKeys.maxCount).contains(next)
+        else { return archive.refuse() }
+        slots = SlotIndex()
+        for slot in keys.indices { slots.insert(UInt32(truncatingIfNeeded: keys[slot]), slot: slot) }
+    }
+}

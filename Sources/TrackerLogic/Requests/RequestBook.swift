@@ -4,7 +4,7 @@ import Primitives
 import Wire
 
 struct BookedRequest: Sendable, Hashable {
-    enum Kind: Sendable, Hashable {
+    enum Kind: UInt8, Sendable, Hashable {
         case connect, announce, scrape
     }
 
@@ -90,7 +90,7 @@ struct RequestBook: Sendable, Equatable {
     /// What came over HTTP, in the order of the numbers.
     private var visits: [Visit] = []
 
-    private struct Visit: Sendable, Hashable {
+    fileprivate struct Visit: Sendable, Hashable {
         var number: UInt64
         var content: ForwardedRequest.Content
     }
@@ -327,5 +327,54 @@ struct RequestBook: Sendable, Equatable {
         forwardedCount = 0
         keys = SlotIndex()
         return all
+    }
+}
+
+// MARK: - An image of a node
+
+extension RequestBook {
+    mutating func walk(_ archive: inout Archive) {
+        requests.walk(&archive)
+        doneCount.walk(&archive)
+        floor.walk(&archive)
+        archive.walk(bytes: &bytes)
+        goneByteCount.walk(&archive)
+        visits.walk(&archive)
+        count.walk(&archive)
+        connectCount.walk(&archive)
+        forwardedCount.walk(&archive)
+        forwardedEpoch.walk(&archive)
+        guard archive.isReading, isKeyed else { return }
+        keys = SlotIndex()
+        for place in requests.indices {
+            guard let key = requests[place]?.key else { continue }
+            keys.insert(
+                UInt32(truncatingIfNeeded: key), slot: Int((floor + UInt64(place)) % UInt64(1 << 30)))
+        }
+    }
+}
+
+extension RequestBook.Visit: Archived {
+    static var blank: RequestBook.Visit { RequestBook.Visit(number: 0, content: .blank) }
+
+    mutating func walk(_ archive: inout Archive) {
+        number.walk(&archive)
+        content.walk(&archive)
+    }
+}
+
+extension BookedRequest: Archived {
+    static var blank: BookedRequest {
+        BookedRequest(.blank, .connect, key: 0, ClockReading(monotonic: .blank, wall: .blank))
+    }
+
+    mutating func walk(_ archive: inout Archive) {
+        waiting.walk(&archive)
+        kind.walk(&archive)
+        content.walk(&archive)
+        key.walk(&archive)
+        heardAt.walk(&archive)
+        forwardedAt.walk(&archive)
+        forwardedIn.walk(&archive)
     }
 }

@@ -17,7 +17,7 @@ struct RequestRouter: Sendable, Equatable {
         var request: ForwardedRequest
     }
 
-    private struct Outgoing: Sendable, Hashable {
+    fileprivate struct Outgoing: Sendable, Hashable {
         var life: Life
         var answer: AnsweredRequest
     }
@@ -188,5 +188,35 @@ struct RequestRouter: Sendable, Equatable {
     mutating func leaveOffice() {
         outbox = []
         overflow = []
+    }
+}
+
+extension RequestRouter {
+    mutating func walk(_ archive: inout Archive) {
+        book.walk(&archive)
+        recentKeys.walk(&archive)
+        overflow.walk(&archive)
+        outbox.walk(&archive)
+        settledKeys.walk(&archive)
+        lastForwardAt.walk(&archive)
+        deafUntil.walk(&archive)
+    }
+}
+
+extension RequestRouter.Forwarded: Archived {
+    static var blank: RequestRouter.Forwarded { RequestRouter.Forwarded(life: .blank, request: .blank) }
+
+    mutating func walk(_ archive: inout Archive) {
+        life.walk(&archive)
+        request.walk(&archive)
+    }
+}
+
+extension RequestRouter.Outgoing: Archived {
+    static var blank: RequestRouter.Outgoing { RequestRouter.Outgoing(life: .blank, answer: .blank) }
+
+    mutating func walk(_ archive: inout Archive) {
+        life.walk(&archive)
+        answer.walk(&archive)
     }
 }

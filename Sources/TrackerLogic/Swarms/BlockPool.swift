@@ -63,3 +63,11 @@ struct BlockPool<Record: Sendable>: Sendable {
 
     var byteCount: Int { records.capacity * MemoryLayout<Record>.stride }
 }
+
+extension BlockPool where Record: Archived {
+    mutating func walk(_ archive: inout Archive) {
+        records.walk(&archive)
+        for sizeClass in 0..<8 { free[sizeClass].walk(&archive) }
+        freeRecords.walk(&archive)
+    }
+}

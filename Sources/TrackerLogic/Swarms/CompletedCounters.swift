@@ -91,3 +91,21 @@ struct CompletedCounters: Sendable {
 
     var byteCount: Int { counts.byteCount + origins.capacity * MemoryLayout<UInt32>.stride }
 }
+
+extension CompletedCounters {
+    mutating func walk(_ archive: inout Archive) {
+        archive.walk(table: &counts)
+        origins.walk(&archive)
+        digest.walk(&archive)
+    }
+}
+
+extension CompletedCount: Archived {
+    static var blank: CompletedCount { CompletedCount(infoHash: .blank, origin: 0, count: 0) }
+
+    mutating func walk(_ archive: inout Archive) {
+        infoHash.walk(&archive)
+        origin.walk(&archive)
+        count.walk(&archive)
+    }
+}

@@ -20,7 +20,7 @@ struct ExpirySweep: Sendable, Hashable {
     static let minPace = Duration.milliseconds(200)
 
     private var nextShard: UInt32 = 0
-    private let shardCount: UInt32
+    private var shardCount: UInt32
     private(set) var deadline: Instant?
 
     init(shardCount: UInt32) { self.shardCount = shardCount }
@@ -89,5 +89,13 @@ extension SwarmTable {
             where shard.ipv6.lastSeen(torrent.ipv6, at: position) < seenBefore { return true }
         }
         return false
+    }
+}
+
+extension ExpirySweep {
+    mutating func walk(_ archive: inout Archive) {
+        nextShard.walk(&archive)
+        shardCount.walk(&archive)
+        deadline.walk(&archive)
     }
 }

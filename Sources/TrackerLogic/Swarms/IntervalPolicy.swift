@@ -131,3 +131,11 @@ public struct IntervalPolicy: Sendable, Hashable {
         return interval &- jitter &+ UInt32(truncatingIfNeeded: random.below(UInt64(jitter) * 2 + 1))
     }
 }
+
+extension ToldInterval {
+    mutating func walk(_ archive: inout Archive) {
+        seconds.walk(&archive)
+        longestBefore.walk(&archive)
+        toldUntil.walk(&archive)
+    }
+}

@@ -100,3 +100,28 @@ struct LargeSwarm<Endpoint: CompactEndpoint>: Sendable {
             + index.byteCount
     }
 }
+
+extension LargeSwarm where Endpoint: Archived {
+    /// Walks over the swarm; `key` is the table's.
+    mutating func walk(_ archive: inout Archive, key: UInt64) {
+        endpoints.walk(&archive)
+        let count = archive.count(details.count)
+        if archive.isReading { details = [] }
+        for place in 0..<count {
+            var details =
+                archive.isReading
+                ? Details(downloaded: 0, left: 0, peerID: .blank, lastSeen: 0, isCounted: false) : details[place]
+            details.downloaded.walk(&archive)
+            details.left.walk(&archive)
+            details.peerID.walk(&archive)
+            details.lastSeen.walk(&archive)
+            details.isCounted.walk(&archive)
+            if archive.isDamaged { return }
+            if archive.isReading { self.details.append(details) }
+        }
+        guard archive.isReading else { return }
+        guard count == endpoints.count else { return archive.refuse() }
+        index = SlotIndex()
+        for place in endpoints.indices { index.insert(LargeSwarm.hash(endpoints[place], key), slot: place) }
+    }
+}

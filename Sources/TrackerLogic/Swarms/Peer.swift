@@ -44,3 +44,38 @@ struct PeerList: Sendable, Hashable {
     var isLarge: Bool { place & PeerList.largeBit != 0 }
     var leechers: Int { Int(count - seeders) }
 }
+
+extension Peer: Archived where Endpoint: Archived {
+    static var blank: Peer {
+        Peer(downloaded: 0, left: 0, peerID: .blank, lastSeen: 0, endpoint: .blank, isCounted: false)
+    }
+
+    mutating func walk(_ archive: inout Archive) {
+        downloaded.walk(&archive)
+        left.walk(&archive)
+        peerID.walk(&archive)
+        lastSeen.walk(&archive)
+        endpoint.walk(&archive)
+        isCounted.walk(&archive)
+    }
+}
+
+extension PeerList {
+    mutating func walk(_ archive: inout Archive) {
+        place.walk(&archive)
+        count.walk(&archive)
+        seeders.walk(&archive)
+    }
+}
+
+extension Torrent: Archived {
+    static var blank: Torrent { Torrent(infoHash: .blank) }
+
+    mutating func walk(_ archive: inout Archive) {
+        infoHash.walk(&archive)
+        completed.walk(&archive)
+        ipv4.walk(&archive)
+        ipv6.walk(&archive)
+        emptySince.walk(&archive)
+    }
+}

@@ -36,6 +36,14 @@ struct PeerStore<Endpoint: CompactEndpoint>: Sendable {
             ? large[number(list)].details[position].lastSeen : pool.records[Int(list.place) + position].lastSeen
     }
 
+    /// Whether the peers of a list are here.
+    func holds(_ list: PeerList) -> Bool {
+        guard list.seeders <= list.count else { return false }
+        if list.count == 0 { return true }
+        if !list.isLarge { return Int(list.place) + Int(list.count) <= pool.records.count }
+        return number(list) < large.count && large[number(list)].count == Int(list.count)
+    }
+
     // MARK: Changing
 
     /// Adds a peer that the list does not hold.
@@ -193,4 +201,20 @@ struct PeerStore<Endpoint: CompactEndpoint>: Sendable {
     }
 
     var byteCount: Int { pool.byteCount + large.reduce(0) { $0 + $1.byteCount } }
+}
+
+extension PeerStore where Endpoint: Archived {
+    /// Walks over the store; `key` is the table's.
+    mutating func walk(_ archive: inout Archive, key: UInt64) {
+        pool.walk(&archive)
+        let count = archive.count(large.count)
+        if archive.isReading { large = [] }
+        for number in 0..<count {
+            var swarm = archive.isReading ? LargeSwarm() : large[number]
+            swarm.walk(&archive, key: key)
+            if archive.isDamaged { return }
+            if archive.isReading { large.append(swarm) }
+        }
+        freeLarge.walk(&archive)
+    }
 }

@@ -353,3 +353,38 @@ struct Expiry {
         seeders += four.seeders + six.seeders
     }
 }
+
+// MARK: - An image of a node
+
+extension Shard {
+    /// Walks over the shard; `key` is the table's.
+    mutating func walk(_ archive: inout Archive, key: UInt64) {
+        torrents.walk(&archive)
+        ipv4.walk(&archive, key: key)
+        ipv6.walk(&archive, key: key)
+        mergeData?.tombstones.walk(&archive)
+        mergeData?.counters.walk(&archive)
+        fingerprints.walk(&archive)
+        guard archive.isReading else { return }
+        index = SlotIndex()
+        for slot in torrents.indices {
+            index.insert(UInt32(truncatingIfNeeded: torrents[slot].infoHash.bytes.hash(key: key)), slot: slot)
+        }
+    }
+}
+
+extension Shard {
+    /// Visits the address of each peer; false where a list of peers is none, and not all were visited.
+    func forEachAddress(_ visit: (SocketAddress) -> Void) -> Bool {
+        for torrent in torrents {
+            guard ipv4.holds(torrent.ipv4), ipv6.holds(torrent.ipv6) else { return false }
+            for place in 0..<Int(torrent.ipv4.count) {
+                visit(ipv4.peer(torrent.ipv4, at: place).endpoint.socketAddress)
+            }
+            for place in 0..<Int(torrent.ipv6.count) {
+                visit(ipv6.peer(torrent.ipv6, at: place).endpoint.socketAddress)
+            }
+        }
+        return true
+    }
+}

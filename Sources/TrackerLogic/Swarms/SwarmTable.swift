@@ -274,3 +274,24 @@ extension SwarmTable: Equatable {
         left.key == right.key && left.counts == right.counts && left.digest == right.digest
     }
 }
+
+// MARK: - An image of a node
+
+extension SwarmTable {
+    /// Walks over all shards; addresses are counted anew.
+    mutating func walk(_ archive: inout Archive) {
+        guard archive.count(shards.count) == shards.count else { return archive.refuse() }
+        for number in shards.indices {
+            var shard = shards[number]
+            shard.walk(&archive, key: key)
+            if archive.isDamaged { return }
+            guard archive.isReading else { continue }
+            guard shard.forEachAddress({ addresses.add($0) }) else { return archive.refuse() }
+            shards[number] = shard
+        }
+        counts.torrents.walk(&archive)
+        counts.peersIPv4.walk(&archive)
+        counts.peersIPv6.walk(&archive)
+        counts.seeders.walk(&archive)
+    }
+}

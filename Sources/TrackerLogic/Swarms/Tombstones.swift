@@ -26,7 +26,7 @@ struct Tombstones: Sendable {
     static let maxCount = 4_096
 
     /// 56 bytes.
-    private struct Record: Sendable {
+    fileprivate struct Record: Sendable {
         var high: UInt64
         var low: UInt64
         /// Of info hash and address, under the table's key.
@@ -174,5 +174,30 @@ extension Bytes20 {
             return self[offset] < other[offset]
         }
         return false
+    }
+}
+
+extension Tombstones {
+    mutating func walk(_ archive: inout Archive) {
+        heap.walk(&archive)
+        digest.walk(&archive)
+        guard archive.isReading else { return }
+        index = SlotIndex()
+        for slot in heap.indices { index.insert(heap[slot].place, slot: slot) }
+    }
+}
+
+extension Tombstones.Record: Archived {
+    static var blank: Tombstones.Record {
+        Tombstones.Record(high: 0, low: 0, hash: 0, infoHash: .blank, time: 0, port: 0)
+    }
+
+    mutating func walk(_ archive: inout Archive) {
+        high.walk(&archive)
+        low.walk(&archive)
+        hash.walk(&archive)
+        infoHash.walk(&archive)
+        time.walk(&archive)
+        port.walk(&archive)
     }
 }

@@ -21,16 +21,22 @@ struct StatusDocument: Encodable {
     var listeners: [Listener]
     /// Left out where the operator has not told it.
     var advertised: String?
+    /// Left out where the process cannot record.
+    var recording: RecordingDocument?
     var node: NodeDocument
     var cluster: ClusterDocument
 
-    init(_ status: NodeStatus, _ cluster: ClusterReport, _ facts: ProcessFacts, now: WallTime) {
+    init(
+        _ status: NodeStatus, _ cluster: ClusterReport, _ facts: ProcessFacts, _ recording: RecordingFigures?,
+        now: WallTime
+    ) {
         version = facts.version
         processID = facts.processID
         startedAt = instantText(facts.startedAt)
         uptimeSeconds = Double(max(now.milliseconds - facts.startedAt.milliseconds, 0)) / 1000
         listeners = facts.listeners.map { Listener(service: $0.service.rawValue, address: "\($0.address)") }
         advertised = facts.advertised
+        self.recording = recording.map(RecordingDocument.init)
         node = NodeDocument(status)
         self.cluster = ClusterDocument(cluster)
     }

@@ -167,6 +167,10 @@ public struct APIServer: Sendable {
             routes += eventRoutes(log, history, door)
             resources += ["state", "history", "events"]
         }
+        if let recordings = parts.recordings {
+            routes += recordingRoutes(recordings)
+            resources.append("recording")
+        }
         if let node = parts.node {
             routes += nodeRoutes(node)
             resources.append("node")
@@ -232,7 +236,7 @@ public struct APIServer: Sendable {
         guard let status = await nodeStatus(), let cluster = await clusterReport() else {
             throw APIError(.serviceUnavailable, "the tracker's logic does not answer")
         }
-        return StatusDocument(status, cluster, facts(), now: now)
+        return StatusDocument(status, cluster, facts(), parts.recordings?.figures, now: now)
     }
 
     private func statusPage() async throws -> Response { try .json(try await statusDocument()) }

@@ -224,6 +224,8 @@ public struct ConsoleParts: Sendable {
     public var expectsAccounts = false
     /// Keeps torrent files.
     public var files: (any TorrentFileProvider)?
+    /// Records the tracker.
+    public var recordings: (any RecordingProvider)?
     /// What the simulator's page runs; nil where the program has found none.
     public var simulator: SimulatorModule?
     /// In the name of the cookie: the cluster's name and the port.

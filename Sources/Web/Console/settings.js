@@ -135,7 +135,21 @@ function runCard(node) {
                 onclick: (event) => attempt(() => order("POST", "node/start", {}), "It joins again.", event.target) },
                     "Start this tracker"),
             h("button.grave", { type: "button", id: "stop-all", hidden: () => !may("admin"), onclick: stopAll },
-                "Stop the whole cluster …")));
+                "Stop the whole cluster …")),
+        h("div", { id: "recording", hidden: () => !has("recording") },
+            h("p", null, () => recordedWords(state.value.status.recording)),
+            h("button.quiet", { type: "button", id: "copy-recording", hidden: () => !may("admin"),
+                onclick: (event) => attempt(() => order("POST", "recording", {}),
+                    "It is copied to a file beside the record; the log names it.", event.target) },
+                "Copy what is recorded")));
+}
+
+/** What `tracker replay` could show of this tracker. */
+function recordedWords(recording) {
+    if (recording?.problem) return `Recorded: ${recording.problem}.`;
+    if (recording?.mode !== "ring") return "Nothing is recorded of it.";
+    return recording.seconds === undefined ? "Its recording has just begun."
+        : `Recorded for tracker replay: the last ${span(recording.seconds)}.`;
 }
 
 // MARK: Profile and values

@@ -1,0 +1,90 @@
+// Records a node on its thread.
+
+import Datagrams
+import Dispatch
+import Primitives
+import Synchronization
+import TrackerLogic
+import Web
+
+/// Records a node on its thread: each step, and from time to time an image of the node.
+///
+/// The image is made of a copy, on another thread: arrays are copied when the node changes them, and not before. So no
+/// step waits for it, but for what it changes first: a shard of the swarms, mostly.
+final class NodeRecorder {
+    private var recorder: Recorder
+    private let board: RecordingBoard
+    private var checks = LifeChecks()
+    private let images = ImageMaker()
+    private var awaitsImage = false
+    private var slowest = Duration.zero
+
+    init(_ recorder: Recorder, _ board: RecordingBoard) { (self.recorder, self.board) = (recorder, board) }
+
+    /// A step is about to be taken.
+    @inline(__always)
+    func willStep(_ event: Event, _ node: TrackerNode, now: ClockReading, _ effects: Effects) {
+        if awaitsImage {
+            takeImage()
+        } else if recorder.wantsImage {
+            beginImage(node, now)
+        }
+        recorder.record(event, now: now, effects)
+    }
+
+    /// It is taken.
+    @inline(__always)
+    func stepped(_ event: Event, _ node: TrackerNode, _ effects: Effects) {
+        recorder.stepped(effects, node.state.position)
+        if let broken = checks.check(node, after: event, effects) { board.raise(broken) }
+    }
+
+    /// From time to time, whether or not there are steps.
+    func examine(now: Instant) {
+        if awaitsImage { takeImage() } else { recorder.idle() }
+        let status = recorder.status
+        board.note(
+            RecordingFigures(
+                isOn: true, seconds: status.since.map { Double((now - $0).nanoseconds) / 1e9 },
+                byteCount: status.byteCount, imageByteCount: status.imageByteCount, isTooLarge: status.isTooLarge,
+                slowestImage: Double(slowest.nanoseconds) / 1e9))
+    }
+
+    /// The life ends as it should.
+    func end() { recorder.end() }
+
+    private func beginImage(_ node: TrackerNode, _ now: ClockReading) {
+        let began = Clock.monotonic()
+        guard let ticket = recorder.beginImage(byteCount: node.imageByteCountEstimate, now: now) else { return }
+        awaitsImage = true
+        images.make(of: node, ticket)
+        slowest = max(slowest, Clock.monotonic() - began)
+    }
+
+    private func takeImage() {
+        guard let (bytes, ticket) = images.take() else { return }
+        awaitsImage = false
+        recorder.take(bytes, of: ticket)
+    }
+}
+
+/// Makes images of nodes, one after another, on a thread of its own.
+private final class ImageMaker: Sendable {
+    private let made = Mutex<(bytes: [UInt8], ticket: Recorder.ImageTicket)?>(nil)
+    private let queue = DispatchQueue(label: "swarmkeeper.image", qos: .utility)
+
+    func make(of node: TrackerNode, _ ticket: Recorder.ImageTicket) {
+        queue.async { [self] in
+            let bytes = node.image
+            made.withLock { $0 = (bytes, ticket) }
+        }
+    }
+
+    /// The image that is made, once.
+    func take() -> (bytes: [UInt8], ticket: Recorder.ImageTicket)? {
+        made.withLock { made in
+            defer { made = nil }
+            return made
+        }
+    }
+}
