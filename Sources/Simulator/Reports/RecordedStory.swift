@@ -187,7 +187,7 @@ private struct StoryClock: Sendable {
             : recording.began.wall.milliseconds &* 1_000_000 &+ (time - recording.began.monotonic).nanoseconds
     }
 
-    func time(_ now: ClockReading, of recording: Recording) -> Instant { time(now.monotonic, of: recording) }
+    func time(_ now: ClockReading, of recording: Recording) -> Instant { self.time(now.monotonic, of: recording) }
 
     func time(_ time: Instant, of recording: Recording) -> Instant {
         Instant(nanoseconds: StoryClock.nanoseconds(time, of: recording, isShared) &- start)

@@ -66,7 +66,7 @@ enum RecordingFormat {
         if kind == .step, payload.count >= stepHeaderByteCount {
             sum ^= fastSum(UnsafeRawBufferPointer(rebasing: payload[0..<16]))
         }
-        return folded(sum ^ position, UInt64(kind.rawValue) << 32 | UInt64(payload.count) | 1 << 63)
+        return folded(sum ^ position, UInt64(kind.rawValue) << 32 | UInt64(payload.count) | UInt64(1) << 63)
     }
 
     /// What is stored beside a digest, so that one that was torn is not taken for another.
