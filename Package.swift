@@ -16,8 +16,8 @@
 
 import PackageDescription
 
-/// `PLANTED_BUGS=1 swift build --scratch-path .build-planted` makes a tracker with mistakes, one of which the environment
-/// variable `PLANTED_BUG` names: for tests of what a tracker in service finds out by itself.
+/// `PLANTED_BUGS=1 swift build --scratch-path .build-planted` makes a tracker with mistakes, one of which the
+/// environment variable `PLANTED_BUG` names: for tests of what a tracker in service finds out by itself.
 let planted: [SwiftSetting] = Context.environment["PLANTED_BUGS"] == "1" ? [.define("PLANTED_BUGS")] : []
 
 let strict: [SwiftSetting] =

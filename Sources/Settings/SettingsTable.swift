@@ -90,8 +90,8 @@ extension Setting {
                 + "those was told to keep them."),
         Setting(
             .recording, flag: "recording", .choice(\.recording, "WHAT", of: names(RecordingChoice.self)),
-            "What is kept of the last minutes, for \"tracker replay\": \"ring\" all that goes into this tracker's steps, "
-                + "in 64 MiB beside its record; \"none\" nothing."),
+            "What is kept of the last minutes, for \"tracker replay\": \"ring\" all that goes into this tracker's "
+                + "steps, in 64 MiB beside its record; \"none\" nothing."),
     ]
 
     private static let announcing = [

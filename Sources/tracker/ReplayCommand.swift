@@ -37,7 +37,9 @@ struct ReplayCommand: AsyncParsableCommand {
             With --swarm it is a swarm of peers: one line a step of a peer, with a column for that peer and its \
             pieces. --from, --until, --kind and --peer show a part of it; the rest is for trackers.
 
-            Files are what trackers have recorded of themselves (docs/recording.md): their steps are run again, those             of several as one story, in the same lines and pictures, and it is said whether all effects were the             recorded ones.
+            Files are what trackers have recorded of themselves (docs/recording.md): their steps are run again, those \
+            of several as one story, in the same lines and pictures, and it is said whether all effects were the \
+            recorded ones.
 
             Ends with 0 when no promise was broken, with 1 when one was, or an effect was another than the recorded one.
 

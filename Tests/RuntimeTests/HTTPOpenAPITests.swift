@@ -78,6 +78,14 @@ struct HTTPOpenAPITests {
         func magnet(_ infoHash: InfoHash, name: String) async -> String { file.magnet }
     }
 
+    private struct Recordings: RecordingProvider {
+        var figures: RecordingFigures {
+            RecordingFigures(
+                isOn: true, seconds: 4, byteCount: 5, imageByteCount: 6, isTooLarge: true, slowestImage: 0.7)
+        }
+        func copy() async -> RecordingCopy { .done("/r") }
+    }
+
     private static let parts: ConsoleParts = {
         let log = TransitionLog(incarnation: 1)
         let history = History()
@@ -93,6 +101,7 @@ struct HTTPOpenAPITests {
         parts.accounts = Providers()
         parts.files = Providers()
         parts.settings = Providers()
+        parts.recordings = Recordings()
         return parts
     }()
 
@@ -202,7 +211,8 @@ struct HTTPOpenAPITests {
             ]
             // All else is answered with 200. Nobody has an account, so nobody can log in, or make a token.
             let statuses = [
-                "POST /api/v1/faults": 201, "POST /api/v1/torrents": 201, "PUT /api/v1/users/{name}": 201,
+                "POST /api/v1/faults": 201, "POST /api/v1/recording": 201, "POST /api/v1/torrents": 201,
+                "PUT /api/v1/users/{name}": 201,
                 "POST /api/v1/sessions": 401, "POST /api/v1/sessions/tokens": 409, "DELETE /api/v1/users/{name}": 404,
                 "GET /api/v1/users/{name}/passkey": 404, "PUT /api/v1/users/{name}/passkey": 404,
                 "DELETE /api/v1/users/{name}/passkey": 404,

@@ -73,7 +73,8 @@ extension World {
         let ids = status.trackers.map { $0.life.id }
         if ids != ids.sorted() || !status.trackers.contains(where: { $0.life == status.life && $0.silence == .zero }) {
             violate(
-                .statusIsTrue, "\(trace.names[node]) lists the trackers \(ids.inBrackets), and itself is \(status.life)"
+                .statusIsTrue,
+                "\(trace.names[node]) lists the trackers \(ids.inBrackets), and itself is \(status.life.id)"
             )
         }
         if let master = status.master, let own = nodes[node].inspection, own.promised.id != master {

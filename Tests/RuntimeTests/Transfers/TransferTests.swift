@@ -146,10 +146,17 @@ struct TransferTests {
     // MARK: - Files that others write to
 
     private func overwrite(_ path: String, at offset: UInt64) throws {
-        let handle = try #require(FileHandle(forWritingAtPath: path))
-        try handle.seek(toOffset: offset)
-        try handle.write(contentsOf: [0, 0, 0, 0, 0, 0, 0, 0])
-        try handle.close()
+        func changed() throws -> Date? {
+            try FileManager.default.attributesOfItem(atPath: path)[.modificationDate] as? Date
+        }
+        // The file system's clock ticks some hundred times a second: until it has, nobody can see that it was changed.
+        let before = try changed()
+        repeat {
+            let handle = try #require(FileHandle(forWritingAtPath: path))
+            try handle.seek(toOffset: offset)
+            try handle.write(contentsOf: [0, 0, 0, 0, 0, 0, 0, 0])
+            try handle.close()
+        } while try changed() == before
     }
 
     private static func isFileChanged(_ event: TransferEvent) -> Bool {
