@@ -139,7 +139,7 @@ extension Rule {
         case .othersAreKnown: [.unlikeAreToldApart, .statusIsTrue]
         case .onlyVerifiedCounts: [.onlyVerifiedIsStored, .claimsAreTrue]
         case .blocksAreAskedOnce: [.blocksAreAskedOnce, .keptIsNotAskedAgain, .rarestFirst, .bookkeepingAgrees]
-        case .leechersFinish: [.leechersFinish, .nothingWaits, .trackersAreTold]
+        case .leechersFinish: [.leechersFinish, .nothingWaits, .trackersAreTold, .linksEndInTime]
         case .slotsAreShared: [.uploadSlotsAreKept, .chokingIsFair]
         case .transfersAreBounded: [.buffersAreBounded, .ratesAreKept, .ratioEndsSeeding]
         case .silentAreSpared: [.backedOffAreLeftAlone, .trackersAreSpared]

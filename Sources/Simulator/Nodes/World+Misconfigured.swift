@@ -72,8 +72,8 @@ extension World {
         for setting in settings where setting != .members && known & 1 << UInt32(setting.rawValue) == 0 {
             violate(
                 .unlikeAreToldApart,
-                "\(trace.names[node]) says that \(trace.names[other]) was told another setting \(setting.rawValue), and both "
-                    + "were told the same")
+                "\(trace.names[node]) says that \(trace.names[other]) was told another setting \(setting.rawValue), "
+                    + "and both were told the same")
         }
     }
 
