@@ -199,9 +199,10 @@ struct TransferSweepTests {
     }
 
     /// Rules 27 to 33: mistakes of the session that its first judge did not see; docs/simulation.md tells of each.
-    @Test(arguments: [
-        5, 64, 155, 175, 189, 218, 352, 360, 450, 545, 662, 709, 789, 877, 979, 1_100, 1_182, 1_303, 1_882, 2_446,
-    ] as [UInt64])
+    @Test(
+        arguments: [
+            5, 64, 155, 175, 189, 218, 352, 360, 450, 545, 662, 709, 789, 877, 979, 1_100, 1_182, 1_303, 1_882, 2_446,
+        ] as [UInt64])
     func `what was lost, given up or ended is made good at once`(_ seed: UInt64) {
         let result = TransferScenario(seed: seed).run()
         #expect(result.violations.isEmpty, "\(result.violations.map(\.description))")
