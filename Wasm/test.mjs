@@ -203,7 +203,7 @@ test("steps, pictures, messages and files fit together", () => {
   assert.equal(text.at(-1), `trace hash ${BigInt(`0x${hash}`).toString(16)}`);
   assert.deepEqual([...simulator.pcap(0).slice(0, 4)], [10, 13, 13, 10]);
   const stories = simulator.stories();
-  assert.equal(stories.length, 12);
+  assert.equal(stories.length, 18);
   assert.ok(simulator.guide(0).every(({ sentence }) => /^[A-Z].*\.$/.test(sentence)));
 });
 
