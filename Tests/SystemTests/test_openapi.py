@@ -556,6 +556,7 @@ class AccountsAPI(DescribedTest):
         """Every operation by every role and by nobody. What is asked for changes nothing, even where it is allowed."""
         long = "x" * 17_000
         asked = {"POST /api/v1/cluster/election": (413, long, {}), "POST /api/v1/node/start": (413, long, {}),
+                 "POST /api/v1/recording": (413, long, {}),
                  "DELETE /api/v1/sessions/current": (413, long, {}), "POST /api/v1/torrents": (400, "x", TORRENT),
                  "PUT /api/v1/users/{name}": (400, {"role": "viewer"}, {}),
                  "DELETE /api/v1/users/{name}": (404, None, {}), "DELETE /api/v1/torrents/{hash}": (404, None, {}),
