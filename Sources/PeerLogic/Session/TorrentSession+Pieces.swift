@@ -77,7 +77,12 @@ extension TorrentSession {
                 expressInterest(slot, now, &actions)
             }
         }
-        if picker?.isComplete ?? false, !hasCompleted { completed(now, &actions) }
+        if picker?.isComplete ?? false, !hasCompleted {
+            completed(now, &actions)
+        } else if isWholly {
+            // By a piece that was wanted no more when it came.
+            becameWhole(now, &actions)
+        }
         refillAll(now, &actions)
         fetchFromWeb(now, &actions)
     }
@@ -86,13 +91,15 @@ extension TorrentSession {
         hasCompleted = true
         actions.append(.observe(.completed))
         tellAllHaves(now, &actions)
-        if isWholly {
-            if !beganWhole { trackers.completed(progress, now: now, &actions) }
-            for slot in links.indices where links[slot].isReady { closeIfBothComplete(slot, now, &actions) }
-        }
+        if isWholly { becameWhole(now, &actions) }
         rechoke(now, &actions)
         // It may have been reached while pieces were missing.
         checkRatio(&actions)
+    }
+
+    private mutating func becameWhole(_ now: Instant, _ actions: inout [Action]) {
+        if !beganWhole { trackers.completed(progress, now: now, &actions) }
+        for slot in links.indices where links[slot].isReady { closeIfBothComplete(slot, now, &actions) }
     }
 
     mutating func storeFailed(_ piece: Int, _ problem: StoreProblem, _ now: Instant, _ actions: inout [Action]) {

@@ -25,6 +25,8 @@ enum RecordingFile {
     static let maxKept = 3
     /// Copies that may lie in the directory.
     static let maxCopies = 16
+    /// Bytes that a recording leaves to the record, which needs them more.
+    static let reserve = 64 << 20
     private static let name = "recording"
     static let ending = ".swkr"
 
@@ -38,6 +40,7 @@ enum RecordingFile {
         let kept = keep(path, in: directory)
         // Whatever it is, a link too: nothing behind it is written to.
         unlink(path)
+        guard hasRoom(directory) else { throw failure("\(path) needs \(roomWords)", ENOSPC) }
         let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw failure("\(path) cannot be made", errno) }
         defer { close(descriptor) }
@@ -58,6 +61,15 @@ enum RecordingFile {
         }
         return (room, kept)
     }
+
+    /// Whether a ring, or a copy of one, leaves enough of the disk to others.
+    private static func hasRoom(_ directory: String) -> Bool {
+        var status = statvfs()
+        guard statvfs(directory, &status) == 0 else { return true }
+        return UInt64(status.f_bavail) * UInt64(status.f_frsize) >= UInt64(byteCount + reserve)
+    }
+
+    private static var roomWords: String { "\(byteCount >> 20) MiB, and as much again for others" }
 
     private static func failure(_ what: String, _ number: Int32) -> RecordingFailure {
         RecordingFailure(
@@ -105,6 +117,10 @@ enum RecordingFile {
         guard files(in: directory, areCopies: true).count < maxCopies else {
             throw RecordingFailure(
                 description: "\(maxCopies) copies of recordings lie in \(directory) already: move or remove some")
+        }
+        guard hasRoom(directory) else {
+            throw RecordingFailure(
+                description: "\(directory) has no room for a copy: it needs \(roomWords)")
         }
         let incarnation = String(room.summary?.life.incarnation ?? 0, radix: 16)
         var path = ""

@@ -118,6 +118,8 @@ extension TransferWorld {
             return step(peer, .metadataRejected)
         }
         peers[peer].hasMetadata = true
+        // Its owner looks at the disk, and finds what has gone unnoticed.
+        for piece in 0..<layout.pieceCount where !peers[peer].disk[piece] { checks.pieceLost(peer, piece) }
         checks.metadataAccepted(peer)
         tally.metadata += 1
         step(peer, .metadataAccepted(layout: layout, isPrivate: options.isPrivate, have: peers[peer].disk))

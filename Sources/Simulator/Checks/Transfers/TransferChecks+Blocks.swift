@@ -118,6 +118,8 @@ extension TransferChecks {
         scene.peers[peer].lost.insert(piece)
         scene.peers[peer].freedAt = scene.peers[peer].local
         requests.restarts(peer, piece, &scene)
+        // When it is here again, it is allowed to nobody who is choked.
+        for end in scene.ends(of: peer) { scene.ends[end].allowed.removeAll { $0 == UInt32(piece) } }
         shown.changed(peer, scene)
     }
 
