@@ -186,7 +186,7 @@ let package = Package(
         .testTarget(
             name: "SimulationTests",
             dependencies: ["Simulator", "TrackerLogic", "PeerLogic", "Wire", "Primitives"],
-            exclude: ["golden-hashes.txt", "Transcripts"],
+            exclude: ["census-rare.txt", "golden-hashes.txt", "Transcripts"],
             swiftSettings: strict),
         .testTarget(
             name: "RuntimeTests",

@@ -202,10 +202,20 @@ struct TransferSweepTests {
     @Test(
         arguments: [
             5, 64, 155, 175, 189, 218, 352, 360, 450, 545, 662, 709, 789, 877, 979, 1_100, 1_182, 1_303, 1_882, 2_446,
+            10_339, 11_131, 12_175, 13_387,
         ] as [UInt64])
     func `what was lost, given up or ended is made good at once`(_ seed: UInt64) {
         let result = TransferScenario(seed: seed).run()
         #expect(result.violations.isEmpty, "\(result.violations.map(\.description))")
+    }
+
+    /// Rules 27 and 33, `keptIsNotAskedAgain` and `answersWereAsked`: a piece that was lost is no more allowed to
+    /// whoever is choked, and a loss that nobody noticed is found with the metadata.
+    ///
+    /// The checkers once did not know.
+    @Test(arguments: [10_860, 12_063, 500_869] as [UInt64])
+    func `what was lost begins anew`(_ seed: UInt64) {
+        #expect(TransferScenario(seed: seed).run().violations.isEmpty)
     }
 
     /// Rule 28, `leechersFinish`: whoever had the metadata of another once gave it to nobody.

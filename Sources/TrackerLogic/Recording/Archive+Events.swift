@@ -71,39 +71,59 @@ extension StorageFailure: Archived { static var blank: StorageFailure { .broken 
 extension DatagramBatch: Archived {
     static var blank: DatagramBatch { DatagramBatch() }
 
-    /// Which addresses are short: an IPv4 address has 6 bytes instead of 30, and one that is unspecified has none.
+    /// Which addresses are short: an IPv4 address has 6 bytes instead of 22, and one that is unspecified has none.
     private enum Shape {
         static let remoteIsIPv4: UInt8 = 1
         static let localIsIPv4: UInt8 = 2
         static let localIsUnspecified: UInt8 = 4
     }
 
+    /// The most bytes of a datagram without its payload: shape, two addresses, socket, length.
+    private static let maxHeaderByteCount = 1 + 2 * SocketAddress.archivedByteCount + 2 + 2
+
     /// The datagrams as they are told apart; where they lie in their buffer is not kept.
     mutating func walk(_ archive: inout Archive) {
         let count = archive.count(datagrams.count)
-        if archive.isReading { self = DatagramBatch() }
-        for place in 0..<count {
-            var datagram =
-                archive.isReading
-                ? Datagram(remote: .unspecified, local: .unspecified, offset: 0, byteCount: 0, socket: 0)
-                : datagrams[place]
-            let shape = archive.tag(DatagramBatch.shape(datagram))
-            archive.walk(address: &datagram.remote, isIPv4: shape & Shape.remoteIsIPv4 != 0)
+        guard archive.isReading else { return write(into: &archive) }
+        self = DatagramBatch()
+        for _ in 0..<count {
+            var datagram = Datagram(remote: .unspecified, local: .unspecified, offset: 0, byteCount: 0, socket: 0)
+            let shape = archive.tag(0)
+            archive.read(address: &datagram.remote, isIPv4: shape & Shape.remoteIsIPv4 != 0)
             if shape & Shape.localIsUnspecified == 0 {
-                archive.walk(address: &datagram.local, isIPv4: shape & Shape.localIsIPv4 != 0)
+                archive.read(address: &datagram.local, isIPv4: shape & Shape.localIsIPv4 != 0)
             }
             archive.number(&datagram.socket)
             archive.number(&datagram.byteCount)
+            let payload = archive.take(Int(datagram.byteCount))
             if archive.isDamaged { return }
-            if archive.isReading {
-                let payload = archive.take(Int(datagram.byteCount))
-                append(payload, remote: datagram.remote, local: datagram.local, socket: datagram.socket)
-            } else {
-                let start = Int(datagram.offset)
-                bytes.withUnsafeBytes {
-                    archive.put(UnsafeRawBufferPointer(rebasing: $0[start..<start + Int(datagram.byteCount)]))
+            append(payload, remote: datagram.remote, local: datagram.local, socket: datagram.socket)
+        }
+    }
+
+    /// What `walk` reads, all of it in one room: a tracker under load does little else than this.
+    private func write(into archive: inout Archive) {
+        var limit = 0
+        for datagram in datagrams { limit += DatagramBatch.maxHeaderByteCount + Int(datagram.byteCount) }
+        archive.put(upTo: limit) { room in
+            var end = room
+            bytes.withUnsafeBytes { bytes in
+                for datagram in datagrams {
+                    let shape = DatagramBatch.shape(datagram)
+                    end.put(shape)
+                    end.put(datagram.remote, isIPv4: shape & Shape.remoteIsIPv4 != 0)
+                    if shape & Shape.localIsUnspecified == 0 {
+                        end.put(datagram.local, isIPv4: shape & Shape.localIsIPv4 != 0)
+                    }
+                    end.put(datagram.socket)
+                    end.put(datagram.byteCount)
+                    let start = Int(datagram.offset)
+                    end.copyMemory(
+                        from: UnsafeRawBufferPointer(rebasing: bytes[start..<start + Int(datagram.byteCount)]))
+                    end = UnsafeMutableRawBufferPointer(rebasing: end[Int(datagram.byteCount)...])
                 }
             }
+            return room.count - end.count
         }
     }
 
@@ -115,16 +135,40 @@ extension DatagramBatch: Archived {
 }
 
 extension SocketAddress {
+    /// Both halves, scope and port.
+    fileprivate static let archivedByteCount = 8 + 8 + 4 + 2
+
     fileprivate var isPlainIPv4: Bool { isIPv4 && self == SocketAddress(ipv4: ipv4, port: port) }
 }
 
 extension Archive {
-    fileprivate mutating func walk(address: inout SocketAddress, isIPv4: Bool) {
+    fileprivate mutating func read(address: inout SocketAddress, isIPv4: Bool) {
         guard isIPv4 else { return address.walk(&self) }
         var (number, port) = (address.ipv4, address.port)
         self.number(&number)
         self.number(&port)
-        if isReading { address = SocketAddress(ipv4: number, port: port) }
+        address = SocketAddress(ipv4: number, port: port)
+    }
+}
+
+extension UnsafeMutableRawBufferPointer {
+    /// Puts a number at the front, as an archive does, and leaves what is behind it.
+    @inline(__always)
+    fileprivate mutating func put<Number: FixedWidthInteger & BitwiseCopyable>(_ number: Number) {
+        storeBytes(of: number.littleEndian, as: Number.self)
+        self = UnsafeMutableRawBufferPointer(rebasing: self[(Number.bitWidth / 8)...])
+    }
+
+    @inline(__always)
+    fileprivate mutating func put(_ address: SocketAddress, isIPv4: Bool) {
+        if isIPv4 {
+            put(address.ipv4)
+            return put(address.port)
+        }
+        put(address.high)
+        put(address.low)
+        put(address.scope)
+        put(address.port)
     }
 }
 

@@ -101,6 +101,19 @@ struct Archive {
     /// Bytes as they are, without their count.
     mutating func put(_ value: UnsafeRawBufferPointer) { bytes.append(contentsOf: value) }
 
+    /// Bytes that `fill` writes in place.
+    ///
+    /// - Parameters:
+    ///   - limit: the most that there can be.
+    ///   - fill: writes into room for `limit` bytes and returns how many it wrote.
+    @inline(__always)
+    mutating func put(upTo limit: Int, _ fill: (UnsafeMutableRawBufferPointer) -> Int) {
+        let start = bytes.count
+        bytes.append(contentsOf: repeatElement(0, count: limit))
+        let count = bytes.withUnsafeMutableBytes { fill(UnsafeMutableRawBufferPointer(rebasing: $0[start...])) }
+        bytes.removeLast(limit - count)
+    }
+
     /// What has a codec of its own, as bytes behind their count.
     ///
     /// - Parameters:

@@ -110,7 +110,9 @@ extension TransferChecks {
         scene.peers[peer].disk.insert(piece)
         scene.peers[peer].gainedAt[piece] = scene.peers[peer].local
         requests.stored(peer, piece, &scene)
-        if scene.peers[peer].disk.isFull { scene.peers[peer].wasComplete = true }
+        guard scene.peers[peer].disk.isFull else { return }
+        scene.peers[peer].wasComplete = true
+        if scene.peers[peer].isRunning, !scene.peers[peer].beganComplete { trackers.completed(peer) }
     }
 
     mutating func pieceLost(_ peer: Int, _ piece: Int) {

@@ -335,9 +335,7 @@ struct TransferChecks: Sendable {
 
     mutating func observes(_ peer: Int, _ observation: TorrentSession.Observation) {
         shown.observes(peer, observation)
-        guard observation == .completed else { return }
-        turns.completed(peer)
-        if scene.peers[peer].disk.isFull, !scene.peers[peer].beganComplete { trackers.completed(peer) }
+        if observation == .completed { turns.completed(peer) }
     }
 
     /// What is not finished when the time for it is over.
