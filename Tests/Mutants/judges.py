@@ -3,6 +3,7 @@
 import collections
 import os
 import pathlib
+import random
 import re
 import signal
 import subprocess
@@ -126,24 +127,41 @@ def read_traces():
 
 
 def plan(mutant, traces, limit):
-    """The runs in which a mutant goes another way: from each ground one, of plain ground three; then the next ones.
+    """The runs in which a mutant goes another way: from each plain ground one, then one of some harsher ones, and anew.
 
-    The explorer's come behind them, for each takes as long as fifty others, and then the stories, which are no judges of
-    promises, but say that something is not as people have read it.
+    Which harsher grounds come first is drawn by the mutant's name, so that all of them have their turn. The explorer's
+    runs come behind them, for each takes as long as fifty others, and then the stories, which are no judges of promises,
+    but say that something is not as people have read it.
     """
-    rows = [(trace, trace.seen[mutant.key]) for trace in traces if mutant.key in trace.seen]
+    rows = {trace: seeds_of(mutant, trace) for trace in traces if mutant.key in trace.seen}
     last = [(trace.ground, seed, trace.runs[seed])
-            for ground in ("explorer", "stories") for trace, seeds in rows if trace.ground == ground for seed in seeds]
-    rows = [row for row in rows if row[0].ground not in ("explorer", "stories")]
-    runs = []
-    for turn in range(max((len(seeds) for _, seeds in rows), default=0)):
-        for trace, seeds in rows:
-            step = 3 if trace.ground in PLAIN or trace.ground == "swarm" else 1
-            for seed in seeds[turn * step:(turn + 1) * step]:
+            for ground in ("explorer", "stories") for trace, seeds in rows.items() if trace.ground == ground
+            for seed in seeds]
+    plain = [trace for trace in rows if trace.ground in (*PLAIN, "swarm")]
+    harsh = [trace for trace in rows if "+" in trace.ground]
+    random.Random(mutant.name).shuffle(harsh)
+    step = max(len(plain), 4)
+    turns = [harsh[start:start + step] for start in range(0, len(harsh), step)] or [[]]
+    taken, runs = collections.Counter(), []
+    for turn in range(max((len(seeds) for seeds in rows.values()), default=0) * len(turns)):
+        for trace in plain + turns[turn % len(turns)]:
+            if taken[trace] < len(rows[trace]):
+                seed = rows[trace][taken[trace]]
                 runs.append((trace.ground, seed, trace.runs[seed]))
+                taken[trace] += 1
         if len(runs) >= limit:
             break
     return runs[:limit] + last
+
+
+def seeds_of(mutant, trace):
+    """The runs of a ground in which a mutant goes another way.
+
+    A static constant is worked out once in a process, so that the trace has seen it in one run only: any does.
+    """
+    seeds = trace.seen[mutant.key]
+    isStatic = len(seeds) == 1 and "(" not in mutant.place and "+" not in trace.ground
+    return list(trace.runs)[:40] if isStatic else seeds
 
 
 def known(place, traces):

@@ -34,9 +34,12 @@ def run(options):
     if options.count:
         mutants = random.Random(2).sample(mutants, min(options.count, len(mutants)))
     traces, verdicts, noticed = judges.read_traces(), judges.read_verdicts(), read_noticed()
+    excused = {name for name, (kind, _) in report.read_reasons().items() if kind != "hole"}
     waiting = []
     for mutant in mutants:
         before = verdicts.get((mutant.name, "worlds"))
+        if options.tried and (not before or mutant.name in excused):
+            continue
         if options.again and before and not before.isNoticed:
             before = None
         runs = judges.plan(mutant, traces, options.runs)
@@ -141,6 +144,8 @@ def main():
     made.add_argument("--count", type=int, help="only so many of them, drawn at random, and always the same")
     made.add_argument("--worlds", action="store_true", help="only in simulated worlds")
     made.add_argument("--tests", action="store_true", help="only by the tests, those that no world has noticed")
+    made.add_argument("--tried", action="store_true",
+                      help="only those that were tried before, and have no reason but a hole")
     made.add_argument("--again", action="store_true", help="also those that nobody has noticed before")
     command("report", write_report, "writes docs/mutants.md")
     made = command("sample", sample, "tries a hundred that were noticed once more")
