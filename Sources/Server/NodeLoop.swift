@@ -134,9 +134,15 @@ final class NodeLoop {
 
     private func step(_ event: Event) {
         let now = Clock.read()
-        outlets.recorder?.willStep(event, node, now: now, effects)
+        let recorder = outlets.recorder
+        // A node that is handed over is copied, reference by reference: only where it has to be.
+        if let recorder, recorder.wantsImage { recorder.beginImage(of: node, now: now) }
+        recorder?.willStep(event, now: now, effects)
         node.step(event, now: now, into: &effects)
-        outlets.recorder?.stepped(event, node, effects)
+        if let recorder {
+            recorder.stepped(effects, node.state.position)
+            if let broken = node.check(by: &recorder.checks, after: event, effects) { recorder.raise(broken) }
+        }
         if tally.awaitsCommit { tally.applied(through: node.state.index, at: now.monotonic) }
         // Before anybody hears what became of a change. A node without any state knows of nobody yet.
         if node.state.accounts.digest != accountsDigest, node.state.index > 0 { tellAccounts() }

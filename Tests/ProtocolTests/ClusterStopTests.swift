@@ -19,10 +19,13 @@ struct ClusterStopTests {
         /// Whether what it writes waits until it is released; else it is durable at once.
         private var isHeld: Bool
         private var held: [Persist] = []
+        /// Writes that fail yet, one after another.
+        private var failures: Int
         let swarm = InfoHash(.zero)
 
-        init(leftInOrder: Bool, keepsSwarms: Bool = false, isHeld: Bool = false) throws {
+        init(leftInOrder: Bool, keepsSwarms: Bool = false, isHeld: Bool = false, failures: Int = 0) throws {
             self.isHeld = isHeld
+            self.failures = failures
             var configuration = NodeConfiguration()
             configuration.id = 3
             configuration.shardCount = 4
@@ -75,6 +78,11 @@ struct ClusterStopTests {
         private mutating func writeHeld() {
             while !held.isEmpty {
                 let persist = held.removeFirst()
+                if failures > 0 {
+                    failures -= 1
+                    step(.persistFailed(persist.token, .full), after: .zero)
+                    continue
+                }
                 if case .promise(let promise) = persist.change { written.append(promise) }
                 step(.persisted(persist.token), after: .zero)
             }
@@ -166,6 +174,25 @@ struct ClusterStopTests {
             if case .answer(let answer) = message.body { answer } else { nil }
         }
         #expect(answers.map(\.leftInOrder) == [false])
+    }
+
+    /// Rule 22: it would vote with a note on its disk that counts again after a crash.
+    @Test func `whoever could not take its note back has no vote before it has`() throws {
+        var voter = try Candidate(leftInOrder: true, failures: 1)
+        #expect(voter.written.isEmpty)
+        let epoch = ClusterStopTests.promised
+        voter.hear(
+            .welcome(
+                Welcome(
+                    id: 3, position: voter.position, answered: .start, servesFrom: 0, attempt: 0,
+                    needsTransfer: false, secret: ClusterStopTests.secret, shardCount: 4)), from: epoch.id, epoch)
+        let new = entry([.setInterval(60)], epoch, after: voter.position)
+        voter.hear(.prepare(entry: new, at: voter.position), from: epoch.id, epoch)
+        #expect(!voter.effects.messages.contains { $0.body == .ok(new.header.ballot) })
+        for _ in 0..<8 { voter.step(.deadlineReached, after: .milliseconds(250)) }
+        #expect(voter.written.map(\.leftInOrder).first == false)
+        voter.hear(.prepare(entry: new, at: voter.position), from: epoch.id, epoch)
+        #expect(voter.effects.messages.contains { $0.body == .ok(new.header.ballot) })
     }
 
     @Test func `a voter tells a candidate how its last life ended`() throws {

@@ -1,7 +1,7 @@
 // Records a node on its thread.
 
 import Datagrams
-import Dispatch
+import Foundation
 import Primitives
 import Synchronization
 import TrackerLogic
@@ -14,30 +14,31 @@ import Web
 final class NodeRecorder {
     private var recorder: Recorder
     private let board: RecordingBoard
-    private var checks = LifeChecks()
+    /// What is looked at after each step.
+    var checks = LifeChecks()
     private let images = ImageMaker()
     private var awaitsImage = false
     private var slowest = Duration.zero
 
     init(_ recorder: Recorder, _ board: RecordingBoard) { (self.recorder, self.board) = (recorder, board) }
 
+    /// Whether an image is to be begun before the next step.
+    @inline(__always)
+    var wantsImage: Bool { recorder.wantsImage && !awaitsImage }
+
     /// A step is about to be taken.
     @inline(__always)
-    func willStep(_ event: Event, _ node: TrackerNode, now: ClockReading, _ effects: Effects) {
-        if awaitsImage {
-            takeImage()
-        } else if recorder.wantsImage {
-            beginImage(node, now)
-        }
+    func willStep(_ event: Event, now: ClockReading, _ effects: Effects) {
+        if awaitsImage { takeImage() }
         recorder.record(event, now: now, effects)
     }
 
-    /// It is taken.
+    /// It is taken, and the node is there.
     @inline(__always)
-    func stepped(_ event: Event, _ node: TrackerNode, _ effects: Effects) {
-        recorder.stepped(effects, node.state.position)
-        if let broken = checks.check(node, after: event, effects) { board.raise(broken) }
-    }
+    func stepped(_ effects: Effects, _ position: Position) { recorder.stepped(effects, position) }
+
+    /// A promise was found broken.
+    func raise(_ broken: LifeChecks.Broken) { board.raise(broken) }
 
     /// From time to time, whether or not there are steps.
     func examine(now: Instant) {
@@ -53,7 +54,8 @@ final class NodeRecorder {
     /// The life ends as it should.
     func end() { recorder.end() }
 
-    private func beginImage(_ node: TrackerNode, _ now: ClockReading) {
+    /// Begins an image of the node, which waits for a copy of it, and for no more.
+    func beginImage(of node: TrackerNode, now: ClockReading) {
         let began = Clock.monotonic()
         guard let ticket = recorder.beginImage(byteCount: node.imageByteCountEstimate, now: now) else { return }
         awaitsImage = true
@@ -68,13 +70,14 @@ final class NodeRecorder {
     }
 }
 
-/// Makes images of nodes, one after another, on a thread of its own.
+/// Makes images of nodes, one after another, each on a thread of its own.
 private final class ImageMaker: Sendable {
     private let made = Mutex<(bytes: [UInt8], ticket: Recorder.ImageTicket)?>(nil)
-    private let queue = DispatchQueue(label: "swarmkeeper.image", qos: .utility)
 
     func make(of node: TrackerNode, _ ticket: Recorder.ImageTicket) {
-        queue.async { [self] in
+        Thread.detachNewThread { [self] in
+            // Of this thread alone: clients that wait for the tracker's own come first.
+            setpriority(PRIO_PROCESS, 0, 19)
             let bytes = node.image
             made.withLock { $0 = (bytes, ticket) }
         }

@@ -215,6 +215,7 @@ extension TrackerNode {
             // It could not be written when it was made; without, there is no vote.
             persistPromise(&effects)
         }
+        recallStopAgain(&effects)
         sendStop(&effects)
         dropStaleRequests(now, &effects)
         reports.forgetSilent(since: now.monotonic + .zero - policy.detectionTime * 4)

@@ -41,8 +41,9 @@ extension TrackerNode {
             return fetch(now, &effects)
         }
         guard entry.header.attempt >= following.attempt || has(.attemptIgnored) else {
-            // It has said no to this one, or to all of its time; that may have been lost.
-            if log.durablePending?.header.ballot != ballot, mayAcknowledge(epoch) {
+            // It has said no to this one, or to all of its time; that may have been lost. What is being written may
+            // come to be stored.
+            if !log.stores(ballot), mayAcknowledge(epoch) {
                 send(.error(ballot, .cannotStore), to: sender, &effects)
             }
             return

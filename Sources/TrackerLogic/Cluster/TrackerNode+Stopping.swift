@@ -56,14 +56,19 @@ extension TrackerNode {
         persist(.promise(promise), .stopRecalled, &effects)
     }
 
+    /// Tries again to take it back: a disk that could not be written to may be well again.
+    mutating func recallStopAgain(_ effects: inout Effects) {
+        guard acceptor.hasNote, !writes.hasRecall else { return }
+        persist(.promise(promise), .stopRecalled, &effects)
+    }
+
     mutating func stopRecalled() {
+        acceptor.stopRecalled()
         // A master that goes on may have let it in meanwhile.
         guard departure.isRecalling || has(.recallOutlivesWelcome) else { return }
         guard !configuration.keepsSwarms else { return departure.forget() }
         departure.recalled(through: max(state.index, log.pending?.header.index ?? 0))
     }
-
-    mutating func stopNotRecalled() { departure.forget() }
 
     /// Begins without swarms where all that have elected this master have left in good order.
     mutating func beginEmptyWhenAllHadLeft(_ voters: [VoterPromise]) {

@@ -44,7 +44,7 @@ extension TrackerNode {
     /// what it knows lets the others go on.
     @inline(__always)
     var mayAnswer: Bool {
-        promise.hasFullState && admission.id != 0 && admission.refusal == nil && !departure.isRecalling
+        promise.hasFullState && admission.id != 0 && admission.refusal == nil && !acceptor.hasNote
     }
 
     // MARK: - The master

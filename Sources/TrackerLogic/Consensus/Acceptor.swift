@@ -26,10 +26,14 @@ package struct Acceptor: Sendable, Equatable {
     package private(set) var fullStateFrom: UInt64?
     /// Whether the mark that the record holds the full state is being written.
     package private(set) var isConfirming = false
+    /// Whether the disk may still have the note that the last life left in good order: until it is taken back, this one
+    /// has no vote.
+    package private(set) var hasNote: Bool
 
     package init(_ promise: Promise) {
         self.promise = promise
         durableEpoch = promise.epoch
+        hasNote = promise.leftInOrder
     }
 
     // MARK: - Phase 1
@@ -72,7 +76,11 @@ package struct Acceptor: Sendable, Equatable {
     }
 
     /// A promise is on the disk.
-    package mutating func promiseWritten(_ epoch: Epoch) { durableEpoch = max(durableEpoch, epoch) }
+    package mutating func promiseWritten(_ epoch: Epoch) {
+        durableEpoch = max(durableEpoch, epoch)
+        // It was written over.
+        if !promise.leftInOrder { hasNote = false }
+    }
 
     /// A promise could not be written: nobody is told of it.
     package mutating func promiseNotWritten() { awaitedBy = nil }
@@ -153,8 +161,11 @@ package struct Acceptor: Sendable, Equatable {
 
     // MARK: - The orderly stop
 
-    /// The note that the last life had left in good order is taken back.
+    /// The note that the last life had left in good order is being taken back.
     package mutating func recallStop() { promise.leftInOrder = false }
+
+    /// The note is taken back, on the disk too.
+    package mutating func stopRecalled() { hasNote = false }
 
     /// The promise with the note of an orderly stop: a life's last write.
     package var stopRecord: Promise {
@@ -172,5 +183,6 @@ extension Acceptor {
         votedThrough.walk(&archive)
         fullStateFrom.walk(&archive)
         isConfirming.walk(&archive)
+        hasNote.walk(&archive)
     }
 }

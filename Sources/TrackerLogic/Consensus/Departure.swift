@@ -75,7 +75,7 @@ package struct Departure: Sendable, Hashable {
     /// Whether the last life left in good order, and nothing has happened since.
     package var wasInOrder: Bool { if case .inOrder = lastStop { true } else { false } }
 
-    /// Whether the note of the last life is still being taken back: until then, nothing is said.
+    /// Whether the note of the last life is still being taken back, and it is of account yet.
     package var isRecalling: Bool { lastStop == .recalling }
 
     package mutating func recall() { lastStop = .recalling }

@@ -105,6 +105,11 @@ package struct EntryLog: Sendable, Hashable {
         pending?.header == entry.header && durablePending?.header != entry.header && writing?.header != entry.header
     }
 
+    /// Whether what was proposed under a ballot is on the disk, or on its way there.
+    package func stores(_ ballot: Ballot) -> Bool {
+        durablePending?.header.ballot == ballot || writing?.header.ballot == ballot
+    }
+
     /// The entry that was accepted could certainly not be written.
     package mutating func dropPending() { pending = durablePending }
 

@@ -196,6 +196,7 @@ extension TrackerNode {
         print.absorb(acceptor.votedThrough)
         print.absorb(transfer.isWriting)
         print.absorb(acceptor.isConfirming)
+        print.absorb(acceptor.hasNote)
         print.absorb(admission.refusal) { $0.absorb(UInt64($1.rawValue)) }
         handover.absorb(into: &print)
         print.absorb(router.outboxCount)

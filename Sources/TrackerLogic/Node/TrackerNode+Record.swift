@@ -131,7 +131,8 @@ extension TrackerNode {
             snapshotter.chunkCompleted(isSaved: false, now: now.monotonic)
         case .trim: break
         case .final: stop(&effects)
-        case .stopRecalled: stopNotRecalled()
+        // It is tried again with the next tick.
+        case .stopRecalled: break
         }
     }
 

@@ -36,6 +36,9 @@ struct WriteQueue: Sendable, Hashable {
     /// Whether a promise is on its way to the disk.
     var hasPromise: Bool { writes.contains { if case .promise = $0.kind { true } else { false } } }
 
+    /// Whether the note of an orderly stop is being taken back.
+    var hasRecall: Bool { writes.contains { if case .stopRecalled = $0.kind { true } else { false } } }
+
     /// - Returns: the token by which its completion is told.
     mutating func append(_ kind: Kind) -> PersistToken {
         lastToken += 1

@@ -84,6 +84,14 @@ public struct LifeChecks: Sendable {
     }
 }
 
+extension TrackerNode {
+    /// `LifeChecks.check` of this tracker, which is not copied for it.
+    @inline(__always)
+    public func check(by checks: inout LifeChecks, after event: Event, _ effects: Effects) -> LifeChecks.Broken? {
+        checks.check(self, after: event, effects)
+    }
+}
+
 extension Effects {
     /// Whether a whole state takes the place of what was there.
     fileprivate var takesOver: Bool {
