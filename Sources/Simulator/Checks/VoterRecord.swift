@@ -21,6 +21,8 @@ struct VoterRecord: Sendable {
     var told = Epoch.zero
     /// Promises that the tracker has asked to be written and not been told of.
     private var asked: [(token: PersistToken, epoch: Epoch)] = []
+    /// Entries that the tracker has asked to be written and not been told of.
+    private var appends: [(token: PersistToken, ballot: Ballot)] = []
     private(set) var log: [Written] = []
     /// The index of the first of `log`.
     private(set) var firstIndex: UInt64 = 1
@@ -128,11 +130,21 @@ struct VoterRecord: Sendable {
     // MARK: Promises under way
 
     mutating func ask(_ persist: Persist) {
-        if case .promise(let promise) = persist.change { asked.append((persist.token, promise.epoch)) }
+        switch persist.change {
+        case .promise(let promise): asked.append((persist.token, promise.epoch))
+        case .append(let entry): appends.append((persist.token, entry.header.ballot))
+        case .saveChunk, .trim, .replaceAll: break
+        }
+    }
+
+    /// Whether what was proposed under a ballot is on the disk, or asked to be written.
+    func stores(_ ballot: Ballot) -> Bool {
+        written(ballot.index)?.ballot == ballot || appends.contains { $0.ballot == ballot }
     }
 
     /// The tracker has been told that a write is done, or was not made.
     mutating func noteCompletion(_ token: PersistToken, isWritten: Bool) {
+        appends.removeAll { $0.token == token }
         guard !asked.isEmpty, let place = asked.firstIndex(where: { $0.token == token }) else { return }
         let epoch = asked.remove(at: place).epoch
         if isWritten { told = max(told, epoch) }

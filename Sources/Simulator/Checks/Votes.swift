@@ -72,6 +72,7 @@ struct Votes: Sendable {
         case .keepalive(let keepalive): if keepalive.hasFullState { checkDecided(keepalive.position, step, &scene) }
         case .entries(let entries, _): for entry in entries { checkDecided(entry.position, step, &scene) }
         case .confirmed: stops.goesOn(step.node)
+        case .error(let ballot, .cannotStore): refuses(ballot, step, &scene)
         case .suspect, .error, .confirm, .fetch, .hello, .welcome, .refused, .fetchChunk, .chunk,
             .welcomeDone, .forward, .answered, .handover, .leave, .report, .order, .ordered, .stop:
             break
@@ -173,6 +174,17 @@ struct Votes: Sendable {
             "\(scene.name(step.node)) votes for entry \(ballot.index) of epoch \(ballot.epoch), attempt "
                 + "\(ballot.attempt), "
                 + "which is not on its disk")
+    }
+
+    /// The other vote: it counts for an abort, so nobody gives it for what may yet be stored.
+    private mutating func refuses(_ ballot: Ballot, _ step: Step, _ scene: inout Scene) {
+        guard mayVote(ballot.epoch, "refuses an entry of", step, &scene), scene.promises.votersRemember,
+            scene.nodes[step.node].disk.stores(ballot)
+        else { return }
+        scene.violate(
+            .voteIsKept, at: step.time,
+            "\(scene.name(step.node)) refuses entry \(ballot.index) of epoch \(ballot.epoch), attempt "
+                + "\(ballot.attempt), which is on its disk, or on its way there")
     }
 
     private mutating func mayVote(_ epoch: Epoch, _ verb: String, _ step: Step, _ scene: inout Scene) -> Bool {

@@ -70,6 +70,19 @@ import Wire
         #expect(log.nextWrite == .entry(Self.entry(Int(log.tailStart))))
     }
 
+    /// Rule 15: a voter that is about to store a vote does not say that it cannot.
+    @Test func `what is being written is stored, as far as a vote goes`() {
+        var log = Self.log(decided: 2, durable: 2)
+        let ballot = Self.entry(3).header.ballot
+        log.accept(Self.entry(3))
+        #expect(!log.stores(ballot))
+        log.beginWrite(Self.entry(3))
+        log.accept(Self.other)
+        #expect(log.stores(ballot) && !log.stores(Self.other.header.ballot))
+        _ = log.writeSucceeded()
+        #expect(log.stores(ballot))
+    }
+
     @Test func `one write is under way at a time`() {
         var log = Self.log(decided: 2, durable: 0)
         #expect(!log.isWriting)
