@@ -6,6 +6,7 @@ import Primitives
 import Synchronization
 import TrackerLogic
 import Web
+import Wire
 
 /// Records a node on its thread: each step, and from time to time an image of the node.
 ///
@@ -77,7 +78,7 @@ private final class ImageMaker: Sendable {
     func make(of node: TrackerNode, _ ticket: Recorder.ImageTicket) {
         Thread.detachNewThread { [self] in
             // Of this thread alone: clients that wait for the tracker's own come first.
-            setpriority(PRIO_PROCESS, 0, 19)
+            setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, 19)
             let bytes = node.image
             made.withLock { $0 = (bytes, ticket) }
         }
