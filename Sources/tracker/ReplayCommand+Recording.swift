@@ -34,8 +34,11 @@ extension ReplayCommand {
         var ids: [UInt32] = []
         for recording in recordings where !ids.contains(recording.life.id) { ids.append(recording.life.id) }
         let places = try places(TrackerNames(ids.sorted()))
+        var random = SystemRandomNumberGenerator()
+        let key = anonymous ? SipHash(key0: random.next(), key1: random.next()) : nil
         let story = await onThread {
-            RecordedStory(recordings, stopsAt: moment, telling: places, keepsCaptures: keepsCaptures)
+            RecordedStory(
+                recordings, stopsAt: moment, telling: places, keepsCaptures: keepsCaptures, anonymous: key)
         }
         let filter = TraceFilter(
             from: Self.time(from), until: Self.time(until), trackers: places, kinds: try chosenKinds())

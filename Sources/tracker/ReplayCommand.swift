@@ -142,6 +142,12 @@ struct ReplayCommand: AsyncParsableCommand {
     @Flag(help: "Do not print the trace.")
     var quiet = false
 
+    @Flag(
+        help: ArgumentHelp(
+            "Of recordings: call clients by made-up names, and name nothing that people keep at consoles, so that the "
+                + "story can be shown to others."))
+    var anonymous = false
+
     @OptionGroup var report: ReportOptions
 
     /// The seed; nil where files are named, or nothing.
@@ -162,6 +168,12 @@ struct ReplayCommand: AsyncParsableCommand {
         for (flag, seconds) in [("--from", from), ("--until", until), ("--at", at)] {
             guard let seconds, !(0...Self.maxSeconds).contains(seconds) else { continue }
             throw ValidationError("\(flag) \(seconds): a simulated world lasts 0 to \(Int(Self.maxSeconds)) seconds")
+        }
+        if anonymous, !isOfRecordings {
+            throw ValidationError("--anonymous is for what real trackers have recorded: name a file")
+        }
+        if anonymous, pcap != nil {
+            throw ValidationError("a capture holds what was sent, addresses and all: leave out --pcap or --anonymous")
         }
         if svg == nil, keepalives { throw ValidationError("--keepalives is for the diagram: add --svg FILE") }
         if at != nil, from != nil || until != nil || !kinds.isEmpty || shrink || svg != nil || pcap != nil {

@@ -60,10 +60,12 @@ public struct RecordedStory: Sendable {
     ///   - moment: where it ends, to tell how trackers stand there; nil for the whole story.
     ///   - places: of the trackers of which that is told; empty for all.
     ///   - keepsCaptures: whether clients' datagrams and the messages' bytes are kept, for a capture.
+    ///   - key: where it is told so that it can be shown to anybody, a secret by which clients get their names.
     public init(
         _ recordings: [Recording], stopsAt moment: Instant? = nil, telling places: [Int] = [],
-        keepsCaptures: Bool = false
+        keepsCaptures: Bool = false, anonymous key: SipHash? = nil
     ) {
+        let clients = key.map { TraceNames.pseudonyms($0) } ?? .addresses
         precondition(!recordings.isEmpty, "a story is told of something")
         let clock = StoryClock(recordings)
         let order = recordings.indices.sorted {
@@ -75,7 +77,7 @@ public struct RecordedStory: Sendable {
         ids.sort()
         names = TrackerNames(ids)
         began = clock.wall
-        var trace = Trace(names: names, clientCount: TraceText.realClients, isRecording: true)
+        var trace = Trace(names: names, clients: clients, isRecording: true)
         var teller = StoryTeller(count: ids.count, keepsCaptures: keepsCaptures)
         var lives = order.map {
             StoryLife(recordings[$0], place: ids.firstIndex(of: recordings[$0].life.id) ?? 0, clock)
@@ -90,7 +92,7 @@ public struct RecordedStory: Sendable {
             parts[number].endedInStep = step.agrees == nil
             parts[number].end = time
             if step.agrees == false, parts[number].difference == nil {
-                let text = TraceText.describe(step.recorded.event, clientCount: TraceText.realClients)
+                let text = TraceText.describe(step.recorded.event, names: clients)
                 parts[number].difference = (parts[number].steps, time, text)
             }
             trace.line(
@@ -114,14 +116,16 @@ public struct RecordedStory: Sendable {
         guard let moment else { return }
         for place in places.isEmpty ? Array(ids.indices) : places {
             guard let life = lives.last(where: { $0.place == place && $0.from <= moment }) else { continue }
-            state += RecordedStory.tell(life, at: moment, names)
+            state += RecordedStory.tell(life, at: moment, names, clients)
         }
     }
 
-    private static func tell(_ life: StoryLife, at moment: Instant, _ names: TrackerNames) -> [String] {
+    private static func tell(
+        _ life: StoryLife, at moment: Instant, _ names: TrackerNames, _ clients: TraceNames
+    ) -> [String] {
         let account = life.replay.node.account(
             now: life.monotonic(moment), since: { "\(Figure.seconds(life.storyTime($0))) s" },
-            client: { "\($0)" })
+            client: { clients.name($0) })
         let width = account.items.map { $0.title.count }.max() ?? 0
         return ["\(names[life.place]) at \(Figure.seconds(moment)) s"]
             + account.items.map { "  \($0.title)\(String(repeating: " ", count: width - $0.title.count))  \($0.text)" }

@@ -21,17 +21,16 @@ struct Trace: Sendable {
     /// Whether it is still noted what is written, for people who look at what waits.
     private var knowsWrites = false
     let names: TrackerNames
-    /// Whoever sends from a later place is a stranger.
-    let clientCount: Int
+    private let clients: TraceNames
     private var columns: [String]
     /// For each tracker, the writes that it has not been told of.
     private var writes: [[(token: PersistToken, name: String)]]
     /// When the message was sent that is delivered now, and late.
     private var sentAt: Instant?
 
-    init(names: TrackerNames, clientCount: Int, isRecording: Bool) {
+    init(names: TrackerNames, clients: TraceNames, isRecording: Bool) {
         self.names = names
-        self.clientCount = clientCount
+        self.clients = clients
         self.isRecording = isRecording
         columns = Array(repeating: "-", count: names.short.count)
         writes = Array(repeating: [], count: names.short.count)
@@ -122,12 +121,12 @@ struct Trace: Sendable {
             return
         }
         columns[node] = TraceText.column(inspection, named: names.short[node])
-        var what = TraceText.describe(event, clientCount: clientCount, write: noteWrites(of: node, event, effects))
+        var what = TraceText.describe(event, names: clients, write: noteWrites(of: node, event, effects))
         if let sentAt {
             what += " (sent \(Figure.seconds(time - sentAt)) s before)"
             self.sentAt = nil
         }
-        what += TraceText.describe(effects, clientCount: clientCount)
+        what += TraceText.describe(effects, names: clients)
         line(time, event.kinds.union(effects.kinds), of: node, what)
     }
 

@@ -5,37 +5,59 @@ import Primitives
 import TrackerLogic
 import Wire
 
+/// How the lines of a trace call clients, and what people keep at consoles.
+enum TraceNames: Sendable {
+    /// Simulated clients, by their places; whoever sends from a later place than so many is a stranger.
+    case places(Int)
+    /// Real ones, by their addresses.
+    case addresses
+    /// Real ones, by numbers that nobody can make addresses of who does not know the key. What people keep is not named.
+    case pseudonyms(SipHash)
+
+    func name(_ address: SocketAddress) -> String {
+        switch self {
+        case .places(let count):
+            let place = AddressPlan.place(of: address)
+            return (0..<count).contains(place) ? "client \(place)" : "a stranger"
+        case .addresses: return "\(address)"
+        case .pseudonyms(let key):
+            let number = key.mac(address.high, address.low, UInt64(address.port) << 32 | UInt64(address.scope))
+            return "client \(String(number >> 32, radix: 16))"
+        }
+    }
+
+    var areReal: Bool { if case .pseudonyms = self { false } else { true } }
+}
+
 /// What trackers hear, do and say of themselves, in words for the lines of a trace: sentences without their subject.
 enum TraceText {
-    /// In the place of a count of clients: they are real ones, and are called by their addresses.
-    static let realClients = -1
-
-    /// What a tracker hears: whoever sends from the place `clientCount` or a later one is a stranger, and `write` says
-    /// what was written, where the event tells of a write.
-    static func describe(_ event: Event, clientCount: Int = .max, write: String? = nil) -> String {
+    /// What a tracker hears; `write` says what was written, where the event tells of a write.
+    static func describe(_ event: Event, names: TraceNames = .places(.max), write: String? = nil) -> String {
         switch event {
         case .started: "starts"
-        case .datagramsReceived(let batch): "hears \(datagrams(batch, clientCount, isReply: false))"
+        case .datagramsReceived(let batch): "hears \(datagrams(batch, names, isReply: false))"
         case .requestReceived(let request): "hears visit \(request.id)"
         case .persisted(let token): "knows durable: \(write ?? "write \(token.rawValue)")"
         case .persistFailed(let token, let failure): "could not write \(write ?? "\(token.rawValue)"): \(failure.words)"
         case .deadlineReached: "wakes"
-        case .commandReceived(let command): "is commanded: \(describe(command))"
+        case .commandReceived(let command): "is commanded: \(describe(command, names))"
         case .messageReceived(let message):
-            "hears \(message.sender.id == 0 ? "one without a number" : "\(message.sender.id)"): \(message.text)"
+            "hears \(message.sender.id == 0 ? "one without a number" : "\(message.sender.id)"): "
+                + describe(message, names)
         case .busConnected: "has its bus"
         case .busLost: "notices that it has no bus"
         case .reportMade: "reports how it fares"
         }
     }
 
-    static func describe(_ effects: Effects, clientCount: Int = .max) -> String {
+    static func describe(_ effects: Effects, names: TraceNames = .places(.max)) -> String {
         var text = ""
-        if !effects.replies.isEmpty { text += "; answers \(datagrams(effects.replies, clientCount, isReply: true))" }
+        if !effects.replies.isEmpty { text += "; answers \(datagrams(effects.replies, names, isReply: true))" }
         for message in effects.messages {
             switch message.destination {
-            case .all: text += "; tells all: \(message.text)"
-            case .one(let life): text += "; tells \(life.id == 0 ? "the newcomer" : "\(life.id)"): \(message.text)"
+            case .all: text += "; tells all: \(describe(message, names))"
+            case .one(let life):
+                text += "; tells \(life.id == 0 ? "the newcomer" : "\(life.id)"): \(describe(message, names))"
             }
         }
         for persist in effects.persists { text += "; writes \(persist.change.name)" }
@@ -44,15 +66,11 @@ enum TraceText {
     }
 
     /// `client 3 (announce), a stranger (junk)`.
-    private static func datagrams(_ batch: DatagramBatch, _ clientCount: Int, isReply: Bool) -> String {
+    private static func datagrams(_ batch: DatagramBatch, _ names: TraceNames, isReply: Bool) -> String {
         let limit = 6
         var items: [String] = []
         for number in batch.datagrams.indices.prefix(limit) {
-            let remote = batch.datagrams[number].remote
-            let place = AddressPlan.place(of: remote)
-            let who =
-                clientCount == realClients
-                ? "\(remote)" : (0..<clientCount).contains(place) ? "client \(place)" : "a stranger"
+            let who = names.name(batch.datagrams[number].remote)
             items.append("\(who) (\(action(batch.payload(number), isReply: isReply)))")
         }
         let rest = batch.datagrams.count - limit
@@ -73,7 +91,13 @@ enum TraceText {
         }
     }
 
-    static func describe(_ command: OperatorCommand) -> String {
+    /// A change at a console names accounts and torrents.
+    private static func describe(_ message: ClusterMessage, _ names: TraceNames) -> String {
+        if case .order(_, .change) = message.body, !names.areReal { return "a change at a console" }
+        return message.text
+    }
+
+    static func describe(_ command: OperatorCommand, _ names: TraceNames = .places(.max)) -> String {
         switch command {
         case .setAccess(let rules): "access \(rules.mode)"
         case .setFileTorrents(let torrents): "register \(Words.counted(torrents.count, "torrent")) from files"
@@ -85,7 +109,8 @@ enum TraceText {
         case .drain: "stop"
         case .stopCluster: "stop the whole cluster"
         case .emptySwarms: "empty the swarms"
-        case .change(let number, let change): "\(change.words) (\(number))"
+        case .change(let number, let change):
+            names.areReal ? "\(change.words) (\(number))" : "a change at a console (\(number))"
         case .setFileAccounts(let accounts): "take \(Words.counted(accounts.count, "account")) from files"
         }
     }

@@ -233,7 +233,8 @@ struct World: Sendable {
         }
         let configurations = options.configurations(profile)
         trace = Trace(
-            names: TrackerNames(configurations.map { $0.id }), clientCount: clients.count, isRecording: isRecording)
+            names: TrackerNames(configurations.map { $0.id }), clients: .places(clients.count),
+            isRecording: isRecording)
         members = configurations[0].cluster.members
         checks = Checks(profile: profile, configurations: configurations, clientAddresses: addresses)
         elections = ElectionWatch(configurations[0].cluster)
