@@ -31,9 +31,6 @@ public struct TorrentFile: Sendable, Hashable {
     /// The key: no two files have the same.
     public var infoHash: InfoHash { head.upload.infoHash }
 
-    /// Whether somebody has removed it at a console of another side since; what came from files stays with them.
-    func isOlder(thanRemovalAt time: UInt32) -> Bool { head.origin == .console && changedTime < time }
-
     /// The file in one piece.
     public var bytes: [UInt8] {
         var bytes: [UInt8] = []
