@@ -117,13 +117,17 @@ public struct TorrentFiles: Sendable {
     // MARK: - Changing
 
     /// Takes the next part of an upload, or begins one; any other part changes nothing.
+    ///
+    /// But where a merge may bring parts that are here: an upload that it goes on with is not idle.
     mutating func take(_ part: UploadPart, time: UInt32) {
         guard part.isWithinBounds, let chunk = chunk(of: part.upload.infoHash) else { return }
         if let place = chunks[chunk].uploads.firstIndex(where: { isOf(part, $0) }) {
             let (whole, next) = (chunks[chunk].uploads[place].byteCount, chunks[chunk].uploads[place].parts.count)
-            guard whole == part.byteCount, next == Int(part.number) else { return }
+            let isHere = keepsMergeData && next > Int(part.number)
+            guard whole == part.byteCount, next == Int(part.number) || isHere else { return }
             digest &-= fingerprint(chunks[chunk].uploads[place])
-            chunks[chunk].uploads[place].append(part.bytes, time: time)
+            chunks[chunk].uploads[place].lastPartAt = time
+            if !isHere { chunks[chunk].uploads[place].append(part.bytes) }
             digest &+= fingerprint(chunks[chunk].uploads[place])
         } else if part.number == 0, uploadCount < Bounds.uploads, hasRoom(part.upload.infoHash, for: part.byteCount) {
             insert(

@@ -60,10 +60,9 @@ public struct Upload: Sendable, Hashable {
     }
 
     /// Takes the next part.
-    mutating func append(_ part: [UInt8], time: UInt32) {
+    mutating func append(_ part: [UInt8]) {
         partsDigest &+= Upload.digest(part, parts.count)
         parts.append(part)
-        lastPartAt = time
     }
 
     static func digest(_ parts: [[UInt8]]) -> UInt64 {
