@@ -174,6 +174,28 @@ struct ConsoleMergeTests {
         #expect(merged.state.accounts.adminCount == 1)
     }
 
+    @Test func `an upload of which a merge repeats a part is not idle`() throws {
+        let file = TestFile(1)
+        var (side, whole) = (try ConsoleSide(at: 5), try ConsoleSide(at: 5))
+        try side.apply([.console(.uploadPart(file.parts[0]))])
+        try whole.upload(file)
+        let updates = try side.state.mergeUpdates(from: whole.state.chunk(Int(fileChunk(of: file, whole))))
+        #expect(updates.count == file.parts.count + 1)
+        for (number, update) in updates.enumerated() {
+            side.time = 70 + UInt32(number)
+            try side.apply([update])
+            // What nobody has gone on with for a minute goes.
+            let forget = (0..<4).map { Update.console(.forgetUploads(chunk: $0, idleSince: side.time - 60)) }
+            try side.apply(forget)
+        }
+        #expect(side.state.files.find(file.infoHash)?.bytes == file.bytes)
+    }
+
+    /// The chunk of a state that a torrent file lies in, of the four behind chunk 0 and sixteen shards.
+    private func fileChunk(of file: TestFile, _ side: ConsoleSide) -> UInt32 {
+        UInt32(17 + (side.state.files.chunk(of: file.infoHash) ?? 0))
+    }
+
     @Test func `removals are bounded, and of too many the last stay on every side`() throws {
         var (one, other) = (try ConsoleSide(), try ConsoleSide())
         for number in 0..<200 {
