@@ -254,20 +254,6 @@ package struct Checks: Sendable {
         }
     }
 
-    /// Whether a tracker says that it takes a state over, or has.
-    private static func isTransfer(_ effects: borrowing Effects) -> Bool {
-        effects.observations.contains {
-            if case .transferBegan = $0 { return true }
-            if case .transferEnded = $0 { return true }
-            return false
-        }
-    }
-
-    /// Whether a tracker says that it has become master.
-    private static func isMaster(_ effects: borrowing Effects) -> Bool {
-        effects.observations.contains { if case .becameMaster = $0 { true } else { false } }
-    }
-
     /// A tracker has taken a step.
     package mutating func watch(_ step: Step, _ event: Event, _ effects: Effects) {
         var step = step
@@ -406,17 +392,5 @@ package struct Checks: Sendable {
     /// Clients that nobody has answered though all was well.
     package mutating func checkUnanswered(_ unanswered: [(client: Int, since: Instant)], at time: Instant) {
         end.checkUnanswered(unanswered, at: time, &scene)
-    }
-}
-
-extension Entry {
-    /// Whether it changes what people keep at the console, or which torrents are registered.
-    fileprivate var changesConsole: Bool {
-        var cursor = UpdateCursor(header)
-        while let update = try? cursor.next(bytes) {
-            if case .console = update { return true }
-            if case .unregisterTorrent = update { return true }
-        }
-        return false
     }
 }

@@ -58,12 +58,12 @@ struct MergeSides: Sendable {
     }
 
     private static func asks(_ effects: borrowing Effects) -> Bool {
-        effects.messages.contains { $0.body == .fetchChunk(0) }
+        effects.messages.contains { if case .fetchChunk(0) = $0.body { true } else { false } }
     }
 
     /// Whether a master asks for the first chunk: others that ask for it take the state over.
     private static func isAsked(_ event: Event, _ scene: borrowing Scene) -> Bool {
-        guard case .messageReceived(let message) = event, message.body == .fetchChunk(0),
+        guard case .messageReceived(let message) = event, case .fetchChunk(0) = message.body,
             let sender = scene.node(of: message.sender)
         else { return false }
         return scene.nodes[sender].view?.leads != nil
