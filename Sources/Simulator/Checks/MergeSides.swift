@@ -23,13 +23,27 @@ struct MergeSides: Sendable {
         var ofRemovals = 0
     }
 
+    /// Things that something was said of since a side's words were noted.
+    private struct Said<Key: Sendable & Equatable>: Sendable {
+        private var words: [(key: Key, time: UInt32)] = []
+
+        /// Somebody has said something on this side: it counts more than all before.
+        mutating func note(_ key: Key) { words.append((key, .max)) }
+        /// A merge has said it, perhaps the one before, which was broken off.
+        mutating func noteMerged(_ key: Key, at time: UInt32) { words.append((key, time)) }
+
+        func contains(_ key: Key, after time: UInt32) -> Bool { words.contains { $0.key == key && $0.time > time } }
+    }
+
     /// What was said on a side since its words were noted.
     private struct Changes: Sendable {
-        var accounts: [[UInt8]] = []
-        var files: [InfoHash] = []
-        var peers: [PeerKey] = []
+        var accounts = Said<[UInt8]>()
+        var files = Said<InfoHash>()
+        var peers = Said<PeerKey>()
         var unregistered: [InfoHash] = []
         var hasEmptied = false
+        /// Whether anybody has changed an account.
+        var hasAccounts = false
     }
 
     /// A master that takes in another's history.
@@ -86,18 +100,39 @@ struct MergeSides: Sendable {
         var cursor = UpdateCursor(entry.header)
         while let update = try? cursor.next(entry.bytes) {
             if let announced = Announced(update) {
-                own[node]?.changes.peers.append(PeerKey(infoHash: announced.infoHash, address: announced.address))
+                own[node]?.changes.peers.note(PeerKey(infoHash: announced.infoHash, address: announced.address))
             }
             switch update {
             case .emptyShard: own[node]?.changes.hasEmptied = true
             case .unregisterTorrent(let infoHash): own[node]?.changes.unregistered.append(infoHash)
-            case .console(.putAccount(let account)): own[node]?.changes.accounts.append(account.name)
-            case .console(.removeAccount(let name)): own[node]?.changes.accounts.append(name)
-            case .console(.finishUpload(let head)): own[node]?.changes.files.append(head.upload.infoHash)
-            case .console(.removeTorrentFile(let infoHash)): own[node]?.changes.files.append(infoHash)
+            case .mergePeer(let peer):
+                let key = PeerKey(infoHash: peer.infoHash, address: peer.address)
+                own[node]?.changes.peers.noteMerged(key, at: peer.lastSeen)
+            case .mergeStop(let infoHash, let address, let time):
+                own[node]?.changes.peers.noteMerged(PeerKey(infoHash: infoHash, address: address), at: time)
+            case .console(let update): note(update, node)
             default: break
             }
         }
+    }
+
+    private mutating func note(_ update: ConsoleUpdate, _ node: Int) {
+        switch update {
+        case .putAccount(let account): noteAccount(account.name, node)
+        case .removeAccount(let name): noteAccount(name, node)
+        case .mergeAccount(let account, let time): own[node]?.changes.accounts.noteMerged(account.name, at: time)
+        case .mergeRemovedAccount(let name, let time): own[node]?.changes.accounts.noteMerged(name, at: time)
+        case .finishUpload(let head): own[node]?.changes.files.note(head.upload.infoHash)
+        case .removeTorrentFile(let infoHash): own[node]?.changes.files.note(infoHash)
+        case .mergeFile(let head, let time): own[node]?.changes.files.noteMerged(head.upload.infoHash, at: time)
+        case .mergeRemovedFile(let infoHash, let time): own[node]?.changes.files.noteMerged(infoHash, at: time)
+        case .putSession, .removeSession, .expireSessions, .uploadPart, .dropUpload, .forgetUploads: break
+        }
+    }
+
+    private mutating func noteAccount(_ name: [UInt8], _ node: Int) {
+        own[node]?.changes.accounts.note(name)
+        own[node]?.changes.hasAccounts = true
     }
 
     /// Looks at the state of a tracker that is asked for it, asks for another's, or has taken that in.
@@ -166,7 +201,7 @@ struct MergeSides: Sendable {
     ) {
         checkAccounts(left, mine, theirs, changes, violate)
         let files = SideWords.latest(mine.files, theirs.files)
-        if let fault = SideWords.fault(left.files, of: files, isChanged: { changes.files.contains($0) }) {
+        if let fault = SideWords.fault(left.files, of: files, isChanged: { changes.files.contains($0, after: $1) }) {
             violate(.mergeTakesTheLatest, "the torrent file \(fault.key) \(fault.words)")
         }
         for infoHash in mine.torrents + theirs.torrents
@@ -177,7 +212,7 @@ struct MergeSides: Sendable {
         let peers = SideWords.latest(mine.peers, theirs.peers)
         let young = peers.filter { Int64($0.time) > oldest }
         let kept = left.peers.filter { word in Int64(word.time) > oldest || young.contains { $0.key == word.key } }
-        if let fault = SideWords.fault(kept, of: young, isChanged: { changes.peers.contains($0) }) {
+        if let fault = SideWords.fault(kept, of: young, isChanged: { changes.peers.contains($0, after: $1) }) {
             violate(.mergeTakesTheLatest, "peer \(fault.key.address) of \(fault.key.infoHash) \(fault.words)")
         }
         for count in mine.counts + theirs.counts {
@@ -201,12 +236,12 @@ struct MergeSides: Sendable {
         let admins = left.accounts.filter { $0.value?.role == .admin }.map { $0.key }
         // One that nobody wants to be an admin may be the last, or have been as the word came.
         let spared =
-            admins.count > 1 && changes.accounts.isEmpty
+            admins.count > 1 && !changes.hasAccounts
             ? []
             : admins.filter { admin in latest.contains { $0.key == admin && $0.value?.role != .admin } }
         let fault = SideWords.fault(
             left.accounts, of: latest.filter { !spared.contains($0.key) },
-            isChanged: { changes.accounts.contains($0) || spared.contains($0) },
+            isChanged: { changes.accounts.contains($0, after: $1) || spared.contains($0) },
             isEqual: { $0.isSame(as: $1, whereClaimedTwice: said) })
         if let fault {
             let name = String(decoding: fault.key, as: UTF8.self)

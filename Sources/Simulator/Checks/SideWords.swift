@@ -64,11 +64,11 @@ struct SideWords: Sendable {
     /// - Parameters:
     ///   - left: what is known now.
     ///   - latest: the winners of the two sides' words.
-    ///   - isChanged: whether somebody has said something of a thing since.
+    ///   - isChanged: whether something else has been said of a thing since, of after a time.
     ///   - isEqual: whether two values are the same, as far as it can be asked.
     /// - Returns: the thing, and what is wrong with it, in words; nil where all is as it has to be.
     static func fault<Key, Value>(
-        _ left: [Word<Key, Value>], of latest: [Word<Key, Value>], isChanged: (Key) -> Bool,
+        _ left: [Word<Key, Value>], of latest: [Word<Key, Value>], isChanged: (Key, UInt32) -> Bool,
         isEqual: (Value, Value) -> Bool = { $0 == $1 }
     ) -> (key: Key, words: String)? {
         for word in latest {
@@ -76,7 +76,7 @@ struct SideWords: Sendable {
             if found.time < word.time {
                 return (word.key, "is as of \(found.time), and was another at \(word.time)")
             }
-            if isChanged(word.key) { continue }
+            if isChanged(word.key, word.time) { continue }
             if found.time > word.time { return (word.key, "is as of \(found.time), and last changed at \(word.time)") }
             let isSaid = latest.contains { other in
                 guard other.key == word.key else { return false }
@@ -89,7 +89,7 @@ struct SideWords: Sendable {
                 return (word.key, "\(found.value == nil ? "is gone" : "is there") otherwise than was said last")
             }
         }
-        let invented = left.first { found in !isChanged(found.key) && !latest.contains { $0.key == found.key } }
+        let invented = left.first { found in !isChanged(found.key, 0) && !latest.contains { $0.key == found.key } }
         return invented.map { ($0.key, "is there, and nobody has said so") }
     }
 }
