@@ -36,11 +36,12 @@ package struct Checks: Sendable {
     private var replies = Replies()
     private var visits = Visits()
     private var merges: Merges
+    private var mergeSides: MergeSides
     private var elections: Elections
     private var majorities: Majorities
     private var stops: Stops
     private var bounds = Bounds()
-    private var console = Console()
+    private var console: Console
     private var end = End()
 
     package init(profile: Profile, configurations: [NodeConfiguration], clientAddresses: [SocketAddress]) {
@@ -48,6 +49,8 @@ package struct Checks: Sendable {
         scene = Scene(profile, configurations)
         requests = Requests(clientAddresses: clientAddresses, nodeCount: count)
         merges = Merges(nodeCount: count)
+        mergeSides = MergeSides(nodeCount: count)
+        console = Console(nodeCount: count)
         elections = Elections(nodeCount: count)
         majorities = Majorities(nodeCount: count)
         stops = Stops(nodeCount: count)
@@ -59,6 +62,9 @@ package struct Checks: Sendable {
 
     /// How many shards were emptied.
     var emptiedShards: Int { stops.count }
+
+    /// How often sides of each kind have met in merges.
+    var mergeCounts: MergeSides.Counts { mergeSides.counts }
 
     // MARK: - What the world says
 
@@ -136,6 +142,7 @@ package struct Checks: Sendable {
         let view = NodeView(machine, inCluster: !promises.diskDecides)
         scene.nodes[node].configuration = machine.configuration
         began(node, view, record, at: time)
+        console.holds(machine.state.accounts, node)
         let (known, promised) = (record.promise?.epoch ?? .zero, machine.inspection.promised)
         if promised < known {
             scene.violate(
@@ -220,6 +227,12 @@ package struct Checks: Sendable {
             step.files = machine.state.files
         }
         watch(step, before, event, effects)
+        if !promises.hasOneHistory {
+            if mergeSides.wantsState(event, effects, scene) {
+                mergeSides.look(machine.state, step, event, effects, &scene)
+            }
+            if Checks.isTransfer(effects) { console.holds(machine.state.accounts, node) }
+        }
         if applied.contains(where: { $0.changesConsole }) { console.check(machine.state, node, at: time, &scene) }
         if Checks.isMaster(effects) {
             end.checkMaster(machine.state, node, at: time, &scene, &requests, &stops)
@@ -239,11 +252,6 @@ package struct Checks: Sendable {
             .commandReceived, .reportMade:
             false
         }
-    }
-
-    /// Whether a tracker says that it has become master.
-    private static func isMaster(_ effects: borrowing Effects) -> Bool {
-        effects.observations.contains { if case .becameMaster = $0 { true } else { false } }
     }
 
     /// A tracker has taken a step.
@@ -283,6 +291,7 @@ package struct Checks: Sendable {
         checkAnswers(step, before, event, effects)
         elections.check(step, before, event, effects, &scene)
         merges.check(step, event, effects, &scene)
+        if !promises.hasOneHistory { mergeSides.note(step, before, event, effects) }
         requests.checkKept(step, before, effects, &scene)
         replies.forgetExpectedReplies(step, &scene)
         bounds.check(step, effects, &scene)
@@ -383,17 +392,5 @@ package struct Checks: Sendable {
     /// Clients that nobody has answered though all was well.
     package mutating func checkUnanswered(_ unanswered: [(client: Int, since: Instant)], at time: Instant) {
         end.checkUnanswered(unanswered, at: time, &scene)
-    }
-}
-
-extension Entry {
-    /// Whether it changes what people keep at the console, or which torrents are registered.
-    fileprivate var changesConsole: Bool {
-        var cursor = UpdateCursor(header)
-        while let update = try? cursor.next(bytes) {
-            if case .console = update { return true }
-            if case .unregisterTorrent = update { return true }
-        }
-        return false
     }
 }

@@ -12,6 +12,14 @@ struct Console: Sendable {
     /// time may go an eighth slower than the world's.
     private static let sweepTime: UInt32 = 12
 
+    /// Whether each tracker had an admin when it was last looked at.
+    private var hadAdmin: [Bool]
+
+    init(nodeCount: Int) { hadAdmin = Array(repeating: false, count: nodeCount) }
+
+    /// A tracker holds what it has not made of what it held before: a life begins, or a state was fetched.
+    mutating func holds(_ accounts: Accounts, _ node: Int) { hadAdmin[node] = accounts.adminCount > 0 }
+
     /// Somebody was told what became of his change.
     ///
     /// In survivor mode another side of a partition may have told something else, and what is merged has other entries.
@@ -29,7 +37,7 @@ struct Console: Sendable {
     }
 
     /// What a state promises by itself, whatever led to it.
-    func check(_ state: ReplicatedState, _ node: Int, at time: Instant, _ scene: inout Scene) {
+    mutating func check(_ state: ReplicatedState, _ node: Int, at time: Instant, _ scene: inout Scene) {
         checkFiles(state.files, node, at: time, &scene)
         // A merge may bring a file while what the operator says takes its torrent away.
         let isOneHistory = scene.promises.hasOneHistory
@@ -44,7 +52,10 @@ struct Console: Sendable {
         // The first account of each history is an admin's, and people make no other before it is there.
         if scene.promises.hasOneHistory, !accounts.isEmpty, admins == 0 {
             scene.violate(.adminStays, at: time, "\(scene.name(node)) has \(accounts.count) accounts, and no admin")
+        } else if hadAdmin[node], admins == 0 {
+            scene.violate(.adminStays, at: time, "\(scene.name(node)) had an admin, and has none")
         }
+        hadAdmin[node] = admins > 0
         if admins != state.accounts.adminCount {
             scene.violate(.adminStays, at: time, "\(scene.name(node)) counts admins that are not there")
         }
@@ -141,7 +152,7 @@ struct Console: Sendable {
     }
 
     /// The run is over: of what was broken off long ago nothing is left.
-    func finish(_ state: ReplicatedState, _ node: Int, at time: Instant, _ scene: inout Scene) {
+    mutating func finish(_ state: ReplicatedState, _ node: Int, at time: Instant, _ scene: inout Scene) {
         check(state, node, at: time, &scene)
         let patience = scene.nodes[node].configuration.uploadPatience + Console.sweepTime
         let now = state.time.seconds

@@ -57,7 +57,7 @@ struct Merges: Sendable {
                 stops[step.node] = []
                 if case .messageReceived(let message) = event { tookOverIn[step.node] = message.epoch }
             }
-            if case .merged = observation, let source = mergedSource(effects, scene) {
+            if case .merged = observation, let (source, _) = Merges.source(of: effects, scene) {
                 checkMerged(source, step, &scene)
             }
         }
@@ -112,6 +112,12 @@ struct Merges: Sendable {
             scene.violate(
                 .mergeTakesTheLatest, at: step.time,
                 "a merge says that peer \(peer.address) was seen \(peer.lastSeen - latest) s after it was")
+        case .mergeStop(let infoHash, let address, let time):
+            let latest = words[place(infoHash, address)].stoppedAt
+            guard time > latest else { return }
+            scene.violate(
+                .mergeTakesTheLatest, at: step.time,
+                "a merge says that peer \(address) has stopped \(time - latest) s after it had")
         case .mergeCompleted(let infoHash, let origin, let count):
             let counted = completed.first { $0.origin == origin && $0.infoHash == infoHash }?.count ?? 0
             guard count > counted else { return }
@@ -134,13 +140,13 @@ struct Merges: Sendable {
         if effects.messages.contains(where: { $0.body == .fetchChunk(0) }) { merged[step.node] = Merged() }
     }
 
-    /// Whose state was taken over: whoever is welcomed anew then. (By the life: two may have one id.)
-    private func mergedSource(_ effects: Effects, _ scene: Scene) -> Int? {
+    /// Whose state was taken over, and as of where: whoever is welcomed anew then. (By the life: two may have one id.)
+    static func source(of effects: Effects, _ scene: Scene) -> (node: Int, position: Position)? {
         for message in effects.messages {
             guard case .welcome(let welcome) = message.body, welcome.needsTransfer,
                 case .one(let life) = message.destination
             else { continue }
-            return scene.node(of: life)
+            return scene.node(of: life).map { ($0, welcome.answered) }
         }
         return nil
     }

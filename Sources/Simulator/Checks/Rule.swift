@@ -33,7 +33,8 @@ public enum Rule: Int, Sendable, Hashable, CaseIterable {
     case oneLifePerID = 10
     /// Each request is in the log once, and each download counts once.
     case requestsCountOnce = 11
-    /// After a partition the newer word on a peer wins, a stop outlives it, and counts are kept by their source.
+    /// After a partition the newer word on a peer, an account or a torrent file wins, its end outlives it, and counts
+    /// are kept by their source.
     case mergeIsByAge = 12
     /// An entry is decided when a quorum has it on disk under one ballot, with all before it; what is decided is for
     /// ever.
@@ -109,7 +110,7 @@ extension Rule {
             [.promiseIsKept, .voteIsKept, .votersHoldFullState, .appliedIsDurable, .recordIsNotRewritten]
         case .oneLifePerID: [.oneMasterPerEpoch, .healedIsOne]
         case .requestsCountOnce: [.updateIsAsked, .completedCountsOnce]
-        case .mergeIsByAge: [.mergeTakesTheLatest, .answeredSurvives]
+        case .mergeIsByAge: [.mergeTakesTheLatest, .mergesCommute, .answeredSurvives]
         case .quorumDecides:
             [
                 .quorumDecides, .ballotHasOneValue, .decidedIsDecided, .decidedIsForEver, .logHasNoGap,

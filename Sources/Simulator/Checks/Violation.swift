@@ -127,6 +127,8 @@ public enum Invariant: String, Sendable, Hashable, CaseIterable {
     case uploadsAreForgotten
     /// After a partition the latest word on each peer counts, and no download more often than it was told.
     case mergeTakesTheLatest
+    /// Whichever side of a partition takes in the other, they come to the same.
+    case mergesCommute
 
     // Of swarms of peers
 

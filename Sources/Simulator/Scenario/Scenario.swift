@@ -87,6 +87,7 @@ public struct Scenario: Sendable {
         tally.faultsDrawn = world.plan.lastFault
         tally.injectionsDrawn = world.plan.injections.count
         tally.electionsJudged = world.elections.settledCount
+        tally.note(world.checks.mergeCounts)
         return ScenarioResult(
             seed: seed, profile: profile, violations: world.allViolations, traceHash: world.trace.hash,
             events: world.eventCount, simulatedSeconds: (world.now - Instant(nanoseconds: 0)).wholeSeconds,
@@ -184,6 +185,16 @@ public struct Tally: Sendable, Hashable {
     public var transfers = 0
     /// Histories that were merged after a partition.
     public var merges = 0
+    /// Those of them of which both sides are known, and were compared with what came of them.
+    public var mergesJudged = 0
+    /// Those in which each side had accounts that the other had not, or not so.
+    public var mergesOfAccounts = 0
+    /// The same of torrent files of consoles.
+    public var mergesOfFiles = 0
+    /// The same of peers.
+    public var mergesOfPeers = 0
+    /// Those in which one side had an account or a torrent file that was removed on the other.
+    public var mergesOfRemovals = 0
     /// Entries that a vote refused.
     public var aborts = 0
     /// Commands of operators that were refused.
@@ -226,6 +237,12 @@ public struct Tally: Sendable, Hashable {
     /// Nothing has happened.
     public init() {}
 
+    /// Takes in how often sides of each kind have met in merges.
+    mutating func note(_ merges: MergeSides.Counts) {
+        (mergesJudged, mergesOfAccounts, mergesOfFiles) = (merges.judged, merges.ofAccounts, merges.ofFiles)
+        (mergesOfPeers, mergesOfRemovals) = (merges.ofPeers, merges.ofRemovals)
+    }
+
     /// Adds what happened in another scenario.
     public static func += (left: inout Tally, right: Tally) {
         for place in left.injected.indices { left.injected[place] += right.injected[place] }
@@ -243,6 +260,11 @@ public struct Tally: Sendable, Hashable {
         left.electionsJudged += right.electionsJudged
         left.transfers += right.transfers
         left.merges += right.merges
+        left.mergesJudged += right.mergesJudged
+        left.mergesOfAccounts += right.mergesOfAccounts
+        left.mergesOfFiles += right.mergesOfFiles
+        left.mergesOfPeers += right.mergesOfPeers
+        left.mergesOfRemovals += right.mergesOfRemovals
         left.aborts += right.aborts
         left.refusedCommands += right.refusedCommands
         left.memberChanges += right.memberChanges

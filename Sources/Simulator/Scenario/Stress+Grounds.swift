@@ -61,6 +61,9 @@ extension ScenarioOptions {
     private mutating func meetPartitions() {
         meet([.partition, .partition, .oneWayPartition, .memoryLoss], every: .seconds(10), atMost: 20)
         (stay, maxWallError, maxDrift) = (.seconds(8), 1000, 0)
+        // Each side has swarms of its own, and people at its consoles.
+        swarmCount = 8
+        setStewards(2)
     }
 
     private mutating func meetPairs() {

@@ -86,7 +86,8 @@ package struct Merging: Sendable, Equatable {
     }
 
     package mutating func chunkReceived(_ chunk: SnapshotChunk, from sender: Life) -> Reception {
-        guard let work, work.source == sender, work.chunk == chunk.number, !work.isComplete,
+        // One that was asked for before an entry was refused may come while the one before it is being taken in.
+        guard let work, work.source == sender, work.chunk == chunk.number, !work.isComplete, work.updates.isEmpty,
             chunk.bytes.isEmpty || chunk.isSound
         else { return .ignored }
         guard chunk.index == work.position.index, chunk.bytes.isEmpty || chunk.chain == work.position.chain else {

@@ -71,14 +71,15 @@ public struct Accounts: Sendable {
     private var sessions: FlatTable<KeptSession>
     /// Of the accounts that have one.
     private var passkeys: FlatTable<HeldPasskey>
-    /// Where another side of a partition may have them still; the one that was removed last, last.
-    public private(set) var removed: [RemovedAccount] = []
+    /// Where another side of a partition may have them still, each name once and none that is here; the one that was
+    /// removed last, last.
+    public internal(set) var removed: [RemovedAccount] = []
     private let secret: UInt64
-    private let keepsMergeData: Bool
+    let keepsMergeData: Bool
     /// Accounts that are admins.
     public private(set) var adminCount = 0
     /// The sum of the fingerprints of all accounts, sessions and removals, in no order.
-    public private(set) var digest: UInt64 = 0
+    public internal(set) var digest: UInt64 = 0
     /// No session expires before this cluster time, in seconds since 1970.
     private var firstExpiry = UInt32.max
     #if PLANTED_BUGS
@@ -154,12 +155,6 @@ public struct Accounts: Sendable {
     /// Whether an account is the only admin.
     func isLastAdmin(_ name: [UInt8]) -> Bool { adminCount == 1 && find(name)?.account.role == .admin }
 
-    /// Whether nothing has become of an account of this name here since a cluster time, in seconds.
-    func isOlder(_ name: [UInt8], than time: UInt32) -> Bool {
-        let known = removed.reduce(find(name)?.changedTime) { $1.name == name ? max($0 ?? 0, $1.time) : $0 }
-        return known.map { $0 < time } ?? true
-    }
-
     // MARK: - Changing
 
     /// Makes an account, or changes it; a passkey that another account has stays that one's.
@@ -168,37 +163,51 @@ public struct Accounts: Sendable {
     ///   - account: as it is to be.
     ///   - index: of the entry that says so.
     ///   - time: cluster time of the change, in seconds.
-    ///   - isMerged: whether it was changed on another side of a partition; what has changed here since stays.
+    ///   - isMerged: whether it was changed on another side of a partition; what counts more here stays.
     mutating func put(_ account: Account, at index: UInt64, time: UInt32, isMerged: Bool = false) {
         var account = account
         if let passkey = account.passkey, let holder = holder(ofPasskey: passkey), holder != account.name {
             account.passkey = nil
         }
         let old = find(account.name)
-        guard old?.account != account, !isMerged || isOlder(account.name, than: time) else { return }
+        guard isMerged ? accepts(account, at: time) : old?.account != account else { return }
+        if var old, old.account == account {
+            // The same on both sides: it stands as of the later time.
+            old.changedTime = time
+            return insert(old)
+        }
         if old == nil, count >= Bounds.accounts { return }
         if account.role < .admin, isLastAdmin(account.name), !has(.lastAdminLost) { return }
         var kept = KeptAccount(account: account, changedAt: index, passwordAt: index, changedTime: time)
+        if !isMerged { kept.changedTime = order(account.name, time: time) }
         if let old {
-            // Another side's clock may have been ahead.
-            kept.changedTime = max(time, old.changedTime)
             if old.account.password == account.password {
                 kept.passwordAt = old.passwordAt
             } else if !has(.sessionsOutlivePassword) {
                 removeSessions(of: account.name)
             }
         }
+        forgetRemoval(of: account.name)
         insert(kept)
     }
 
     /// Takes an account out, with its sessions.
+    ///
+    /// - Parameters:
+    ///   - name: whose it is.
+    ///   - time: cluster time of the removal, in seconds.
+    ///   - isMerged: whether it was removed on another side of a partition. Then it is remembered also where there is
+    ///     no such account now, for a third side may have one.
     mutating func remove(_ name: [UInt8], time: UInt32, isMerged: Bool = false) {
-        guard let old = find(name), !isMerged || old.changedTime < time, !isLastAdmin(name) || has(.lastAdminLost)
-        else { return }
-        if !has(.sessionsOutliveAccount) { removeSessions(of: name) }
-        forget(old)
-        guard keepsMergeData else { return }
-        insert(RemovedAccount(name: name, time: max(time, old.changedTime)))
+        var removal = RemovedAccount(name: name, time: time)
+        let old = find(name)
+        guard isMerged ? accepts(removal) : old != nil, !isLastAdmin(name) || has(.lastAdminLost) else { return }
+        if let old {
+            if !has(.sessionsOutliveAccount) { removeSessions(of: name) }
+            forget(old)
+            removal.time = max(time, old.changedTime)
+        }
+        if keepsMergeData { insert(removal) }
     }
 
     /// Logs somebody in; at a cluster time at which the session has expired it changes nothing.
@@ -244,13 +253,6 @@ public struct Accounts: Sendable {
         firstExpiry = min(firstExpiry, kept.session.expires)
     }
 
-    /// Remembers a removal; of too many, the first goes.
-    mutating func insert(_ removal: RemovedAccount) {
-        if removed.count >= Bounds.removed { digest &-= fingerprint(removed.removeFirst()) }
-        removed.append(removal)
-        digest &+= fingerprint(removal)
-    }
-
     private mutating func forget(_ old: KeptAccount) {
         accounts.remove(old)
         note(old, isThere: false)
@@ -279,7 +281,7 @@ public struct Accounts: Sendable {
 
     private func fingerprint(_ kept: KeptAccount) -> UInt64 { fingerprint(0x41) { kept.encode(into: &$0) } }
     private func fingerprint(_ kept: KeptSession) -> UInt64 { fingerprint(0x53) { kept.encode(into: &$0) } }
-    private func fingerprint(_ removal: RemovedAccount) -> UInt64 { fingerprint(0x52) { removal.encode(into: &$0) } }
+    func fingerprint(_ removal: RemovedAccount) -> UInt64 { fingerprint(0x52) { removal.encode(into: &$0) } }
 
     private func fingerprint(_ kind: UInt64, _ encode: (inout [UInt8]) -> Void) -> UInt64 {
         var bytes: [UInt8] = []

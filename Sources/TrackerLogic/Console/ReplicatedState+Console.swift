@@ -1,4 +1,4 @@
-// What people keep at the console, as a part of the state: applied, judged, merged.
+// What people keep at the console, as a part of the state: applied and judged.
 
 import Primitives
 import Wire
@@ -269,44 +269,6 @@ extension ReplicatedState {
         let reason: String
 
         init(_ reason: String) { self.reason = reason }
-    }
-
-    // MARK: - Merging
-
-    /// The updates that bring what another tracker's chunk 0 knows of accounts, and this state does not.
-    ///
-    /// The newer word counts, and a removal is one. Sessions stay where they are: somebody may have ended them here.
-    func mergeUpdates(from image: AccountsImage) -> [Update] {
-        image.removed.filter { removal in accounts.find(removal.name).map { $0.changedTime < removal.time } ?? false }
-            .map { .console(.mergeRemovedAccount(name: $0.name, at: $0.time)) }
-            + image.accounts.filter { kept in
-                accounts.find(kept.account.name)?.account != kept.account
-                    && accounts.isOlder(kept.account.name, than: kept.changedTime)
-            }.map { .console(.mergeAccount($0.account, at: $0.changedTime)) }
-    }
-
-    /// The same of a chunk of torrent files: parts, and then the file.
-    ///
-    /// What is under way there is not finished here: whoever sends it hears that its first part is wanted.
-    func mergeUpdates(from image: FilesImage) -> [Update] {
-        guard !files.chunks.isEmpty else { return [] }
-        var updates: [Update] = []
-        for removal in image.removed {
-            guard let file = files.find(removal.infoHash), file.isOlder(thanRemovalAt: removal.time) else { continue }
-            updates.append(.console(.mergeRemovedFile(removal.infoHash, at: removal.time)))
-        }
-        for file in image.files where files.isOlder(file.infoHash, than: file.changedTime, of: file.head.origin) {
-            guard files.find(file.infoHash)?.head != file.head else { continue }
-            // What came from files is registered, wherever it is kept.
-            guard file.head.origin == .console || registry.find(file.infoHash) != nil else { continue }
-            for (number, bytes) in file.parts.enumerated() {
-                let part = UploadPart(
-                    upload: file.head.upload, number: UInt32(number), byteCount: file.head.byteCount, bytes: bytes)
-                updates.append(.console(.uploadPart(part)))
-            }
-            updates.append(.console(.mergeFile(file.head, at: file.changedTime)))
-        }
-        return updates
     }
 
     // MARK: - Planted mistakes

@@ -34,7 +34,7 @@ public struct TorrentFiles: Sendable {
         var files: [TorrentFile] = []
         /// In the order in which they began.
         var uploads: [Upload] = []
-        /// The last one last.
+        /// Each torrent once, and none whose file is here and the console's; the last one last.
         var removed: [RemovedFile] = []
         /// Of all files, and of all uploads as if they were complete.
         var byteCount = 0
@@ -42,9 +42,9 @@ public struct TorrentFiles: Sendable {
         var isEmpty: Bool { files.isEmpty && uploads.isEmpty && removed.isEmpty }
     }
 
-    private(set) var chunks: [Chunk]
+    var chunks: [Chunk]
     private let secret: UInt64
-    private let keepsMergeData: Bool
+    let keepsMergeData: Bool
     /// Files that are here whole.
     public private(set) var count = 0
     /// Uploads under way.
@@ -52,7 +52,7 @@ public struct TorrentFiles: Sendable {
     /// Bytes of all files, and of all uploads as if they were complete.
     public private(set) var byteCount = 0
     /// The sum of the fingerprints of all of it, in no order.
-    public private(set) var digest: UInt64 = 0
+    public internal(set) var digest: UInt64 = 0
     #if PLANTED_BUGS
         var plantedBug: PlantedBug?
     #endif
@@ -107,17 +107,6 @@ public struct TorrentFiles: Sendable {
         return chunks.indices.filter { chunks[$0].uploads.contains { $0.lastPartAt <= seconds } }
     }
 
-    /// Whether a file of this torrent that another side has since a cluster time, in seconds, counts more than what has
-    /// become of it here: people's word more than that of files, and of like ones the newer.
-    func isOlder(_ infoHash: InfoHash, than time: UInt32, of origin: AccountOrigin) -> Bool {
-        guard let chunk = chunk(of: infoHash) else { return false }
-        let file = find(infoHash)
-        if file?.head.origin == .console, origin == .file { return false }
-        let own = file?.head.origin == origin ? file?.changedTime : nil
-        let known = chunks[chunk].removed.reduce(own) { $1.infoHash == infoHash ? max($0 ?? 0, $1.time) : $0 }
-        return known.map { $0 < time } ?? true
-    }
-
     /// Whether a chunk has room for a file of so many bytes more.
     func hasRoom(_ infoHash: InfoHash, for byteCount: UInt32) -> Bool {
         guard let chunk = chunk(of: infoHash) else { return false }
@@ -128,13 +117,17 @@ public struct TorrentFiles: Sendable {
     // MARK: - Changing
 
     /// Takes the next part of an upload, or begins one; any other part changes nothing.
+    ///
+    /// But where a merge may bring parts that are here: an upload that it goes on with is not idle.
     mutating func take(_ part: UploadPart, time: UInt32) {
         guard part.isWithinBounds, let chunk = chunk(of: part.upload.infoHash) else { return }
         if let place = chunks[chunk].uploads.firstIndex(where: { isOf(part, $0) }) {
             let (whole, next) = (chunks[chunk].uploads[place].byteCount, chunks[chunk].uploads[place].parts.count)
-            guard whole == part.byteCount, next == Int(part.number) else { return }
+            let isHere = keepsMergeData && next > Int(part.number)
+            guard whole == part.byteCount, next == Int(part.number) || isHere else { return }
             digest &-= fingerprint(chunks[chunk].uploads[place])
-            chunks[chunk].uploads[place].append(part.bytes, time: time)
+            chunks[chunk].uploads[place].lastPartAt = time
+            if !isHere { chunks[chunk].uploads[place].append(part.bytes) }
             digest &+= fingerprint(chunks[chunk].uploads[place])
         } else if part.number == 0, uploadCount < Bounds.uploads, hasRoom(part.upload.infoHash, for: part.byteCount) {
             insert(
@@ -148,19 +141,26 @@ public struct TorrentFiles: Sendable {
     ///   - head: what it is called and has to be.
     ///   - index: of the entry that says so.
     ///   - time: cluster time, in seconds.
-    ///   - isMerged: whether it became whole on another side of a partition; what has changed here since stays.
+    ///   - isMerged: whether it became whole on another side of a partition; what counts more here stays.
     mutating func finish(_ head: TorrentFileHead, at index: UInt64, time: UInt32, isMerged: Bool = false) {
+        guard let chunk = chunk(of: head.upload.infoHash) else { return }
+        let old = find(head.upload.infoHash)
+        if isMerged, var same = old, same.head == head {
+            drop(head.upload)
+            guard accepts(head, at: time) else { return }
+            // The same on both sides: it stands as of the later time.
+            takeOut(same, of: chunk)
+            same.changedTime = time
+            return insert(same, in: chunk)
+        }
         guard let upload = upload(head.upload), upload.isComplete || has(.tornFileShown),
-            upload.byteCount == head.byteCount,
-            let chunk = chunk(of: head.upload.infoHash)
+            upload.byteCount == head.byteCount
         else { return }
         drop(head.upload)
-        guard !isMerged || isOlder(head.upload.infoHash, than: time, of: head.origin) else { return }
-        var changedTime = time
-        if let old = find(head.upload.infoHash) {
-            changedTime = max(time, old.changedTime)
-            takeOut(old, of: chunk)
-        }
+        guard !isMerged || accepts(head, at: time) else { return }
+        let changedTime = isMerged ? time : order(head, time: time)
+        if let old { takeOut(old, of: chunk) }
+        if head.origin == .console { forgetRemoval(of: head.upload.infoHash, in: chunk) }
         insert(TorrentFile(head: head, changedAt: index, changedTime: changedTime, of: upload), in: chunk)
     }
 
@@ -179,13 +179,24 @@ public struct TorrentFiles: Sendable {
     }
 
     /// Takes a file out.
+    ///
+    /// - Parameters:
+    ///   - infoHash: of its torrent.
+    ///   - time: cluster time of the removal, in seconds.
+    ///   - isMerged: whether somebody removed it at a console of another side of a partition. Then it is remembered
+    ///     also where there is no such file now, and what came from files stays.
     mutating func remove(_ infoHash: InfoHash, time: UInt32, isMerged: Bool = false) {
-        guard let chunk = chunk(of: infoHash), let old = find(infoHash), !isMerged || old.isOlder(thanRemovalAt: time)
-        else { return }
-        takeOut(old, of: chunk)
-        // What files say is said anew by each that reads them, and no removal is remembered against it.
-        guard keepsMergeData, old.head.origin == .console else { return }
-        insert(RemovedFile(infoHash: infoHash, time: max(time, old.changedTime)), in: chunk)
+        guard let chunk = chunk(of: infoHash) else { return }
+        var removal = RemovedFile(infoHash: infoHash, time: time)
+        let old = find(infoHash)
+        guard isMerged ? accepts(removal) : old != nil else { return }
+        if let old, !isMerged || old.head.origin == .console {
+            takeOut(old, of: chunk)
+            // What files say is said anew by each that reads them, and no removal is remembered against it.
+            guard old.head.origin == .console else { return }
+            removal.time = max(time, old.changedTime)
+        }
+        if keepsMergeData { insert(removal, in: chunk) }
     }
 
     // MARK: - Chunks
@@ -205,14 +216,6 @@ public struct TorrentFiles: Sendable {
     private mutating func insert(_ upload: Upload, in chunk: Int) {
         chunks[chunk].uploads.append(upload)
         note(upload, in: chunk, isThere: true)
-    }
-
-    private mutating func insert(_ removal: RemovedFile, in chunk: Int) {
-        if chunks[chunk].removed.count >= Bounds.removedPerChunk {
-            digest &-= fingerprint(chunks[chunk].removed.removeFirst())
-        }
-        chunks[chunk].removed.append(removal)
-        digest &+= fingerprint(removal)
     }
 
     private mutating func takeOut(_ file: TorrentFile, of chunk: Int) {
@@ -270,7 +273,7 @@ extension TorrentFiles {
         }
     }
 
-    private func fingerprint(_ removal: RemovedFile) -> UInt64 {
+    func fingerprint(_ removal: RemovedFile) -> UInt64 {
         fingerprint(0x52, UInt64(removal.time)) { $0.append(removal.infoHash.bytes) }
     }
 
@@ -299,7 +302,7 @@ extension TorrentFiles {
 
 extension InfoHash {
     /// In the order of the bytes.
-    fileprivate func precedes(_ other: InfoHash) -> Bool {
+    func precedes(_ other: InfoHash) -> Bool {
         bytes.bytes.lexicographicallyPrecedes(other.bytes.bytes)
     }
 }

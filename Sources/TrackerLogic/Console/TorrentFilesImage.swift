@@ -31,9 +31,6 @@ public struct TorrentFile: Sendable, Hashable {
     /// The key: no two files have the same.
     public var infoHash: InfoHash { head.upload.infoHash }
 
-    /// Whether somebody has removed it at a console of another side since; what came from files stays with them.
-    func isOlder(thanRemovalAt time: UInt32) -> Bool { head.origin == .console && changedTime < time }
-
     /// The file in one piece.
     public var bytes: [UInt8] {
         var bytes: [UInt8] = []
@@ -63,10 +60,9 @@ public struct Upload: Sendable, Hashable {
     }
 
     /// Takes the next part.
-    mutating func append(_ part: [UInt8], time: UInt32) {
+    mutating func append(_ part: [UInt8]) {
         partsDigest &+= Upload.digest(part, parts.count)
         parts.append(part)
-        lastPartAt = time
     }
 
     static func digest(_ parts: [[UInt8]]) -> UInt64 {

@@ -62,7 +62,7 @@ extension SwarmTable {
 }
 
 extension PeerImage {
-    fileprivate init<Endpoint>(_ peer: Peer<Endpoint>) {
+    init<Endpoint>(_ peer: Peer<Endpoint>) {
         self.init(
             address: peer.endpoint.socketAddress, peerID: peer.peerID, downloaded: peer.downloaded, left: peer.left,
             lastSeen: peer.lastSeen, isCounted: peer.isCounted)

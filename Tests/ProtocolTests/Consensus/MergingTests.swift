@@ -62,6 +62,23 @@ import Wire
         }
     }
 
+    @Test func `a late answer to what was asked before all began anew takes the place of nothing`() {
+        var merging = Self.merging()
+        #expect(merging.chunkReceived(Self.sound(0), from: Self.source) == .wanted)
+        merging.take([])
+        #expect(wanted(&merging, at: 10) == .chunk(1))
+        // An entry is refused, and chunk 0 brings something this time.
+        merging.beginAnew()
+        #expect(wanted(&merging, at: 300) == .chunk(0))
+        #expect(merging.chunkReceived(Self.sound(0), from: Self.source) == .wanted)
+        merging.take(Self.updates)
+        #expect(merging.chunkReceived(Self.sound(1), from: Self.source) == .ignored)
+        #expect(merging.chunkReceived(.none(1, at: 20), from: Self.source) == .ignored)
+        for update in Self.updates { #expect(merging.nextUpdate() == update) }
+        #expect(wanted(&merging, at: 310) == .chunk(1))
+        #expect(merging.chunkReceived(Self.sound(1), from: Self.source) == .wanted)
+    }
+
     @Test func `one merge is under way at a time`() async {
         await #expect(processExitsWith: .failure) {
             var merging = Merging()

@@ -1,0 +1,32 @@
+// What a step is like, as far as checkers are chosen by it.
+
+import TrackerLogic
+import Wire
+
+extension Checks {
+    /// Whether a tracker says that it takes a state over, or has.
+    static func isTransfer(_ effects: borrowing Effects) -> Bool {
+        effects.observations.contains {
+            if case .transferBegan = $0 { return true }
+            if case .transferEnded = $0 { return true }
+            return false
+        }
+    }
+
+    /// Whether a tracker says that it has become master.
+    static func isMaster(_ effects: borrowing Effects) -> Bool {
+        effects.observations.contains { if case .becameMaster = $0 { true } else { false } }
+    }
+}
+
+extension Entry {
+    /// Whether it changes what people keep at the console, or which torrents are registered.
+    var changesConsole: Bool {
+        var cursor = UpdateCursor(header)
+        while let update = try? cursor.next(bytes) {
+            if case .console = update { return true }
+            if case .unregisterTorrent = update { return true }
+        }
+        return false
+    }
+}
