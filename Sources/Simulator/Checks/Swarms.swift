@@ -222,7 +222,7 @@ struct Swarms: Sendable {
     ///
     /// As docs/bounds.md has it: by more than three quarters. An entry may have waited for a while.
     private func checkPatience(_ update: Update, _ step: Step, _ scene: inout Scene) {
-        guard case .expire(_, _, let emptyBefore) = update else { return }
+        guard case .expire(_, _, let emptyBefore) = update, emptyBefore > 0 else { return }
         let limits = scene.configurations[step.node].limits
         let age = UInt64(scene.model.time.seconds) - min(UInt64(scene.model.time.seconds), UInt64(emptyBefore))
         let (days, hour, wait) = (30 * 86_400 as UInt64, 3_600 as UInt64, 600 as UInt64)

@@ -75,7 +75,9 @@ struct Tellings: Sendable {
             default: nil
             }
         }
-        return told == due ? nil : "tells \(told.count) things of its disk, and \(due.count) have happened, or others"
+        if told == due { return nil }
+        return due.isEmpty
+            ? "tells of its disk what has not happened" : "does not tell, or tells otherwise, that its disk has changed"
     }
 
     // MARK: - Changes
