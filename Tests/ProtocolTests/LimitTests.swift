@@ -72,6 +72,27 @@ struct LimitTests {
         #expect((50...82).contains(harness.node.state.table.counts.torrents))
     }
 
+    @Test(arguments: [StorageFailure.full, .broken])
+    func `who waits when the disk fails is told within the limit of errors`(_ failure: StorageFailure) throws {
+        var harness = harness { $0.errorsPerSecond = 3 }
+        let id = try harness.connect(.v4(1))
+        let announces = (1...8).map { port -> [UInt8] in
+            var bytes: [UInt8] = []
+            AnnounceRequest(
+                connectionID: id, transactionID: TransactionID(UInt32(port)), infoHash: .numbered(1), peerID: .zero,
+                left: 1, port: UInt16(port)
+            ).encode(into: &bytes)
+            return bytes
+        }
+        harness.receive(announces, from: .v4(1))
+        _ = harness.takeSent()
+        // The first entry, and where that was refused, the one that has gathered meanwhile.
+        while !harness.pending.isEmpty, harness.node.status.waitingRequests > 0 { harness.failWrite(failure) }
+        #expect(harness.takeSent().count == 3)
+        #expect(harness.node.status.counters.errorsWithheld == 5)
+        #expect(harness.node.status.waitingRequests == 0)
+    }
+
     @Test func `requests wait in bounded number: those beyond are dropped and counted`() throws {
         var harness = harness {
             $0.updatesPerEntry = 8

@@ -106,7 +106,8 @@ struct Aborts: Sendable {
         let told = Self.countTold(effects)
         // Who was asked to stop, and had no time left to wait, may have given them up.
         let hasLeft = step.view.leads == nil
-        if hasLeft ? told > waiting : told != waiting {
+        let silent = Int(step.withheld)
+        if told > waiting || !hasLeft && told + silent < waiting {
             scene.violate(
                 .answeredOnce, at: step.time,
                 "\(waiting) requests at \(scene.name(step.node)) were not stored, \(told) were told")

@@ -106,7 +106,8 @@ enum AnnounceFault {
     private static func find(
         inInterval told: UInt32, at interval: UInt32?, _ configuration: NodeConfiguration
     ) -> String? {
-        let longest = configuration.interval * IntervalPolicy.maxStretch + configuration.intervalJitter
+        // Four times what is configured, at most (docs/protocol.md).
+        let longest = configuration.interval * 4 + configuration.intervalJitter
         if told == 0 || told > longest { return "an interval of \(told) s" }
         if let interval, max(told, interval) - min(told, interval) > configuration.intervalJitter {
             return "an interval of \(told) s, and \(interval) s is decided"

@@ -7,6 +7,9 @@ struct Bounds: Sendable {
     /// Messages of one step: one for each tracker of each of a few kinds, and what goes to all.
     private static func maxMessages(nodeCount: Int) -> Int { 4 * nodeCount + 16 }
 
+    /// Chunks of a snapshot in one step.
+    private static let maxChunks = 8
+
     func check(_ step: Step, _ effects: Effects, _ scene: inout Scene) {
         let (view, configuration) = (step.view, scene.nodes[step.node].configuration)
         if view.tailCount > max(1, configuration.tailCount) {
@@ -18,6 +21,13 @@ struct Bounds: Sendable {
             scene.violate(
                 .queuesAreBounded, at: step.time,
                 "\(scene.name(step.node)) sends \(effects.messages.count) messages")
+        }
+        // Of a state that was fetched all chunks are written at once.
+        let isFetched = effects.observations.contains { if case .transferEnded = $0 { true } else { false } }
+        let chunks = effects.persists.count { if case .saveChunk = $0.change { true } else { false } }
+        if chunks > Bounds.maxChunks, !isFetched {
+            scene.violate(
+                .queuesAreBounded, at: step.time, "\(scene.name(step.node)) writes \(chunks) chunks at once")
         }
         if view.waitingRequests > configuration.limits.waitingRequests {
             scene.violate(

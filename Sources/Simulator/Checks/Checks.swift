@@ -41,6 +41,10 @@ package struct Checks: Sendable {
     private var majorities: Majorities
     private var stops: Stops
     private var bounds = Bounds()
+    private var errors: ErrorWatch
+    private(set) var tellings: Tellings
+    /// When a tracker has last withheld an error.
+    private(set) var withheldAt: Instant?
     private var console: Console
     private var end = End()
 
@@ -54,6 +58,8 @@ package struct Checks: Sendable {
         elections = Elections(nodeCount: count)
         majorities = Majorities(nodeCount: count)
         stops = Stops(nodeCount: count)
+        errors = ErrorWatch(nodeCount: count)
+        tellings = Tellings(nodeCount: count)
     }
 
     var promises: Promises { scene.promises }
@@ -126,7 +132,7 @@ package struct Checks: Sendable {
     /// When a tracker last heard another one, whatever that said, or when its life began.
     func lastHeard(_ other: Int, by node: Int) -> Instant { scene.nodes[node].heardAt[other] }
 
-    /// Whether somebody waits at a tracker, as it was after its last step.
+    /// Whether somebody waits at a tracker now.
     mutating func isWaited(at node: Int) -> Bool { scene.nodes[node].waitingRequests > 0 }
 
     /// Answers but connection ids that a tracker has given so far.
@@ -159,6 +165,7 @@ package struct Checks: Sendable {
     /// A life begins, with a record on its disk.
     package mutating func began(_ node: Int, _ view: NodeView, _ record: DiskRecord, at time: Instant) {
         votes.began(node, view, record, at: time, &scene)
+        tellings.began(node)
         scene.nodes[node].expectedReplies = swarms.expectedReplies(after: view.position.index)
     }
 
@@ -183,10 +190,10 @@ package struct Checks: Sendable {
     // MARK: - Steps
 
     /// A node is about to take a step.
-    mutating func willStep(node: Int, event: Event, wall: WallTime, at time: Instant) {
-        scene.clocks.note(wall, at: time)
-        if case .datagramsReceived(let batch) = event { willHear(batch, node: node, wall: wall, at: time) }
-        scene.nodes[node].wall = wall
+    mutating func willStep(node: Int, event: Event, reading: ClockReading, at time: Instant) {
+        scene.clocks.note(reading.wall, at: time)
+        if case .datagramsReceived(let batch) = event { willHear(batch, node: node, wall: reading.wall, at: time) }
+        (scene.nodes[node].wall, scene.nodes[node].monotonic) = (reading.wall, reading.monotonic)
     }
 
     /// A node has taken a step, and its effects are about to be carried out.
@@ -222,6 +229,9 @@ package struct Checks: Sendable {
             table = machine.state.table
         }
         var step = Step(node: node, time: time, view: view, applied: applied, table: table)
+        step.isReal = true
+        step.withheld = machine.counters.errorsWithheld - scene.nodes[node].withheld
+        scene.nodes[node].withheld += step.withheld
         if !applied.isEmpty {
             step.gone = log.gone(effects)
             step.files = machine.state.files
@@ -295,6 +305,7 @@ package struct Checks: Sendable {
         requests.checkKept(step, before, effects, &scene)
         replies.forgetExpectedReplies(step, &scene)
         bounds.check(step, effects, &scene)
+        tellings.check(step, before, event, effects, &scene)
         if scene.nodes[step.node].knownVoters != step.view.voters { scene.nodes[step.node].votersSince = step.time }
         scene.nodes[step.node].view = step.view
     }
@@ -307,6 +318,8 @@ package struct Checks: Sendable {
         if !effects.answers.isEmpty {
             visits.checkAnswers(effects, step, before, event, &scene, &aborts, majorities)
         }
+        if step.withheld > 0 { withheldAt = step.time }
+        if !effects.replies.isEmpty || step.withheld > 0 { errors.check(step, effects, &scene) }
         if Scene.failsNow(effects) { scene.nodes[step.node].hasFailed = true }
         if promises.answersAtOnce { replies.checkAnswered(step, &scene) }
     }

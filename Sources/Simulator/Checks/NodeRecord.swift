@@ -40,6 +40,10 @@ struct NodeRecord: Sendable {
     var expectedReplies: [ExpectedReply] = []
     /// What its clock said as it took its last step.
     var wall: WallTime?
+    /// The same of its monotonic clock; nil where nobody has looked at it.
+    var monotonic: Instant?
+    /// Errors that it had withheld in this life by the end of its last step.
+    var withheld: UInt64 = 0
     /// Whether it has lost its disk in this life.
     var hasFailed = false
     /// Of a tracker alone, the entry that it is writing.
@@ -71,6 +75,7 @@ struct NodeRecord: Sendable {
         decidedNumbers = []
         writing = nil
         hasFailed = false
+        withheld = 0
         for node in heardAt.indices { heardAt[node] = time }
     }
 

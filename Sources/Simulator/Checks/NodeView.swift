@@ -61,6 +61,10 @@ package struct Step: Sendable {
     package var files: TorrentFiles?
     /// The ids that have ceased to vote in this step; told where it has applied something.
     package var gone: [UInt32]
+    /// Errors that the tracker has withheld in it.
+    var withheld: UInt64 = 0
+    /// Whether a tracker has taken it, and not somebody who makes trackers up.
+    var isReal = false
 
     package init(
         node: Int, time: Instant, view: NodeView, applied: [Entry] = [], table: SwarmTable? = nil,

@@ -158,7 +158,8 @@ struct Requests: Sendable {
             ? nil : since ?? step.time
         // In a group, what another has answered is no longer waited for.
         guard !scene.isGroup, let since, step.time - since < Requests.keptFor else { return }
-        let replies = effects.replies.datagrams.count + effects.answers.count
+        // Whose address was told so many errors already is told nothing.
+        let replies = effects.replies.datagrams.count + effects.answers.count + Int(step.withheld)
         guard before.waitingRequests - step.view.waitingRequests > replies else { return }
         let isExcused = effects.observations.contains { observation in
             switch observation {

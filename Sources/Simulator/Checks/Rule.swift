@@ -90,7 +90,8 @@ public enum Rule: Int, Sendable, Hashable, CaseIterable {
 
     // Of trackers again.
 
-    /// Who was told other settings does not act as one with the others, and what a tracker tells of others is so.
+    /// Who was told other settings does not act as one with the others, and what a tracker tells of itself and of others
+    /// is so.
     case othersAreKnown = 35
 }
 
@@ -121,7 +122,7 @@ extension Rule {
         case .votersChangeByOne: [.votersAreChosen, .votersHoldFullState]
         case .transferIsComplete: [.statesAgree]
         case .requestsAreKept: [.requestsAreKept, .waitingAreAnswered, .answeredOnce]
-        case .queuesAreBounded: [.queuesAreBounded]
+        case .queuesAreBounded: [.queuesAreBounded, .errorsAreLimited]
         case .damageIsSaid: [.damageIsSaid, .recordIsReadable]
         case .expiryIsPatient: [.expiryIsPatient]
         case .stopEmptiesSwarms: [.stopEmptiesSwarms, .onlyStopsEmptySwarms, .stopEnds]
@@ -137,7 +138,7 @@ extension Rule {
                 .torrentFilesAreWhole,
                 .uploadsStay, .filesAreRegistered, .uploadsAreForgotten, .queuesAreBounded, .statesAgree,
             ]
-        case .othersAreKnown: [.unlikeAreToldApart, .statusIsTrue]
+        case .othersAreKnown: [.unlikeAreToldApart, .statusIsTrue, .peopleAreTold]
         case .onlyVerifiedCounts: [.onlyVerifiedIsStored, .claimsAreTrue]
         case .blocksAreAskedOnce: [.blocksAreAskedOnce, .keptIsNotAskedAgain, .rarestFirst, .bookkeepingAgrees]
         case .leechersFinish: [.leechersFinish, .nothingWaits, .trackersAreTold, .linksEndInTime]

@@ -29,6 +29,8 @@ struct Scene: Sendable {
     /// The swarms after the last entry that is decided (quorum mode).
     var model = SwarmModel()
     var history = CountHistory()
+    /// Downloads that each entry has completed, by its index from 1 (quorum mode).
+    private var completions: [UInt32] = []
     /// What people keep at the console after that entry.
     var console = ConsoleModel()
     var access = AccessHistory()
@@ -72,6 +74,18 @@ struct Scene: Sendable {
             .commandReceived, .reportMade:
             break
         }
+    }
+
+    // MARK: - What is decided
+
+    /// An entry has completed so many downloads.
+    mutating func note(completions count: UInt32, in index: UInt64) {
+        while UInt64(completions.count) < index { completions.append(0) }
+        completions[Int(index) - 1] = count
+    }
+
+    func completions(in index: UInt64) -> UInt64 {
+        index > 0 && index <= UInt64(completions.count) ? UInt64(completions[Int(index) - 1]) : 0
     }
 
     // MARK: - What is true

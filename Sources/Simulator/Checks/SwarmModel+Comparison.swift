@@ -17,8 +17,9 @@ extension SwarmModel {
         if counts.seeders != seeders { return "the node has \(counts.seeders) seeders, the model \(seeders)" }
         do throws(ChunkDamaged) {
             for number in 1..<state.chunkCount {
-                for image in try state.chunk(number).swarms() {
-                    if let difference = difference(from: image) { return difference }
+                let chunk = state.chunk(number)
+                for (image, emptySince) in zip(try chunk.swarms(), try chunk.emptyTimes()) {
+                    if let difference = difference(from: image, emptySince) { return difference }
                 }
             }
             return difference(from: try state.chunk(0).registry())
@@ -27,8 +28,11 @@ extension SwarmModel {
         }
     }
 
-    private func difference(from image: SwarmImage) -> String? {
+    private func difference(from image: SwarmImage, _ emptySince: UInt32) -> String? {
         guard let swarm = swarm(image.infoHash) else { return "the model has no swarm \(image.infoHash)" }
+        if emptySince != swarm.emptySince {
+            return "swarm \(image.infoHash) is empty since \(emptySince), in the model since \(swarm.emptySince)"
+        }
         if image.completed != swarm.completed {
             return "swarm \(image.infoHash) has \(image.completed) completed, in the model \(swarm.completed)"
         }

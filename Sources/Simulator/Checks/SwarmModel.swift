@@ -63,6 +63,16 @@ struct SwarmModel: Sendable {
         }
     }
 
+    /// Whether an announce may be let in: it stops, or its peer is here already, or there is room within the limits.
+    func hasRoom(for announced: Announced, _ limits: Limits) -> Bool {
+        let swarm = swarm(announced.infoHash)
+        if announced.event == .stopped || swarm?.place(of: announced.address) != nil { return true }
+        if swarm == nil, swarms.count >= limits.torrents { return false }
+        let count = peerCount
+        return count < limits.peers && (swarm?.peers.count ?? 0) < limits.peersPerSwarm
+            && peers(near: announced.address) < limits.peersPerAddress(among: count)
+    }
+
     // MARK: Changing
 
     mutating func begin(_ header: EntryHeader) {

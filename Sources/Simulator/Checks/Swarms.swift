@@ -11,6 +11,11 @@ struct Swarms: Sendable {
     var isSettling = false
     /// The interval that clients are told, in seconds, where one is decided (quorum mode).
     private var toldInterval: UInt32?
+    /// The swarms before each of the last entries, the latest last, where there is little room for anybody: one of them is
+    /// what an announce in an entry was held against.
+    private var earlier: [SwarmModel] = []
+    /// Downloads that the entry has completed that is being carried over.
+    private var completions: UInt32 = 0
     /// In a group, the latest of what anybody may have to answer: also one who starts later.
     private var expectedGroupReplies: [ExpectedReply] = []
 
@@ -27,6 +32,9 @@ struct Swarms: Sendable {
         let (entry, tickets) = (decided.entry, decided.tickets)
         let (position, header) = (entry.position, entry.header)
         guard let table = step.table else { preconditionFailure("whoever applies an entry shows its table") }
+        let limits = scene.configurations[step.node].limits
+        if limits.areSmall { remember(scene.model) }
+        completions = 0
         scene.model.begin(header)
         scene.console.begin(header)
         var cursor = UpdateCursor(header)
@@ -71,7 +79,7 @@ struct Swarms: Sendable {
         } catch {
             scene.violate(.recordIsReadable, at: step.time, "entry \(position.index) cannot be read")
         }
-        let limits = scene.configurations[step.node].limits
+        scene.note(completions: completions, in: position.index)
         if areRulesChanged || limits.peers < 1000 || limits.torrents < 1000 {
             scene.access.note(scene.model, scene.console)
         }
@@ -81,10 +89,32 @@ struct Swarms: Sendable {
         }
     }
 
+    /// Whoever made the entry that follows had applied all before it but for the last two, which may have been under way.
+    private mutating func remember(_ model: SwarmModel) {
+        if earlier.count >= 3 { earlier.removeFirst() }
+        earlier.append(model)
+    }
+
+    /// Nobody is let in without a port, nor who finds no room.
+    private func checkRoom(_ announced: Announced, entry: UInt64, _ step: Step, _ scene: inout Scene) {
+        if announced.address.port == 0 {
+            return scene.violate(
+                .admissionIsJustified, at: step.time, "entry \(entry) has an announce of \(announced.address)")
+        }
+        let limits = scene.configurations[step.node].limits
+        guard limits.areSmall, !earlier.isEmpty, !isSettling,
+            !earlier.contains(where: { $0.hasRoom(for: announced, limits) })
+        else { return }
+        scene.violate(
+            .admissionIsJustified, at: step.time,
+            "entry \(entry) has an announce of \(announced.address), for whom there was no room")
+    }
+
     private mutating func carryOver(
         _ announced: Announced, _ update: Update, _ table: SwarmTable, _ place: ExpectedReply.Place, _ life: Life?,
         _ number: UInt64, _ step: Step, _ scene: inout Scene, _ requests: inout Requests
     ) {
+        checkRoom(announced, entry: place.index, step, &scene)
         let before = scene.model.swarm(announced.infoHash)
         let completed = before?.completed ?? 0
         // Who has left or was taken out, and is heard of again by a late copy, is a new peer.
@@ -92,6 +122,7 @@ struct Swarms: Sendable {
         scene.model.apply(update, table)
         let swarm = scene.model.swarm(announced.infoHash) ?? SwarmModel.Swarm(infoHash: announced.infoHash)
         scene.history.note(announced.infoHash, swarm.counts, after: place.index)
+        if swarm.completed > completed { completions += 1 }
         if let (client, sentAt) = requests.checkAsked(announced, life, number, step, &scene) {
             requests.checkAdmitted(announced, client, entry: place.index, step, &scene)
             if announced.event == .stopped {
@@ -172,6 +203,7 @@ struct Swarms: Sendable {
     private mutating func expire(
         _ update: Update, _ table: SwarmTable, _ step: Step, _ scene: inout Scene, _ requests: inout Requests
     ) {
+        checkPatience(update, step, &scene)
         let now = UInt64(scene.model.time.seconds)
         let patient = requests.ledger.accounts.joined().filter { account in
             account.answeredAt > 0 && now <= account.livesUntil
@@ -184,5 +216,29 @@ struct Swarms: Sendable {
                 "peer \(account.address) of \(account.infoHash) was told \(account.told) s and is taken out "
                     + "\(now - UInt64(account.answeredAt)) s after that")
         }
+    }
+
+    /// A torrent without peers keeps its count for thirty days; for an hour where the table is nearly full.
+    ///
+    /// As docs/bounds.md has it: by more than three quarters. An entry may have waited for a while.
+    private func checkPatience(_ update: Update, _ step: Step, _ scene: inout Scene) {
+        guard case .expire(_, _, let emptyBefore) = update, emptyBefore > 0 else { return }
+        let limits = scene.configurations[step.node].limits
+        let age = UInt64(scene.model.time.seconds) - min(UInt64(scene.model.time.seconds), UInt64(emptyBefore))
+        let (days, hour, wait) = (30 * 86_400 as UInt64, 3_600 as UInt64, 600 as UInt64)
+        if (days...days + wait).contains(age) { return }
+        let full = limits.torrents / 4 * 3
+        let wasFull = scene.model.swarms.count > full || earlier.contains { $0.swarms.count > full }
+        if wasFull, (hour...hour + wait).contains(age) { return }
+        scene.violate(
+            .expiryIsPatient, at: step.time,
+            "entry \(scene.model.index) forgets torrents that have been empty for \(age) s")
+    }
+}
+
+extension Limits {
+    /// Whether a world may reach them.
+    fileprivate var areSmall: Bool {
+        peers < 1000 || torrents < 1000 || peersPerSwarm < 1000 || peersPerAddress < 1000
     }
 }

@@ -44,6 +44,8 @@ public enum Invariant: String, Sendable, Hashable, CaseIterable {
     case expiryIsPatient
     /// Queues stay within their bounds.
     case queuesAreBounded
+    /// So many errors go to one address in a second, and none is withheld before.
+    case errorsAreLimited
     /// Counts, orders and indexes that save a search are what the search would find.
     case bookkeepingAgrees
     /// An orderly stop leaves no swarm, unless it is to keep them.
@@ -93,6 +95,8 @@ public enum Invariant: String, Sendable, Hashable, CaseIterable {
     case unlikeAreToldApart
     /// What a tracker tells of the others is what they were like when it heard them last.
     case statusIsTrue
+    /// What people are told of a tracker, of its disk and of what they want changed, is what has happened.
+    case peopleAreTold
     /// When all is well again there is one master, and all trackers hold the same.
     case healedIsOne
     /// Nobody stands for master before a quorum misses the one that there is.

@@ -127,9 +127,10 @@ extension World {
         guard bus.isClear(between: node, and: master.node, now: now) else { return nil }
         let needed = checks.promises.membersDecide ? master.voters.count / 2 + 1 : master.voters.count
         if full == master.voters.count {
-            // What somebody has stored may be decided when there is room, and is not given up. And where few go into
-            // an entry, many wait for their turn.
-            guard options.entry == .any, options.updatesPerEntry >= 16, !isAnythingStored(behind: master.node) else {
+            // What somebody has stored may be decided when there is room, and is not given up. Who lacks on its disk
+            // what is decided tries that first, and has no word on what comes next. And where few go into an entry,
+            // many wait for their turn.
+            guard options.entry == .any, options.updatesPerEntry >= 16, areAllDisksAlike(as: master.node) else {
                 return nil
             }
             return WaitingWatch.Situation(epoch: master.epoch, isFull: true)
@@ -138,9 +139,10 @@ extension World {
         return WaitingWatch.Situation(epoch: master.epoch)
     }
 
-    private mutating func isAnythingStored(behind master: Int) -> Bool {
+    /// Whether each disk holds what a master has applied, and nothing behind that.
+    private mutating func areAllDisksAlike(as master: Int) -> Bool {
         let index = nodes[master].appliedIndex ?? 0
-        return nodes.contains { $0.disk.record.lastIndex > index }
+        return nodes.indices.allSatisfy { !connectivity[$0].isThere || nodes[$0].disk.record.lastIndex == index }
     }
 
     /// Whether nothing is wrong with a tracker but that its disk may be full.

@@ -212,6 +212,15 @@ struct Steward: Sendable {
         return .putAccount(account, expected: expected)
     }
 
+    /// Another thing that is wanted of an account, whatever it is by then.
+    mutating func another(_ accounts: Accounts, _ name: [UInt8]) -> ConsoleChange {
+        if random.oneIn(3) { return .removeAccount(name: name, expected: .any) }
+        var account = account("", AccountRole.allCases[random.below(4)])
+        account.name = name
+        account.passkey = accounts.find(name)?.account.passkey
+        return .putAccount(account, expected: .any)
+    }
+
     private mutating func drawSession(_ accounts: Accounts) -> ConsoleChange? {
         let all = accounts.all
         guard !all.isEmpty else { return nil }
@@ -229,5 +238,16 @@ struct Steward: Sendable {
     private mutating func expected(_ index: UInt64?) -> Expectation {
         if random.oneIn(2) { return .any }
         return index.map { .asOf($0) } ?? .nothing
+    }
+}
+
+extension ConsoleChange {
+    /// The name of the account that it makes, changes or takes out; nil where it is of something else.
+    var account: [UInt8]? {
+        switch self {
+        case .putAccount(let account, _): account.name
+        case .removeAccount(let name, _): name
+        case .putSession, .removeSession, .uploadPart, .finishUpload, .dropUpload, .removeTorrentFile: nil
+        }
     }
 }

@@ -42,6 +42,7 @@ extension World {
         queue.put(.stewardWaits(number, question: question), at: now + World.stewardPatience)
         checks.changeAsked(wish)
         step(node, .commandReceived(.change(number: question, wish)))
+        if options.hasHastyStewards, let name = wish.account { hurry(number, name, at: node) }
         // The last parts and the end of a hasty upload come at once, whatever becomes of each.
         while stewards[number].isHasty, stewards[number].wish == wish, let upload = stewards[number].upload,
             nodes[node].isUp
@@ -57,6 +58,26 @@ extension World {
                 stewards[number].wish = change
                 stewards[number].firstQuestion = stewards[number].question
             }
+        }
+    }
+
+    /// Now and then several things are wanted of one account at once; only of the last it matters what becomes of it.
+    private mutating func hurry(_ number: Int, _ name: [UInt8], at node: Int) {
+        guard clientsWokenAt == nil, stewards[number].random.oneIn(6) else { return }
+        for _ in 0...stewards[number].random.below(2) {
+            // Nobody makes another account before there is an admin.
+            guard nodes[node].isUp, let state = nodes[node].machine?.state, state.accounts.adminCount > 0 else {
+                return
+            }
+            let change = stewards[number].another(state.accounts, name)
+            stewards[number].wish = change
+            let question = stewards[number].nextQuestion(for: change)
+            stewards[number].firstQuestion = question
+            queue.put(.stewardWaits(number, question: question), at: now + World.stewardPatience)
+            checks.changeAsked(change)
+            step(node, .commandReceived(.change(number: question, change)))
+            // What was told at once is another matter already.
+            guard stewards[number].wish == change else { return }
         }
     }
 

@@ -14,7 +14,7 @@ extension SimulatedNode {
     ) {
         guard isUp else { preconditionFailure("only the living take steps") }
         let reading = clock.reading(at: now)
-        checks.willStep(node: number, event: event, wall: reading.wall, at: now)
+        checks.willStep(node: number, event: event, reading: reading, at: now)
         if recordingByteCount != nil { record(event, now: reading, effects) }
         machine?.step(event, now: reading, into: &effects)
         if recording != nil, let machine { recording?.stepped(effects, machine.state.position) }

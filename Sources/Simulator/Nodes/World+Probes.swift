@@ -20,8 +20,13 @@ extension World {
     }
 
     mutating func audit(_ node: Int) {
-        guard let fault = nodes[node].machine?.audit() else { return }
-        violate(.bookkeepingAgrees, "\(trace.names[node]): \(fault)")
+        if let fault = nodes[node].machine?.audit() {
+            violate(.bookkeepingAgrees, "\(trace.names[node]): \(fault)")
+        }
+        guard let counters = nodes[node].machine?.counters, let fault = checks.tellings.fault(in: counters, node) else {
+            return
+        }
+        violate(.peopleAreTold, "\(trace.names[node]) \(fault)")
     }
 
     mutating func probe(_ node: Int) {

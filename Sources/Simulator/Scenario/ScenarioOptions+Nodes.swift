@@ -54,7 +54,7 @@ extension ScenarioOptions {
             configuration.limits.peersPerAddress = maxPeersPerAddress
             configuration.limits.updatesPerEntry = updatesPerEntry
             configuration.limits.waitingRequests = waitingRequests
-            configuration.limits.errorsPerSecond = 1000
+            configuration.limits.errorsPerSecond = errorsPerSecond
             configuration.limits.uploads = maxUploads
             configuration.uploadPatience = 6
             #if PLANTED_BUGS

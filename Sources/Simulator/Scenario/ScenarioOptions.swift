@@ -50,6 +50,8 @@ public struct ScenarioOptions: Sendable, Hashable {
     public var hasWhimsicalVisitors = false
     /// Who change accounts and torrent files at consoles.
     public var stewardCount = 0
+    /// Whether they now and then want several things of one account at once.
+    public var hasHastyStewards = false
     /// Whether the operator's files say something of accounts, too.
     public var hasFileAccounts = false
     /// Uploads of torrent files under way at once, at most.
@@ -83,6 +85,8 @@ public struct ScenarioOptions: Sendable, Hashable {
     public var (maxPeersPerSwarm, maxPeersPerAddress) = (Limits().peersPerSwarm, Limits().peersPerAddress)
     /// Updates in an entry of the log, at most.
     public var updatesPerEntry = 64
+    /// Errors that a tracker sends to one address in a second.
+    public var errorsPerSecond = 1000
     /// Requests that a tracker keeps until they are answered.
     public var waitingRequests = 8192
     /// Between two messages in which a slave forwards requests.
@@ -182,6 +186,7 @@ public struct ScenarioOptions: Sendable, Hashable {
         options.drawCrowd(part(9))
         options.drawOddities(part(11))
         options.drawStewards(part(12))
+        options.drawErrors(part(13))
         if profile == .alone {
             (options.commandsAtStart, options.outlastsTheSilent, options.stopsAtEnd) = (true, true, true)
         }
@@ -206,6 +211,12 @@ public struct ScenarioOptions: Sendable, Hashable {
         guard random.oneIn(6) else { return }
         setStewards(1 + random.below(3))
         if random.oneIn(3) { maxUploads = 1 }
+    }
+
+    /// In one scenario of four, few errors go to one address.
+    private mutating func drawErrors(_ random: RandomStream) {
+        var random = random
+        if random.oneIn(4) { errorsPerSecond = 1 + random.below(4) }
     }
 
     /// So many people are at consoles, and the table has room for what they upload.

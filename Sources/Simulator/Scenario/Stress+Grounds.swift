@@ -99,6 +99,23 @@ extension ScenarioOptions {
         stay = .seconds(8)
         faults.maxOutages = 30
         inject(12, at: .writeFailed, .entrySubmitted, .promiseSubmitted)
+        // By turns, as the seed has drawn something else.
+        if isFlashCrowd { fillDisks() }
+    }
+
+    /// Nothing goes wrong but that for ten seconds no voter's disk takes anything, and by turns all but one's.
+    private mutating func fillDisks() {
+        faults = FaultOptions()
+        (bus.lossPerMille, bus.repeatPerMille, bus.stragglerPerMille, bus.redeliveredPerMille) = (0, 0, 0, 0)
+        bus.maxDelay = min(bus.maxDelay, .milliseconds(50))
+        (disk.failPerMille, disk.stallPerMille, disk.maxDelay) = (0, 0, min(disk.maxDelay, .milliseconds(60)))
+        (entry, updatesPerEntry, maxDrift) = (.any, max(updatesPerEntry, 64), min(maxDrift, 2000))
+        (maxStartDelay, latecomerDelay, coreLength) = (.milliseconds(500), .zero, .seconds(100))
+        script = (0..<4).map { turn in
+            let spared = turn % 2 == 1 && !isAlone ? turn % nodeCount : nil
+            return ScriptedEvent(
+                at: .seconds(10 + 22 * Int64(turn)), .fullDisks((0..<nodeCount).filter { $0 != spared }, .seconds(10)))
+        }
     }
 
     private mutating func meetSnapshots() {
@@ -170,7 +187,7 @@ extension ScenarioOptions {
     private mutating func meetRules() {
         (visitorCount, hasWhimsicalVisitors) = (4, true)
         setStewards(3)
-        hasFileAccounts = true
+        (hasFileAccounts, hasHastyStewards) = (true, true)
         meet([.ruleChange, .registration, .crash, .partition, .handover], every: .seconds(2), atMost: 15)
         inject(40, at: .entrySubmitted, .entryDurable, .prepareSent)
     }

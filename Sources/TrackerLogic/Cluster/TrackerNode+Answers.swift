@@ -34,7 +34,7 @@ extension TrackerNode {
             let waiting = router.remove(number)
         else { return }
         if isGroups, phase != .master, waiting.clientRequest == nil { return }
-        refuse(waiting, .notStored, now, &effects)
+        turnDown(waiting, .notStored, now, &effects)
     }
 
     /// Tells a request's tracker, or its client, that it is refused.

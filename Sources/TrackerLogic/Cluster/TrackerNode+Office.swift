@@ -128,7 +128,7 @@ extension TrackerNode {
         if candidate.isLeading { tellOfCluster(.steppedDown(candidate.epoch, .diskBroken), &effects) }
         candidate.giveUp()
         gathering = Gathering()
-        for request in router.removeAll() { refuse(request.waiting, .storageFailed, now, &effects) }
+        for request in router.removeAll() { turnDown(request.waiting, .storageFailed, now, &effects) }
         if office.isBusUp { broadcast(.leave, &effects) }
         office.unfollow()
         reads.removeAll()

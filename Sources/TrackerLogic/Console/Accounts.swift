@@ -67,8 +67,8 @@ public struct Accounts: Sendable {
         public static let removed = 256
     }
 
-    private var accounts: FlatTable<KeptAccount>
-    private var sessions: FlatTable<KeptSession>
+    private(set) var accounts: FlatTable<KeptAccount>
+    private(set) var sessions: FlatTable<KeptSession>
     /// Of the accounts that have one.
     private var passkeys: FlatTable<HeldPasskey>
     /// Where another side of a partition may have them still, each name once and none that is here; the one that was
@@ -81,7 +81,7 @@ public struct Accounts: Sendable {
     /// The sum of the fingerprints of all accounts, sessions and removals, in no order.
     public internal(set) var digest: UInt64 = 0
     /// No session expires before this cluster time, in seconds since 1970.
-    private var firstExpiry = UInt32.max
+    private(set) var firstExpiry = UInt32.max
     #if PLANTED_BUGS
         var plantedBug: PlantedBug?
     #endif
@@ -139,6 +139,11 @@ public struct Accounts: Sendable {
 
     /// Whether a passkey is an account's, which is asked for each announce on a private tracker.
     public func know(passkey: [UInt8]) -> Bool { passkeys.contains(HeldPasskey(passkey)) }
+
+    /// How many passkeys are known.
+    var passkeyCount: Int { passkeys.count }
+    /// Whether each account's passkey is known, and no other: but for mistakes that are planted, always.
+    var knowsPasskeys: Bool { !has(.passkeyOutlivesAccount) && !has(.passkeysNotRestored) }
 
     /// The name of the account that has a passkey; nil where it is nobody's.
     func holder(ofPasskey passkey: [UInt8]) -> [UInt8]? { passkeys.find(HeldPasskey(passkey))?.name }
@@ -279,8 +284,8 @@ public struct Accounts: Sendable {
 
     // MARK: - Fingerprints
 
-    private func fingerprint(_ kept: KeptAccount) -> UInt64 { fingerprint(0x41) { kept.encode(into: &$0) } }
-    private func fingerprint(_ kept: KeptSession) -> UInt64 { fingerprint(0x53) { kept.encode(into: &$0) } }
+    func fingerprint(_ kept: KeptAccount) -> UInt64 { fingerprint(0x41) { kept.encode(into: &$0) } }
+    func fingerprint(_ kept: KeptSession) -> UInt64 { fingerprint(0x53) { kept.encode(into: &$0) } }
     func fingerprint(_ removal: RemovedAccount) -> UInt64 { fingerprint(0x52) { removal.encode(into: &$0) } }
 
     private func fingerprint(_ kind: UInt64, _ encode: (inout [UInt8]) -> Void) -> UInt64 {

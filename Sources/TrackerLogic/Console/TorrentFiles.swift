@@ -242,7 +242,7 @@ public struct TorrentFiles: Sendable {
     }
 
     /// Where the file of a torrent is, or would be.
-    private func place(of infoHash: InfoHash, in chunk: Int) -> Int {
+    func place(of infoHash: InfoHash, in chunk: Int) -> Int {
         let files = chunks[chunk].files
         var (low, high) = (0, files.count)
         while low < high {
@@ -256,7 +256,7 @@ public struct TorrentFiles: Sendable {
 // MARK: - Fingerprints
 
 extension TorrentFiles {
-    private func fingerprint(_ file: TorrentFile) -> UInt64 {
+    func fingerprint(_ file: TorrentFile) -> UInt64 {
         fingerprint(0x46, file.partsDigest) { bytes in
             file.head.encode(into: &bytes)
             bytes.append(bigEndian: file.changedAt)
@@ -264,7 +264,7 @@ extension TorrentFiles {
         }
     }
 
-    private func fingerprint(_ upload: Upload) -> UInt64 {
+    func fingerprint(_ upload: Upload) -> UInt64 {
         fingerprint(0x55, upload.partsDigest) { bytes in
             bytes.append(upload.id.infoHash.bytes)
             bytes.append(bigEndian: upload.id.number)

@@ -277,6 +277,5 @@ extension TrackerNode {
     /// The cluster's secret has come with its welcome.
     mutating func deriveKeys() {
         if !has(.connectionIDOfOne) { connectionIDs = ConnectionIDs(secret: promise.secret) }
-        errorLimiter = ErrorLimiter(secret: promise.secret, perSecond: configuration.limits.errorsPerSecond)
     }
 }

@@ -79,31 +79,31 @@ struct RequestBook: Sendable, Equatable {
     private static let keptByteCount = 1 << 20
 
     /// In the order of their numbers; nil where they are done.
-    private var requests: [BookedRequest?] = []
+    private(set) var requests: [BookedRequest?] = []
     /// How many of the first of them are done.
-    private var doneCount = 0
+    private(set) var doneCount = 0
     /// The number of the first of them.
     private(set) var floor: UInt64 = 0
     /// The datagrams among them, and what has gone before the first of these bytes.
-    private var bytes: [UInt8] = []
-    private var goneByteCount: UInt64 = 0
+    private(set) var bytes: [UInt8] = []
+    private(set) var goneByteCount: UInt64 = 0
     /// What came over HTTP, in the order of the numbers.
-    private var visits: [Visit] = []
+    private(set) var visits: [Visit] = []
 
-    fileprivate struct Visit: Sendable, Hashable {
+    struct Visit: Sendable, Hashable {
         var number: UInt64
         var content: ForwardedRequest.Content
     }
 
     private(set) var count = 0
     /// Connects among them: they prove nothing, and anybody can send them in anybody's name.
-    private var connectCount = 0
+    private(set) var connectCount = 0
     /// Below this place, all were handed to the master of `forwardedEpoch`.
-    private var forwardedCount = 0
-    private var forwardedEpoch = Epoch.zero
+    private(set) var forwardedCount = 0
+    private(set) var forwardedEpoch = Epoch.zero
     /// By key, for a group.
-    private var keys = SlotIndex()
-    private let isKeyed: Bool
+    private(set) var keys = SlotIndex()
+    let isKeyed: Bool
 
     private let maxCount: Int
     private let maxByteCount: Int

@@ -23,7 +23,7 @@ struct RequestRouter: Sendable, Equatable {
     }
 
     /// What this tracker has heard itself.
-    private var book: RequestBook
+    private(set) var book: RequestBook
     /// In a group: the last requests that were settled, so that what a slave forwards late is not answered again.
     private var recentKeys = RecentKeys()
     private var overflow: [Forwarded] = []

@@ -89,6 +89,9 @@ struct CompletedCounters: Sendable {
         folded(count.keyHash(key) ^ 0x2545_F491_4F6C_DD1D, UInt64(count.count) | UInt64(count.origin) << 32)
     }
 
+    /// Whether the digest is that of what is there, for who looks whether all is in order.
+    var isDigestRight: Bool { counts.records.reduce(0) { $0 &+ fingerprint($1) } == digest }
+
     var byteCount: Int { counts.byteCount + origins.capacity * MemoryLayout<UInt32>.stride }
 }
 

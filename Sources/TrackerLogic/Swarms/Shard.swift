@@ -33,7 +33,7 @@ struct Shard: Sendable {
     /// What a merge needs to know besides; nil where there is none to come.
     private(set) var mergeData: MergeData?
     /// The sum of the fingerprints of peers and torrents, in no order.
-    private var fingerprints: UInt64 = 0
+    private(set) var fingerprints: UInt64 = 0
 
     init(mergeData: MergeData? = nil) { self.mergeData = mergeData }
 
@@ -74,7 +74,7 @@ struct Shard: Sendable {
     }
 
     /// Where merges are to come, without the time since when a torrent is empty: that time is each history's own.
-    private func fingerprint(_ torrent: Torrent, hash: UInt64) -> UInt64 {
+    func fingerprint(_ torrent: Torrent, hash: UInt64) -> UInt64 {
         if torrent.completed == 0 { return 0 }
         let emptySince = mergeData == nil ? torrent.emptySince : 0
         return folded(hash ^ 0x8EBC_6AF0_9C88_C6E3, UInt64(torrent.completed) | UInt64(emptySince) << 32)

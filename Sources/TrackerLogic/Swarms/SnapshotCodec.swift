@@ -149,6 +149,11 @@ extension SnapshotChunk {
         return try shard().swarms.map { $0.image }
     }
 
+    /// Since when each of the same swarms has had no peers, in seconds since 1970 of cluster time; 0 where it has some.
+    package func emptyTimes() throws(ChunkDamaged) -> [UInt32] {
+        holdsFiles ? [] : try shard().swarms.map { $0.emptySince }
+    }
+
     /// All that a chunk of torrent files says.
     func files() throws(ChunkDamaged) -> FilesImage {
         var reader = try SnapshotCodec.open(self, mark: SnapshotCodec.filesMark)

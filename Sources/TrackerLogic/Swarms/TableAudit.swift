@@ -33,7 +33,7 @@ extension SwarmTable {
                 shard.ipv4.auditRoom(shard.torrents.map { $0.ipv4 }),
                 shard.ipv6.auditRoom(shard.torrents.map { $0.ipv6 })
             )
-            if let fault = four ?? six { return "shard \(number): \(fault)" }
+            if let fault = four ?? six ?? shard.auditContents(key: key) { return "shard \(number): \(fault)" }
         }
         guard sum == counts else {
             return "the table counts \(counts.torrents) torrents, \(counts.peersIPv4) and \(counts.peersIPv6) peers, "

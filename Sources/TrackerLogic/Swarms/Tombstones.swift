@@ -81,6 +81,11 @@ struct Tombstones: Sendable {
         return mixed((CompactIPv6(address)?.hash(key: key) ?? 0) ^ torrent)
     }
 
+    /// How many the index holds; where in the heap one is, and of which digest, for who looks whether all is in order.
+    var indexCount: Int { index.count }
+    func isOlder(_ slot: Int, than other: Int) -> Bool { heap[slot].isOlder(than: heap[other]) }
+    func fingerprint(at slot: Int) -> UInt64 { heap[slot].fingerprint }
+
     private func slot(_ infoHash: InfoHash, _ address: SocketAddress, hash: UInt64) -> Int? {
         index.find(UInt32(truncatingIfNeeded: hash &>> 32)) { heap[$0].isSame(infoHash, address) }
     }

@@ -1,0 +1,146 @@
+// What people are told of a tracker.
+
+import Primitives
+import TrackerLogic
+import Wire
+
+/// What people are told of a tracker is what has happened to it: that its disk fails and works again, what became of
+/// each change that it was asked for, and its counters.
+///
+///     writes succeed ── one fails: told ──► writes fail ── one succeeds: told ──► writes succeed
+///            └──────────────┴── one fails in an unknown way: told ──► silence, to the end of the life
+struct Tellings: Sendable {
+    /// What a life has told, and has to tell.
+    private struct Teller: Sendable {
+        var isFailing = false
+        var isBroken = false
+        /// Numbers of changes that were asked for, and of which nothing has been told yet.
+        var changes: [UInt64] = []
+        /// Replies to connects, and errors over UDP.
+        var (connects, errors) = (0 as UInt64, 0 as UInt64)
+        /// Whether anybody has asked over HTTP, whose refusals count as errors in part.
+        var hasVisitors = false
+        /// Downloads that the entries completed which it has applied; nil where not all of them were seen.
+        var completed: UInt64? = 0
+    }
+
+    private var tellers: [Teller]
+
+    init(nodeCount: Int) { tellers = Array(repeating: Teller(), count: nodeCount) }
+
+    /// A life begins.
+    mutating func began(_ node: Int) { tellers[node] = Teller() }
+
+    mutating func check(
+        _ step: Step, _ before: NodeView, _ event: Event, _ effects: Effects, _ scene: inout Scene
+    ) {
+        guard step.isReal else { return }
+        if let fault = storageFault(step.node, event, effects, isAlone: scene.promises.diskDecides) {
+            scene.violate(.peopleAreTold, at: step.time, "\(scene.name(step.node)) \(fault)")
+        }
+        if let fault = changeFault(step.node, event, effects) {
+            scene.violate(.peopleAreTold, at: step.time, "\(scene.name(step.node)) \(fault)")
+        }
+        count(step, before, event, effects, scene)
+    }
+
+    // MARK: - The disk
+
+    /// What is wrong with what a tracker tells of its disk; nil where all is right.
+    private mutating func storageFault(_ node: Int, _ event: Event, _ effects: Effects, isAlone: Bool) -> String? {
+        if tellers[node].isBroken {
+            let isSilent = effects.messages.isEmpty && effects.persists.isEmpty && effects.replies.isEmpty
+            return isSilent ? nil : "has told that its disk is broken, and goes on"
+        }
+        var due: [Observation] = []
+        switch event {
+        case .persistFailed(_, .broken):
+            tellers[node].isBroken = true
+            return Scene.failsNow(effects) ? nil : "does not tell that its disk is broken"
+        case .persistFailed(_, let failure):
+            // How many requests it refuses for that is its own business.
+            if !tellers[node].isFailing { due = [isAlone ? .storageFailed(failure, refused: 0) : .voteFailed(failure)] }
+            tellers[node].isFailing = true
+        case .persisted:
+            if tellers[node].isFailing { due = [isAlone ? .storageRecovered : .voteRecovered] }
+            tellers[node].isFailing = false
+        case .started, .datagramsReceived, .requestReceived, .messageReceived, .busConnected, .busLost, .reportMade,
+            .deadlineReached, .commandReceived:
+            break
+        }
+        let told = effects.observations.compactMap { observation -> Observation? in
+            switch observation {
+            case .storageFailed(let failure, _): .storageFailed(failure, refused: 0)
+            case .storageRecovered, .voteFailed, .voteRecovered: observation
+            default: nil
+            }
+        }
+        if told == due { return nil }
+        return due.isEmpty
+            ? "tells of its disk what has not happened" : "does not tell, or tells otherwise, that its disk has changed"
+    }
+
+    // MARK: - Changes
+
+    /// What is wrong with what a tracker tells of changes; nil where all is right.
+    private mutating func changeFault(_ node: Int, _ event: Event, _ effects: Effects) -> String? {
+        var asked: UInt64?
+        if case .commandReceived(.change(let number, _)) = event {
+            tellers[node].changes.append(number)
+            asked = number
+        }
+        guard !tellers[node].changes.isEmpty || !effects.observations.isEmpty else { return nil }
+        var isOver = false
+        for observation in effects.observations {
+            switch observation {
+            case .changeEnded(let number, _):
+                guard let place = tellers[node].changes.firstIndex(of: number) else {
+                    return "tells what became of change \(number), which nobody waits for"
+                }
+                tellers[node].changes.remove(at: place)
+            case .steppedDown, .follows, .drained, .storageFailed(.broken, _): isOver = true
+            default: break
+            }
+        }
+        // What is asked for in that step may wait for the next master.
+        guard isOver, let number = tellers[node].changes.first, number != asked else { return nil }
+        return "takes up no change any more, and does not tell what became of change \(number)"
+    }
+
+    // MARK: - Counters
+
+    private mutating func count(
+        _ step: Step, _ before: NodeView, _ event: Event, _ effects: Effects, _ scene: Scene
+    ) {
+        if case .requestReceived = event { tellers[step.node].hasVisitors = true }
+        for reply in effects.replies.datagrams {
+            switch effects.replies.action(of: reply) {
+            case 0: tellers[step.node].connects += 1
+            case 3: tellers[step.node].errors += 1
+            default: break
+            }
+        }
+        guard let completed = tellers[step.node].completed, step.view.position != before.position else { return }
+        let isWhole = UInt64(step.applied.count) == step.view.position.index &- before.position.index
+        guard isWhole, scene.promises.repliesAreLinear else {
+            tellers[step.node].completed = nil
+            return
+        }
+        tellers[step.node].completed = step.applied.reduce(completed) { $0 + scene.completions(in: $1.header.index) }
+    }
+
+    /// What is wrong with a tracker's counters; nil where they are what was seen.
+    func fault(in counters: Counters, _ node: Int) -> String? {
+        let teller = tellers[node]
+        if counters.connects != teller.connects {
+            return "counts \(counters.connects) connects, and has answered \(teller.connects)"
+        }
+        if teller.hasVisitors ? counters.errors < teller.errors : counters.errors != teller.errors {
+            return "counts \(counters.errors) errors, and has sent \(teller.errors)"
+        }
+        if let completed = teller.completed, counters.completed != completed {
+            return "counts \(counters.completed) downloads, and has applied \(completed)"
+        }
+        return nil
+    }
+}
