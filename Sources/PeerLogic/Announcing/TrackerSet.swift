@@ -72,7 +72,7 @@ struct TrackerSet: Sendable, Equatable {
     private var leaving = Leaving()
     private var owesCompleted = false
     private var wakeAt: Instant?
-    /// Announces in a row while there was no connection.
+    /// Announces in a row that were answered while there was no connection.
     private var starving = 0
     private var interval = Duration.seconds(1800)
 
@@ -85,8 +85,13 @@ struct TrackerSet: Sendable, Equatable {
         var unanswered: [Int] = []
         /// Those that are told in the place of silent ones; the first answer of one is enough.
         var substitutes: [Int] = []
-        /// Is told `completed` first, which no tracker has taken yet.
+        var hasSubstitute = false
+        /// Is told `completed` first, which no tracker has taken yet; others are not, while it may answer.
         var completing: Int?
+        /// Those whose last word of us was `completed`.
+        var owedStopped: [Int] = []
+        /// Those that were told `completed`: they take us for one who stays, until they have answered `stopped`.
+        var believers: [Int] = []
     }
 
     init(_ tiers: [[TrackerKind]], subject: Announcer.Subject, random: RandomStream) {
@@ -139,7 +144,7 @@ struct TrackerSet: Sendable, Equatable {
     /// There is no connection left: the next announce comes sooner.
     mutating func starve(now: Instant) {
         guard phase == .resting, let wakeAt else { return }
-        let wait = Self.shortestStarving * (1 << Int64(min(starving, 6)))
+        let wait = Self.shortestStarving * (1 << Int64(min(max(starving - 1, 0), 6)))
         if now + wait < wakeAt { self.wakeAt = now + wait }
     }
 
@@ -165,7 +170,11 @@ struct TrackerSet: Sendable, Equatable {
         leaving.told.append(number)
         leaving.unanswered.append(number)
         let completes = owesCompleted && leaving.completing == nil && trackers[number].nextTry <= now
-        if completes { leaving.completing = number }
+        if completes {
+            leaving.completing = number
+            leaving.owedStopped.append(number)
+            leaving.believers.append(number)
+        }
         ask(number, completes ? .completed : .stopped, progress, now, &actions)
     }
 
@@ -363,14 +372,16 @@ struct TrackerSet: Sendable, Equatable {
         _ number: Int, isGood: Bool, _ progress: Announcer.Progress, _ now: Instant,
         _ actions: inout [TorrentSession.Action]
     ) {
-        if leaving.completing == number {
+        if let place = leaving.owedStopped.firstIndex(of: number) {
             if isGood { owesCompleted = false } else { noteFailure(of: number, now) }
-            leaving.completing = nil
+            leaving.owedStopped.remove(at: place)
+            if leaving.completing == number { leaving.completing = nil }
             return ask(number, .stopped, progress, now, &actions)
         }
         leaving.unanswered.removeAll { $0 == number }
-        // Who was told `completed` takes us for one who stays, until it has answered `stopped`.
-        let isEnough = leaving.completing == nil && leaving.substitutes.contains(number)
+        leaving.believers.removeAll { $0 == number }
+        leaving.hasSubstitute = leaving.hasSubstitute || leaving.substitutes.contains(number)
+        let isEnough = leaving.believers.isEmpty && leaving.hasSubstitute
         if leaving.unanswered.isEmpty || isEnough { end() }
     }
 

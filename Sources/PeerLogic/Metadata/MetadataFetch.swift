@@ -6,7 +6,8 @@ import Wire
 /// The info dictionary, had of one peer at a time, part by part (BEP 9, "metadata").
 ///
 /// Deviation: others ask many peers at once. Here all parts come from one, so that where the hash is wrong the culprit
-/// is known; a slow peer is left for the next after its time.
+/// is known; a slow peer is left for the next after its time, and one that refuses is asked again after that time at the
+/// soonest, where nobody else is there.
 struct MetadataFetch: Sendable, Equatable {
     /// Parts are 16 KiB, the last may be shorter.
     static let partByteCount = 16_384
@@ -16,6 +17,8 @@ struct MetadataFetch: Sendable, Equatable {
     static let maxPendingCount = 4
     /// For the next part.
     static let patience = Duration.seconds(20)
+
+    private static let maxPassedOverCount = 256
 
     enum Phase: Sendable, Hashable {
         /// Nobody is asked. Can transition to: asking.
@@ -38,8 +41,13 @@ struct MetadataFetch: Sendable, Equatable {
     private var byteCount = 0
     private var pending: [Int] = []
     private var heardAt = Instant(nanoseconds: 0)
-    /// Entries that were too slow, or do not give it; they are asked again when nobody else is there.
-    private var passedOver: [UInt32] = []
+    /// Entries that were too slow, or do not give it, and when they were last heard of.
+    private var passedOver: [PassedOver] = []
+
+    private struct PassedOver: Sendable, Equatable {
+        let peer: UInt32
+        let at: Instant
+    }
 
     init(isDone: Bool) { phase = isDone ? .done : .idle }
 
@@ -47,10 +55,9 @@ struct MetadataFetch: Sendable, Equatable {
 
     /// Chooses who is asked; nil where nobody can be.
     mutating func begin(_ candidates: [(slot: Int, peer: UInt32, byteCount: Int)], now: Instant) -> Int? {
-        guard phase == .idle, !candidates.isEmpty else { return nil }
-        if !candidates.contains(where: { !passedOver.contains($0.peer) }) { passedOver = [] }
-        guard let chosen = candidates.first(where: { !passedOver.contains($0.peer) }),
-            (1...Self.maxByteCount).contains(chosen.byteCount)
+        guard phase == .idle else { return nil }
+        guard let chosen = candidates.min(by: { triedAt($0.peer) < triedAt($1.peer) }),
+            now - triedAt(chosen.peer) >= Self.patience, (1...Self.maxByteCount).contains(chosen.byteCount)
         else { return nil }
         phase = .asking
         (slot, peer, byteCount) = (chosen.slot, chosen.peer, chosen.byteCount)
@@ -58,6 +65,11 @@ struct MetadataFetch: Sendable, Equatable {
         pending = []
         heardAt = now
         return chosen.slot
+    }
+
+    /// When a peer was passed over; long ago for one that was not.
+    private func triedAt(_ peer: UInt32) -> Instant {
+        passedOver.first { $0.peer == peer }?.at ?? Instant(nanoseconds: .min / 2)
     }
 
     /// The next part to ask for; nil where enough is asked for.
@@ -76,7 +88,7 @@ struct MetadataFetch: Sendable, Equatable {
         guard phase == .asking, slot == self.slot, let index = pending.firstIndex(of: part) else { return nil }
         let expected = min(Self.partByteCount, byteCount - part * Self.partByteCount)
         guard bytes.count == expected else {
-            passOver()
+            passOver(at: now)
             return nil
         }
         pending.remove(at: index)
@@ -90,9 +102,14 @@ struct MetadataFetch: Sendable, Equatable {
     }
 
     /// Another is asked: this one was too slow, gives none, or has left.
-    mutating func passOver() {
+    ///
+    /// `moment` is when it has refused; nil for one that has not.
+    mutating func passOver(at moment: Instant? = nil) {
         guard phase == .asking else { return }
-        if passedOver.count < 256 { passedOver.append(peer) }
+        let peer = peer
+        passedOver.removeAll { $0.peer == peer }
+        if passedOver.count >= Self.maxPassedOverCount { passedOver.removeFirst() }
+        passedOver.append(PassedOver(peer: peer, at: moment ?? heardAt))
         phase = .idle
         parts = []
         pending = []

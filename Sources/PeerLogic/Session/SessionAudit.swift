@@ -47,7 +47,7 @@ extension TorrentSession {
     private func auditAvailability() -> String? {
         guard let picker else { return nil }
         var counts = Array(repeating: UInt16(0), count: picker.layout.pieceCount)
-        for link in links where link.isReady { link.has.forEach { counts[$0] += 1 } }
+        for slot in links.indices where links[slot].isReady { links[slot].has.forEach { counts[$0] += 1 } }
         for piece in counts.indices where counts[piece] != picker.availability[piece] {
             return "piece \(piece) is at \(counts[piece]) peers, and counted \(picker.availability[piece]) times"
         }
@@ -57,18 +57,20 @@ extension TorrentSession {
     /// A block is asked of as many peers as have a request for it that counts.
     private func auditRequests() -> String? {
         guard let picker else { return nil }
-        var blocks: [Block] = []
-        for link in links {
-            for index in link.requests.indices where !link.requests[index].isGivenUp {
-                blocks.append(link.requests[index].block)
+        let perPiece = picker.layout.blockCount(ofPiece: 0)
+        var counts = Array(repeating: UInt16(0), count: perPiece * picker.layout.pieceCount)
+        for slot in links.indices {
+            for index in links[slot].requests.indices where !links[slot].requests[index].isGivenUp {
+                let block = links[slot].requests[index].block
+                guard let index = picker.layout.index(of: block) else { return "it is asked for no block" }
+                counts[Int(block.piece) * perPiece + index] += 1
             }
         }
         for piece in picker.active {
             guard let piece, piece.phase == .fetching, piece.webSeed == nil else { continue }
             for index in piece.blocks.indices where piece.blocks[index].phase != .received {
-                let block = picker.layout.block(index, ofPiece: piece.piece)
-                let count = blocks.reduce(0) { $0 + ($1 == block ? 1 : 0) }
-                guard Int(piece.blocks[index].requestCount) == count else {
+                let count = counts[piece.piece * perPiece + index]
+                guard UInt16(piece.blocks[index].requestCount) == count else {
                     return "block \(index) of piece \(piece.piece) is asked of \(count), and counted "
                         + "\(piece.blocks[index].requestCount) times"
                 }

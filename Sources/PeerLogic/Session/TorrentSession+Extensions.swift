@@ -115,7 +115,7 @@ extension TorrentSession {
             }
             fetchMetadata(now, &actions)
         case .reject:
-            if metadata.slot == slot { metadata.passOver() }
+            if metadata.slot == slot { metadata.passOver(at: now) }
             fetchMetadata(now, &actions)
         case .unknown: break
         }
@@ -189,7 +189,7 @@ extension TorrentSession {
         if let bytes = metadata.accepted() { torrent.metadata = bytes }
         picker = PiecePicker(layout: layout, have: have, wanted: Bitfield(count: layout.pieceCount, isFull: true))
         beganComplete = picker?.isComplete ?? false
-        beganWhole = isWholly
+        wasWhole = wasWhole || isWholly
         hasCompleted = beganComplete
         if isPrivate { localAnnounceAt = nil }
         have.forEach { gained.append(UInt32($0)) }

@@ -98,7 +98,9 @@ extension TorrentSession {
     }
 
     private mutating func becameWhole(_ now: Instant, _ actions: inout [Action]) {
-        if !beganWhole { trackers.completed(progress, now: now, &actions) }
+        if !wasWhole { trackers.completed(progress, now: now, &actions) }
+        // What is lost afterwards, and had again, is no second download.
+        wasWhole = true
         for slot in links.indices where links[slot].isReady { closeIfBothComplete(slot, now, &actions) }
     }
 

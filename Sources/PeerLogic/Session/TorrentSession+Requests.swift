@@ -15,14 +15,15 @@ extension TorrentSession {
 
     /// Asks all peers for what they have and may give; after something has become free.
     mutating func refillAll(_ now: Instant, _ actions: inout [Action]) {
-        guard phase == .running, !links.isEmpty, picker != nil else { return }
+        guard phase == .running, !links.isEmpty, torrent.layout != nil else { return }
         turn = (turn + 1) % links.count
         for offset in links.indices { refill((turn + offset) % links.count, now, &actions) }
     }
 
     /// Asks a peer for blocks, until its window is full.
     mutating func refill(_ slot: Int, _ now: Instant, _ actions: inout [Action]) {
-        guard phase == .running, links[slot].isReady, links[slot].weAreInterested, !links[slot].isSnubbed, picker != nil
+        guard phase == .running, links[slot].isReady, links[slot].weAreInterested, !links[slot].isSnubbed,
+            torrent.layout != nil
         else { return }
         let isChoked = links[slot].peerChokes
         if isChoked, links[slot].allowedToUs.isEmpty { return }

@@ -62,6 +62,9 @@ extension TorrentSession {
             }
         }
         if let due = choker.nextRound, due <= now { rechoke(now, &actions) }
+        // Whoever had nothing to give but what others were asked for may be asked, too, since the last block was asked
+        // for.
+        if !hasCompleted, picker?.isEndgame ?? false { refillAll(now, &actions) }
         fetchMetadata(now, &actions)
         makeRoomForMetadata(now, &actions)
         connect(now, &actions)
@@ -69,19 +72,23 @@ extension TorrentSession {
     }
 
     private mutating func keepLink(_ slot: Int, _ now: Instant, _ actions: inout [Action]) {
-        let link = links[slot]
-        if now - link.heardAt >= Self.silence { return close(slot, .idle, now, &actions) }
-        if link.arriving != nil, now - max(link.arrivingSince, link.heardAt) >= Self.arrivalPatience {
+        let heardAt = links[slot].heardAt
+        let unhelpful = now - links[slot].blockAt
+        let wasSnubbed = links[slot].isSnubbed
+        if now - heardAt >= Self.silence { return close(slot, .idle, now, &actions) }
+        if links[slot].arriving != nil, now - max(links[slot].arrivingSince, heardAt) >= Self.arrivalPatience {
             return close(slot, .stalled, now, &actions)
         }
-        if link.requests.activeCount > 0, !has(.silenceIgnored), now - link.blockAt >= Self.blockPatience {
+        let rest = now - links[slot].saidAt
+        let exchangeAt = links[slot].exchangeAt
+        if links[slot].requests.activeCount > 0, !has(.silenceIgnored), unhelpful >= Self.blockPatience {
             snub(slot, now, &actions)
         }
-        if link.isSnubbed, !link.peerChokes, link.weAreInterested, now - link.blockAt >= Self.uselessness {
+        if wasSnubbed, !links[slot].peerChokes, links[slot].weAreInterested, unhelpful >= Self.uselessness {
             return close(slot, .idle, now, &actions)
         }
-        if now - link.saidAt >= Self.keepAliveInterval { say(slot, .keepAlive, now, &actions) }
-        if let due = link.exchangeAt, due <= now { exchangePeers(slot, now, &actions) }
+        if rest >= Self.keepAliveInterval { say(slot, .keepAlive, now, &actions) }
+        if let due = exchangeAt, due <= now { exchangePeers(slot, now, &actions) }
     }
 
     /// A peer gives nothing though it was asked: others are asked, and it is asked no more until one of its blocks

@@ -10,7 +10,7 @@ extension TorrentSession {
     // MARK: - Asked of us
 
     mutating func requested(_ slot: Int, _ block: Block, _ now: Instant, _ actions: inout [Action]) {
-        guard torrent.layout?.holds(block) ?? false, picker != nil else {
+        guard torrent.layout?.holds(block) ?? false else {
             let words = "a request for \(block.length) bytes at \(block.offset) of piece \(block.piece)"
             return breach(slot, words, now, &actions)
         }

@@ -87,8 +87,8 @@ public struct TorrentSession: Sendable, Equatable {
     var hasReachedRatio = false
     /// Whether all wanted pieces were here at the start.
     var beganComplete = false
-    /// Whether all pieces were, wanted or not: nothing is told to trackers as completed.
-    var beganWhole = false
+    /// Whether all pieces were here at one time, wanted or not: nothing is told to trackers as completed any more.
+    var wasWhole = false
 
     /// Bytes of blocks that have come and were kept, since the session was made.
     public internal(set) var received = 0
@@ -190,7 +190,7 @@ public struct TorrentSession: Sendable, Equatable {
                 picker = PiecePicker(layout: layout, have: have, wanted: wanted)
             }
             beganComplete = picker?.isComplete ?? false
-            beganWhole = isWholly
+            wasWhole = wasWhole || isWholly
             hasCompleted = beganComplete
         }
         choker.start(now: now)
@@ -246,6 +246,8 @@ public struct TorrentSession: Sendable, Equatable {
         for slot in links.indices where links[slot].isReady { interestChanged(slot, now, &actions) }
         refillAll(now, &actions)
         fetchFromWeb(now, &actions)
+        // Nothing more may be wanted.
+        checkRatio(&actions)
     }
 
     // MARK: - What people ask

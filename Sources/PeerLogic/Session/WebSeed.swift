@@ -40,7 +40,7 @@ extension TorrentSession {
     static func sender(ofSeed seed: Int) -> UInt32 { UInt32.max - UInt32(seed) }
 
     mutating func fetchFromWeb(_ now: Instant, _ actions: inout [Action]) {
-        guard phase == .running, picker != nil else { return }
+        guard phase == .running, torrent.layout != nil else { return }
         for seed in webSeeds.indices {
             while webSeeds[seed].mayFetch(now) {
                 guard downloadLimit.take(torrent.layout?.pieceLength ?? 0, now: now) else { return }

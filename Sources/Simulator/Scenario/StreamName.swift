@@ -101,6 +101,11 @@ enum StreamKind: UInt64 {
     case transferMore = 79
     /// By peer, then by number of the datagram: what becomes of what is sent to a tracker, and of its answer.
     case trackerDatagram = 80
+    /// As `transferMore`, of what came after it.
+    case transferLate = 81
+    /// By peer, then by number of the announce: how long a tracker thinks, and whether it falls silent.
+    case slowAnswer = 82
+    case quietEnd = 83
 }
 
 extension RandomStream {

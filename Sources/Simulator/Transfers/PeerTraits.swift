@@ -91,6 +91,7 @@ extension TransferOptions {
             options.faults = options.faults.filter { $0 != .settings }
         }
         options.drawMore(seed: seed)
+        options.drawLate(seed: seed)
         return options
     }
 
@@ -116,5 +117,25 @@ extension TransferOptions {
         if random.oneIn(3) { blocksPerPiece = 1 }
         if random.oneIn(8) { pieceCount = 1 }
         lastPieceByteCount = random.oneIn(3) ? 1 + random.below(20) : lastPieceByteCount
+    }
+
+    /// What there is in half of the swarms, drawn from a third stream, for the same reason.
+    private mutating func drawLate(seed: UInt64) {
+        var random = RandomStream(seed, .transferLate)
+        guard random.oneIn(2) else { return }
+        if random.oneIn(2) { slowAnswerPercent = [10, 40, 100][random.below(3)] }
+        if random.oneIn(2) { quietEndPercent = [20, 60, 100][random.below(3)] }
+        if random.oneIn(3) { leavePercent = 40 + random.below(60) }
+        if random.oneIn(6) { lastPieceByteCount = random.oneIn(2) ? blocksPerPiece * 16_384 : 16_385 }
+        if random.oneIn(6) { pieceCount = [8, 24, 64][random.below(3)] }
+        // One piece may always be held.
+        if random.oneIn(6) { maxBufferedByteCount = blocksPerPiece * 16_384 * (1 + random.below(3)) / 2 }
+        // Long after all is done there are second announces, local words, and signs of life: of few it costs little.
+        if random.oneIn(3) {
+            leecherCount = min(leecherCount, 1 + random.below(5))
+            rest = random.between(.seconds(70), .seconds(400))
+            interval = [60, 240, 600][random.below(3)]
+            if random.oneIn(3) { liars = [] }
+        }
     }
 }

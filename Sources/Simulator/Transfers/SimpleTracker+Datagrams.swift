@@ -19,7 +19,7 @@ extension TransferWorld {
         guard state != .silent, random.below(100) >= lossPercent,
             let request = try? TrackerRequest(bytes.span.bytes)
         else { return }
-        let roundTrip = peers[peer].traits.latency * 2 + .milliseconds(5)
+        let roundTrip = peers[peer].traits.latency * 2 + .milliseconds(5) + trackerPause(peer)
         var reply: [UInt8] = []
         switch request {
         case .connect(let transaction):

@@ -53,7 +53,7 @@ extension TransferWorld {
         while peers[peer].questions.count <= tracker { peers[peer].questions.append(0) }
         peers[peer].questions[tracker] += 1
         let question = peers[peer].questions[tracker]
-        let roundTrip = peers[peer].traits.latency * 2 + .milliseconds(5)
+        let roundTrip = peers[peer].traits.latency * 2 + .milliseconds(5) + trackerPause(peer)
         let state = peers[peer].isOffline ? .silent : simpleTrackers[tracker].state
         switch state {
         case .silent:
@@ -73,6 +73,13 @@ extension TransferWorld {
             queue.put(
                 .trackerAnswers(peer, life: life, tracker: tracker, question: question, answer), at: now + roundTrip)
         }
+    }
+
+    /// So long a tracker thinks.
+    func trackerPause(_ peer: Int) -> Duration {
+        guard options.slowAnswerPercent > 0 else { return .zero }
+        var random = RandomStream(seed, .slowAnswer, peer, tally.announces)
+        return random.below(100) < options.slowAnswerPercent ? random.between(.milliseconds(100), .seconds(4)) : .zero
     }
 
     mutating func trackerAnswers(_ peer: Int, _ tracker: Int, _ answer: TrackerAnswer) {

@@ -68,6 +68,10 @@ public struct TransferOptions: Sendable, Hashable {
     public var namesAsker = false
     /// Addresses in each answer at which nobody is any more.
     public var staleAddressCount = 0
+    /// Answers of trackers in a hundred that take up to four seconds.
+    public var slowAnswerPercent = 0
+    /// Ends of sessions in a hundred right before which a tracker falls silent.
+    public var quietEndPercent = 0
     /// Seconds between announces, as trackers say.
     public var interval: UInt32 = 60
     /// Web servers that have the files.

@@ -89,6 +89,16 @@ extension TransferWorld {
         queue.put(.trackerMends(tracker), at: now + span)
     }
 
+    /// Now and then a tracker falls silent right before somebody ends.
+    mutating func quieten(_ peer: Int) {
+        guard options.quietEndPercent > 0, !simpleTrackers.isEmpty else { return }
+        var random = RandomStream(seed, .quietEnd, peer, tally.announces)
+        guard random.below(100) < options.quietEndPercent else { return }
+        silence(
+            random.below(simpleTrackers.count), random.oneIn(4) ? .fails : .silent,
+            for: random.between(.milliseconds(300), .seconds(20)))
+    }
+
     /// People want only some of the pieces for a while.
     private mutating func select(_ peer: Int, for span: Duration, _ random: inout RandomStream) {
         guard peers[peer].session != nil, peers[peer].hasMetadata else { return }

@@ -15,7 +15,18 @@ extension TransferWorld {
             UInt64(bitPattern: now.nanoseconds) ^ UInt64(peer) << 48 ^ event.tag << 56 ^ UInt64(actions.count) << 40)
         if isRecording { tell(peer, event) }
         finish(peer)
+        if peers[peer].isLeaving, let session = peers[peer].session {
+            checks.isStopped(peer, session.isStopped, at: now)
+        }
         wakes(peer, deadline.time)
+    }
+
+    /// What is in a peer's memory that nobody finishes.
+    private mutating func lookForHeld(_ peer: Int) {
+        for buffer in peers[peer].buffers where buffer.piece >= 0 {
+            let isWhole = buffer.isVerifying || buffer.isVerified || buffer.isStoring
+            if !isWhole, buffer.arriving == 0 { checks.holds(peer, buffer.piece, at: now) }
+        }
     }
 
     /// Carries out what the session of a peer wants.
@@ -26,12 +37,17 @@ extension TransferWorld {
             index += 1
         }
         actions.removeAll(keepingCapacity: true)
-        if checks.wantsCandidates(peer) { checks.judgeTurns(peer, views(peer), at: now) }
+        if checks.endsWork { lookForHeld(peer) }
+        if checks.wantsCandidates(peer) {
+            let views = views(peer)
+            checks.judgeTurns(peer, views, at: now)
+        }
         checks.stepEnded(peer, buffered: peers[peer].bufferedByteCount, at: now)
         // What is wrong stays so, so now and then is enough.
         if tally.steps & 15 == 0 {
-            if let fault = peers[peer].session?.audit() { checks.audited(peer, fault, at: now) }
-            checks.looksForIdle(peer, buffered: peers[peer].session?.bufferedByteCount ?? 0, at: now)
+            let (fault, buffered) = peers[peer].session?.audited() ?? (nil, 0)
+            if let fault { checks.audited(peer, fault, at: now) }
+            checks.looksForIdle(peer, buffered: buffered, at: now)
         }
         serve(peer)
     }
@@ -44,8 +60,9 @@ extension TransferWorld {
         return local
     }
 
-    private func views(_ peer: Int) -> [(end: Int, view: TorrentSession.LinkView)] {
-        let views = peers[peer].session?.links(now: checks.scene.peers[peer].local) ?? []
+    private mutating func views(_ peer: Int) -> [(end: Int, view: TorrentSession.LinkView)] {
+        let local = checks.scene.peers[peer].local
+        let views = peers[peer].session?.views(local) ?? []
         return views.compactMap { view in
             let slot = Int(view.id.slot)
             guard slot < peers[peer].endOf.count, peers[peer].endOf[slot] >= 0 else { return nil }
@@ -243,6 +260,7 @@ extension TransferWorld {
         guard !peers[peer].isLeaving else { return }
         tell(peer, .lives, "leaves")
         peers[peer].isLeaving = true
+        if let session = peers[peer].session, !session.isStopped { quieten(peer) }
         queue.put(.hasLeft(peer, life: peers[peer].life), at: now + .seconds(8))
         step(peer, .stopped)
     }
@@ -275,6 +293,7 @@ extension TransferWorld {
         }
         peers[peer].isPaused = true
         tell(peer, .lives, "is paused")
+        quieten(peer)
         step(peer, .paused)
         queue.put(.goesOn(peer, life: peers[peer].life), at: now + span)
     }
@@ -291,6 +310,12 @@ extension TorrentSession {
         step(event, now: now, into: &actions)
         return Deadline(time: nextDeadline)
     }
+
+    // Nothing is changed: so that nothing is copied, as above.
+
+    fileprivate mutating func audited() -> (fault: String?, buffered: Int) { (audit(), bufferedByteCount) }
+
+    fileprivate mutating func views(_ now: Instant) -> [LinkView] { links(now: now) }
 }
 
 extension TorrentSession.Event {

@@ -60,6 +60,18 @@ struct Answers: Sendable {
                 + "\(block.piece), and could give it")
     }
 
+    /// A block is refused in the step in which its receiver is choked, which may still be given it.
+    func refusesAllowed(_ end: Int, _ block: Block, at now: Instant, _ scene: inout TransferScene) {
+        let peer = scene.ends[end].peer
+        guard scene.ends[end].isAmongHonest, scene.ends[end].allowed.contains(block.piece),
+            scene.peers[peer].disk[Int(block.piece)], !scene.ends[end].mayReject.contains(block)
+        else { return }
+        scene.violate(
+            .answersWereAsked, at: now,
+            "\(TransferScene.name(peer)) chokes \(scene.otherName(end)), and refuses it a block of piece "
+                + "\(block.piece), which it has allowed it")
+    }
+
     /// The other side wants a block no more: what waits is refused, and what has not left need not.
     mutating func cancels(_ end: Int, _ block: Block, _ scene: inout TransferScene) {
         guard scene.ends[end].isAmongHonest, scene.ends[end].hasFast else { return }

@@ -154,6 +154,7 @@ struct BlockRequests: Sendable {
         scene.peers[peer].blocks[number] = state
         guard wasFree != (state == 0) else { return }
         scene.peers[peer].freeCount += wasFree ? -1 : 1
+        if scene.peers[peer].freeCount == 0 { scene.peers[peer].isAllAskedSince = scene.peers[peer].local }
         scene.peers[peer].busy[number / scene.blocksPerPiece] += wasFree ? 1 : -1
     }
 

@@ -21,7 +21,7 @@ struct Claims: Sendable {
         case .haveAll:
             if !scene.peers[peer].disk.isFull { lie(peer, "all pieces, and lacks some", at: now, &scene) }
         case .bitfield(let bytes):
-            guard let said = Bitfield(wire: bytes, count: scene.layout.pieceCount) else {
+            guard let said = PlainLayout.pieces(ofWire: bytes, count: scene.layout.pieceCount) else {
                 return lie(peer, "pieces in a bitfield of \(bytes.count) bytes", at: now, &scene)
             }
             let disk = scene.peers[peer].disk

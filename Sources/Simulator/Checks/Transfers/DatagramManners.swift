@@ -37,6 +37,8 @@ struct DatagramManners: Sendable {
         var mustSend = false
         /// Its session ends: what it knew of the tracker it may have forgotten.
         var isLoose = false
+        /// Its session has ended since something was sent: what is sent next is another request.
+        var hasEnded = false
 
         var isWaiting: Bool { isConnecting || isRequesting }
     }
@@ -62,7 +64,11 @@ struct DatagramManners: Sendable {
                 asked[peer][number] = Asked()
                 asked[peer][number].isLoose = before.isLoose
             }
-        case .ended: for number in asked[peer].indices { asked[peer][number].isLoose = true }
+        case .ended:
+            for number in asked[peer].indices {
+                asked[peer][number].isLoose = true
+                asked[peer][number].hasEnded = true
+            }
         default: break
         }
     }
@@ -94,7 +100,7 @@ struct DatagramManners: Sendable {
         var isNew = false
         if before.mustSend {
             before.mustSend = false
-        } else if before.isWaiting {
+        } else if before.isWaiting, !before.hasEnded {
             // Sent again, when it is time; or something else is wanted of the tracker now.
             var isAgain = local >= before.due && before.silences < Self.maxRetransmissions
             if isAgain, case .announce(let announce) = request, let known = before.transaction {
@@ -109,6 +115,7 @@ struct DatagramManners: Sendable {
             before.hasReconnected = false
             before.transaction = nil
         }
+        before.hasEnded = false
         before.due = local + Self.firstWait * (1 << Int64(before.silences))
         var said: AnnounceRequest?
         switch request {

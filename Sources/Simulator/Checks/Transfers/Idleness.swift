@@ -10,6 +10,8 @@ struct Idleness: Sendable {
     private static let maxSendingCount = 16
     private static let maxFetchCount = 4
     private static let snubbing = Duration.seconds(29)
+    /// A peer that may be asked for what another was asked for is, within this.
+    private static let endgamePatience = Duration.seconds(5)
     private static let lateness = Duration.milliseconds(1_200)
     private static let firstWebWait = Duration.seconds(15)
 
@@ -75,6 +77,8 @@ struct Idleness: Sendable {
         }
     }
 
+    func isFetching(_ peer: Int, _ piece: Int) -> Bool { seeds[peer].contains { $0.fetching.contains(piece) } }
+
     // MARK: - Blocks
 
     /// Between two steps of a peer; `snubbed` are the ends that it takes for silent, nil where nobody has asked.
@@ -103,6 +107,13 @@ struct Idleness: Sendable {
                 blame(
                     peer, "could ask \(scene.otherName(end)) for piece \(piece), and waits", at: now, &scene)
             }
+            if !isSnubbed, snubbed != nil, mayAsk(end, scene), limits.mayAsk(peer, scene),
+                let number = askableAgain(end, at: now, scene)
+            {
+                blame(
+                    peer, "could ask \(scene.otherName(end)), too, for \(scene.name(number)), and waits", at: now,
+                    &scene)
+            }
         }
         if waits { limits.givesNothing(peer) }
     }
@@ -118,15 +129,43 @@ struct Idleness: Sendable {
     /// Whether nothing keeps a peer from asking another.
     private func mayAsk(_ end: Int, _ scene: TransferScene) -> Bool {
         let record = scene.ends[end]
-        return (!record.isChoked || !record.allowedToUs.isEmpty) && record.saysInterested && record.asked.isEmpty
-            && !record.isAskedUncertain && record.arriving < 0 && !record.isHasUncertain
+        return (!record.isChoked || !record.allowedToUs.isEmpty) && record.saysInterested
+            && record.asked.count < record.leastWindow && !record.mayBeGivenUp && !record.isAskedUncertain
+            && record.arriving < 0 && !record.isSkipping && !record.isHasUncertain
             && scene.peers[record.peer].hasMetadata
+    }
+
+    /// In the endgame: a block that one other was asked for a while ago, and that may be asked for here, too.
+    private func askableAgain(_ end: Int, at now: Instant, _ scene: TransferScene) -> Int? {
+        let peer = scene.ends[end].peer
+        // Without the fast extension nobody can tell which requests of old it remembers.
+        guard scene.ends[end].asked.isEmpty, !scene.ends[end].isChoked, scene.ends[end].hasFast,
+            scene.peers[peer].freeCount == 0, scene.peers[peer].wanted.isFull,
+            scene.peers[peer].local - scene.peers[peer].isAllAskedSince > Self.lateness,
+            // Of those that were given up some may be free.
+            !scene.peers[peer].blocks.contains(where: { $0 & PeerRecord.perhaps != 0 }),
+            !(0..<scene.layout.pieceCount).contains(where: {
+                scene.peers[peer].wrong[$0] && scene.isMissing(peer, $0)
+            })
+        else { return nil }
+        for other in scene.ends(of: peer) where other != end {
+            for asked in scene.ends[other].asked where now - asked.at > Self.endgamePatience {
+                let number = Int(asked.block)
+                if scene.peers[peer].blocks[number] == 1, scene.ends[end].has[number / scene.blocksPerPiece],
+                    !scene.ends[end].old.contains(asked.block)
+                {
+                    return number
+                }
+            }
+        }
+        return nil
     }
 
     /// A piece of which something is free that the other side has.
     private func askable(_ end: Int, buffered: Int, _ scene: TransferScene) -> Int? {
         let peer = scene.ends[end].peer
         let record = scene.peers[peer]
+        guard record.freeCount > 0 else { return nil }
         let hasRoom =
             buffered == 0 || buffered + scene.layout.pieceLength <= record.settings.maxBufferedByteCount
         return (0..<scene.layout.pieceCount).first { piece in

@@ -51,7 +51,8 @@ struct Knowledge: Sendable {
         let count = scene.layout.pieceCount
         switch message {
         case .have(let piece): gains(end, Int(piece), &scene)
-        case .bitfield(let bytes): if let has = Bitfield(wire: bytes, count: count) { replace(end, has, &scene) }
+        case .bitfield(let bytes):
+            if let has = PlainLayout.pieces(ofWire: bytes, count: count) { replace(end, has, &scene) }
         case .haveAll: if scene.ends[end].hasFast { replace(end, Bitfield(count: count, isFull: true), &scene) }
         case .haveNone: if scene.ends[end].hasFast { replace(end, Bitfield(count: count), &scene) }
         case .allowedFast(let piece):
@@ -93,7 +94,8 @@ struct Knowledge: Sendable {
                     .claimsAreTrue, at: now,
                     "\(TransferScene.name(peer)) tells \(scene.otherName(end)) of piece \(piece) twice")
             }
-        case .bitfield(let bytes): if let told = Bitfield(wire: bytes, count: count) { scene.ends[end].told = told }
+        case .bitfield(let bytes):
+            if let told = PlainLayout.pieces(ofWire: bytes, count: count) { scene.ends[end].told = told }
         case .haveAll: scene.ends[end].told = Bitfield(count: count, isFull: true)
         case .extended(let id, let payload):
             if id != 0, id == scene.ends[end].theirExtensions.dontHave, let said = try? DontHave(decoding: payload),

@@ -31,6 +31,8 @@ struct MessageOrder: Sendable {
             }
         }
         switch message {
+        case .choke, .unchoke:
+            if scene.ends[end].saysChoke == (message == .choke) { blame(end, message, "twice", at: now, &scene) }
         case .interested, .notInterested:
             let isInterested = message == .interested
             if scene.ends[end].saysInterested == isInterested { blame(end, message, "twice", at: now, &scene) }
@@ -60,8 +62,7 @@ struct MessageOrder: Sendable {
     }
 
     /// An extension handshake has come.
-    mutating func hears(_ end: Int, _ payload: [UInt8], _ scene: inout TransferScene) {
-        guard let said = try? ExtensionHandshake(decoding: payload) else { return }
+    mutating func hears(_ end: Int, _ said: ExtensionHandshake, _ scene: inout TransferScene) {
         if let id = said.metadataID { scene.ends[end].theirExtensions.metadata = id }
         if let id = said.peerExchangeID { scene.ends[end].theirExtensions.exchange = id }
         if let id = said.dontHaveID { scene.ends[end].theirExtensions.dontHave = id }

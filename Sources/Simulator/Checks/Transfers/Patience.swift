@@ -41,7 +41,7 @@ struct Patience: Sendable {
         case .suggest(let piece), .allowedFast(let piece): return !record.hasFast || piece >= count
         case .haveAll, .haveNone, .reject: return !record.hasFast
         case .bitfield(let bytes):
-            return count != Int.max && Bitfield(wire: bytes, count: count) == nil
+            return count != Int.max && PlainLayout.pieces(ofWire: bytes, count: count) == nil
         case .request(let block): return count == Int.max || !scene.layout.holds(block)
         case .extended: return !record.hasExtensions
         case .keepAlive, .choke, .unchoke, .interested, .notInterested, .piece, .cancel, .port: return false

@@ -63,7 +63,7 @@ struct Shown: Sendable {
         show("what was of no use", said.wasted, record.wastedByteCount)
         guard record.hasMetadata, let have = said.have else { return }
         if let shown = said.availability, !said.links.contains(where: { scene.ends[$0.end].isHasUncertain }) {
-            for piece in shown.indices {
+            for piece in shown.indices where Int(shown[piece]) != record.availability[piece] {
                 show("the number of those who have piece \(piece)", Int(shown[piece]), record.availability[piece])
             }
         }

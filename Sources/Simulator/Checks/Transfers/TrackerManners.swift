@@ -49,7 +49,11 @@ struct TrackerManners: Sendable {
         var answers = 0
         var hasAnsweredInStep = false
         var failedInStep = false
-        var farewells: [Int] = []
+        /// All has come that was lacked, in this step.
+        var completedInStep = false
+        /// All was here at one time: then `completed` is told no more.
+        var hasHadAll = false
+        var farewells: Farewells?
         /// Something of the above is to be looked at when the step ends.
         var isTouched = false
     }
@@ -79,19 +83,43 @@ struct TrackerManners: Sendable {
         switch scene.cause {
         case .started:
             (peers[peer].owesStarted, peers[peer].owesCompleted) = (true, false)
+            peers[peer].farewells = nil
+            knowsPieces(peer, scene)
             if !peers[peer].trackers.isEmpty { peers[peer].phase = .resting }
             peers[peer].wakeAt = nil
             // As after a failure: somebody is asked at once, or nobody may be.
             peers[peer].failedInStep = true
         case .ended:
-            if peers[peer].phase != .idle { peers[peer].phase = .leaving }
+            leaves(peer, scene)
             peers[peer].wakeAt = nil
         default: break
         }
     }
 
-    /// All pieces are here that were not at the start.
-    mutating func completed(_ peer: Int) { peers[peer].owesCompleted = true }
+    private mutating func leaves(_ peer: Int, _ scene: TransferScene) {
+        guard peers[peer].phase != .idle, peers[peer].phase != .leaving else { return }
+        peers[peer].phase = .leaving
+        let local = scene.peers[peer].local
+        let trackers = peers[peer].trackers.map { tracker in
+            (tracker.tier, tracker.knowsUs, tracker.nextTry <= local && !tracker.isUncertain)
+        }
+        peers[peer].farewells = Farewells(began: local, trackers)
+        for number in peers[peer].trackers.indices { peers[peer].trackers[number].knowsUs = false }
+    }
+
+    /// The pieces are known, with those that are here.
+    mutating func knowsPieces(_ peer: Int, _ scene: TransferScene) {
+        if scene.peers[peer].hasMetadata, scene.peers[peer].disk.isFull { peers[peer].hasHadAll = true }
+    }
+
+    /// All pieces are here, of a session that goes on.
+    mutating func completed(_ peer: Int) {
+        guard !peers[peer].hasHadAll else { return }
+        peers[peer].hasHadAll = true
+        peers[peer].owesCompleted = true
+        peers[peer].completedInStep = true
+        peers[peer].isTouched = true
+    }
 
     func isAsking(_ peer: Int, _ number: Int) -> Bool { peers[peer].phase == .asking(number) }
 
@@ -101,8 +129,11 @@ struct TrackerManners: Sendable {
     mutating func asks(_ peer: Int, _ number: Int, at now: Instant, _ scene: inout TransferScene) {
         guard peers[peer].trackers.indices.contains(number) else { return }
         guard peers[peer].phase != .leaving else {
-            peers[peer].isTouched = true
-            return peers[peer].farewells.append(number)
+            let owes = peers[peer].owesCompleted
+            if let fault = peers[peer].farewells?.asks(number, scene.peers[peer].local, owesCompleted: owes) {
+                blameEnd(peer, fault, at: now, &scene)
+            }
+            return
         }
         let local = scene.peers[peer].local
         let tracker = peers[peer].trackers[number]
@@ -146,9 +177,8 @@ struct TrackerManners: Sendable {
                 peer, "tells tracker \(number) that it has \(words(said.event)), and has \(words(peers[peer].says))",
                 at: now, &scene)
         }
-        if said.event == .completed, record.beganComplete || !record.wasComplete {
-            blame(
-                peer, "says that it has completed what it \(record.beganComplete ? "had" : "lacks")", at: now, &scene)
+        if said.event == .completed, !peers[peer].hasHadAll {
+            blame(peer, "says that it has completed what it lacks", at: now, &scene)
         }
         guard isNew else { return }
         var left: UInt64 = 16_384
@@ -174,15 +204,15 @@ struct TrackerManners: Sendable {
         _ peer: Int, _ number: Int, _ event: AnnounceEvent, at now: Instant, _ scene: inout TransferScene
     ) {
         peers[peer].trackers[number].isUncertain = true
-        if event != .stopped, event != .completed || !peers[peer].owesCompleted {
-            blame(peer, "tells tracker \(number) at the end that it has \(words(event))", at: now, &scene)
-        }
+        if let fault = peers[peer].farewells?.says(number, event) { blameEnd(peer, fault, at: now, &scene) }
     }
 
     // MARK: - Answered
 
     mutating func answered(_ peer: Int, _ number: Int, interval: UInt32, _ scene: TransferScene) {
-        guard peers[peer].trackers.indices.contains(number), peers[peer].phase == .asking(number) else { return }
+        guard peers[peer].trackers.indices.contains(number) else { return }
+        if peers[peer].farewells?.answered(number, isGood: true) ?? false { peers[peer].owesCompleted = false }
+        guard peers[peer].phase == .asking(number) else { return }
         let local = scene.peers[peer].local
         peers[peer].answers += 1
         peers[peer].trackers[number].failures = 0
@@ -200,6 +230,7 @@ struct TrackerManners: Sendable {
 
     mutating func failed(_ peer: Int, _ number: Int, _ scene: TransferScene) {
         guard peers[peer].trackers.indices.contains(number) else { return }
+        _ = peers[peer].farewells?.answered(number, isGood: false)
         guard peers[peer].phase == .asking(number) else {
             peers[peer].trackers[number].isUncertain = true
             return
@@ -220,27 +251,28 @@ struct TrackerManners: Sendable {
 
     private mutating func starve(_ peer: Int, _ scene: TransferScene) {
         guard peers[peer].phase == .resting, let wakeAt = peers[peer].wakeAt else { return }
-        let wait = Self.least * (1 << Int64(min(peers[peer].starving, 6)))
+        // After the first announce without a connection, as soon as after one with.
+        let wait = Self.least * (1 << Int64(min(max(peers[peer].starving - 1, 0), 6)))
         peers[peer].wakeAt = min(wakeAt, scene.peers[peer].local + wait)
     }
 
     // MARK: - The end of a step
 
     mutating func stepEnds(_ peer: Int, at now: Instant, _ scene: inout TransferScene) {
-        guard peers[peer].isTouched || scene.cause == .ended || scene.cause == .update || scene.cause == .started else {
-            return
-        }
+        if peers[peer].phase == .leaving { return farewellStepEnds(peer, at: now, &scene) }
+        guard peers[peer].isTouched || scene.cause == .update || scene.cause == .started else { return }
         defer {
             peers[peer].isTouched = false
             peers[peer].hasAnsweredInStep = false
             peers[peer].failedInStep = false
-            peers[peer].farewells.removeAll()
+            peers[peer].completedInStep = false
         }
-        if scene.cause == .ended { return checkFarewells(peer, at: now, &scene) }
         if peers[peer].hasAnsweredInStep {
             if scene.peers[peer].readyCount == 0 { starve(peer, scene) } else { peers[peer].starving = 0 }
         }
-        let mustTell = peers[peer].hasAnsweredInStep && peers[peer].owesCompleted && !peers[peer].owesStarted
+        let mustTell =
+            peers[peer].completedInStep
+            || peers[peer].hasAnsweredInStep && peers[peer].owesCompleted && !peers[peer].owesStarted
         guard peers[peer].failedInStep || scene.cause == .update || mustTell, peers[peer].phase == .resting else {
             return
         }
@@ -254,27 +286,38 @@ struct TrackerManners: Sendable {
         peers[peer].wakeAt = peers[peer].trackers.contains { $0.isUncertain } ? nil : soonest
     }
 
-    private mutating func checkFarewells(_ peer: Int, at now: Instant, _ scene: inout TransferScene) {
-        guard peers[peer].phase == .leaving else { return }
-        for (number, tracker) in peers[peer].trackers.enumerated() {
-            let isTold = peers[peer].farewells.contains(number)
-            peers[peer].trackers[number].knowsUs = false
-            guard tracker.knowsUs != isTold else { continue }
-            blame(
-                peer,
-                isTold
-                    ? "tells tracker \(number) of the end, which does not know it"
-                    : "does not tell tracker \(number) of the end", at: now, &scene)
-        }
+    private mutating func farewellStepEnds(_ peer: Int, at now: Instant, _ scene: inout TransferScene) {
+        let owes = peers[peer].owesCompleted
+        let fault = peers[peer].farewells?.stepEnds(
+            scene.peers[peer].local, owesCompleted: owes, isDeadline: scene.cause == .deadline)
+        if let fault { blameEnd(peer, fault, at: now, &scene) }
+    }
+
+    private func blameEnd(_ peer: Int, _ what: String, at now: Instant, _ scene: inout TransferScene) {
+        scene.violate(.trackersAreTold, at: now, "\(TransferScene.name(peer)) \(what)")
+    }
+
+    /// Whether a session that is to end says that it has, at the end of a step.
+    mutating func isStopped(_ peer: Int, _ isStopped: Bool, at now: Instant, _ scene: inout TransferScene) {
+        guard peers[peer].phase == .leaving, let farewells = peers[peer].farewells,
+            !farewells.isRight(isStopped)
+        else { return }
+        blameEnd(peer, isStopped ? "has stopped before all trackers are told" : "does not stop", at: now, &scene)
     }
 
     /// The next announce has not been forgotten.
     mutating func look(_ peer: Int, at now: Instant, _ scene: inout TransferScene) {
+        if peers[peer].phase == .leaving, let fault = peers[peer].farewells?.look(scene.peers[peer].local) {
+            blameEnd(peer, fault, at: now, &scene)
+        }
         guard scene.peers[peer].isRunning, peers[peer].phase == .resting, let wakeAt = peers[peer].wakeAt else {
             return
         }
-        let late = scene.peers[peer].local - wakeAt
-        guard late > Self.lateness else { return }
+        let local = scene.peers[peer].local
+        let late = local - wakeAt
+        guard late > Self.lateness,
+            peers[peer].trackers.contains(where: { !$0.isUncertain && local - $0.nextTry > Self.lateness })
+        else { return }
         scene.violate(
             .trackersAreTold, at: now,
             "\(TransferScene.name(peer)) should have asked a tracker \(late.wholeMilliseconds) ms ago")

@@ -8,6 +8,7 @@ extension TransferChecks {
     // MARK: - Blocks
 
     mutating func gives(_ end: Int, _ block: Block, at now: Instant) {
+        rests(scene.ends[end].peer, "gives a block", at: now)
         claims.gives(end, block, at: now, &scene)
         slots.gives(end, block, at: now, &scene)
         bans.says(end, at: now, &scene)
@@ -32,6 +33,7 @@ extension TransferChecks {
             scene.ends[end].heardAt = scene.local(end)
             scene.ends[end].arrivingSince = scene.local(end)
         }
+        scene.ends[end].isSkipping = !isKept
         guard let number = scene.number(block) else {
             if isKept {
                 scene.violate(.contractIsKept, at: now, "\(TransferScene.name(scene.ends[end].peer)) keeps no block")
@@ -56,12 +58,14 @@ extension TransferChecks {
     /// A block that was of no use has come.
     mutating func skipped(_ end: Int, _ block: Block) {
         scene.ends[end].heardAt = scene.local(end)
+        scene.ends[end].isSkipping = false
         scene.peers[scene.ends[end].peer].wastedByteCount += Int(block.length)
     }
 
     // MARK: - Pieces
 
     mutating func fetches(_ peer: Int, _ piece: Int, fromSeed seed: Int, at now: Instant) {
+        rests(peer, "fetches piece \(piece)", at: now)
         bans.fetches(peer, fromSeed: seed, at: now, &scene)
         idleness.fetches(peer, piece, seed, at: now, &scene)
         requests.fetches(peer, piece, at: now, &scene)
@@ -98,6 +102,19 @@ extension TransferChecks {
         requests.givesUp(peer, piece, &scene)
     }
 
+    /// Whether the step under way is one after which nothing is held that nobody is at work on.
+    var endsWork: Bool { scene.cause == .ended || scene.cause == .selection }
+
+    /// A piece is held in such a step, not whole, and nothing of it is coming over a connection.
+    mutating func holds(_ peer: Int, _ piece: Int, at now: Instant) {
+        guard scene.cause == .ended || !scene.peers[peer].wanted[piece], !idleness.isFetching(peer, piece) else {
+            return
+        }
+        scene.violate(
+            .buffersAreBounded, at: now,
+            "\(TransferScene.name(peer)) holds piece \(piece) in memory, which nobody is to finish")
+    }
+
     /// The owner need not send a block.
     mutating func drops(_ end: Int, _ block: Block) { answers.drops(end, block) }
 
@@ -110,9 +127,7 @@ extension TransferChecks {
         scene.peers[peer].disk.insert(piece)
         scene.peers[peer].gainedAt[piece] = scene.peers[peer].local
         requests.stored(peer, piece, &scene)
-        guard scene.peers[peer].disk.isFull else { return }
-        scene.peers[peer].wasComplete = true
-        if scene.peers[peer].isRunning, !scene.peers[peer].beganComplete { trackers.completed(peer) }
+        if scene.peers[peer].disk.isFull, scene.peers[peer].isRunning { trackers.completed(peer) }
     }
 
     mutating func pieceLost(_ peer: Int, _ piece: Int) {

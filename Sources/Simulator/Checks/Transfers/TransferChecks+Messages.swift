@@ -10,6 +10,7 @@ extension TransferChecks {
     mutating func saysHandshake(_ end: Int, at now: Instant) { bans.says(end, at: now, &scene) }
 
     mutating func says(_ end: Int, _ message: PeerMessage, at now: Instant) {
+        rests(scene.ends[end].peer, "speaks", at: now)
         order.says(end, message, at: now, &scene)
         bans.says(end, at: now, &scene)
         patience.says(end, message, at: now, &scene)
@@ -31,7 +32,9 @@ extension TransferChecks {
             limits.asked(end, at: now, &scene)
         case .cancel(let block):
             if let number = scene.number(block) { requests.cancels(end, number, &scene) }
-        case .reject(let block): answers.answers(end, block, "rejects", isRefusal: true, at: now, &scene)
+        case .reject(let block):
+            if chokedEnds.contains(end) { answers.refusesAllowed(end, block, at: now, &scene) }
+            answers.answers(end, block, "rejects", isRefusal: true, at: now, &scene)
         case .interested: scene.ends[end].askedAnewAt = scene.local(end)
         case .extended(let id, let payload): saysExtended(end, id, payload, at: now)
         case .keepAlive, .notInterested, .haveNone, .piece, .port, .suggest: break
@@ -54,6 +57,7 @@ extension TransferChecks {
         case .unchoke:
             // Only the first counts as a sign of life.
             if scene.ends[end].isChoked {
+                if limits.isSilent(end, scene) { scene.ends[end].leastWindow = 1 }
                 requests.heard(end, at: now, &scene)
                 scene.ends[end].usefulAt = scene.local(end)
             }
@@ -70,6 +74,7 @@ extension TransferChecks {
         case .request(let block): answers.hears(end, block, &scene)
         case .reject(let block):
             guard scene.ends[end].hasFast, let number = scene.number(block) else { return }
+            scene.ends[end].leastWindow = 1
             let isCertain = !scene.ends[end].mayBeGivenUp && scene.ends[end].old.isEmpty
             if requests.rejected(end, number, &scene) {
                 scene.again.rejected += 1
@@ -81,6 +86,12 @@ extension TransferChecks {
         case .extended(let id, let payload): hearsExtended(end, id, payload)
         case .keepAlive, .have, .bitfield, .piece, .port, .suggest, .haveAll, .haveNone, .allowedFast: break
         }
+    }
+
+    /// Who rests speaks to nobody but trackers.
+    mutating func rests(_ peer: Int, _ what: String, at now: Instant) {
+        guard !scene.peers[peer].isRunning, scene.peers[peer].isHonest else { return }
+        scene.violate(.contractIsKept, at: now, "\(TransferScene.name(peer)) \(what), and is to rest")
     }
 
     /// A side chokes the other: at the end of the step its requests are looked at.

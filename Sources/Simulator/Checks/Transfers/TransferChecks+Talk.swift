@@ -14,6 +14,7 @@ extension TransferChecks {
             if let own = said.metadataID { scene.ends[end].ownExtensions.metadata = own }
             if let own = said.peerExchangeID { scene.ends[end].ownExtensions.exchange = own }
             if let own = said.dontHaveID { scene.ends[end].ownExtensions.dontHave = own }
+            if said.metadataByteCount != nil { scene.ends[end].offersMetadata = true }
             checkHandshake(end, said, at: now)
         } else if id == theirs.metadata {
             metadata.says(end, payload, at: now, &scene)
@@ -52,10 +53,11 @@ extension TransferChecks {
     /// An extension handshake has come, which says where the other side listens (BEP 10).
     private mutating func hearsExtensionHandshake(_ end: Int, _ payload: [UInt8]) {
         guard let said = try? ExtensionHandshake(decoding: payload) else { return }
-        order.hears(end, payload, &scene)
+        order.hears(end, said, &scene)
         if let queue = said.requestQueue {
             scene.ends[end].theirQueue = max(1, queue)
             scene.ends[end].window = min(scene.ends[end].window, max(1, queue))
+            scene.ends[end].leastWindow = min(scene.ends[end].leastWindow, max(1, queue))
         }
         if let count = said.metadataByteCount { scene.ends[end].theirMetadataByteCount = count }
         let local = scene.local(end)
@@ -87,6 +89,9 @@ extension TransferChecks {
         for piece in 0..<scene.layout.pieceCount where scene.peers[peer].disk[piece] {
             scene.peers[peer].gainedAt[piece] = scene.peers[peer].local
         }
+        scene.peers[peer].beganComplete = scene.isComplete(peer)
+        trackers.knowsPieces(peer, scene)
+        metadata.accepted(peer, scene)
         shown.changed(peer, scene)
     }
 

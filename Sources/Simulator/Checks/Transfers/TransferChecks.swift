@@ -41,7 +41,7 @@ struct TransferChecks: Sendable {
     /// `trackerTiers` are those of simple trackers.
     init(_ options: TransferOptions, metadata: [UInt8], trackerTiers: [Int], firstPlace: Int) {
         let peerCount = options.peerCount
-        scene = TransferScene(layout: options.layout, peerCount: peerCount, firstPlace: firstPlace)
+        scene = TransferScene(layout: PlainLayout(options), peerCount: peerCount, firstPlace: firstPlace)
         calls = Calls(peerCount: peerCount)
         limits = TransferLimits(peerCount: peerCount)
         trackers = TrackerManners(tiers: trackerTiers, peerCount: peerCount)
@@ -80,8 +80,7 @@ struct TransferChecks: Sendable {
         scene.peers[peer].ratioIsReached = false
         scene.peers[peer].sentByteCount = 0
         scene.peers[peer].receivedByteCount = 0
-        scene.peers[peer].beganComplete = disk.isFull
-        scene.peers[peer].wasComplete = disk.isFull
+        scene.peers[peer].beganComplete = hasMetadata && disk.isFull
         scene.peers[peer].isRunning = false
         scene.peers[peer].hasMetadata = hasMetadata
         scene.peers[peer].wanted = Bitfield(count: layout.pieceCount, isFull: true)
@@ -149,7 +148,7 @@ struct TransferChecks: Sendable {
     /// Somebody who was paused goes on, with what is on the disk.
     mutating func wentOn(_ peer: Int, disk: Bitfield, at now: Instant) {
         for piece in 0..<scene.layout.pieceCount where !disk[piece] { pieceLost(peer, piece) }
-        scene.peers[peer].beganComplete = disk.isFull
+        scene.peers[peer].beganComplete = scene.isComplete(peer)
     }
 
     mutating func changed(_ peer: Int, settings: SessionSettings, at now: Instant) {
@@ -207,6 +206,11 @@ struct TransferChecks: Sendable {
         chokedEnds.removeAll(keepingCapacity: true)
     }
 
+    /// The end of a step of a peer that leaves for good, which says whether it has.
+    mutating func isStopped(_ peer: Int, _ isStopped: Bool, at now: Instant) {
+        trackers.isStopped(peer, isStopped, at: now, &scene)
+    }
+
     /// All that only time can break, and all that people are shown.
     mutating func look(_ peer: Int, _ said: Shown.Session, at now: Instant) {
         shown.look(peer, said, at: now, &scene)
@@ -235,6 +239,7 @@ struct TransferChecks: Sendable {
     }
 
     mutating func dials(_ end: Int, _ peer: Int, _ address: SocketAddress, other: Int?, at now: Instant) {
+        rests(peer, "calls somebody", at: now)
         opened(end, peer, other ?? TransferScene.nobody, at: now)
         scene.ends[end].listens = address
         scene.ends[end].listensAt = scene.peers[peer].local

@@ -62,6 +62,9 @@ struct TransferLimits: Sendable {
     /// What a receiver keeps who says nothing else (`reqq`).
     private static let maxAskedCount = 1_000
 
+    /// Who is silent for so long may be taken for one who gives nothing.
+    private static let patience = Duration.seconds(29)
+
     /// By peer.
     private var ups: [Bucket]
     private var downs: [Bucket]
@@ -127,11 +130,18 @@ struct TransferLimits: Sendable {
 
     /// A block has come: one more may be asked for, up to what comes in a second.
     func arrived(_ end: Int, _ scene: inout TransferScene) {
-        let record = scene.ends[end]
-        let rate = record.down.rate(at: scene.local(end))
-        let most = min(record.theirQueue, Self.maxAskedCount, max(16, rate / Block.maxByteCount + 8))
-        let window = record.window < most ? record.window + 1 : max(most, 4)
-        scene.ends[end].window = max(1, min(window, record.theirQueue))
+        let rate = scene.ends[end].down.rate(at: scene.local(end))
+        let queue = scene.ends[end].theirQueue
+        let most = min(queue, Self.maxAskedCount, max(16, rate / Block.maxByteCount + 8))
+        func grown(_ window: Int) -> Int { max(1, min(window < most ? window + 1 : max(most, 4), queue)) }
+        scene.ends[end].window = grown(scene.ends[end].window)
+        // Who was silent begins with one.
+        scene.ends[end].leastWindow = grown(isSilent(end, scene) ? 1 : scene.ends[end].leastWindow)
+    }
+
+    /// Whether somebody may be taken for one who gives nothing.
+    func isSilent(_ end: Int, _ scene: TransferScene) -> Bool {
+        scene.local(end) - scene.ends[end].usefulAt > Self.patience
     }
 
     func asked(_ end: Int, at now: Instant, _ scene: inout TransferScene) {
@@ -159,11 +169,13 @@ struct TransferLimits: Sendable {
                 .buffersAreBounded, at: now,
                 "\(TransferScene.name(peer)) has \(scene.peers[peer].openCount) connections")
         }
-        guard let ratio = settings.targetRatio, !scene.peers[peer].ratioIsReached else { return }
+        guard let ratio = settings.targetRatio, !scene.peers[peer].ratioIsReached, scene.peers[peer].isRunning else {
+            return
+        }
         let record = scene.peers[peer]
-        let base =
-            record.beganComplete ? scene.layout.totalLength : max(record.receivedByteCount, scene.layout.totalLength)
-        if record.disk.isFull, Double(record.sentByteCount) > ratio * Double(base) {
+        let received = max(record.receivedByteCount - record.wrongByteCount, 1)
+        let base = record.beganComplete ? scene.layout.totalLength : received
+        if record.disk.isFull, record.hasMetadata, Double(record.sentByteCount) >= ratio * Double(base) {
             scene.violate(
                 .ratioEndsSeeding, at: now,
                 "\(TransferScene.name(peer)) has given \(record.sentByteCount) bytes, and goes on")

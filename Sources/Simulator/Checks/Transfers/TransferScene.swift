@@ -59,6 +59,8 @@ struct EndRecord: Sendable {
     var isAskedUncertain = false
     /// Blocks that may be asked for at once, at most.
     var window = 8
+    /// And at least, where there is enough to ask for.
+    var leastWindow = 8
     var theirQueue = 250
     /// Blocks that it may still be given while it is choked.
     var allowanceLeft = 0
@@ -66,6 +68,8 @@ struct EndRecord: Sendable {
     var mayReject: [Block] = []
     /// Blocks that it was asked for while it chokes, and gives all the same.
     var granted: [Block] = []
+    /// A block is arriving that is of no use.
+    var isSkipping = false
     /// The block that is arriving, counted through all pieces; -1 for none.
     var arriving = -1
 
@@ -101,6 +105,8 @@ struct EndRecord: Sendable {
     /// What this side calls them.
     var ownExtensions: (metadata: UInt8, exchange: UInt8, dontHave: UInt8) = (0, 0, 0)
     var theirMetadataByteCount = 0
+    /// This side has said that it has the metadata.
+    var offersMetadata = false
     var extensionsAt: Instant?
     /// Where the other side listens, as far as this side can know.
     var listens: SocketAddress?
@@ -168,6 +174,8 @@ struct PeerRecord: Sendable {
     var whole: Bitfield
     /// Blocks that are neither here nor asked for.
     var freeCount: Int
+    /// Since when there are none.
+    var isAllAskedSince = Instant(nanoseconds: 0)
     /// Connections that are given blocks and want them.
     var unchokedCount = 0
     var openCount = 0
@@ -184,9 +192,8 @@ struct PeerRecord: Sendable {
     var ratioIsReached = false
     var sentByteCount = 0
     var receivedByteCount = 0
+    /// All pieces that are wanted were here at the start.
     var beganComplete = false
-    /// It has had all pieces in this life.
-    var wasComplete = false
     /// What its clock shows.
     var local = Instant(nanoseconds: 0)
     var isRunning = false
@@ -217,14 +224,14 @@ struct PeerRecord: Sendable {
     static let perhaps: UInt8 = 0x40
     static let countMask: UInt8 = 0x3F
 
-    init(layout: PieceLayout) {
-        disk = Bitfield(count: layout.pieceCount)
+    init(pieceCount: Int) {
+        disk = Bitfield(count: pieceCount)
         wrong = disk
         whole = disk
         wanted = disk
         lost = disk
-        availability = Array(repeating: 0, count: layout.pieceCount)
-        gainedAt = Array(repeating: nil, count: layout.pieceCount)
+        availability = Array(repeating: 0, count: pieceCount)
+        gainedAt = Array(repeating: nil, count: pieceCount)
         blocks = []
         freeCount = 0
     }
@@ -234,7 +241,7 @@ struct PeerRecord: Sendable {
 struct TransferScene: Sendable {
     private static let maxViolations = 4
 
-    let layout: PieceLayout
+    let layout: PlainLayout
     /// Blocks of each piece but the last.
     let blocksPerPiece: Int
     let blockCount: Int
@@ -248,13 +255,13 @@ struct TransferScene: Sendable {
     /// Of the step under way.
     var cause = StepCause.other
 
-    init(layout: PieceLayout, peerCount: Int, firstPlace: Int) {
+    init(layout: PlainLayout, peerCount: Int, firstPlace: Int) {
         self.firstPlace = firstPlace
         self.layout = layout
-        blocksPerPiece = layout.blockCount(ofPiece: 0)
+        blocksPerPiece = layout.blocksPerPiece
         let last = layout.pieceCount - 1
         blockCount = last * blocksPerPiece + layout.blockCount(ofPiece: last)
-        peers = Array(repeating: PeerRecord(layout: layout), count: peerCount)
+        peers = Array(repeating: PeerRecord(pieceCount: layout.pieceCount), count: peerCount)
     }
 
     mutating func violate(_ invariant: Invariant, at time: Instant, _ detail: String) {
