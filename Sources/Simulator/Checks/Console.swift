@@ -169,15 +169,3 @@ extension [UInt8] {
     /// A name, for people.
     fileprivate var text: String { String(decoding: self, as: UTF8.self) }
 }
-
-extension Entry {
-    /// Whether it changes what people keep at the console, or which torrents are registered.
-    var changesConsole: Bool {
-        var cursor = UpdateCursor(header)
-        while let update = try? cursor.next(bytes) {
-            if case .console = update { return true }
-            if case .unregisterTorrent = update { return true }
-        }
-        return false
-    }
-}
