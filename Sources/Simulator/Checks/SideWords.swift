@@ -73,7 +73,8 @@ struct SideWords: Sendable {
     ) -> (key: Key, words: String)? {
         for word in latest {
             guard let found = left.first(where: { $0.key == word.key }) else {
-                return (word.key, "is forgotten, and \(word.value == nil ? "was gone" : "was there") as of \(word.time)")
+                let before = word.value == nil ? "was gone" : "was there"
+                return (word.key, "is forgotten, and \(before) as of \(word.time)")
             }
             if found.time < word.time {
                 return (word.key, "is as of \(found.time), and was another at \(word.time)")
