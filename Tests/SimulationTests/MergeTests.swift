@@ -30,11 +30,17 @@ struct MergeTests {
         #expect(tally.mergesOfRemovals > count / 4)
     }
 
-    /// Each broke `mergeTakesTheLatest` (rule 12) once: a late chunk took the place of the one before it (88), and a
-    /// file was lost with an upload under way that a merge went on with, and that was taken for idle (the others).
-    @Test(arguments: [(.rotating, 88), (.classic, 56), (.classic, 225), (.lowest, 45)] as [(Profile, UInt64)])
-    func `what was lost in a merge once is kept`(_ profile: Profile, _ seed: UInt64) {
-        let result = Run(seed: seed, profile: profile, stress: .partitions).scenario.run()
+    private static let once: [(Profile, UInt64, Stress)] = [
+        (.rotating, 88, .partitions), (.classic, 56, .partitions), (.classic, 225, .partitions),
+        (.lowest, 45, .partitions), (.classic, 73, .rules), (.rotating, 184, .lossy),
+    ]
+
+    /// Each broke `mergeTakesTheLatest` (rule 12) once: a late chunk took the place of the one before it (88); a file
+    /// was lost with an upload under way that a merge went on with, and that was taken for idle (56, 225, 45); a file
+    /// from files took the place of an upload that the merge had brought (73, 184).
+    @Test(arguments: once)
+    func `what was lost in a merge once is kept`(_ profile: Profile, _ seed: UInt64, _ stress: Stress) {
+        let result = Run(seed: seed, profile: profile, stress: stress).scenario.run()
         #expect(result.violations.isEmpty, "\(result.violations.map(\.description))")
         #expect(result.tally.mergesJudged > 0)
     }

@@ -49,6 +49,8 @@ struct MergeSides: Sendable {
     /// A master that takes in another's history.
     private struct Own: Sendable {
         var state: ReplicatedState
+        /// Whether the other said that it had stopped in good order: then its swarms need not count.
+        var isAfterStop: Bool
         var changes = Changes()
     }
 
@@ -139,7 +141,13 @@ struct MergeSides: Sendable {
     mutating func look(_ state: ReplicatedState, _ step: Step, _ event: Event, _ effects: Effects, _ scene: inout Scene)
     {
         if MergeSides.isAsked(event, scene) { given[step.node] = state }
-        if MergeSides.asks(effects), step.view.leads != nil { own[step.node] = Own(state: state) }
+        if MergeSides.asks(effects), step.view.leads != nil {
+            var isAfterStop = own[step.node]?.isAfterStop ?? false
+            if case .messageReceived(let message) = event, case .hello(let hello) = message.body {
+                isAfterStop = hello.leftInOrder
+            }
+            own[step.node] = Own(state: state, isAfterStop: isAfterStop)
+        }
         for case .merged(_, _, let leftOut) in effects.observations {
             let own = own[step.node]
             self.own[step.node] = nil
@@ -160,7 +168,7 @@ struct MergeSides: Sendable {
         note(mine, theirs)
         let name = scene.name(step.node)
         let interval = scene.nodes[step.node].configuration.interval
-        if hasEmptied[step.node] {
+        if hasEmptied[step.node] || own.isAfterStop {
             mine.forgetSwarms()
             theirs.forgetSwarms()
             left.forgetSwarms()

@@ -72,7 +72,10 @@ struct SideWords: Sendable {
         isEqual: (Value, Value) -> Bool = { $0 == $1 }
     ) -> (key: Key, words: String)? {
         for word in latest {
-            guard let found = left.first(where: { $0.key == word.key }) else { return (word.key, "is forgotten") }
+            guard let found = left.first(where: { $0.key == word.key }) else {
+                let before = word.value == nil ? "was gone" : "was there"
+                return (word.key, "is forgotten, and \(before) as of \(word.time)")
+            }
             if found.time < word.time {
                 return (word.key, "is as of \(found.time), and was another at \(word.time)")
             }

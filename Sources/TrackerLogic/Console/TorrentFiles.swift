@@ -157,7 +157,11 @@ public struct TorrentFiles: Sendable {
             upload.byteCount == head.byteCount
         else { return }
         drop(head.upload)
-        guard !isMerged || accepts(head, at: time) else { return }
+        // A merge may have brought what somebody has uploaded since this was judged.
+        let isUpload = old?.head.origin == .console
+        guard isMerged ? accepts(head, at: time) : head.origin == .console || !isUpload || has(.fileTakesUpload) else {
+            return
+        }
         let changedTime = isMerged ? time : order(head, time: time)
         if let old { takeOut(old, of: chunk) }
         if head.origin == .console { forgetRemoval(of: head.upload.infoHash, in: chunk) }

@@ -174,6 +174,18 @@ struct ConsoleMergeTests {
         #expect(merged.state.accounts.adminCount == 1)
     }
 
+    @Test func `a file from files does not take the place of an upload that a merge has just brought`() throws {
+        let (own, listed) = (TestFile(1, upload: 1), TestFile(1, upload: 2, fill: 9, from: .file))
+        var (side, other) = (try ConsoleSide(), try ConsoleSide())
+        try side.apply(listed.parts.map { .console(.uploadPart($0)) })
+        try other.upload(own)
+        try side.merge(other)
+        // It was judged before the merge was applied.
+        try side.apply([.console(.finishUpload(listed.head))])
+        #expect(side.state.files.find(own.infoHash)?.head == own.head)
+        #expect(side.state.files.uploads.isEmpty)
+    }
+
     @Test func `an upload of which a merge repeats a part is not idle`() throws {
         let file = TestFile(1)
         var (side, whole) = (try ConsoleSide(at: 5), try ConsoleSide(at: 5))
