@@ -51,6 +51,16 @@ struct WaitingTests {
         #expect(invariants.count { $0 == .waitingAreAnswered } >= 3, "\(invariants)")
     }
 
+    /// Of an entry that was refused, and decided empty, all who waited were told at once: more errors than an address may
+    /// have in a second (rule 19).
+    @Test
+    func `who waited for an entry that was refused is told within the limit of errors`() {
+        let run = Run(seed: 83, profile: .classic, stress: .refusals)
+        #expect(run.scenario.options.errorsPerSecond == 1)
+        let violations = run.scenario.run().violations
+        #expect(violations.isEmpty, "\(violations)")
+    }
+
     /// A second after which a longer interval was no longer told, a peer that had been told it was taken out in the
     /// last second of its time.
     @Test
