@@ -49,8 +49,6 @@ struct MergeSides: Sendable {
     /// A master that takes in another's history.
     private struct Own: Sendable {
         var state: ReplicatedState
-        /// Whether the other said that it had stopped in good order: then its swarms need not count.
-        var isAfterStop: Bool
         var changes = Changes()
     }
 
@@ -60,6 +58,8 @@ struct MergeSides: Sendable {
     private var given: [ReplicatedState?]
     /// Whether swarms were emptied in the life of a tracker: of what a whole cluster has stopped with they do not count.
     private var hasEmptied: [Bool]
+    /// Lives that have said that the one before had stopped in good order: their swarms need not count.
+    private var leftInOrder: [Life] = []
     private(set) var counts = Counts()
 
     init(nodeCount: Int) {
@@ -91,11 +91,22 @@ struct MergeSides: Sendable {
         if effects.observations.contains(where: { if case .swarmsEmptied = $0 { true } else { false } }) {
             hasEmptied[step.node] = true
         }
+        if case .messageReceived(let message) = event { note(message) }
         guard case .some = own[step.node] else { return }
         for entry in step.applied { note(entry, step.node) }
         // What it has applied and nobody has seen may have changed anything.
         let isSeen = step.view.position.index == before.position.index &+ UInt64(step.applied.count)
         if step.view.leads == nil || !isSeen { own[step.node] = nil }
+    }
+
+    private mutating func note(_ message: ClusterMessage) {
+        let isInOrder =
+            switch message.body {
+            case .hello(let hello): hello.leftInOrder
+            case .answer(let answer): answer.leftInOrder
+            default: false
+            }
+        if isInOrder, !leftInOrder.contains(message.sender) { leftInOrder.append(message.sender) }
     }
 
     private mutating func note(_ entry: Entry, _ node: Int) {
@@ -141,13 +152,7 @@ struct MergeSides: Sendable {
     mutating func look(_ state: ReplicatedState, _ step: Step, _ event: Event, _ effects: Effects, _ scene: inout Scene)
     {
         if MergeSides.isAsked(event, scene) { given[step.node] = state }
-        if MergeSides.asks(effects), step.view.leads != nil {
-            var isAfterStop = own[step.node]?.isAfterStop ?? false
-            if case .messageReceived(let message) = event, case .hello(let hello) = message.body {
-                isAfterStop = hello.leftInOrder
-            }
-            own[step.node] = Own(state: state, isAfterStop: isAfterStop)
-        }
+        if MergeSides.asks(effects), step.view.leads != nil { own[step.node] = Own(state: state) }
         for case .merged(_, _, let leftOut) in effects.observations {
             let own = own[step.node]
             self.own[step.node] = nil
@@ -155,20 +160,22 @@ struct MergeSides: Sendable {
             guard leftOut == 0, let own, let (source, answered) = Merges.source(of: effects, scene) else { continue }
             guard let other = given[source], other.position == answered else { continue }
             given[source] = nil
-            judge(state, own, other, step, &scene)
+            let isAfterStop = scene.nodes[source].view.map { leftInOrder.contains($0.life) } ?? false
+            judge(state, own, other, hasSwarms: !hasEmptied[step.node] && !isAfterStop, step, &scene)
         }
     }
 
     // MARK: - Judging
 
     private mutating func judge(
-        _ state: ReplicatedState, _ own: Own, _ other: ReplicatedState, _ step: Step, _ scene: inout Scene
+        _ state: ReplicatedState, _ own: Own, _ other: ReplicatedState, hasSwarms: Bool, _ step: Step,
+        _ scene: inout Scene
     ) {
         var (mine, theirs, left) = (SideWords(own.state), SideWords(other), SideWords(state))
         note(mine, theirs)
         let name = scene.name(step.node)
         let interval = scene.nodes[step.node].configuration.interval
-        if hasEmptied[step.node] || own.isAfterStop {
+        if !hasSwarms {
             mine.forgetSwarms()
             theirs.forgetSwarms()
             left.forgetSwarms()

@@ -350,7 +350,7 @@ struct Plant: Sendable {
             Plant(.voteForgotten, .answeredSurvives, within: 20_000, in: survivors, on: lostSight),
             Plant(.loneDecisionForgotten, .answeredSurvives, within: 12_000, in: survivors, on: loneDeaths),
             Plant(.idGivenTwice, .healedIsOne, in: survivors),
-            Plant(.mergeForgetsPeers, .answeredSurvives, in: survivors, on: partitions),
+            Plant(.mergeForgetsPeers, .answeredSurvives, .mergeTakesTheLatest, in: survivors, on: partitions),
             Plant(.mergeKeepsOlder, .mergeTakesTheLatest, in: survivors, on: partitions),
             Plant(.tombstoneIgnored, .mergeTakesTheLatest, in: survivors, on: partitions),
             Plant(.mergeSumsCounters, .mergeTakesTheLatest, in: survivors, on: partitions),
