@@ -157,11 +157,13 @@ struct MergeSides: Sendable {
             let own = own[step.node]
             self.own[step.node] = nil
             // What there was no room for is said, and so is how much it was.
-            guard leftOut == 0, let own, let (source, answered) = Merges.source(of: effects, scene) else { continue }
+            guard leftOut == 0, let own, let (source, life, answered) = Merges.source(of: effects, scene) else {
+                continue
+            }
             guard let other = given[source], other.position == answered else { continue }
             given[source] = nil
-            let isAfterStop = scene.nodes[source].view.map { leftInOrder.contains($0.life) } ?? false
-            judge(state, own, other, hasSwarms: !hasEmptied[step.node] && !isAfterStop, step, &scene)
+            let hasSwarms = !hasEmptied[step.node] && !leftInOrder.contains(life)
+            judge(state, own, other, hasSwarms: hasSwarms, step, &scene)
         }
     }
 

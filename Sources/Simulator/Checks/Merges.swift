@@ -57,7 +57,7 @@ struct Merges: Sendable {
                 stops[step.node] = []
                 if case .messageReceived(let message) = event { tookOverIn[step.node] = message.epoch }
             }
-            if case .merged = observation, let (source, _) = Merges.source(of: effects, scene) {
+            if case .merged = observation, let (source, _, _) = Merges.source(of: effects, scene) {
                 checkMerged(source, step, &scene)
             }
         }
@@ -141,12 +141,12 @@ struct Merges: Sendable {
     }
 
     /// Whose state was taken over, and as of where: whoever is welcomed anew then. (By the life: two may have one id.)
-    static func source(of effects: Effects, _ scene: Scene) -> (node: Int, position: Position)? {
+    static func source(of effects: Effects, _ scene: Scene) -> (node: Int, life: Life, position: Position)? {
         for message in effects.messages {
             guard case .welcome(let welcome) = message.body, welcome.needsTransfer,
                 case .one(let life) = message.destination
             else { continue }
-            return scene.node(of: life).map { ($0, welcome.answered) }
+            return scene.node(of: life).map { ($0, life, welcome.answered) }
         }
         return nil
     }
