@@ -15,8 +15,8 @@ extension World {
 
     /// Looks now and then at what a tracker keeps for speed, each in its turn.
     mutating func auditNow() {
-        guard eventCount & 255 == 0 else { return }
-        audit((eventCount >> 8) % nodes.count)
+        guard eventCount & 1023 == 0 else { return }
+        audit((eventCount >> 10) % nodes.count)
     }
 
     mutating func audit(_ node: Int) {
