@@ -189,6 +189,38 @@ struct TransferSweepTests {
         #expect(result.violations.isEmpty, "\(result.violations.map(\.description))")
     }
 
+    /// Rule 28, `trackersAreTold`: a tracker that answered late that its peer has completed was once not told that the
+    /// peer has stopped.
+    @Test(arguments: [11, 500_001, 500_009] as [UInt64])
+    func `whoever has been told that a peer has completed is told that it has stopped`(_ seed: UInt64) {
+        #expect(TransferScenario(seed: seed).run().violations.isEmpty)
+    }
+
+    /// Rule 28, too: who has no connection announces after a minute, and once did after two.
+    @Test(arguments: [16, 500_000, 500_005] as [UInt64])
+    func `who is alone looks for others after a minute`(_ seed: UInt64) {
+        #expect(TransferScenario(seed: seed).run().violations.isEmpty)
+    }
+
+    /// Rule 31, `trackersAreSpared`: what was lost after the download and had again was once told as another download.
+    @Test(arguments: [26, 500_001, 500_011] as [UInt64])
+    func `a download is told of once`(_ seed: UInt64) {
+        #expect(TransferScenario(seed: seed).run().violations.isEmpty)
+    }
+
+    /// Rule 33, `extensionsAreKept`: whoever refused the metadata, and was alone, was once asked again at once.
+    @Test(arguments: [2_018, 2_096, 500_064] as [UInt64])
+    func `who refuses the metadata is left alone for a while`(_ seed: UInt64) {
+        #expect(TransferScenario(seed: seed).run().violations.isEmpty)
+    }
+
+    /// Rule 28, `nothingWaits`: who has only what others were asked for before the endgame is asked, too, when it
+    /// begins.
+    @Test(arguments: [189, 500_157] as [UInt64])
+    func `in the endgame nobody is forgotten`(_ seed: UInt64) {
+        #expect(TransferScenario(seed: seed).run().violations.isEmpty)
+    }
+
     /// Rule 31, `backedOffAreLeftAlone`: a call that comes to nothing while its peer, which has called meanwhile, has
     /// not said yet where it listens is no failure in a row with the next.
     ///

@@ -90,7 +90,8 @@ struct TrackerSet: Sendable, Equatable {
         var completing: Int?
         /// Those whose last word of us was `completed`.
         var owedStopped: [Int] = []
-        /// Those that were told `completed`: they take us for one who stays, until they have answered `stopped`.
+        /// Those that take us for one who stays: told `completed`, until they have answered `stopped`; but none that is
+        /// silent, and in whose place others are told.
         var believers: [Int] = []
     }
 
@@ -191,6 +192,7 @@ struct TrackerSet: Sendable, Equatable {
         let others = (near + far).flatMap { $0 }.filter { !leaving.told.contains($0) }
         leaving.substitutes = Array(others.prefix(Self.maxSubstitutes))
         leaving.completing = nil
+        leaving.believers.removeAll()
         for number in leaving.substitutes { sayFarewell(number, progress, now, &actions) }
     }
 
@@ -375,6 +377,7 @@ struct TrackerSet: Sendable, Equatable {
         if let place = leaving.owedStopped.firstIndex(of: number) {
             if isGood { owesCompleted = false } else { noteFailure(of: number, now) }
             leaving.owedStopped.remove(at: place)
+            if !leaving.believers.contains(number) { leaving.believers.append(number) }
             if leaving.completing == number { leaving.completing = nil }
             return ask(number, .stopped, progress, now, &actions)
         }

@@ -82,4 +82,55 @@ struct FarewellTests {
         answer(&stage, heir)
         #expect(stage.session.isStopped)
     }
+
+    /// It would take us for one who stays, until we are forgotten.
+    @Test func `who answers late that we have completed is told that we have stopped`() {
+        var have = Bitfield(count: 10, isFull: true)
+        have.remove(9)
+        var stage = Stage(have: have, trackers: [[.http]], webSeedCount: 1)
+        answer(&stage, 0)
+        stage.step(.webPieceReceived(seed: 0, piece: 9))
+        stage.step(.pieceVerified(piece: 9, digests: []))
+        stage.step(.pieceStored(piece: 9))
+        stage.step(.stopped)
+        stage.pass(.seconds(2))
+        #expect(told(stage, 0) == [.started, .completed, .completed])
+        answer(&stage, 0)
+        #expect(told(stage, 0) == [.started, .completed, .completed, .stopped])
+        #expect(!stage.session.isStopped)
+        answer(&stage, 0)
+        #expect(stage.session.isStopped)
+    }
+
+    @Test func `what was lost and had again is no second download`() {
+        var have = Bitfield(count: 10, isFull: true)
+        have.remove(9)
+        var stage = Stage(have: have, trackers: [[.http]], webSeedCount: 1)
+        answer(&stage, 0)
+        for _ in 0..<2 {
+            stage.step(.webPieceReceived(seed: 0, piece: 9))
+            stage.step(.pieceVerified(piece: 9, digests: []))
+            stage.step(.pieceStored(piece: 9))
+            answer(&stage, 0)
+            stage.step(.pieceLost(piece: 9))
+        }
+        #expect(told(stage, 0) == [.started, .completed])
+    }
+
+    @Test(arguments: [(1, 60), (2, 120), (3, 240)])
+    func `who has no connection announces after a minute, then after twice as long each time`(
+        _ count: Int, _ seconds: Int64
+    ) {
+        var stage = Stage(trackers: [[.http]])
+        for number in 1..<count {
+            answer(&stage, 0)
+            stage.pass(.seconds(60 << Int64(number - 1)) + .seconds(1))
+        }
+        answer(&stage, 0)
+        #expect(told(stage, 0).count == count)
+        stage.pass(.seconds(seconds) - .seconds(1))
+        #expect(told(stage, 0).count == count)
+        stage.pass(.seconds(2))
+        #expect(told(stage, 0).count == count + 1)
+    }
 }

@@ -140,6 +140,18 @@ struct HostileExtensionTests {
         #expect(stage.heard(links[2], id: 11).count == 3)
     }
 
+    /// It was once asked again at once, and refused at once, as fast as the line goes.
+    @Test func `who rejects is not asked again at once, though nobody else is there`() {
+        var stage = Stage(isMagnet: true)
+        let link = stage.join(metadataByteCount: 40_000)
+        #expect(stage.heard(link, id: 11).count == 3)
+        stage.say(link, .extended(id: 1, payload: MetadataMessage.reject(part: 0).encoded()))
+        stage.pass(.seconds(18))
+        #expect(stage.heard(link, id: 11).count == 3)
+        stage.pass(.seconds(4))
+        #expect(stage.heard(link, id: 11).count == 6)
+    }
+
     @Test func `requests for parts that there are not are rejected, and a flood of requests is`() throws {
         let metadata = [UInt8](repeating: 5, count: 20_000)
         var stage = Stage(metadata: metadata)

@@ -8,8 +8,8 @@ import Wire
 ///
 /// `stopped`, all that know it, and nobody else; one of them first `completed`, where none has taken it, and `stopped`
 /// when it has answered. After 1.5 seconds, where one is silent, up to three others, those of its tier first: one of
-/// them `completed`, where none has taken it. Nothing more when all have answered, or one of the others has and none
-/// that was told `completed` has still to take `stopped`; nor after five seconds.
+/// them `completed`, where none has taken it. Nothing more when all have answered, or one of the others has and none of
+/// them, nor any that has taken `completed`, has still to take `stopped`; nor after five seconds.
 struct Farewells: Sendable {
     private static let patience = Duration.milliseconds(1_500)
     private static let most = Duration.seconds(5)
@@ -30,6 +30,7 @@ struct Farewells: Sendable {
         /// Its last word; nil where a connection id is to be had first.
         var said: AnnounceEvent?
         var wasToldCompleted = false
+        var hasAnsweredCompleted = false
         /// It has answered its last word.
         var hasAnswered = false
         /// It has answered `completed`, and waits for `stopped`.
@@ -118,6 +119,7 @@ struct Farewells: Sendable {
         let said = told[number].said
         if said == nil { isUncertain = true }
         told[number].awaitsStopped = said == .completed
+        if said == .completed { told[number].hasAnsweredCompleted = true }
         hasHeard = hasHeard || said != .completed
         return isGood && said == .completed
     }
@@ -147,6 +149,8 @@ struct Farewells: Sendable {
         }
         if isDeadline, local - began >= Self.patience, !hasSubstitutes {
             hasSubstitutes = true
+            // Those that are silent now are replaced, whatever they have answered before.
+            for number in told.indices { told[number].hasAnsweredCompleted = false }
             let before = told.filter { !$0.isSubstitute && $0.isAsked }.count
             let wanted = min(Self.maxSubstituteCount, told.count - before)
             let count = told.count { $0.isSubstitute }
@@ -157,7 +161,7 @@ struct Farewells: Sendable {
         let isAnybodySilent = told.contains { $0.isSilent }
         let isEnough =
             told.contains { $0.isSubstitute && $0.hasAnswered }
-            && !told.contains { $0.isSilent && $0.wasToldCompleted }
+            && !told.contains { $0.isSilent && $0.wasToldCompleted && ($0.isSubstitute || $0.hasAnsweredCompleted) }
         mayBeOver = isEnough && told.contains { $0.isSilent && $0.said == nil }
         isOver = !isAnybodySilent || isEnough && !mayBeOver
         return nil

@@ -110,7 +110,6 @@ struct TransferChecks: Sendable {
 
     /// A session is told something.
     mutating func stepBegins(_ peer: Int, _ event: TorrentSession.Event) {
-        askedForMetadata = nil
         switch event {
         case .started: scene.cause = .started
         case .paused, .stopped: scene.cause = .ended
@@ -200,6 +199,7 @@ struct TransferChecks: Sendable {
         breachedEnd = nil
         disks.stepEnds(peer, at: now, &scene)
         if let end = askedForMetadata { metadata.check(end, at: now, &scene) }
+        askedForMetadata = nil
         scene.cause = .other
         guard !chokedEnds.isEmpty else { return }
         for end in chokedEnds { answers.check(end, at: now, &scene) }
