@@ -43,6 +43,9 @@ def run(options):
         if options.again and before and not before.isNoticed:
             before = None
         runs = judges.plan(mutant, traces, options.runs)
+        if options.tried:
+            # The explorer and the stories have no further runs.
+            runs = [run for run in runs if run[0] not in ("explorer", "stories")]
         if runs and (not before or not before.isNoticed and before.runs < len(runs)):
             # Who has noticed it before is asked first.
             known = judges.known(noticed.get(mutant.name), traces)
