@@ -20,7 +20,7 @@ struct ClusterStopTests {
         private var isHeld: Bool
         private var held: [Persist] = []
         /// Writes that fail yet, one after another.
-        private var failures: Int
+        var failures: Int
         let swarm = InfoHash(.zero)
 
         init(leftInOrder: Bool, keepsSwarms: Bool = false, isHeld: Bool = false, failures: Int = 0) throws {
@@ -178,7 +178,7 @@ struct ClusterStopTests {
 
     /// Rule 22: it would vote with a note on its disk that counts again after a crash.
     @Test func `whoever could not take its note back has no vote before it has`() throws {
-        var voter = try Candidate(leftInOrder: true, failures: 1)
+        var voter = try Candidate(leftInOrder: true, failures: .max)
         #expect(voter.written.isEmpty)
         let epoch = ClusterStopTests.promised
         voter.hear(
@@ -189,6 +189,7 @@ struct ClusterStopTests {
         let new = entry([.setInterval(60)], epoch, after: voter.position)
         voter.hear(.prepare(entry: new, at: voter.position), from: epoch.id, epoch)
         #expect(!voter.effects.messages.contains { $0.body == .ok(new.header.ballot) })
+        voter.failures = 0
         for _ in 0..<8 { voter.step(.deadlineReached, after: .milliseconds(250)) }
         #expect(voter.written.map(\.leftInOrder).first == false)
         voter.hear(.prepare(entry: new, at: voter.position), from: epoch.id, epoch)

@@ -60,7 +60,7 @@ struct SabotageTests {
         Plant(.repliesToWrongClient, [.replyIsAddressed], within: 2),
         Plant(.repliesFromWrongAddress, [.replyIsAddressed], within: 2),
         Plant(.refusesWithoutReason, [.refusalIsJustified], in: exact, within: 4),
-        Plant(.refusesGoodIDs, [.connectionIDsLast, .healedIsAnswered], within: 4),
+        Plant(.refusesGoodIDs, [.connectionIDsLast, .healedIsAnswered, .peopleAreTold], within: 4),
         Plant(.answersTwice, [.answeredOnce], within: 4),
         Plant(
             .swallowsAnswers, [.requestsAreKept, .answeredOnce, .waitingAreAnswered, .healedIsAnswered], within: 10),

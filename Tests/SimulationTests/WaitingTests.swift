@@ -51,8 +51,8 @@ struct WaitingTests {
         #expect(invariants.count { $0 == .waitingAreAnswered } >= 3, "\(invariants)")
     }
 
-    /// Of an entry that was refused, and decided empty, all who waited were told at once: more errors than an address may
-    /// have in a second (rule 19).
+    /// Of an entry that was refused, and decided empty, all who waited were told at once: more errors than an address
+    /// may have in a second (rule 19).
     @Test
     func `who waited for an entry that was refused is told within the limit of errors`() {
         let run = Run(seed: 83, profile: .classic, stress: .refusals)

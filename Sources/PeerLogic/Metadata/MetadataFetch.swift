@@ -6,8 +6,8 @@ import Wire
 /// The info dictionary, had of one peer at a time, part by part (BEP 9, "metadata").
 ///
 /// Deviation: others ask many peers at once. Here all parts come from one, so that where the hash is wrong the culprit
-/// is known; a slow peer is left for the next after its time, and one that refuses is asked again after that time at the
-/// soonest, where nobody else is there.
+/// is known; a slow peer is left for the next after its time, and one that refuses is asked again after that time at
+/// the soonest, where nobody else is there.
 struct MetadataFetch: Sendable, Equatable {
     /// Parts are 16 KiB, the last may be shorter.
     static let partByteCount = 16_384

@@ -4,6 +4,20 @@ import TrackerLogic
 import Wire
 
 extension Checks {
+    /// Whether a tracker has heard that another lives, or looked at its clock, and has done nothing.
+    ///
+    /// Where it is as it was, too, there is nothing to check. Most steps are so.
+    @inline(__always)
+    static func isQuiet(_ event: Event, _ effects: borrowing Effects) -> Bool {
+        switch event {
+        case .deadlineReached: effects.isNothing
+        case .messageReceived(let message): if case .keepalive = message.body { effects.isNothing } else { false }
+        case .started, .datagramsReceived, .requestReceived, .persisted, .persistFailed, .busConnected, .busLost,
+            .commandReceived, .reportMade:
+            false
+        }
+    }
+
     /// Whether a tracker says that it takes a state over, or has.
     static func isTransfer(_ effects: borrowing Effects) -> Bool {
         effects.observations.contains {

@@ -250,20 +250,6 @@ package struct Checks: Sendable {
         return view
     }
 
-    /// Whether a tracker has heard that another lives, or looked at its clock, and has done nothing.
-    ///
-    /// Where it is as it was, too, there is nothing to check. Most steps are so.
-    @inline(__always)
-    private static func isQuiet(_ event: Event, _ effects: borrowing Effects) -> Bool {
-        switch event {
-        case .deadlineReached: effects.isNothing
-        case .messageReceived(let message): if case .keepalive = message.body { effects.isNothing } else { false }
-        case .started, .datagramsReceived, .requestReceived, .persisted, .persistFailed, .busConnected, .busLost,
-            .commandReceived, .reportMade:
-            false
-        }
-    }
-
     /// A tracker has taken a step.
     package mutating func watch(_ step: Step, _ event: Event, _ effects: Effects) {
         var step = step

@@ -56,7 +56,7 @@ struct MergeSides: Sendable {
     private var own: [Own?]
     /// For each tracker, its side as it was when it was last asked for it by a master.
     private var given: [ReplicatedState?]
-    /// Whether swarms were emptied in the life of a tracker: of what a whole cluster has stopped with they do not count.
+    /// Whether swarms were emptied in the life of a tracker: what a whole cluster has stopped with does not count.
     private var hasEmptied: [Bool]
     /// Lives that have said that the one before had stopped in good order: their swarms need not count.
     private var leftInOrder: [Life] = []

@@ -90,8 +90,8 @@ public enum Rule: Int, Sendable, Hashable, CaseIterable {
 
     // Of trackers again.
 
-    /// Who was told other settings does not act as one with the others, and what a tracker tells of itself and of others
-    /// is so.
+    /// Who was told other settings does not act as one with the others, and what a tracker tells of itself and of
+    /// others is so.
     case othersAreKnown = 35
 }
 

@@ -11,8 +11,8 @@ struct Swarms: Sendable {
     var isSettling = false
     /// The interval that clients are told, in seconds, where one is decided (quorum mode).
     private var toldInterval: UInt32?
-    /// The swarms before each of the last entries, the latest last, where there is little room for anybody: one of them is
-    /// what an announce in an entry was held against.
+    /// The swarms before each of the last entries, the latest last, where there is little room for anybody: one of them
+    /// is what an announce in an entry was held against.
     private var earlier: [SwarmModel] = []
     /// Downloads that the entry has completed that is being carried over.
     private var completions: UInt32 = 0
@@ -89,7 +89,7 @@ struct Swarms: Sendable {
         }
     }
 
-    /// Whoever made the entry that follows had applied all before it but for the last two, which may have been under way.
+    /// Whoever made the entry that follows had applied all before it, but for two that may have been under way.
     private mutating func remember(_ model: SwarmModel) {
         if earlier.count >= 3 { earlier.removeFirst() }
         earlier.append(model)

@@ -122,8 +122,8 @@ extension World {
     /// Where clocks are too far apart for connection ids, trackers do not agree on who has proved its address. One that
     /// is not in service, or a slave of a group, says nothing to what it takes for forged, and does not keep it.
     ///
-    /// Only while the role changes hands: where elections go on and on, nobody is excused. And where few errors go to one
-    /// address, one of them may have been withheld.
+    /// Only while the role changes hands: where elections go on and on, nobody is excused. And where few errors go to
+    /// one address, one of them may have been withheld.
     func mayBeUnheard(since askedAt: Instant) -> Bool {
         if let withheldAt = checks.withheldAt, withheldAt >= askedAt { return true }
         return !options.hasGoodClocks && lastMasterAt >= askedAt && lastMasterAt - askedAt <= .seconds(1)

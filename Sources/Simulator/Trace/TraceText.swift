@@ -11,7 +11,7 @@ enum TraceNames: Sendable {
     case places(Int)
     /// Real ones, by their addresses.
     case addresses
-    /// Real ones, by numbers that nobody can make addresses of who does not know the key. What people keep is not named.
+    /// Real ones, by numbers of which nobody can make addresses without the key. What people keep is not named.
     case pseudonyms(SipHash)
 
     func name(_ address: SocketAddress) -> String {

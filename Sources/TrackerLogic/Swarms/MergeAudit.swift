@@ -13,7 +13,7 @@ extension Tombstones {
         for (slot, stop) in all.enumerated() {
             sum &+= fingerprint(at: slot)
             if slot > 0, isOlder(slot, than: (slot - 1) / 2) { return "a stop of \(stop.time) is below a later one" }
-            let found = time(stop.infoHash, stop.address, torrent: stop.infoHash.bytes.hash(key: key), key: key)
+            let found = self.time(stop.infoHash, stop.address, torrent: stop.infoHash.bytes.hash(key: key), key: key)
             guard found == stop.time else { return "the stop of \(stop.address) at \(stop.time) is not found" }
         }
         if indexCount != count { return "\(indexCount) stops are indexed, \(count) are there" }

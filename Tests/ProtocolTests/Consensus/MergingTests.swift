@@ -147,6 +147,8 @@ import Wire
         #expect(merging.chunkReceived(Self.sound(0), from: Self.source) == .wanted)
         merging.take(Self.updates)
         #expect(merging.chunkReceived(Self.sound(0), from: Self.source) == .ignored)
+        #expect(merging.chunkReceived(Self.sound(1), from: Self.source) == .ignored, "one after another")
+        while merging.nextUpdate() != nil {}
         #expect(merging.chunkReceived(Self.sound(1), from: Self.source) == .wanted)
     }
 

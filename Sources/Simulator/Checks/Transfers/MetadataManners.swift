@@ -7,8 +7,8 @@ import Wire
 /// How the info dictionary is asked for, and given (BEP 9).
 ///
 /// It is asked for of one peer at a time that has said that it has it, four parts ahead and each once; of another when
-/// that one refuses, or is silent for twenty seconds; and whoever has refused is not asked again for as long. Whoever is
-/// asked answers at once, with the bytes, or refuses with a reason. When the metadata is here, all are told that may
+/// that one refuses, or is silent for twenty seconds; and whoever has refused is not asked again for as long. Whoever
+/// is asked answers at once, with the bytes, or refuses with a reason. When the metadata is here, all are told that may
 /// lack it.
 struct MetadataManners: Sendable {
     private static let partByteCount = 16_384
