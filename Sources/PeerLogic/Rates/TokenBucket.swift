@@ -52,7 +52,12 @@ struct TokenBucket: Sendable, Hashable {
         let product = ((now - filledAt).nanoseconds / 1_000).multipliedReportingOverflow(by: Int64(rate))
         let gained = (product.overflow ? Int64.max : product.partialValue) / 1_000_000
         guard gained > 0 else { return }
-        tokens = min(tokens + Int(gained), Self.burst(rate))
-        filledAt = now
+        guard gained < Int64(Self.burst(rate) - tokens), rate < 1 << 32 else {
+            tokens = Self.burst(rate)
+            filledAt = now
+            return
+        }
+        tokens += Int(gained)
+        filledAt = filledAt + Duration(nanoseconds: (gained * 1_000_000_000 + Int64(rate) - 1) / Int64(rate))
     }
 }

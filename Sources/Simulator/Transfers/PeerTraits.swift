@@ -128,7 +128,8 @@ extension TransferOptions {
         if random.oneIn(3) { leavePercent = 40 + random.below(60) }
         if random.oneIn(6) { lastPieceByteCount = random.oneIn(2) ? blocksPerPiece * 16_384 : 16_385 }
         if random.oneIn(6) { pieceCount = [8, 24, 64][random.below(3)] }
-        // One piece may always be held; whoever has room for no more has as little as a snail gives that was asked for it.
+        // One piece may always be held; whoever has room for no more has as little as a snail gives that was asked for
+        // it.
         if random.oneIn(6) {
             let byteCount = blocksPerPiece * 16_384 * (1 + random.below(3)) / 2
             if !liars.contains(.snail) { maxBufferedByteCount = byteCount }
