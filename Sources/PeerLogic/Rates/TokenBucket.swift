@@ -42,22 +42,39 @@ struct TokenBucket: Sendable, Hashable {
         guard let rate else { return nil }
         fill(now)
         guard tokens <= 0 else { return nil }
-        let missing = Int64(1 - tokens)
-        return now + Duration(nanoseconds: missing * 1_000_000_000 / Int64(max(rate, 1)) + 1)
+        return filledAt + Self.time(of: Int64(1 - tokens), rate)
     }
 
+    /// To fill it twice at one time fills it once: what is left of the time, less than a token's, stays for the next.
     private mutating func fill(_ now: Instant) {
         guard let rate, now > filledAt else { return }
-        // Whole tokens only; what is left of the time stays for the next filling.
-        let product = ((now - filledAt).nanoseconds / 1_000).multipliedReportingOverflow(by: Int64(rate))
-        let gained = (product.overflow ? Int64.max : product.partialValue) / 1_000_000
+        let gained = Self.tokens(of: now - filledAt, rate)
         guard gained > 0 else { return }
-        guard gained < Int64(Self.burst(rate) - tokens), rate < 1 << 32 else {
+        guard gained < Int64(Self.burst(rate) - tokens) else {
             tokens = Self.burst(rate)
             filledAt = now
             return
         }
         tokens += Int(gained)
-        filledAt = filledAt + Duration(nanoseconds: (gained * 1_000_000_000 + Int64(rate) - 1) / Int64(rate))
+        filledAt = filledAt + Self.time(of: gained, rate)
+    }
+
+    /// Whole tokens that come in a time.
+    private static func tokens(of time: Duration, _ rate: Int) -> Int64 {
+        let product = time.nanoseconds.multipliedFullWidth(by: Int64(rate))
+        guard product.high < 500_000_000 else { return .max }
+        return (1_000_000_000 as Int64).dividingFullWidth(product).quotient
+    }
+
+    /// The shortest time in which so many tokens come.
+    private static func time(of tokens: Int64, _ rate: Int) -> Duration {
+        let rate = Int64(max(rate, 1))
+        return .seconds(tokens / rate) + Duration(nanoseconds: below(tokens % rate, rate))
+    }
+
+    /// The nanoseconds in which a part of a second's tokens comes, rounded up.
+    private static func below(_ tokens: Int64, _ rate: Int64) -> Int64 {
+        let (quotient, remainder) = rate.dividingFullWidth(tokens.multipliedFullWidth(by: 1_000_000_000))
+        return remainder > 0 ? quotient + 1 : quotient
     }
 }
