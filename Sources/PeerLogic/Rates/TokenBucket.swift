@@ -48,12 +48,11 @@ struct TokenBucket: Sendable, Hashable {
 
     private mutating func fill(_ now: Instant) {
         guard let rate, now > filledAt else { return }
+        // Whole tokens only; what is left of the time stays for the next filling.
         let product = ((now - filledAt).nanoseconds / 1_000).multipliedReportingOverflow(by: Int64(rate))
         let gained = (product.overflow ? Int64.max : product.partialValue) / 1_000_000
         guard gained > 0 else { return }
         tokens = min(tokens + Int(gained), Self.burst(rate))
-        // Whole tokens only; what is left of the time stays for the next filling.
-        let (time, isLong) = gained.multipliedReportingOverflow(by: 1_000_000_000)
-        filledAt = isLong ? now : filledAt + Duration(nanoseconds: (time - 1) / Int64(rate) + 1)
+        filledAt = now
     }
 }
