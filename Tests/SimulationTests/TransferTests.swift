@@ -191,7 +191,7 @@ struct TransferSweepTests {
 
     /// Rule 28, `trackersAreTold`: a tracker that answered late that its peer has completed was once not told that the
     /// peer has stopped.
-    @Test(arguments: [11, 500_001, 500_009] as [UInt64])
+    @Test(arguments: [8, 500_001, 500_009] as [UInt64])
     func `whoever has been told that a peer has completed is told that it has stopped`(_ seed: UInt64) {
         #expect(TransferScenario(seed: seed).run().violations.isEmpty)
     }
