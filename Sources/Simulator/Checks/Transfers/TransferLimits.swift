@@ -46,16 +46,12 @@ struct TransferLimits: Sendable {
         }
 
         /// Whether so much of a burst is there that somebody who waits waits for nothing.
-        ///
-        /// A session loses up to two bytes by rounding at each step, until its bucket is full again.
-        func isOpen(_ now: Instant, part: Int, lostByteCount: Int = 0) -> Bool {
+        func isOpen(_ now: Instant, part: Int) -> Bool {
             guard let rate else { return true }
             var filled = self
             filled.fill(now)
-            return filled.level > max(Bucket.burst(rate) / part, 0) + lostByteCount * Bucket.unit
+            return filled.level > max(Bucket.burst(rate) / part, 0)
         }
-
-        var isFull: Bool { rate.map { level >= Bucket.burst($0) } ?? true }
 
         /// Somebody waits, so it is empty, whatever was lost by rounding.
         mutating func isEmpty() { level = min(level, 0) }
@@ -72,13 +68,10 @@ struct TransferLimits: Sendable {
     /// By peer.
     private var ups: [Bucket]
     private var downs: [Bucket]
-    /// Bytes that a session's own bucket of requests may have lost by rounding since it was full.
-    private var lostByteCounts: [Int]
 
     init(peerCount: Int) {
         ups = Array(repeating: Bucket(), count: peerCount)
         downs = ups
-        lostByteCounts = Array(repeating: 0, count: peerCount)
     }
 
     /// Limits are others, or a session begins or goes on.
@@ -86,23 +79,19 @@ struct TransferLimits: Sendable {
         let (settings, local) = (scene.peers[peer].settings, scene.peers[peer].local)
         ups[peer].setRate(settings.maxUploadRate, at: local)
         downs[peer].setRate(settings.maxDownloadRate, at: local)
-        lostByteCounts[peer] = 0
     }
 
     /// A life begins.
     mutating func began(_ peer: Int) {
         ups[peer] = Bucket()
         downs[peer] = Bucket()
-        lostByteCounts[peer] = 0
     }
 
     /// Whether an upload that waits has nothing to wait for.
     func mayGive(_ peer: Int, _ scene: TransferScene) -> Bool { ups[peer].isOpen(scene.peers[peer].local, part: 4) }
 
     /// As `mayGive`, of requests: when one was refused nobody can always tell.
-    func mayAsk(_ peer: Int, _ scene: TransferScene) -> Bool {
-        downs[peer].isOpen(scene.peers[peer].local, part: 2, lostByteCount: lostByteCounts[peer])
-    }
+    func mayAsk(_ peer: Int, _ scene: TransferScene) -> Bool { downs[peer].isOpen(scene.peers[peer].local, part: 2) }
 
     mutating func givesNothing(_ peer: Int) { ups[peer].isEmpty() }
 
@@ -169,10 +158,8 @@ struct TransferLimits: Sendable {
     }
 
     /// At the end of a step.
-    mutating func check(_ peer: Int, buffered: Int, at now: Instant, _ scene: inout TransferScene) {
+    func check(_ peer: Int, buffered: Int, at now: Instant, _ scene: inout TransferScene) {
         let settings = scene.peers[peer].settings
-        downs[peer].fill(scene.peers[peer].local)
-        lostByteCounts[peer] = downs[peer].isFull ? 0 : lostByteCounts[peer] + 2
         if buffered > max(settings.maxBufferedByteCount, scene.layout.pieceLength) {
             scene.violate(
                 .buffersAreBounded, at: now, "\(TransferScene.name(peer)) holds \(buffered) bytes in memory")
