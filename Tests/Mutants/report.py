@@ -185,6 +185,22 @@ and more. `Tests/Mutants/Sources/mutate` has the rules.
 
 `make test` draws a hundred of those that were noticed (`Tests/Mutants/noticed.tsv`, with the run that did it), and fails where one
 is noticed no more. `Tests/Mutants/mutants.py show NAME` tells of one.
+
+## What they have found
+
+Whoever reads why a mutant was not noticed reads the logic as nobody has before. Mistakes that were there without any mutant, mended:
+
+- a voter said that it cannot store an entry which it was writing, so that an entry might be decided after its clients were told that it was not (rule 15);
+- a note of an orderly stop that could not be taken back was forgotten, and the tracker voted with it on its disk (rule 22);
+- in a merge of two sides an account or torrent file that was removed and made anew in one second could be lost, and a removal did not reach whom the thing was not known to;
+  a chunk that came late took the place of the updates of the one before it; an upload under way on both sides was dropped as idle; what came from files took the place of an upload (rules 12 and 25);
+- two ways to be refused passed by the limit of errors of an address (rule 19);
+- a peer that was told late that it has completed told no `stopped`; told a second `completed` after a loss; announced after two minutes, not one, when it had no connection; asked the
+  only one that had refused it the metadata again at once, at line speed; asked nobody anew in the endgame; did not tell its tracker when a straggler made it whole (rules 28, 31 and 33);
+- a limit of a rate lost a part of a byte each time that it was looked at (rule 30).
+
+New checkers, of which each was shown to notice the mutants that it is for, and worlds that meet them: sides of merges, refusing votes, errors by address, letting in at a limit,
+audits of the request book, of accounts, torrent files and what is kept for merges, what people are told, farewells, windows and endgames of peers.
 """
 
 
