@@ -74,11 +74,15 @@ final class NodeRecorder {
 /// Makes images of nodes, one after another, each on a thread of its own.
 private final class ImageMaker: Sendable {
     private let made = Mutex<(bytes: [UInt8], ticket: Recorder.ImageTicket)?>(nil)
+    private let hasMade = Atomic<Bool>(false)
 
     func make(of node: TrackerNode, _ ticket: Recorder.ImageTicket) {
         Thread.detachNewThread { [self] in
-            // Of this thread alone: clients that wait for the tracker's own come first.
-            setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, 19)
+            // Of this thread alone: clients that wait for the tracker's own come first, but for the first image, without
+            // which nothing can be replayed.
+            if hasMade.exchange(true, ordering: .relaxed) {
+                setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, 19)
+            }
             let bytes = node.image
             made.withLock { $0 = (bytes, ticket) }
         }
