@@ -48,7 +48,8 @@ class OneTracker(TrackerTest):
         figures = self.figures(tracker)
         self.assertEqual(figures["mode"], "ring")
         self.assertGreater(figures["bytes"], 60 << 20)
-        wait_until(lambda: self.figures(tracker)["seconds"] is not None)
+        wait_until(
+            lambda: self.figures(tracker).get("seconds") is not None, 10, "nothing can be replayed yet")
         tracker.kill()
         status, out, words = replay(place.data / "recording")
         self.assertEqual(status, 0, words)
