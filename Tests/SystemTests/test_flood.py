@@ -54,7 +54,8 @@ class Floods(TrackerTest):
                 self.assertEqual(running.wait(20), 0, running.words)
                 self.assertGreaterEqual(int(running.output), 10_000)
                 _, peak = tracker.memory()
-                self.assertLess(peak - before, 32 * MIB, "memory is bounded")
+                # The ring of the recording is a file, and is in memory as it is written.
+                self.assertLess(peak - before, (64 + 32) * MIB, "memory is bounded")
                 node = tracker.node()
                 self.assertEqual(node["torrents"], number + 1, "nothing of it got in")
         tracker.stop()

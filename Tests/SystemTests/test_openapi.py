@@ -149,6 +149,8 @@ class ClusterAPI(DescribedTest):
         others |= {("GET /api/v1/events", 429)}
         # What was given elsewhere was right at the start; only a file that has changed since is not.
         others.add(("DELETE /api/v1/settings", 422))
+        # Of a tracker that records nothing: `test_recording`.
+        others.add(("POST /api/v1/recording", 409))
         self.check_all_is_seen([one for one in self.api.operations if not is_of_accounts(one)], others)
 
     def get(self, member, path, names=None, **query):
@@ -345,6 +347,8 @@ class ClusterAPI(DescribedTest):
         members, handover = "/api/v1/cluster/members", "/api/v1/cluster/handover"
         election = "/api/v1/cluster/election"
         order = lambda path, body, status, member=slave: self.ask(member, "POST", path, body=body, status=status)
+        self.ask(slave, "POST", "/api/v1/recording", status=201)
+        self.ask(slave, "POST", "/api/v1/recording", body=" " * 17_000, status=413)
         self.check_bodies(slave, members, {"add": 1})
         self.check_bodies(slave, handover, {"to": 1})
         for body in [{}, {"add": 0}, {"remove": 0}, {"add": None}, {"add": -1}, {"add": "1"}, {"add": 1.5},

@@ -101,7 +101,10 @@ struct TrackerManners: Sendable {
         peers[peer].phase = .leaving
         let local = scene.peers[peer].local
         let trackers = peers[peer].trackers.map { tracker in
-            (tracker.tier, tracker.knowsUs, tracker.nextTry <= local && !tracker.isUncertain)
+            (
+                tier: tracker.tier, knewUs: tracker.knowsUs,
+                mayBeAsked: tracker.nextTry <= local && !tracker.isUncertain
+            )
         }
         peers[peer].farewells = Farewells(began: local, trackers)
         for number in peers[peer].trackers.indices { peers[peer].trackers[number].knowsUs = false }
