@@ -149,7 +149,7 @@ class ClusterAPI(DescribedTest):
         others |= {("GET /api/v1/events", 429)}
         # What was given elsewhere was right at the start; only a file that has changed since is not.
         others.add(("DELETE /api/v1/settings", 422))
-        # Of a tracker that records nothing: `test_recording`.
+        # Of a tracker that records nothing.
         others.add(("POST /api/v1/recording", 409))
         self.check_all_is_seen([one for one in self.api.operations if not is_of_accounts(one)], others)
 
