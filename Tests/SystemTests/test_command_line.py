@@ -180,7 +180,8 @@ class Asking(CommandLineTest):
         self.report("announce", self.urls[0], HASH)
         status = self.report("status", "--console", self.console)
         self.assertEqual(
-            set(status), {"version", "processID", "startedAt", "uptimeSeconds", "listeners", "node", "cluster"})
+            set(status),
+            {"version", "processID", "startedAt", "uptimeSeconds", "listeners", "node", "cluster", "recording"})
         self.assertEqual((status["cluster"]["mode"], status["cluster"]["master"]), ("alone", 1))
         self.assertEqual(status["processID"], self.tracker.pid)
         self.assertEqual({listener["service"] for listener in status["listeners"]}, {"udp", "http", "api"})
