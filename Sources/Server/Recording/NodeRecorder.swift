@@ -78,8 +78,8 @@ private final class ImageMaker: Sendable {
 
     func make(of node: TrackerNode, _ ticket: Recorder.ImageTicket) {
         Thread.detachNewThread { [self] in
-            // Of this thread alone: clients that wait for the tracker's own come first, but for the first image, without
-            // which nothing can be replayed.
+            // Of this thread alone: clients that wait for the tracker's own come first. Not before the first image,
+            // without which nothing can be replayed.
             if hasMade.exchange(true, ordering: .relaxed) {
                 setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, 19)
             }
