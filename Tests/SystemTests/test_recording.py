@@ -66,6 +66,41 @@ class OneTracker(TrackerTest):
         self.serve(place)
         self.assertEqual(list(place.data.glob("recording-*.swkr")), kept)
 
+    def test_the_story_can_be_told_without_names(self):
+        place = self.place()
+        tracker = self.serve(place)
+        self.announce(tracker)
+        wait_until(lambda: "seconds" in self.figures(tracker), 20, "an image")
+        self.put_account(place, "gertrud", status=200)
+        token = base64.b64encode(b"gertrud:a long password").decode()
+        # The last admin stays: the reason of this refusal has a name, too.
+        self.put_account(place, "gertrud", status=409, role="viewer", authorization=f"Basic {token}")
+        tracker.kill()
+        self.assertIn("gertrud", replay(place.data / "recording")[1])
+        picture = self.directory / "story.svg"
+        for more in [(), ("--json",), ("--svg", picture), ("--at", "0.5")]:
+            status, out, words = replay(place.data / "recording", "--anonymous", *more)
+            self.assertEqual(status, 0, words)
+            told = out + (picture.read_text() if picture.exists() else "")
+            self.assertNotIn("gertrud", told)
+            self.assertNotIn("127.0.0.1", told)
+        self.assertRegex(replay(place.data / "recording", "--anonymous")[1], r"client [0-9a-f]+ \(announce\)")
+        for wrong in [("17", "--anonymous"), (place.data / "recording", "--anonymous", "--pcap", self.directory / "x")]:
+            status, _, words = replay(*wrong)
+            self.assertEqual(status, 2, words)
+
+    def put_account(self, place, name, status, role="admin", authorization=None):
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{place.console}/api/v1/users/{name}", method="PUT",
+            data=json.dumps({"role": role, "password": "a long password"}).encode(),
+            headers={"Content-Type": "application/json"} | ({"Authorization": authorization} if authorization else {}))
+        try:
+            with urllib.request.urlopen(request, timeout=60) as reply:
+                got = reply.status
+        except urllib.error.HTTPError as failure:
+            got = failure.code
+        self.assertEqual(got, status)
+
     def test_three_lives_are_kept(self):
         place = self.place()
         for _ in range(5):

@@ -61,7 +61,14 @@ enum TraceText {
             }
         }
         for persist in effects.persists { text += "; writes \(persist.change.name)" }
-        for observation in effects.observations { text += "; \(describe(observation))" }
+        for observation in effects.observations {
+            // The reason of a refusal names accounts.
+            if case .changeEnded(let number, let outcome) = observation, !names.areReal {
+                text += "; tells what became of \(number): \(isRefusal(outcome) ? "refused" : "\(outcome)")"
+            } else {
+                text += "; \(describe(observation))"
+            }
+        }
         return text
     }
 
@@ -91,10 +98,21 @@ enum TraceText {
         }
     }
 
-    /// A change at a console names accounts and torrents.
+    /// A change at a console names accounts and torrents, and so does what became of it.
     private static func describe(_ message: ClusterMessage, _ names: TraceNames) -> String {
-        if case .order(_, .change) = message.body, !names.areReal { return "a change at a console" }
-        return message.text
+        if names.areReal { return message.text }
+        switch message.body {
+        case .order(_, .change): return "a change at a console"
+        case .ordered(_, .changed): return "what became of a change at a console"
+        case .keepalive, .suspect, .election, .answer, .coordinator, .prepare, .ok, .error, .commit, .confirm,
+            .confirmed, .fetch, .entries, .hello, .welcome, .refused, .fetchChunk, .chunk, .welcomeDone, .forward,
+            .answered, .handover, .leave, .stop, .report, .order, .ordered:
+            return message.text
+        }
+    }
+
+    private static func isRefusal(_ outcome: ChangeOutcome) -> Bool {
+        if case .refused = outcome { true } else { false }
     }
 
     static func describe(_ command: OperatorCommand, _ names: TraceNames = .places(.max)) -> String {
