@@ -14,6 +14,7 @@ import stat
 import subprocess
 import time
 import unittest
+import urllib.error
 import urllib.request
 
 import cluster
@@ -71,10 +72,12 @@ class OneTracker(TrackerTest):
         tracker = self.serve(place)
         self.announce(tracker)
         wait_until(lambda: "seconds" in self.figures(tracker), 20, "an image")
-        self.put_account(place, "gertrud", status=200)
-        token = base64.b64encode(b"gertrud:a long password").decode()
+        account = {"name": "gertrud", "password": "a long password"}
+        self.ask(place, "PUT", "users/gertrud", {"role": "admin", "password": account["password"]}, status=201)
+        fields = self.ask(place, "POST", "sessions", account, status=201)
         # The last admin stays: the reason of this refusal has a name, too.
-        self.put_account(place, "gertrud", status=409, role="viewer", authorization=f"Basic {token}")
+        self.ask(place, "PUT", "users/gertrud", {"role": "viewer"}, status=409,
+                 Cookie=fields["Set-Cookie"].split(";")[0])
         tracker.kill()
         self.assertIn("gertrud", replay(place.data / "recording")[1])
         picture = self.directory / "story.svg"
@@ -89,17 +92,17 @@ class OneTracker(TrackerTest):
             status, _, words = replay(*wrong)
             self.assertEqual(status, 2, words)
 
-    def put_account(self, place, name, status, role="admin", authorization=None):
+    def ask(self, place, method, path, body, status, **headers):
         request = urllib.request.Request(
-            f"http://127.0.0.1:{place.console}/api/v1/users/{name}", method="PUT",
-            data=json.dumps({"role": role, "password": "a long password"}).encode(),
-            headers={"Content-Type": "application/json"} | ({"Authorization": authorization} if authorization else {}))
+            f"http://127.0.0.1:{place.console}/api/v1/{path}", method=method, data=json.dumps(body).encode(),
+            headers={"Content-Type": "application/json", **headers})
         try:
             with urllib.request.urlopen(request, timeout=60) as reply:
-                got = reply.status
+                got, fields = reply.status, reply.headers
         except urllib.error.HTTPError as failure:
-            got = failure.code
+            got, fields = failure.code, failure.headers
         self.assertEqual(got, status)
+        return fields
 
     def test_three_lives_are_kept(self):
         place = self.place()
