@@ -141,7 +141,8 @@ class Cluster:
     """What the consoles ask for; a class that sets it gives the trackers the file, too."""
 
     def __init__(self, bus, entry="any", count=3, mode="quorum", flags=(), broker_count=1, bus_url=None,
-                 is_mute=False):
+                 is_mute=False, environment=None):
+        self.extra = environment or {}
         self.bus, self.entry, self.count, self.mode, self.flags = bus, entry, count, mode, list(flags)
         self.broker_count, self._bus_url, self.is_mute = broker_count, bus_url, is_mute
 
@@ -174,7 +175,7 @@ class Cluster:
                 broker.wait()
         self.probe = self.host("probe")
         # Of a login, a file says less to others than a flag.
-        self.environment = {"SWARMKEEPER_CLUSTER_BUS": self.bus_url}
+        self.environment = {"SWARMKEEPER_CLUSTER_BUS": self.bus_url, **self.extra}
         self.common = ["--cluster-key-file", key, "--entry", self.entry, "--mode", self.mode,
                        "--udp", f"0.0.0.0:{PORT}", "--udp", f"[::]:{PORT}", "--console", f"127.0.0.1:{CONSOLE}",
                        # All peers of a load are at one address.
