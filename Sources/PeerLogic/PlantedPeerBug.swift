@@ -15,6 +15,8 @@ public enum PlantedPeerBug: String, CaseIterable, Sendable {
     case haveToldEarly
     /// A piece that is gone from the disk is still given.
     case lossIgnored
+    /// What the owner was handed of a piece before it was gone is given all the same.
+    case lostStillSent
 
     // Requests.
 

@@ -253,7 +253,9 @@ class PlantedMistake(unittest.TestCase):
             self.assertIn("a promise is broken", words)
             self.assertIn("VIOLATION", out)
             svg = picture.read_text()
-            self.assertIn("violation", svg)
+            # The first of them is drawn, with what led to it.
+            first = next(line for line in words.splitlines() if ": a promise is broken: " in line)
+            self.assertIn(first.split(": a promise is broken: ")[1], svg)
             if target := os.environ.get("PLANTED_PICTURE"):
                 pathlib.Path(target).write_text(svg)
 

@@ -133,6 +133,9 @@ extension TorrentSession {
         for slot in links.indices where links[slot].isReady {
             let void = links[slot].uploads.removeWaiting { $0.piece == UInt32(piece) }
             for block in void where links[slot].hasFast { say(slot, .reject(block), now, &actions) }
+            for block in links[slot].uploads.sending where block.piece == UInt32(piece) && !has(.lostStillSent) {
+                actions.append(.dropBlock(name(slot), block))
+            }
             links[slot].allowedToPeer.removeAll { $0 == UInt32(piece) }
             tellLoss(slot, piece, now, &actions)
             interestChanged(slot, now, &actions)

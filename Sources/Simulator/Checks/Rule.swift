@@ -223,7 +223,8 @@ extension Rule {
     /// The mistakes planted into peers that break it.
     public var plantedPeerBugs: [PlantedPeerBug] {
         switch self {
-        case .onlyVerifiedCounts: [.storedUnverified, .wrongStored, .haveToldEarly, .lossIgnored]
+        case .onlyVerifiedCounts:
+            [.storedUnverified, .wrongStored, .haveToldEarly, .lossIgnored, .lostStillSent]
         case .blocksAreAskedOnce: [.endgameAlways, .storedForgotten, .endgameUnbounded]
         case .leechersFinish:
             [

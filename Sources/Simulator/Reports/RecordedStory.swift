@@ -148,21 +148,35 @@ public struct RecordedStory: Sendable {
         }
     }
 
-    /// The story as a picture, of its last part where it is long.
+    /// The story as a picture, of its last part where it is long, and of what led to the first broken promise where
+    /// there is one and no moment is asked for.
     public func diagram(
         from: Instant? = nil, until: Instant? = nil, hasKeepalives: Bool = false
     ) -> SpaceTimeDiagram {
         var diagram = SpaceTimeDiagram(
             title: "recorded: \(names.short.count == 1 ? "1 tracker" : "\(names.short.count) trackers")",
             lanes: names.short.indices.map { names[$0] })
-        diagram.caption = verdicts.joined(separator: "; ")
+        diagram.caption = caption
         diagram.add(history, hasKeepalives: hasKeepalives)
         for violation in broken {
             diagram.marks.append(
                 SpaceTimeDiagram.Mark(violation.time, lane: violation.place, .violation, violation.text))
         }
-        diagram.clip(from: from, until: until, maxArrows: ScenarioResult.maxArrows)
+        let turn = from == nil ? broken.first.map { $0.time + RecordedStory.aftermath } : nil
+        diagram.clip(from: from, until: until ?? turn, maxArrows: ScenarioResult.maxArrows)
         return diagram
+    }
+
+    /// So long after a promise was first broken a picture ends.
+    private static let aftermath = Duration.milliseconds(20)
+
+    /// What came of the recordings, in one line.
+    private var caption: String {
+        guard isAsRecorded else {
+            let others = zip(parts, verdicts).filter { $0.0.difference != nil }
+            return others.map { $0.1 }.joined(separator: "; ")
+        }
+        return "effects: the same in \(parts.reduce(0) { $0 + $1.steps }) steps"
     }
 
     /// All that clients and trackers sent, in the order of time.

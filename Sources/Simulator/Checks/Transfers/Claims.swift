@@ -11,6 +11,9 @@ struct Claims: Sendable {
     /// Pieces that somebody is given though it is choked (BEP 6 has 10, and lets each choose).
     private static let maxAllowedCount = 5
 
+    /// Blocks of a piece that is gone as of the step under way, which the owner has and is to keep.
+    private var gone: [(end: Int, block: Block)] = []
+
     func says(_ end: Int, _ message: PeerMessage, at now: Instant, _ scene: inout TransferScene) {
         let peer = scene.ends[end].peer
         switch message {
@@ -48,6 +51,25 @@ struct Claims: Sendable {
         if !scene.layout.holds(block) || !scene.peers[peer].disk[Int(block.piece)] {
             lie(peer, "a block of piece \(block.piece) to give, which is not on its disk", at: now, &scene)
         }
+    }
+
+    /// A piece is gone, as a session is about to be told.
+    mutating func lost(_ peer: Int, _ piece: Int, _ scene: TransferScene) {
+        for end in scene.ends(of: peer) where scene.ends[end].isOpen {
+            for block in scene.ends[end].sending where block.piece == UInt32(piece) { gone.append((end, block)) }
+        }
+    }
+
+    mutating func drops(_ end: Int, _ block: Block) {
+        gone.removeAll { $0.end == end && $0.block == block }
+    }
+
+    mutating func stepEnds(_ peer: Int, at now: Instant, _ scene: inout TransferScene) {
+        guard !gone.isEmpty else { return }
+        for (end, block) in gone where scene.ends[end].isOpen {
+            lie(peer, "a block of piece \(block.piece) to give, and was told that it is gone", at: now, &scene)
+        }
+        gone.removeAll(keepingCapacity: true)
     }
 
     private func lie(_ peer: Int, _ what: String, at now: Instant, _ scene: inout TransferScene) {

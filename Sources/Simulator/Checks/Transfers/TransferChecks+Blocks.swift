@@ -116,7 +116,10 @@ extension TransferChecks {
     }
 
     /// The owner need not send a block.
-    mutating func drops(_ end: Int, _ block: Block) { answers.drops(end, block) }
+    mutating func drops(_ end: Int, _ block: Block) {
+        answers.drops(end, block)
+        claims.drops(end, block)
+    }
 
     mutating func pieceStored(_ peer: Int, _ piece: Int, isRight: Bool, at now: Instant) {
         if !isRight {
@@ -135,6 +138,7 @@ extension TransferChecks {
         scene.peers[peer].lost.insert(piece)
         scene.peers[peer].freedAt = scene.peers[peer].local
         requests.restarts(peer, piece, &scene)
+        claims.lost(peer, piece, scene)
         // When it is here again, it is allowed to nobody who is choked.
         for end in scene.ends(of: peer) { scene.ends[end].allowed.removeAll { $0 == UInt32(piece) } }
         shown.changed(peer, scene)

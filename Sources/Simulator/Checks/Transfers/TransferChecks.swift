@@ -187,6 +187,7 @@ struct TransferChecks: Sendable {
     /// The end of a step of an honest peer.
     mutating func stepEnded(_ peer: Int, buffered: Int, at now: Instant) {
         slots.check(peer, at: now, &scene)
+        claims.stepEnds(peer, at: now, &scene)
         bans.check(peer, at: now, &scene)
         limits.check(peer, buffered: buffered, at: now, &scene)
         turns.stepEnds(peer, at: now, &scene)

@@ -10,14 +10,14 @@ struct MutantBook {
     private(set) var points = 0
     private var seen: [String: Int] = [:]
 
-    /// Makes a new point, whose mutants would say what `afters` has.
+    /// Makes a new point, whose mutants would say what `afters` has, from the first of them that is a mistake.
     ///
     /// - Returns: the point's number.
     mutating func add(
-        _ kind: Operator, file: String, line: Int, place: String, before: String, afters: [String]
+        _ kind: Operator, file: String, line: Int, place: String, before: String, afters: [String], first: Int = 0
     ) -> Int {
         points += 1
-        for (number, after) in afters.enumerated() {
+        for (number, after) in afters.enumerated() where number >= first {
             var mutant = Mutant(
                 point: points, number: number, kind: kind, file: file, line: line, place: place,
                 before: Self.short(before), after: Self.short(after))

@@ -10,7 +10,7 @@ import SwiftSyntax
 ///
 /// Left as it is: what is compiled with planted mistakes only, and questions for them (`has`); patterns; attributes;
 /// texts; preconditions, which trap for our own mistakes; assignments in initializers and to what has no value yet;
-/// room that is made ahead; what the explorer tells states apart by.
+/// room that is made ahead, or kept; moments that differ by a nanosecond; what the explorer tells states apart by.
 final class Mutator: SyntaxRewriter {
     private let file: String
     private let converter: SourceLocationConverter
@@ -135,7 +135,8 @@ final class Mutator: SyntaxRewriter {
         let number = book.add(
             .relation, file: file, line: converter.location(for: node.operator.positionAfterSkippingLeadingTrivia).line,
             place: Syntax(node).placeName, before: "\(left) \(sign) \(right)",
-            afters: relation.afters.map { "\(left) \($0) \(right)" })
+            afters: relation.afters.map { "\(left) \($0) \(right)" },
+            first: relation.afters.count > 1 && isOfTimes(node) ? 1 : 0)
         let (a, b) = (
             rewrite(Syntax(node.leftOperand)).trimmedDescription, rewrite(Syntax(node.rightOperand)).trimmedDescription
         )
@@ -146,6 +147,13 @@ final class Mutator: SyntaxRewriter {
             return text("Mutation.\(sign == "==" ? "isNil" : "isThere")(\(number), \(b))", for: node)
         }
         return text("Mutation.\(relation.name)(\(number), \(a), \(b))", for: node)
+    }
+
+    /// Whether it compares moments: whether they are the same nobody promises to the nanosecond.
+    private func isOfTimes(_ node: InfixOperatorExprSyntax) -> Bool {
+        [node.leftOperand, node.rightOperand].contains { side in
+            side.tokens(viewMode: .sourceAccurate).contains { $0.text == "now" }
+        }
     }
 
     override func visit(_ node: ConditionElementSyntax) -> ConditionElementSyntax {
@@ -188,7 +196,14 @@ final class Mutator: SyntaxRewriter {
 
     // MARK: Values
 
+    /// Whether it says only how much room there is, or that it is kept.
+    private func isRoom(_ node: some ExprSyntaxProtocol) -> Bool {
+        guard let label = node.parent?.as(LabeledExprSyntax.self)?.label?.text else { return false }
+        return label.lowercased().hasSuffix("capacity")
+    }
+
     override func visit(_ node: IntegerLiteralExprSyntax) -> ExprSyntax {
+        if isRoom(node) { return ExprSyntax(node) }
         let digits = node.literal.text
         // A number of many digits is how much room there is, how long something takes, or a mixer of bits: one more of
         // it is nobody's mistake.
@@ -198,6 +213,7 @@ final class Mutator: SyntaxRewriter {
     }
 
     override func visit(_ node: BooleanLiteralExprSyntax) -> ExprSyntax {
+        if isRoom(node) { return ExprSyntax(node) }
         let word = node.literal.text
         let number = point(.constant, at: node, word, word == "true" ? "false" : "true")
         return text("Mutation.truth(\(number), \(word))", for: node)
