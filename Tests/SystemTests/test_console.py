@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import signal
+import subprocess
 import tempfile
 import time
 import unittest
@@ -19,7 +20,7 @@ import bep15
 import browser
 import metainfo
 from cluster import CONSOLE, DETECTION, Cluster
-from serving import TrackerTest, free_port, require_tracker, wait_until
+from serving import TrackerTest, free_port, require_tracker, tracker_program, wait_until
 
 PASSWORD = "correct horse battery"
 PAGES = ("overview", "trackers", "swarms", "timeline", "torrents", "users", "settings")
@@ -247,6 +248,18 @@ class Pages(ConsoleTest):
         self.browser.click_text("Flag", ".choice")
         flags = {one["key"] for one in told["settings"] if one["source"] == "flag"}
         wait_until(lambda: {row[0] for row in self.browser.rows(".values tbody tr")} == flags, 5, self.browser.told)
+
+    def test_the_recording_is_copied_and_its_file_is_named(self):
+        self.announce(2, bytes(20), 7001)
+        self.browser.open(self.origin(2), "settings")
+        self.browser.wait_for_text("#recording p", "Recorded for tracker replay: the last ")
+        self.browser.click("#copy-recording")
+        self.browser.wait_for_text("#notices", "It is copied to ")
+        copy, = self.places[2].data.glob("recording-*.swkr")
+        self.assertIn(f"It is copied to {copy}.", self.browser.text("#notices"))
+        self.assertEqual(copy.stat().st_mode & 0o777, 0o600)
+        replay = subprocess.run([tracker_program(), "replay", copy], capture_output=True, text=True, check=True)
+        self.assertIn("effects: the same in ", replay.stderr)
 
     def test_timeline_shows_causes_and_effects(self):
         self.browser.open(self.origin(1), "timeline?view=list&hide=commit")

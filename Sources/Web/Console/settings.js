@@ -140,7 +140,7 @@ function runCard(node) {
             h("p", null, () => recordedWords(state.value.status.recording)),
             h("button.quiet", { type: "button", id: "copy-recording", hidden: () => !may("admin"),
                 onclick: (event) => attempt(() => order("POST", "recording", {}),
-                    "It is copied to a file beside the record; the log names it.", event.target) },
+                    (copy) => `It is copied to ${copy.file}.`, event.target) },
                 "Copy what is recorded")));
 }
 
