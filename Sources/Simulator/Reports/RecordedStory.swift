@@ -98,7 +98,10 @@ public struct RecordedStory: Sendable {
             trace.line(
                 time, place, step.recorded.event, lives[number].replay.effects, lives[number].replay.node.inspection)
             teller.tell(step.recorded.event, lives[number].replay.effects, lives[number].life, place, at: time)
-            if let text = lives[number].broken ?? teller.crossCheck(lives[number].replay.node, place) {
+            // What stays broken is found with each step.
+            if let text = lives[number].broken ?? teller.crossCheck(lives[number].replay.node, place),
+                !broken.suffix(RecordedStory.rememberedCount).contains(where: { $0.text == text })
+            {
                 broken.append(Broken(time: time, place: place, text: text))
                 trace.line(time, about: 1 << UInt32(place), "VIOLATION \(text)")
             }
@@ -158,7 +161,7 @@ public struct RecordedStory: Sendable {
             lanes: names.short.indices.map { names[$0] })
         diagram.caption = caption
         diagram.add(history, hasKeepalives: hasKeepalives)
-        for violation in broken {
+        for violation in broken.prefix(RecordedStory.drawnCount) {
             diagram.marks.append(
                 SpaceTimeDiagram.Mark(violation.time, lane: violation.place, .violation, violation.text))
         }
@@ -169,6 +172,10 @@ public struct RecordedStory: Sendable {
 
     /// So long after a promise was first broken a picture ends.
     private static let aftermath = Duration.milliseconds(20)
+    /// More of them would hide what led to the first.
+    private static let drawnCount = 3
+    /// Of so many, each is told once.
+    private static let rememberedCount = 16
 
     /// What came of the recordings, in one line.
     private var caption: String {
