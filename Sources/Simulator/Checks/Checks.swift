@@ -46,6 +46,7 @@ package struct Checks: Sendable {
     /// When a tracker has last withheld an error.
     private(set) var withheldAt: Instant?
     private var console: Console
+    var clients = ClientOrder()
     private var end = End()
 
     package init(profile: Profile, configurations: [NodeConfiguration], clientAddresses: [SocketAddress]) {
@@ -83,6 +84,7 @@ package struct Checks: Sendable {
     /// A client has sent a datagram to a node; nil for the multicast group.
     package mutating func clientSent(client: Int, bytes: [UInt8], node: Int?, at time: Instant) {
         requests.sent(client: client, bytes: bytes, node: node, at: time, scene)
+        if let fault = clients.sent(client, bytes) { scene.violate(.trackersAreTold, at: time, fault) }
     }
 
     /// A visitor asks a tracker over HTTP, in a life of it, as the world counts them.

@@ -101,7 +101,11 @@ extension World {
     mutating func stepClient(_ place: Int, _ event: Announcer.Event) {
         guard clients[place].stage != .absent || clients[place].kind == .scraper else { return }
         let wasWaiting = clients[place].announcer.isWaiting
+        if case .downloadStarted = event { checks.clients.starts(place) }
         clients[place].announcer.step(event, now: now, into: &clientEffects)
+        let isAnswered = clientEffects.outcomes.contains { if case .announced = $0 { true } else { false } }
+        // What it sends now it sends after that.
+        if isAnswered { checks.clients.answered(place) }
         trace.absorb(now, 8, place)
         trace.absorb(UInt64(clientEffects.sends.count) << 8 | UInt64(clientEffects.outcomes.count))
         for bytes in clientEffects.sends { sendToTrackers(place, clients[place].home, bytes) }
@@ -186,6 +190,7 @@ extension World {
 
     private mutating func startAnew(_ place: Int, _ effects: inout Announcer.Effects) {
         let progress = clients[place].progress
+        checks.clients.starts(place)
         clients[place].announcer.step(.downloadStarted(clients[place].subject, progress), now: now, into: &effects)
         if owesCompleted[place] {
             clients[place].announcer.step(.downloadCompleted(progress), now: now, into: &effects)

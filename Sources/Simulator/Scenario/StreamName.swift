@@ -106,6 +106,9 @@ enum StreamKind: UInt64 {
     /// By peer, then by number of the announce: how long a tracker thinks, and whether it falls silent.
     case slowAnswer = 82
     case quietEnd = 83
+    /// As `transferMore`, of what came after `transferLate`; and by peer, what else it is like.
+    case transferLatest = 84
+    case peerWhims = 85
 }
 
 extension RandomStream {

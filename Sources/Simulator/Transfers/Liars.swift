@@ -25,7 +25,7 @@ extension TransferWorld {
     /// It calls some of those whom a tracker has named.
     mutating func liarFinds(_ peer: Int, _ answer: TrackerAnswer) {
         guard case .announced(_, _, _, let addresses) = answer else { return }
-        for address in addresses.prefix(6) { dial(peer, nil, address) }
+        for address in addresses.prefix(6) where address.port != 0 { dial(peer, nil, address) }
     }
 
     private mutating func say(_ end: Int, _ message: PeerMessage) { enqueue(end, .message(message)) }
@@ -112,7 +112,8 @@ extension TransferWorld {
         var added: [SocketAddress] = []
         for _ in 0..<1 + peers[peer].random.below(90) {
             lastStale += 1
-            added.append(SocketAddress(ipv4: 0x0C00_0001 + UInt32(truncatingIfNeeded: lastStale), port: 6_881))
+            let port: UInt16 = options.hasTalesOfNoPort && lastStale.isMultiple(of: 3) ? 0 : 6_881
+            added.append(SocketAddress(ipv4: 0x0C00_0001 + UInt32(truncatingIfNeeded: lastStale), port: port))
         }
         tally.lies += 1
         let message = PeerExchange(added: added, dropped: [])

@@ -24,7 +24,7 @@ extension PeerTraits {
         downRate = max(rate(), upRate)
         if liar == .snail { upRate = 16_000 }
         latency = random.between(.microseconds(100), options.maxLatency)
-        settings.maxLinks = options.maxLinks
+        settings.maxLinks = place == 0 ? options.firstMaxLinks ?? options.maxLinks : options.maxLinks
         settings.uploadSlots = 1 + random.below(options.maxUploadSlots)
         settings.maxBufferedByteCount = options.maxBufferedByteCount
         let isLimited = hits(options.limitPercent)
@@ -35,6 +35,20 @@ extension PeerTraits {
         #if PLANTED_BUGS
             settings.plantedBug = options.plantedBug
         #endif
+    }
+
+    /// What else it may be like, drawn from a stream of its own.
+    mutating func drawWhims(_ place: Int, _ options: TransferOptions, _ random: inout RandomStream) {
+        guard liar == nil else { return }
+        if random.below(100) < options.hiddenPercent, place > 0 {
+            settings.listenPort = 0
+            settings.announcesLocally = false
+            isReachable = false
+        }
+        settings.exchangesPeers = random.below(100) >= options.withoutExchangePercent
+        if random.below(100) < options.otherNumbersPercent {
+            extensionNumbers = [[2, 1, 3], [3, 1, 2], [20, 1, 7], [1, 3, 2], [200, 201, 202]][random.below(5)]
+        }
     }
 }
 
@@ -92,6 +106,7 @@ extension TransferOptions {
         }
         options.drawMore(seed: seed)
         options.drawLate(seed: seed)
+        options.drawLatest(seed: seed)
         return options
     }
 
@@ -141,5 +156,36 @@ extension TransferOptions {
             interval = [60, 240, 600][random.below(3)]
             if random.oneIn(3) { liars = [] }
         }
+    }
+
+    /// What there is in half of the swarms, drawn from a fourth stream, for the same reason.
+    private mutating func drawLatest(seed: UInt64) {
+        var random = RandomStream(seed, .transferLatest)
+        guard random.oneIn(2) else { return }
+        if random.oneIn(3) { hiddenPercent = 10 + random.below(40) }
+        if random.oneIn(3) { withoutExchangePercent = 10 + random.below(60) }
+        if random.oneIn(2) { otherNumbersPercent = 20 + random.below(80) }
+        hasTalesOfNoPort = random.oneIn(2)
+        if random.oneIn(8) { liars.append(.gossip) }
+        if random.oneIn(40) { crowd() }
+        if random.oneIn(12) { lackMetadata() }
+    }
+
+    /// More than fifty are connected with each other, and stay so for a while.
+    private mutating func crowd() {
+        (seederCount, leecherCount, maxLinks, liars) = (1, 56, 120, [])
+        (pieceCount, blocksPerPiece, lastPieceByteCount) = (10, 1, 16_384)
+        (minLineRate, maxLineRate) = (10_000, 40_000)
+        (natPercent, hiddenPercent, webSeedCount, lyingWebSeedCount) = (0, 0, 0, 0)
+        (arrivalTime, meanFaultGap, isPrivate) = (.seconds(2), nil, false)
+        (staleAddressCount, rest) = (0, .zero)
+    }
+
+    /// Few have places for many, and most pairs have no extensions: who lacks the metadata has to look for long.
+    private mutating func lackMetadata() {
+        (seederCount, leecherCount, maxLinks, firstMaxLinks, liars) = (1, 8 + leecherCount % 7, 4, 60, [])
+        (magnetPercent, natPercent, withoutExtensionsPercent) = (50, 0, 85)
+        (arrivalTime, interval) = (.seconds(2), 60)
+        faults = faults.filter { $0 != .crash && $0 != .stop && $0 != .offline && $0 != .pause }
     }
 }

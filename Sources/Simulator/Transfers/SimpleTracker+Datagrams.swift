@@ -101,8 +101,8 @@ extension TransferWorld {
     /// Where the peers of a tracker's answer are to be called, and what else it tells: the asker's own address, and
     /// such at which nobody is.
     mutating func addressesOf(_ others: [Int], for peer: Int) -> [SocketAddress] {
-        var result = others.map { peers[$0].address }
-        if options.namesAsker { result.append(peers[peer].address) }
+        var result = others.map { peers[$0].toldAddress }
+        if options.namesAsker { result.append(peers[peer].toldAddress) }
         for _ in 0..<options.staleAddressCount {
             lastStale += 1
             result.insert(

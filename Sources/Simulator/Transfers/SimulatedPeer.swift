@@ -10,8 +10,8 @@ struct PieceBuffer: Sendable {
     /// Bits by block.
     var here: UInt64 = 0
     var arriving: UInt64 = 0
-    /// Corrupt blocks, and their salts.
-    var corrupt: [(block: Int, salt: UInt32)] = []
+    /// Corrupt blocks, their salts, and over which connections they came.
+    var corrupt: [(block: Int, salt: UInt32, sender: PieceSender)] = []
     /// Over which connections its blocks came.
     var senders: [PieceSender] = []
     /// What is being done with it.
@@ -47,6 +47,8 @@ struct PeerTraits: Sendable {
     var upRate = 0
     var downRate = 0
     var latency = Duration.zero
+    /// What it calls the extensions that its session calls 1, 2 and 3.
+    var extensionNumbers: [UInt8] = [1, 2, 3]
     var settings = SessionSettings()
 }
 
@@ -119,6 +121,14 @@ struct SimulatedPeer: Sendable {
     }
 
     var isHonest: Bool { traits.liar == nil }
+
+    /// Where others are told that it listens: at port 0, who listens nowhere.
+    var toldAddress: SocketAddress {
+        guard isHonest, traits.settings.listenPort == 0 else { return address }
+        var told = address
+        told.port = 0
+        return told
+    }
 
     /// Where a peer listens: as clients of clusters do (`AddressPlan`), each at a host of its own.
     static func address(_ place: Int) -> SocketAddress {

@@ -90,6 +90,19 @@ public struct TransferOptions: Sendable, Hashable {
     /// How long the world goes on when everybody is done.
     public var rest = Duration.zero
 
+    /// Peers in a hundred that listen nowhere, and say so.
+    public var hiddenPercent = 0
+    /// Peers in a hundred that are told to exchange no peers.
+    public var withoutExchangePercent = 0
+    /// Peers in a hundred that call extensions by other numbers.
+    public var otherNumbersPercent = 0
+    /// Pairs of peers in a hundred without extensions, but of the first peer; 0 for as many as have no fast extension.
+    public var withoutExtensionsPercent = 0
+    /// Connections of the first peer at most, where it has others than the rest.
+    public var firstMaxLinks: Int?
+    /// Whether liars tell of addresses at which nobody can be called.
+    public var hasTalesOfNoPort = false
+
     /// What goes wrong by the clock.
     public var faults: [TransferFault] = []
     /// Between faults, on average; nil for none.
@@ -133,6 +146,10 @@ public struct TransferOptions: Sendable, Hashable {
         percent(natPercent, "not reachable")
         percent(withoutFastPercent, "pairs without fast")
         percent(limitPercent, "limited")
+        percent(hiddenPercent, "listening nowhere")
+        percent(withoutExchangePercent, "without peer exchange")
+        percent(otherNumbersPercent, "with other numbers of extensions")
+        percent(withoutExtensionsPercent, "pairs without extensions")
         if webSeedCount > 0 { words.append("\(counted(webSeedCount, "web seed")), of which \(lyingWebSeedCount) lie") }
         if meanFaultGap != nil, !faults.isEmpty {
             words.append("faults: \(faults.map { $0.rawValue }.joined(separator: " "))")

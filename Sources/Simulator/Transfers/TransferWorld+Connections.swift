@@ -46,7 +46,11 @@ extension TransferWorld {
     func capabilities(_ peer: Int, _ other: Int) -> PeerHandshake.Capabilities {
         var random = RandomStream(seed, .connections, min(peer, other), max(peer, other))
         let isFast = random.below(100) >= options.withoutFastPercent
-        let hasExtensions = isFast || !random.oneIn(3)
+        var hasExtensions = isFast || !random.oneIn(3)
+        // But with the first, whom all can reach who lack the metadata.
+        if min(peer, other) > 0, options.withoutExtensionsPercent > 0 {
+            hasExtensions = random.below(100) >= options.withoutExtensionsPercent
+        }
         return PeerHandshake.Capabilities(isFast ? [.fast] : []).union(hasExtensions ? [.extensions] : [])
     }
 
@@ -106,7 +110,7 @@ extension TransferWorld {
         setEnd(peer, name, end)
         checks.opened(end, peer, other, at: now)
         // Who calls says where it listens (BEP 10), and may be called there.
-        checks.found(peer, peers[other].address, isProper: true)
+        checks.found(peer, peers[other].toldAddress, isProper: true)
         checks.greeted(end, table.capabilities[link], peers[other].address)
         var address = peers[other].address
         address.port = 40_000 &+ UInt16(truncatingIfNeeded: link & 0x3FFF)
@@ -143,6 +147,7 @@ extension TransferWorld {
         if peers[peer].isHonest, phase == .dialling || phase == .greeting, end & 1 == 0, table.ends[end ^ 1].peer >= 0 {
             checks.callFailed(peer, peers[table.ends[end ^ 1].peer].address, at: now)
         }
+        if peers[peer].isHonest { checks.isOver(end, how) }
         endHere(end, tellsOther: how == .stuck)
         if phase != .called, let name { step(peer, .linkClosed(name, how)) }
     }
@@ -208,6 +213,7 @@ extension TransferWorld {
             guard peers[peer].isHonest else { return liarHears(end, message) }
             guard table.ends[end].phase == .open, let name = table.ends[end].name else { return }
             readClock(peer)
+            let message = translated(message, to: end)
             checks.hears(end, message, at: now)
             step(peer, .messageReceived(name, message))
         }
@@ -250,9 +256,9 @@ extension TransferWorld {
         let bit: UInt64 = 1 << UInt64(index)
         peers[peer].buffers[buffer].arriving &= ~bit
         peers[peer].buffers[buffer].here |= bit
-        if salt != 0 { peers[peer].buffers[buffer].corrupt.append((index, salt)) }
         let sender = PieceSender(
             peer: table.ends[end ^ 1].peer, end: end, epoch: table.epoch(of: end))
+        if salt != 0 { peers[peer].buffers[buffer].corrupt.append((index, salt, sender)) }
         readClock(peer)
         if !peers[peer].buffers[buffer].senders.contains(sender) { peers[peer].buffers[buffer].senders.append(sender) }
         checks.blockArrived(end, block, isCorrupt: salt != 0, at: now)

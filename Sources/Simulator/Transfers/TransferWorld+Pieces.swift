@@ -35,6 +35,12 @@ extension TransferWorld {
         }
     }
 
+    /// Whether the connection stands over which a block came.
+    private func isOpen(_ sender: PieceSender) -> Bool {
+        sender.peer < PieceSender.firstWebSeed && table.epoch(of: sender.end) == sender.epoch
+            && table.ends[sender.end].phase == .open
+    }
+
     mutating func hashed(_ peer: Int, _ piece: Int) {
         let place = Int(peers[peer].bufferOf[piece])
         guard place >= 0, peers[peer].buffers[place].isVerifying else { return }
@@ -42,14 +48,15 @@ extension TransferWorld {
         let buffer = peers[peer].buffers[place]
         guard !buffer.corrupt.isEmpty else {
             peers[peer].buffers[place].isVerified = true
+            for culprit in checks.pieceVerified(peer, piece) where isOpen(culprit) {
+                checks.isFound(peer, culprit: culprit.peer)
+            }
             return step(peer, .pieceVerified(piece: piece, digests: buffer.wantsDigests ? digests(buffer) : []))
         }
         // Who has hung up meanwhile may be forgotten.
-        let isOpen = buffer.senders.allSatisfy { sender in
-            sender.peer >= PieceSender.firstWebSeed
-                || table.epoch(of: sender.end) == sender.epoch && table.ends[sender.end].phase == .open
-        }
-        checks.pieceFailed(peer, piece, senders: isOpen ? buffer.senders.map { $0.peer } : [])
+        let areOpen = buffer.senders.allSatisfy { $0.peer >= PieceSender.firstWebSeed || isOpen($0) }
+        let corrupt = buffer.senders.count > 1 ? buffer.corrupt.map { $0.sender } : []
+        checks.pieceFailed(peer, piece, senders: areOpen ? buffer.senders.map { $0.peer } : [], corrupt: corrupt)
         for sender in buffer.senders where sender.peer >= PieceSender.firstWebSeed {
             checks.webLied(peer, sender.peer - PieceSender.firstWebSeed)
         }
@@ -156,7 +163,9 @@ extension TransferWorld {
         let blockCount = layout.blockCount(ofPiece: piece)
         peers[peer].buffers[place].here = blockCount == 64 ? .max : 1 << UInt64(blockCount) - 1
         peers[peer].buffers[place].senders = [PieceSender(peer: sender, end: 0, epoch: 0)]
-        if seed < options.lyingWebSeedCount { peers[peer].buffers[place].corrupt.append((0, 9)) }
+        if seed < options.lyingWebSeedCount {
+            peers[peer].buffers[place].corrupt.append((0, 9, peers[peer].buffers[place].senders[0]))
+        }
         tally.webPieces += 1
         readClock(peer)
         checks.webEnds(peer, piece, seed, nil)

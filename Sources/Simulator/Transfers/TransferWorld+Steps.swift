@@ -37,6 +37,7 @@ extension TransferWorld {
             index += 1
         }
         actions.removeAll(keepingCapacity: true)
+        let isChanged = checks.scene.cause == .settings || checks.scene.cause == .selection
         if checks.endsWork { lookForHeld(peer) }
         if checks.wantsCandidates(peer) {
             let views = views(peer)
@@ -44,7 +45,7 @@ extension TransferWorld {
         }
         checks.stepEnded(peer, buffered: peers[peer].bufferedByteCount, at: now)
         // What is wrong stays so, so now and then is enough.
-        if tally.steps & 15 == 0 {
+        if tally.steps & 15 == 0 || isChanged {
             let (fault, buffered) = peers[peer].session?.audited() ?? (nil, 0)
             if let fault { checks.audited(peer, fault, at: now) }
             checks.looksForIdle(peer, buffered: buffered, at: now)
@@ -126,7 +127,7 @@ extension TransferWorld {
             guard let end = end(peer, name, "send") else { return }
             checks.says(end, message, at: now)
             tally.messages += 1
-            enqueue(end, .message(message))
+            enqueue(end, .message(renumbered(message, from: peer)))
             if message == .choke { checks.checkAnswersLater(end) }
         case .sendBlock(let name, let block):
             guard let end = end(peer, name, "give a block") else { return }

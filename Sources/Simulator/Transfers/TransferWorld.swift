@@ -92,6 +92,8 @@ struct TransferWorld: Sendable {
         var traits = PeerTraits(place, options, &random)
         let address = SimulatedPeer.address(firstPlace + place)
         traits.settings.listenPort = address.port
+        var whims = RandomStream(seed, .peerWhims, place)
+        traits.drawWhims(place, options, &whims)
         let drift = Int64(random.below(UInt64(2 * options.maxDrift + 1))) - options.maxDrift
         let clock = SimulatedClock(origin: Int64(random.below(UInt64(1) << 50)), drift: drift, wallError: 0)
         var peer = SimulatedPeer(

@@ -3,7 +3,8 @@
 import PeerLogic
 import Primitives
 
-/// Who is banned: whoever alone has sent a piece that is wrong, at once; and nobody who has sent no corrupt byte.
+/// Who is banned: whoever alone has sent a piece that is wrong, at once; whoever has sent a corrupt block among others
+/// as soon as that is known (`Culprits`); each once; and nobody who has sent no corrupt byte.
 struct Bans: Sendable {
     mutating func poisoned(_ peer: Int, by other: Int, _ scene: inout TransferScene) {
         if !scene.peers[peer].guilty.contains(other) { scene.peers[peer].guilty.append(other) }
@@ -14,7 +15,7 @@ struct Bans: Sendable {
         scene.again.wrong += 1
         guard senders.count == 1, let sender = senders.first else { return }
         if sender < scene.peers.count {
-            scene.peers[peer].mustBan = sender
+            scene.peers[peer].mustBan.append(sender)
         } else {
             scene.peers[peer].lyingSeeds.append(sender - PieceSender.firstWebSeed)
         }
@@ -22,7 +23,7 @@ struct Bans: Sendable {
 
     /// The metadata was wrong that this one has given.
     func metadataFailed(_ peer: Int, of other: Int, _ scene: inout TransferScene) {
-        scene.peers[peer].mustBan = other
+        scene.peers[peer].mustBan.append(other)
     }
 
     func fetches(_ peer: Int, fromSeed seed: Int, at now: Instant, _ scene: inout TransferScene) {
@@ -42,8 +43,12 @@ struct Bans: Sendable {
                 .onlyTheGuiltyAreBanned, at: now,
                 "\(TransferScene.name(peer)) bans \(TransferScene.name(other)), which has sent it no corrupt byte")
         }
+        if scene.peers[peer].banned.contains(other) {
+            scene.violate(
+                .shownIsTrue, at: now,
+                "\(TransferScene.name(peer)) tells again that it bans \(TransferScene.name(other))")
+        }
         scene.peers[peer].banned.append(other)
-        if scene.peers[peer].mustBan == other { scene.peers[peer].mustBan = nil }
     }
 
     func says(_ end: Int, at now: Instant, _ scene: inout TransferScene) {
@@ -56,12 +61,13 @@ struct Bans: Sendable {
 
     /// At the end of a step.
     mutating func check(_ peer: Int, at now: Instant, _ scene: inout TransferScene) {
-        guard let guilty = scene.peers[peer].mustBan else { return }
-        scene.peers[peer].mustBan = nil
-        guard !scene.peers[peer].banned.contains(guilty) else { return }
+        guard !scene.peers[peer].mustBan.isEmpty else { return }
+        let guilty = scene.peers[peer].mustBan.first { !scene.peers[peer].banned.contains($0) }
+        scene.peers[peer].mustBan.removeAll()
+        guard let guilty else { return }
         scene.violate(
             .poisonersAreBanned, at: now,
-            "\(TransferScene.name(peer)) goes on with \(TransferScene.name(guilty)), which alone has sent a wrong piece"
-        )
+            "\(TransferScene.name(peer)) goes on with \(TransferScene.name(guilty)), which is known to have sent what is "
+                + "wrong")
     }
 }

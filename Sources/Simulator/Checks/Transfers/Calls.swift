@@ -5,7 +5,7 @@ import Primitives
 import Wire
 
 /// Who is called: nobody whose back-off is not over, nobody who is banned, and of a private torrent nobody of whom
-/// other peers have told.
+/// other peers have told, nor of any torrent where it is to exchange no peers.
 struct Calls: Sendable {
     /// What one peer knows of an address.
     private struct Known: Sendable {
@@ -37,10 +37,13 @@ struct Calls: Sendable {
     private var known: [[Known]]
     /// By peer: when room was made last.
     private var roomSince: [Instant]
+    /// By peer: when somebody was called last.
+    private var dialledAt: [Instant]
 
     init(peerCount: Int) {
         known = Array(repeating: [], count: peerCount)
         roomSince = Array(repeating: Instant(nanoseconds: 0), count: peerCount)
+        dialledAt = roomSince
     }
 
     private mutating func place(_ peer: Int, _ address: SocketAddress) -> Int {
@@ -56,6 +59,8 @@ struct Calls: Sendable {
     mutating func found(
         _ peer: Int, _ address: SocketAddress, other: Int?, isProper: Bool, isNews: Bool, _ scene: TransferScene
     ) {
+        // Nobody listens at such a port.
+        guard address.port != 0 else { return }
         let place = place(peer, address)
         if isProper { known[peer][place].isProper = true }
         known[peer][place].other = other
@@ -76,16 +81,33 @@ struct Calls: Sendable {
 
     /// Whoever can be called is called; `knownCount` is how many its session knows of.
     func look(_ peer: Int, knownCount: Int, at now: Instant, _ scene: inout TransferScene) {
-        let record = scene.peers[peer]
-        guard record.isRunning, knownCount < Self.maxKnownCount, mayCall(peer, scene),
-            record.local - roomSince[peer] > Self.lateness
-        else { return }
-        let fresh = known[peer].first { entry in
-            entry.freshAt.map { record.local - $0 > Self.lateness } ?? false && isFree(entry, peer, scene)
-        }
-        guard let fresh else { return }
+        guard knownCount < Self.maxKnownCount, hasRoom(peer, scene), let fresh = fresh(peer, scene) else { return }
         scene.violate(
             .nothingWaits, at: now, "\(TransferScene.name(peer)) knows of \(fresh.address), and does not call it")
+    }
+
+    private func fresh(_ peer: Int, _ scene: TransferScene) -> Known? {
+        let local = scene.peers[peer].local
+        return known[peer].first { entry in
+            entry.freshAt.map { local - $0 > Self.lateness } ?? false && isFree(entry, peer, scene)
+        }
+    }
+
+    /// Whether somebody who is new might be called, if there were room.
+    func isAnybodyFresh(_ peer: Int, _ scene: TransferScene) -> Bool { fresh(peer, scene) != nil }
+
+    /// Whether there has been room for a call for a while.
+    func hasRoom(_ peer: Int, _ scene: TransferScene) -> Bool {
+        isAsBefore(peer, roomSince[peer], scene) && mayCall(peer, scene)
+    }
+
+    /// Whether nobody was called, and no connection was made or has ended, for a while.
+    func isSettled(_ peer: Int, _ scene: TransferScene) -> Bool {
+        isAsBefore(peer, max(roomSince[peer], dialledAt[peer]), scene)
+    }
+
+    private func isAsBefore(_ peer: Int, _ moment: Instant, _ scene: TransferScene) -> Bool {
+        scene.peers[peer].isRunning && scene.peers[peer].local - moment > Self.lateness
     }
 
     private func isFree(_ entry: Known, _ peer: Int, _ scene: TransferScene) -> Bool {
@@ -106,6 +128,7 @@ struct Calls: Sendable {
         _ peer: Int, _ address: SocketAddress, other: Int?, at now: Instant, _ scene: inout TransferScene
     ) {
         let entry = known[peer][place(peer, address)]
+        dialledAt[peer] = scene.peers[peer].local
         let ends = scene.ends(of: peer)
         let called = ends.filter { $0 & 1 == 0 }
         // The call itself is among them.
@@ -114,6 +137,16 @@ struct Calls: Sendable {
         {
             scene.violate(
                 .buffersAreBounded, at: now, "\(TransferScene.name(peer)) makes \(called.count) calls")
+        }
+        if address.port == 0 || address.isUnspecified {
+            scene.violate(
+                .backedOffAreLeftAlone, at: now,
+                "\(TransferScene.name(peer)) calls \(address), at which nobody can listen")
+        }
+        if !scene.peers[peer].settings.exchangesPeers, !entry.isProper {
+            scene.violate(
+                .extensionsAreKept, at: now,
+                "\(TransferScene.name(peer)) calls \(address), of which only peers have told, and is to exchange none")
         }
         if entry.isOurselves {
             scene.violate(

@@ -83,8 +83,8 @@ struct Idleness: Sendable {
 
     /// Between two steps of a peer; `snubbed` are the ends that it takes for silent, nil where nobody has asked.
     func check(
-        _ peer: Int, buffered: Int, snubbed: [Int]?, _ limits: inout TransferLimits, at now: Instant,
-        _ scene: inout TransferScene
+        _ peer: Int, buffered: Int, snubbed: [Int]?, _ limits: inout TransferLimits, _ lone: LonePieces,
+        at now: Instant, _ scene: inout TransferScene
     ) {
         guard scene.peers[peer].isRunning else { return }
         var waits = false
@@ -102,7 +102,7 @@ struct Idleness: Sendable {
             let isSnubbed =
                 snubbed?.contains(end) ?? (scene.local(end) - scene.ends[end].usefulAt > Self.snubbing)
             if !isSnubbed, mayAsk(end, scene), limits.mayAsk(peer, scene),
-                let piece = askable(end, buffered: buffered, scene)
+                let piece = askable(end, buffered: buffered, scene) ?? lone.askable(end, scene)
             {
                 blame(
                     peer, "could ask \(scene.otherName(end)) for piece \(piece), and waits", at: now, &scene)
@@ -116,6 +116,17 @@ struct Idleness: Sendable {
             }
         }
         if waits { limits.givesNothing(peer) }
+    }
+
+    /// As `check`, of what a limit has let go alone.
+    func checkUploads(_ peer: Int, _ limits: TransferLimits, at now: Instant, _ scene: inout TransferScene) {
+        guard scene.peers[peer].isRunning, scene.peers[peer].settings.maxUploadRate != nil, limits.mayGive(peer, scene)
+        else { return }
+        for end in scene.ends(of: peer) where scene.ends[end].isGreeted && waitsForUpload(end, scene) {
+            blame(
+                peer, "could give \(scene.otherName(end)) block \(scene.ends[end].toAnswer[0].words), and waits",
+                at: now, &scene)
+        }
     }
 
     private func waitsForUpload(_ end: Int, _ scene: TransferScene) -> Bool {

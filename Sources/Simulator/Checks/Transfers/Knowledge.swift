@@ -14,6 +14,8 @@ struct Knowledge: Sendable {
     private static let randomFirstCount = 4
     /// Within which a new piece is told of.
     private static let haveDelay = Duration.milliseconds(1_200)
+    /// After which it is told of, when it is.
+    private static let longestDelay = Duration.milliseconds(60)
     private static let maxAllowedCount = 64
 
     // MARK: - What the other side has
@@ -64,6 +66,7 @@ struct Knowledge: Sendable {
         case .extended(let id, let payload):
             if id != 0, id == scene.ends[end].ownExtensions.dontHave, let said = try? DontHave(decoding: payload) {
                 loses(end, Int(said.piece), &scene)
+                scene.ends[end].hasLost = true
                 // It may not have been told while it had it itself.
                 if said.piece < count { scene.ends[end].told.remove(Int(said.piece)) }
             }
@@ -89,6 +92,7 @@ struct Knowledge: Sendable {
         case .have(let piece):
             guard piece < count else { return }
             let peer = scene.ends[end].peer
+            checkDelay(end, Int(piece), at: now, &scene)
             if !scene.ends[end].told.insert(Int(piece)), !scene.peers[peer].lost[Int(piece)] {
                 scene.violate(
                     .claimsAreTrue, at: now,
@@ -105,6 +109,21 @@ struct Knowledge: Sendable {
             }
         default: break
         }
+    }
+
+    /// Whoever lacks a piece is told within a twentieth of a second: those that others wait for, at once.
+    private func checkDelay(_ end: Int, _ piece: Int, at now: Instant, _ scene: inout TransferScene) {
+        let record = scene.ends[end]
+        // While the other side had the piece itself it was not told.
+        guard !record.hasLost, record.isAmongHonest, let gained = scene.peers[record.peer].gainedAt[piece],
+            gained > record.greetedAt
+        else { return }
+        let delay = scene.local(end) - gained
+        guard delay > Self.longestDelay else { return }
+        scene.violate(
+            .claimsAreTrue, at: now,
+            "\(TransferScene.name(record.peer)) tells \(scene.otherName(end)) of piece \(piece) after "
+                + "\(delay.wholeMilliseconds) ms")
     }
 
     /// Everybody who lacks a piece has been told of it.

@@ -32,6 +32,15 @@ struct Patience: Sendable {
 
     func gives(_ end: Int, _ scene: inout TransferScene) { scene.ends[end].saidAt = scene.local(end) }
 
+    /// A block is asked for, before the request counts.
+    func asks(_ end: Int, _ scene: inout TransferScene) {
+        guard scene.ends[end].asked.isEmpty else { return }
+        scene.ends[end].askedAnewAt = scene.local(end)
+        // Who is taken for silent is not asked, so it was taken for that later.
+        guard !scene.ends[end].mayBeGivenUp, !scene.ends[end].isAskedUncertain else { return }
+        scene.ends[end].askedFirstAt = scene.local(end)
+    }
+
     /// Whether a message is such that the connection has to be closed.
     func isBreach(_ end: Int, _ message: PeerMessage, _ scene: TransferScene) -> Bool {
         let record = scene.ends[end]
@@ -89,7 +98,7 @@ struct Patience: Sendable {
         if isAsked, !isSnubbing, local - useful > Self.snubbing + Self.lateness {
             blame(end, "has asked, and takes no notice that nothing comes", at: now, &scene)
         }
-        if isSnubbing, local - max(record.usefulAt, record.greetedAt) < Self.snubbing {
+        if isSnubbing, local - max(record.usefulAt, record.greetedAt, record.askedFirstAt) < Self.snubbing {
             blame(end, "takes it for silent too soon", at: now, &scene)
         }
     }
@@ -150,8 +159,32 @@ struct Patience: Sendable {
         let record = scene.ends[end]
         let isCrowded = scene.peers[record.peer].openCount >= scene.peers[record.peer].settings.maxLinks
         if isCrowded, !record.saysInterested, !record.isAskedFor { return true }
+        return areTaken(end, scene) && mayGiveWayForMetadata(end, scene)
+    }
+
+    /// Whether all places are taken: those of an end that was called, or all.
+    private func areTaken(_ end: Int, _ scene: TransferScene) -> Bool {
+        let peer = scene.ends[end].peer
+        let maxLinks = scene.peers[peer].settings.maxLinks
+        let called = scene.ends(of: peer).count { $0 & 1 == 0 }
+        return called >= max(1, maxLinks * 3 / 5) ? end & 1 == 0 : scene.peers[peer].openCount >= maxLinks
+    }
+
+    private func mayGiveWayForMetadata(_ end: Int, _ scene: TransferScene) -> Bool {
+        let record = scene.ends[end]
         return !scene.peers[record.peer].hasMetadata
             && (record.theirMetadataByteCount == 0 || record.theirExtensions.metadata == 0)
+    }
+
+    /// Somebody might be called who may have the metadata, and no connection was made or has ended for a while.
+    func lookForMetadata(_ peer: Int, at now: Instant, _ scene: inout TransferScene) {
+        guard !scene.peers[peer].hasMetadata else { return }
+        let useless = scene.ends(of: peer).first { end in
+            scene.ends[end].isGreeted && scene.local(end) - scene.ends[end].greetedAt > Self.standing + Self.lateness
+                && areTaken(end, scene) && mayGiveWayForMetadata(end, scene)
+        }
+        guard let useless else { return }
+        blame(useless, "lacks the metadata, and keeps a connection that does not give it", at: now, &scene)
     }
 
     /// Of two connections to one peer, that one is closed which was made by the one with the lower id; of two that the

@@ -88,18 +88,31 @@ extension TransferChecks {
 
     mutating func announcesLocally(_ peer: Int, at now: Instant) { disks.tellsLocally(peer, at: now, &scene) }
 
-    mutating func pieceFailed(_ peer: Int, _ piece: Int, senders: [Int]) {
+    /// `senders` are those that alone may have sent it, as far as they are known; `corrupt`, those of its corrupt
+    /// blocks.
+    mutating func pieceFailed(_ peer: Int, _ piece: Int, senders: [Int], corrupt: [PieceSender]) {
         scene.peers[peer].wrongByteCount += scene.layout.length(ofPiece: piece)
         scene.peers[peer].wastedByteCount += scene.layout.length(ofPiece: piece)
         requests.restarts(peer, piece, &scene)
         scene.peers[peer].wrong.insert(piece)
         bans.failed(peer, senders: senders, &scene)
+        culprits.failed(peer, piece, corrupt: corrupt)
+        lone.failed(peer, piece)
     }
+
+    /// A piece is right.
+    ///
+    /// - Returns: those who have sent corrupt blocks of it before, when it came from several.
+    mutating func pieceVerified(_ peer: Int, _ piece: Int) -> [PieceSender] { culprits.verified(peer, piece) }
+
+    /// It is known of somebody who is there now.
+    mutating func isFound(_ peer: Int, culprit: Int) { scene.peers[peer].mustBan.append(culprit) }
 
     /// A buffer is given up whose piece is not on the disk.
     mutating func pieceGivenUp(_ peer: Int, _ piece: Int) {
         scene.peers[peer].freedAt = scene.peers[peer].local
         requests.givesUp(peer, piece, &scene)
+        lone.ends(peer, piece)
     }
 
     /// Whether the step under way is one after which nothing is held that nobody is at work on.
@@ -130,6 +143,7 @@ extension TransferChecks {
         scene.peers[peer].disk.insert(piece)
         scene.peers[peer].gainedAt[piece] = scene.peers[peer].local
         requests.stored(peer, piece, &scene)
+        lone.ends(peer, piece)
         if scene.peers[peer].disk.isFull, scene.peers[peer].isRunning { trackers.completed(peer) }
     }
 

@@ -26,7 +26,8 @@ extension TransferChecks {
             turns.says(end, isChoke: false, &scene)
         case .request(let block):
             knowledge.asks(end, block, at: now, &scene)
-            if scene.ends[end].asked.isEmpty { scene.ends[end].askedAnewAt = scene.local(end) }
+            patience.asks(end, &scene)
+            lone.asks(end, block, at: now, &scene)
             requests.asks(end, block, at: now, &scene)
             limits.asks(scene.ends[end].peer, Block.maxByteCount, at: now, &scene)
             limits.asked(end, at: now, &scene)

@@ -68,6 +68,7 @@ extension TransferChecks {
             listens.port = port
             scene.ends[end].listens = listens
             scene.ends[end].listensAt = local
+            if end & 1 == 1 { recalls.listens(end, at: listens, scene) }
         }
         guard scene.ends[end].isAmongHonest else { return }
         calls.succeeded(scene.ends[end].peer, address)

@@ -16,7 +16,10 @@ struct TransferChecks: Sendable {
     var answers = Answers()
     var order = MessageOrder()
     var calls: Calls
+    var recalls: Recalls
     var bans = Bans()
+    var culprits: Culprits
+    var lone: LonePieces
     var limits: TransferLimits
     var trackers: TrackerManners
     var datagrams: DatagramManners
@@ -43,6 +46,9 @@ struct TransferChecks: Sendable {
         let peerCount = options.peerCount
         scene = TransferScene(layout: PlainLayout(options), peerCount: peerCount, firstPlace: firstPlace)
         calls = Calls(peerCount: peerCount)
+        recalls = Recalls(peerCount: peerCount)
+        culprits = Culprits(peerCount: peerCount)
+        lone = LonePieces(peerCount: peerCount)
         limits = TransferLimits(peerCount: peerCount)
         trackers = TrackerManners(tiers: trackerTiers, peerCount: peerCount)
         datagrams = DatagramManners(
@@ -75,7 +81,7 @@ struct TransferChecks: Sendable {
         scene.peers[peer].ends.removeAll()
         scene.peers[peer].banned.removeAll()
         scene.peers[peer].guilty.removeAll()
-        scene.peers[peer].mustBan = nil
+        scene.peers[peer].mustBan.removeAll()
         scene.peers[peer].lyingSeeds.removeAll()
         scene.peers[peer].ratioIsReached = false
         scene.peers[peer].sentByteCount = 0
@@ -94,6 +100,9 @@ struct TransferChecks: Sendable {
         scene.peers[peer].goneAt.removeAll()
         requests.began(peer, &scene)
         calls.began(peer)
+        recalls.began(peer)
+        culprits.began(peer)
+        lone.began(peer)
         trackers.began(peer)
         datagrams.began(peer)
         limits.began(peer)
@@ -181,7 +190,7 @@ struct TransferChecks: Sendable {
 
     /// Between two steps: whether anything waits that need not.
     mutating func looksForIdle(_ peer: Int, buffered: Int, at now: Instant) {
-        idleness.check(peer, buffered: buffered, snubbed: nil, &limits, at: now, &scene)
+        idleness.check(peer, buffered: buffered, snubbed: nil, &limits, lone, at: now, &scene)
     }
 
     /// The end of a step of an honest peer.
@@ -199,6 +208,7 @@ struct TransferChecks: Sendable {
         if let end = breachedEnd { patience.checkBreach(end, at: now, &scene) }
         breachedEnd = nil
         disks.stepEnds(peer, at: now, &scene)
+        if scene.cause == .deadline { idleness.checkUploads(peer, limits, at: now, &scene) }
         if let end = askedForMetadata { metadata.check(end, at: now, &scene) }
         askedForMetadata = nil
         scene.cause = .other
@@ -220,9 +230,15 @@ struct TransferChecks: Sendable {
         metadata.look(peer, at: now, &scene)
         disks.look(peer, at: now, &scene)
         calls.look(peer, knownCount: said.knownPeerCount, at: now, &scene)
+        let hasRoom = calls.hasRoom(peer, scene)
+        recalls.look(peer, knownCount: said.knownPeerCount, hasRoom: hasRoom, at: now, &scene)
+        if calls.isSettled(peer, scene), calls.isAnybodyFresh(peer, scene) || recalls.isAnybodyDue(peer, scene) {
+            patience.lookForMetadata(peer, at: now, &scene)
+        }
         idleness.lookAtWeb(peer, buffered: said.bufferedByteCount, at: now, &scene)
         let snubbed = said.links.filter { $0.view.isSnubbing }.map { $0.end }
-        idleness.check(peer, buffered: said.bufferedByteCount, snubbed: snubbed, &limits, at: now, &scene)
+        idleness.check(
+            peer, buffered: said.bufferedByteCount, snubbed: snubbed, &limits, lone, at: now, &scene)
         for (end, view) in said.links {
             slots.look(end, at: now, &scene)
             knowledge.look(end, at: now, &scene)
@@ -246,6 +262,7 @@ struct TransferChecks: Sendable {
         scene.ends[end].listensAt = scene.peers[peer].local
         calls.dials(peer, address, other: other, at: now, &scene)
         calls.meets(peer, address)
+        recalls.dials(end, peer, address, at: now, &scene)
     }
 
     /// A connection that was dialled is there.
@@ -292,7 +309,14 @@ struct TransferChecks: Sendable {
         scene.ends[end].saidAt = local
         scene.peers[scene.ends[end].peer].readyCount += 1
         calls.makesRoom(scene.ends[end].peer, scene)
+        recalls.greeted(end, scene)
         if let address { calls.succeeded(scene.ends[end].peer, address) }
+    }
+
+    /// An owner is about to tell its session that a connection is over; `closed` follows.
+    mutating func isOver(_ end: Int, _ how: LinkEnd) {
+        guard scene.ends.indices.contains(end), scene.ends[end].isOpen else { return }
+        recalls.isOver(end, how, scene)
     }
 
     /// A call has come to nothing, by nobody's wish.
@@ -304,6 +328,7 @@ struct TransferChecks: Sendable {
     mutating func closed(_ end: Int) {
         guard scene.ends[end].isOpen else { return }
         requests.closed(end, &scene)
+        lone.closed(end, scene)
         // What was still to leave does not.
         for block in scene.ends[end].sending { limits.takesBack(end, block, &scene) }
         scene.ends[end].sending.removeAll()
@@ -325,6 +350,7 @@ struct TransferChecks: Sendable {
     /// A session closes a connection; `closed` follows.
     mutating func closes(_ end: Int, _ reason: CloseReason, at now: Instant) {
         isFull = reason == .full
+        recalls.closes(end, reason, isGreeted: greetedEnd == end, scene)
         patience.closes(end, reason, at: now, &scene)
         if reason == .ourselves, end & 1 == 0, let address = scene.ends[end].listens {
             calls.isOurselves(scene.ends[end].peer, address)

@@ -80,6 +80,8 @@ struct EndRecord: Sendable {
     var told = Bitfield(count: 0)
     /// What the other side has may be otherwise: it breaks the protocol, or nobody can tell which request it refused.
     var isHasUncertain = false
+    /// The other side has said that it has lost a piece.
+    var hasLost = false
     /// Pieces that the other side gives though it chokes.
     var allowedToUs: [UInt32] = []
 
@@ -96,6 +98,8 @@ struct EndRecord: Sendable {
     var usefulAt = Instant(nanoseconds: 0)
     /// Something was asked for, or interest said, when nothing was asked for before.
     var askedAnewAt = Instant(nanoseconds: 0)
+    /// Something was asked for when certainly nothing was asked for before.
+    var askedFirstAt = Instant(nanoseconds: 0)
     /// Since when it is unchoked; or since when it waits.
     var turnSince = Instant(nanoseconds: 0)
     var down = ByteLog()
@@ -185,8 +189,8 @@ struct PeerRecord: Sendable {
     /// Those that have sent it corrupt bytes.
     var guilty: [Int] = []
     var banned: [Int] = []
-    /// A peer that alone has sent a piece that was wrong: it has to be banned in this step.
-    var mustBan: Int?
+    /// Peers that are known to have sent corrupt bytes: each has to be banned in this step.
+    var mustBan: [Int] = []
     /// Web seeds that have given a wrong piece.
     var lyingSeeds: [Int] = []
     var ratioIsReached = false
