@@ -221,6 +221,13 @@ struct TransferSweepTests {
         #expect(TransferScenario(seed: seed).run().violations.isEmpty)
     }
 
+    /// Rule 31, `backedOffAreLeftAlone`: whoever had called while it was called was once called again and again.
+    @Test(arguments: [5, 21, 56, 58, 62, 75, 78, 80] as [UInt64])
+    func `nobody is called with whom there is a connection`(_ seed: UInt64) {
+        let result = TransferScenario(seed: seed).run()
+        #expect(result.violations.isEmpty, "\(result.violations.map(\.description))")
+    }
+
     /// Rule 31, `backedOffAreLeftAlone`: a call that comes to nothing while its peer, which has called meanwhile, has
     /// not said yet where it listens is no failure in a row with the next.
     ///

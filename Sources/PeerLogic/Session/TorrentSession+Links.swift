@@ -226,6 +226,7 @@ extension TorrentSession {
                 book.failed(peer, now: now, isConstant: has(.constantBackOff))
             }
         }
+        handOver(slot)
     }
 
     mutating func linkClosed(_ slot: Int, _ end: LinkEnd, _ now: Instant, _ actions: inout [Action]) {
@@ -241,8 +242,19 @@ extension TorrentSession {
         } else {
             book.failed(peer, now: now, isConstant: has(.constantBackOff))
         }
+        handOver(slot)
         connect(now, &actions)
         refillAll(now, &actions)
+    }
+
+    /// A connection is over: who is there on another one, too, is not called where it listens as long as that stands.
+    private mutating func handOver(_ slot: Int) {
+        guard let address = links[slot].listenAddress,
+            let other = links.indices.first(where: {
+                $0 != slot && links[$0].isReady && links[$0].listenAddress == address
+            })
+        else { return }
+        book.listens(links[other].peer, at: address)
     }
 
     /// Whether anything has come of a connection, or it has stood for a minute.

@@ -60,7 +60,12 @@ extension TransferWorld {
             } else {
                 say(end, .bitfield(Bitfield(count: layout.pieceCount, isFull: true).wire))
             }
-            if peers[peer].traits.liar != .choker { say(end, .unchoke) }
+            if peers[peer].traits.liar == .rejecter, options.hasMisers, hasFast {
+                // It chokes, and refuses what it has allowed.
+                for piece in 0..<min(5, layout.pieceCount) { say(end, .allowedFast(piece: UInt32(piece))) }
+            } else if peers[peer].traits.liar != .choker {
+                say(end, .unchoke)
+            }
         }
         serve(peer)
     }

@@ -167,6 +167,8 @@ extension TransferOptions {
         if random.oneIn(2) { otherNumbersPercent = 20 + random.below(80) }
         hasTalesOfNoPort = random.oneIn(2)
         if random.oneIn(8) { liars.append(.gossip) }
+        hasMisers = random.oneIn(2)
+        if random.oneIn(8) { liars.append(.rejecter) }
         if random.oneIn(40) { crowd() }
         if random.oneIn(12) { lackMetadata() }
     }

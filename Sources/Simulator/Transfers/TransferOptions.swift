@@ -102,6 +102,8 @@ public struct TransferOptions: Sendable, Hashable {
     public var firstMaxLinks: Int?
     /// Whether liars tell of addresses at which nobody can be called.
     public var hasTalesOfNoPort = false
+    /// Whether those who reject all choke, too, and have allowed some of it.
+    public var hasMisers = false
 
     /// What goes wrong by the clock.
     public var faults: [TransferFault] = []

@@ -86,6 +86,7 @@ extension TransferWorld {
             return step(peer, .storeFailed(piece: piece, problem))
         }
         peers[peer].disk.insert(piece)
+        readClock(peer)
         checks.pieceStored(peer, piece, isRight: true, at: now)
         step(peer, .pieceStored(piece: piece))
     }

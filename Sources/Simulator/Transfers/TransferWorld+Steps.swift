@@ -37,7 +37,7 @@ extension TransferWorld {
             index += 1
         }
         actions.removeAll(keepingCapacity: true)
-        let isChanged = checks.scene.cause == .settings || checks.scene.cause == .selection
+        let mayLeaveIdle = checks.mayLeaveIdle
         if checks.endsWork { lookForHeld(peer) }
         if checks.wantsCandidates(peer) {
             let views = views(peer)
@@ -45,7 +45,7 @@ extension TransferWorld {
         }
         checks.stepEnded(peer, buffered: peers[peer].bufferedByteCount, at: now)
         // What is wrong stays so, so now and then is enough.
-        if tally.steps & 15 == 0 || isChanged {
+        if tally.steps & 15 == 0 || mayLeaveIdle {
             let (fault, buffered) = peers[peer].session?.audited() ?? (nil, 0)
             if let fault { checks.audited(peer, fault, at: now) }
             checks.looksForIdle(peer, buffered: buffered, at: now)

@@ -46,6 +46,25 @@ struct BackOffTests {
             }
             return nil
         }
+
+        /// The peer calls, from a port that tells nothing.
+        mutating func accept() throws -> LinkID {
+            let name = session.newLink(now: now, into: &actions)
+            let incoming = try #require(name)
+            let other = PeerHandshake(
+                capabilities: [.extensions, .fast], infoHash: InfoHash(Bytes20(Array(repeating: 7, count: 20))!),
+                peerID: PeerID(Bytes20(Array(repeating: 2, count: 20))!))
+            var source = Self.address
+            source.port = 50_000
+            step(.accepted(incoming, source, other))
+            return incoming
+        }
+
+        mutating func hearWhereItListens(_ link: LinkID) {
+            var handshake = ExtensionHandshake()
+            handshake.listenPort = Self.address.port
+            step(.messageReceived(link, .extended(id: 0, payload: handshake.encoded())))
+        }
     }
 
     @Test func `the wait after a failed call grows`() {
@@ -67,20 +86,10 @@ struct BackOffTests {
         caller.step(.peersFound([Caller.address], .tracker))
         let first = caller.waitForCall()
         let call = try #require(first)
-        // It calls at the same time, from a port that tells nothing.
-        let name = caller.session.newLink(now: caller.now, into: &caller.actions)
-        let incoming = try #require(name)
-        let other = PeerHandshake(
-            capabilities: [.extensions, .fast], infoHash: InfoHash(Bytes20(Array(repeating: 7, count: 20))!),
-            peerID: PeerID(Bytes20(Array(repeating: 2, count: 20))!))
-        var source = Caller.address
-        source.port = 50_000
-        caller.step(.accepted(incoming, source, other))
+        let incoming = try caller.accept()
         // It hangs up on our call, for there is one connection already.
         caller.step(.linkClosed(call.link, .closed))
-        var handshake = ExtensionHandshake()
-        handshake.listenPort = Caller.address.port
-        caller.step(.messageReceived(incoming, .extended(id: 0, payload: handshake.encoded())))
+        caller.hearWhereItListens(incoming)
         caller.step(.paused)
         caller.step(.started(have: Bitfield(count: 4)))
         let second = caller.waitForCall()
@@ -90,5 +99,28 @@ struct BackOffTests {
         // That was the first failure of a row, not the second.
         let third = caller.waitForCall()
         #expect(abs(try #require(third).after.wholeSeconds - 30) <= 1)
+    }
+
+    /// Seeds 5, 21 and 56 of swarms: it was called again and again, for its own connection did not stand for where it
+    /// listens when our call to it ended.
+    @Test func `who has called is not called again, when our own call to it comes to nothing`() throws {
+        var caller = Caller()
+        caller.step(.peersFound([Caller.address], .tracker))
+        let first = caller.waitForCall()
+        let call = try #require(first)
+        let incoming = try caller.accept()
+        caller.hearWhereItListens(incoming)
+        caller.step(.linkClosed(call.link, .unreachable))
+        let end = caller.now + .seconds(200)
+        while let next = caller.session.nextDeadline, next < end {
+            caller.now = max(caller.now, next)
+            caller.step(.deadlineReached)
+            #expect(caller.call == nil)
+        }
+        // When it has left, it is.
+        caller.now = end
+        caller.step(.linkClosed(incoming, .closed))
+        let second = caller.waitForCall()
+        #expect(abs(try #require(second).after.wholeSeconds - 30) <= 1)
     }
 }

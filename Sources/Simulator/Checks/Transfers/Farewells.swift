@@ -138,7 +138,8 @@ struct Farewells: Sendable {
             isOver = true
             return nil
         }
-        if let number = told.firstIndex(where: { $0.awaitsStopped }) {
+        // What comes when it may be over says nothing.
+        if !mayBeOver, let number = told.firstIndex(where: { $0.awaitsStopped }) {
             return "does not tell tracker \(number), which has answered that it has completed, that it has stopped"
         }
         if local == began {

@@ -138,8 +138,17 @@ struct Recalls: Sendable {
             known[peer][place].failures = min(known[peer][place].failures + 1, 20)
             let wait = Self.firstWait * (1 << Int64(min(known[peer][place].failures, 8)))
             known[peer][place].nextTry = scene.peers[peer].local + min(wait, Self.longestWait)
-        case .forgotten: known[peer].remove(at: place)
+        case .forgotten:
+            known[peer].remove(at: place)
+            return
         }
+        // Another connection with whoever listens there stands for it from now on.
+        let other = scene.ends(of: peer).first {
+            $0 != end && scene.ends[$0].isGreeted && scene.ends[$0].listens == known[peer][place].address
+        }
+        guard let other else { return }
+        known[peer][place] = Known(address: known[peer][place].address, other: record.other)
+        known[peer][place].end = other
     }
 
     /// A session closes a connection; `isGreeted` says that its handshakes are through in this very step.

@@ -51,6 +51,7 @@ extension TransferChecks {
         case .cancel(let block): answers.cancels(end, block, &scene)
         case .choke:
             scene.ends[end].isChoked = true
+            isRearranged = true
             if !scene.ends[end].hasFast, !scene.ends[end].asked.isEmpty {
                 scene.again.choked += 1
                 requests.dropAll(of: end, &scene)

@@ -38,6 +38,8 @@ struct TransferChecks: Sendable {
     /// The end whose handshakes are through in the step under way, and the one that has broken the protocol.
     var greetedEnd: Int?
     var breachedEnd: Int?
+    /// In the step under way somebody chokes its peer, so that others are to be asked.
+    var isRearranged = false
     /// The end that was asked for metadata in the step under way.
     var askedForMetadata: Int?
 
@@ -188,6 +190,9 @@ struct TransferChecks: Sendable {
         turns.judge(peer, candidates, at: now, &scene)
     }
 
+    /// Whether the step under way is one after which `looksForIdle` is called in any case.
+    var mayLeaveIdle: Bool { isRearranged || scene.cause == .settings || scene.cause == .selection }
+
     /// Between two steps: whether anything waits that need not.
     mutating func looksForIdle(_ peer: Int, buffered: Int, at now: Instant) {
         idleness.check(peer, buffered: buffered, snubbed: nil, &limits, lone, at: now, &scene)
@@ -208,7 +213,11 @@ struct TransferChecks: Sendable {
         if let end = breachedEnd { patience.checkBreach(end, at: now, &scene) }
         breachedEnd = nil
         disks.stepEnds(peer, at: now, &scene)
-        if scene.cause == .deadline { idleness.checkUploads(peer, limits, at: now, &scene) }
+        if scene.cause == .deadline || limits.hasTakenBack {
+            limits.hasTakenBack = false
+            idleness.checkUploads(peer, limits, at: now, &scene)
+        }
+        isRearranged = false
         if let end = askedForMetadata { metadata.check(end, at: now, &scene) }
         askedForMetadata = nil
         scene.cause = .other

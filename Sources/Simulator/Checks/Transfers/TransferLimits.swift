@@ -68,6 +68,8 @@ struct TransferLimits: Sendable {
     /// By peer.
     private var ups: [Bucket]
     private var downs: [Bucket]
+    /// Whether something that was to go does not, in the step under way: others may go in its place.
+    var hasTakenBack = false
 
     init(peerCount: Int) {
         ups = Array(repeating: Bucket(), count: peerCount)
@@ -112,6 +114,7 @@ struct TransferLimits: Sendable {
     }
 
     mutating func takesBack(_ end: Int, _ block: Block, _ scene: inout TransferScene) {
+        hasTakenBack = true
         ups[scene.ends[end].peer].giveBack(Int(block.length))
     }
 
