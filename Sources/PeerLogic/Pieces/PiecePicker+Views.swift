@@ -31,4 +31,13 @@ extension PiecePicker {
     var hasBegun: Bool { !begun.isEmpty }
 
     func isSuspicious(_ piece: Int) -> Bool { slot(of: piece).flatMap { active[$0] }?.isSuspicious ?? false }
+
+    /// Whether there are pieces that a peer alone is to give.
+    func awaits(_ peer: UInt32) -> Bool { active.indices.contains { isAwaited($0, peer) } }
+
+    /// Whether a slot has such a piece.
+    func isAwaited(_ slot: Int, _ peer: UInt32) -> Bool {
+        guard let piece = active[slot] else { return false }
+        return piece.onlyFrom == peer && piece.phase == .fetching && piece.missingCount > 0
+    }
 }

@@ -224,12 +224,16 @@ struct PiecePicker: Sendable, Equatable {
     }
 
     /// A peer gives nothing more for now: what it alone was to give is to be had of others.
-    mutating func abandoned(by peer: UInt32) {
-        for slot in active.indices {
-            guard let piece = active[slot], piece.onlyFrom == peer, piece.phase == .fetching, piece.missingCount > 0
-            else { continue }
+    ///
+    /// - Returns: whether there is any such piece.
+    @discardableResult
+    mutating func abandoned(by peer: UInt32) -> Bool {
+        var isAny = false
+        for slot in active.indices where isAwaited(slot, peer) {
+            isAny = true
             _ = reopen(slot)
         }
+        return isAny
     }
 
     /// A peer answers a request: it is no longer one that might not be answered.

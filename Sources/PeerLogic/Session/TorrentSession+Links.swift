@@ -207,7 +207,8 @@ extension TorrentSession {
         let peer = links[slot].peer
         let isSeed = links[slot].isSeed
         let isOfUse = isOfUse(slot)
-        let isAskedFor = links[slot].requests.activeCount > 0 || links[slot].arriving != nil
+        let isAskedFor =
+            links[slot].requests.activeCount > 0 || links[slot].arriving != nil || picker?.awaits(peer) ?? false
         let isGiven = !links[slot].uploads.sending.isEmpty
         if has(.saidAfterClose) { say(slot, .keepAlive, now, &actions) }
         cleared(slot, now, &actions)

@@ -142,8 +142,9 @@ extension TorrentSession {
         if picker?.have[Int(piece)] ?? false, !gained[links[slot].toldCount...].contains(piece) {
             say(slot, .have(piece: piece), now, &actions)
         }
-        if links[slot].requests.activeCount == 0 { picker?.abandoned(by: links[slot].peer) }
+        let isFree = links[slot].requests.activeCount == 0 && picker?.abandoned(by: links[slot].peer) ?? false
         interestChanged(slot, now, &actions)
+        if isFree { refillAll(now, &actions) }
     }
 
     // MARK: - Interest, ours
@@ -179,7 +180,7 @@ extension TorrentSession {
             giveUpRequests(slot, &actions)
             refillAll(now, &actions)
         } else if links[slot].requests.activeCount == 0, !has(.onlyGiverAwaited) {
-            picker?.abandoned(by: links[slot].peer)
+            if picker?.abandoned(by: links[slot].peer) ?? false { refillAll(now, &actions) }
         }
     }
 

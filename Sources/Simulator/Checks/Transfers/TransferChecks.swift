@@ -330,7 +330,9 @@ struct TransferChecks: Sendable {
 
     /// A call has come to nothing, by nobody's wish.
     mutating func callFailed(_ peer: Int, _ address: SocketAddress, at now: Instant) {
-        calls.failed(peer, address, at: now)
+        // Who is there on another connection, and has said that it listens there, has answered.
+        let isThere = scene.ends(of: peer).contains { scene.ends[$0].isGreeted && scene.ends[$0].listens == address }
+        if isThere { calls.succeeded(peer, address) } else { calls.failed(peer, address, at: now) }
     }
 
     /// This side has ended.
