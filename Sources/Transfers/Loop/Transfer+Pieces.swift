@@ -223,11 +223,15 @@ extension Transfer {
 
     /// The bytes of a piece are not what they were: neither the session nor the record counts on them any more.
     func lost(_ piece: Int) {
-        unrecorded.removeAll { $0 == piece }
-        if let store, let record = resumeRecord {
-            loop.recorder.add { try? record.store()?.forget(piece, store) }
-        }
+        disown(piece)
         step(.pieceLost(piece: piece))
+    }
+
+    /// The bytes of a piece are not what they were: the record does not count on them any more.
+    func disown(_ piece: Int) {
+        unrecorded.removeAll { $0 == piece }
+        guard let store, let record = resumeRecord else { return }
+        loop.recorder.add { try? record.store()?.forget(piece, store) }
     }
 
     // MARK: - Read back

@@ -70,6 +70,8 @@ extension Transfer {
         let file = suspects.files.removeFirst()
         let wrong = pieces.filter { !right[$0] && have[$0] }
         if !wrong.isEmpty, !options.isSeedOnly {
+            // Whoever goes on is not to take them for right.
+            for piece in wrong { disown(piece) }
             let words = wrong.count == 1 ? "one piece is" : "\(wrong.count) pieces are"
             return fail(
                 "another program has changed \(store.shownPath(file)), and \(words) no longer right; put the file "
