@@ -8,10 +8,12 @@ extension Checks {
     ///
     /// Where it is as it was, too, there is nothing to check. Most steps are so.
     @inline(__always)
-    static func isQuiet(_ event: Event, _ effects: borrowing Effects) -> Bool {
+    static func isQuiet(_ event: Event, _ effects: borrowing Effects, of id: UInt32) -> Bool {
         switch event {
         case .deadlineReached: effects.isNothing
-        case .messageReceived(let message): if case .keepalive = message.body { effects.isNothing } else { false }
+        case .messageReceived(let message):
+            // What another one of its number says may be a reason to do something.
+            if case .keepalive = message.body { effects.isNothing && message.sender.id != id } else { false }
         case .started, .datagramsReceived, .requestReceived, .persisted, .persistFailed, .busConnected, .busLost,
             .commandReceived, .reportMade:
             false

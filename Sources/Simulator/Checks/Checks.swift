@@ -42,6 +42,7 @@ package struct Checks: Sendable {
     private var stops: Stops
     private var bounds = Bounds()
     private var errors: ErrorWatch
+    private(set) var standing: Standing
     private(set) var tellings: Tellings
     /// When a tracker has last withheld an error.
     private(set) var withheldAt: Instant?
@@ -61,6 +62,7 @@ package struct Checks: Sendable {
         stops = Stops(nodeCount: count)
         errors = ErrorWatch(nodeCount: count)
         tellings = Tellings(nodeCount: count)
+        standing = Standing(nodeCount: count)
     }
 
     var promises: Promises { scene.promises }
@@ -168,6 +170,7 @@ package struct Checks: Sendable {
     package mutating func began(_ node: Int, _ view: NodeView, _ record: DiskRecord, at time: Instant) {
         votes.began(node, view, record, at: time, &scene)
         tellings.began(node)
+        standing.began(node, at: time)
         scene.nodes[node].expectedReplies = swarms.expectedReplies(after: view.position.index)
     }
 
@@ -196,6 +199,7 @@ package struct Checks: Sendable {
         scene.clocks.note(reading.wall, at: time)
         if case .datagramsReceived(let batch) = event { willHear(batch, node: node, wall: reading.wall, at: time) }
         (scene.nodes[node].wall, scene.nodes[node].monotonic) = (reading.wall, reading.monotonic)
+        standing.hear(event, node, at: time, scene)
     }
 
     /// A node has taken a step, and its effects are about to be carried out.
@@ -207,7 +211,7 @@ package struct Checks: Sendable {
     ) -> NodeView {
         let view = NodeView(
             &machine, knowing: scene.nodes[node].knownVoters, inCluster: !promises.diskDecides)
-        if scene.nodes[node].isAsSeen(view), Checks.isQuiet(event, effects) {
+        if scene.nodes[node].isAsSeen(view), Checks.isQuiet(event, effects, of: view.life.id) {
             scene.note(event, node: node, at: time)
             return view
         }
@@ -232,8 +236,7 @@ package struct Checks: Sendable {
         }
         var step = Step(node: node, time: time, view: view, applied: applied, table: table)
         step.isReal = true
-        step.withheld = machine.counters.errorsWithheld - scene.nodes[node].withheld
-        scene.nodes[node].withheld += step.withheld
+        (step.withheld, step.timedOut) = scene.nodes[node].count(machine.counters)
         if !applied.isEmpty {
             step.gone = log.gone(effects)
             step.files = machine.state.files
@@ -294,6 +297,7 @@ package struct Checks: Sendable {
         replies.forgetExpectedReplies(step, &scene)
         bounds.check(step, effects, &scene)
         tellings.check(step, before, event, effects, &scene)
+        standing.check(step, before, event, effects, &scene)
         if scene.nodes[step.node].knownVoters != step.view.voters { scene.nodes[step.node].votersSince = step.time }
         scene.nodes[step.node].view = step.view
     }

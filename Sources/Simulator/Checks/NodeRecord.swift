@@ -44,6 +44,8 @@ struct NodeRecord: Sendable {
     var monotonic: Instant?
     /// Errors that it had withheld in this life by the end of its last step.
     var withheld: UInt64 = 0
+    /// Requests that it had given up in this life by then.
+    var timedOut: UInt64 = 0
     /// Whether it has lost its disk in this life.
     var hasFailed = false
     /// Of a tracker alone, the entry that it is writing.
@@ -76,6 +78,7 @@ struct NodeRecord: Sendable {
         writing = nil
         hasFailed = false
         withheld = 0
+        timedOut = 0
         for node in heardAt.indices { heardAt[node] = time }
     }
 
@@ -84,6 +87,14 @@ struct NodeRecord: Sendable {
         proposals.removeAll { $0.position == proposed.position }
         if proposals.count == NodeRecord.proposalCount { proposals.removeFirst() }
         proposals.append(proposed)
+    }
+
+    /// What its counters say of the step that it has taken.
+    ///
+    /// - Returns: errors that it has withheld, and requests that it has given up.
+    mutating func count(_ counters: Counters) -> (withheld: UInt64, timedOut: UInt64) {
+        defer { (withheld, timedOut) = (counters.errorsWithheld, counters.timedOut) }
+        return (counters.errorsWithheld - withheld, counters.timedOut - timedOut)
     }
 
     /// - Returns: whether it was not in the log before.

@@ -63,6 +63,8 @@ package struct Step: Sendable {
     package var gone: [UInt32]
     /// Errors that the tracker has withheld in it.
     var withheld: UInt64 = 0
+    /// Requests that it has given up in it, as it counts.
+    var timedOut: UInt64 = 0
     /// Whether a tracker has taken it, and not somebody who makes trackers up.
     var isReal = false
 

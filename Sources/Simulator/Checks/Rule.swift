@@ -109,7 +109,7 @@ extension Rule {
         case .fencedWithoutBus: [.silentUnlessServing]
         case .durableBeforeSaid:
             [.promiseIsKept, .voteIsKept, .votersHoldFullState, .appliedIsDurable, .recordIsNotRewritten]
-        case .oneLifePerID: [.oneMasterPerEpoch, .healedIsOne]
+        case .oneLifePerID: [.oneMasterPerEpoch, .numbersHaveReasons, .hellosAreAnswered, .healedIsOne]
         case .requestsCountOnce: [.updateIsAsked, .completedCountsOnce]
         case .mergeIsByAge: [.mergeTakesTheLatest, .mergesCommute, .answeredSurvives]
         case .quorumDecides:
@@ -119,14 +119,15 @@ extension Rule {
             ]
         case .electedRecovers: [.leadersArePromised, .decidedIsForEver]
         case .abortIsFinal: [.abortedStaysAborted]
-        case .votersChangeByOne: [.votersAreChosen, .votersHoldFullState]
+        case .votersChangeByOne: [.votersAreChosen, .changesAreJudged, .votersHoldFullState]
         case .transferIsComplete: [.statesAgree]
         case .requestsAreKept: [.requestsAreKept, .waitingAreAnswered, .answeredOnce]
         case .queuesAreBounded: [.queuesAreBounded, .errorsAreLimited]
         case .damageIsSaid: [.damageIsSaid, .recordIsReadable]
         case .expiryIsPatient: [.expiryIsPatient]
         case .stopEmptiesSwarms: [.stopEmptiesSwarms, .onlyStopsEmptySwarms, .stopEnds]
-        case .healsByItself: [.healedIsAnswered, .healedIsExact, .healedIsOne, .rulesAreInForce, .timeGoesOn]
+        case .healsByItself:
+            [.healedIsAnswered, .healedIsExact, .survivorsHaveAll, .healedIsOne, .rulesAreInForce, .timeGoesOn]
         case .repliesAreRight:
             [
                 .replyIsRight, .replyIsAddressed, .onlyProvenAreAnswered, .connectionIDsLast, .refusalIsJustified,

@@ -18,6 +18,8 @@ struct Tellings: Sendable {
         var changes: [UInt64] = []
         /// Replies to connects, and errors over UDP.
         var (connects, errors) = (0 as UInt64, 0 as UInt64)
+        /// Requests over HTTP that it has given up because they had waited for too long.
+        var givenUp = 0 as UInt64
         /// Whether anybody has asked over HTTP, whose refusals count as errors in part.
         var hasVisitors = false
         /// Downloads that the entries completed which it has applied; nil where not all of them were seen.
@@ -113,6 +115,12 @@ struct Tellings: Sendable {
         _ step: Step, _ before: NodeView, _ event: Event, _ effects: Effects, _ scene: Scene
     ) {
         if case .requestReceived = event { tellers[step.node].hasVisitors = true }
+        // Nothing else comes with time but that it leaves.
+        if case .deadlineReached = event, !scene.isGroup, !effects.answers.isEmpty,
+            !effects.messages.contains(where: { $0.body == .leave })
+        {
+            tellers[step.node].givenUp += UInt64(effects.answers.count { $0.content == .failure(.notServing) })
+        }
         for reply in effects.replies.datagrams {
             switch effects.replies.action(of: reply) {
             case 0: tellers[step.node].connects += 1
@@ -137,6 +145,9 @@ struct Tellings: Sendable {
         }
         if teller.hasVisitors ? counters.errors < teller.errors : counters.errors != teller.errors {
             return "counts \(counters.errors) errors, and has sent \(teller.errors)"
+        }
+        if counters.timedOut < teller.givenUp {
+            return "counts \(counters.timedOut) requests that it gave up, and has told \(teller.givenUp) visitors so"
         }
         if let completed = teller.completed, counters.completed != completed {
             return "counts \(counters.completed) downloads, and has applied \(completed)"

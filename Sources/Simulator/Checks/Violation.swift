@@ -97,6 +97,13 @@ public enum Invariant: String, Sendable, Hashable, CaseIterable {
     case statusIsTrue
     /// What people are told of a tracker, of its disk and of what they want changed, is what has happened.
     case peopleAreTold
+    /// A tracker has a number that it was given, or took where nobody could give it one; it gives it up, or says that it
+    /// may not join, only where another one has said why.
+    case numbersHaveReasons
+    /// Who asks a master to be let in is told something.
+    case hellosAreAnswered
+    /// In survivor mode, whoever is left serves, and takes what it has for the whole state not before its time.
+    case survivorsHaveAll
     /// When all is well again there is one master, and all trackers hold the same.
     case healedIsOne
     /// Nobody stands for master before a quorum misses the one that there is.

@@ -146,7 +146,7 @@ extension World {
     }
 
     /// Whether nothing is wrong with a tracker but that its disk may be full.
-    private func isWell(_ node: Int) -> Bool {
+    func isWell(_ node: Int) -> Bool {
         connectivity[node].isThere && !mayBeLeftOut(node) && nodes[node].isUp && nodes[node].heldUntil <= now
             && !nodes[node].isStopping
             && (!hasBus || connectivity[node].isOnBus && connectivity[node].isToldOnBus)

@@ -132,6 +132,8 @@ public struct FaultOptions: Sendable, Hashable {
     public var strikesTwice = false
     /// Whether what comes by the clock is the death of the master, and nothing else.
     public var killsMastersOnly = false
+    /// Whether all others die, until all is well, as soon as a tracker begins to fetch the state.
+    public var leavesFetchersAlone = false
     /// Clock steps at most, in milliseconds.
     public var maxClockStep: Int64 = 30_000
     /// The faults by the clock that are carried out; nil for all.

@@ -96,7 +96,7 @@ extension World {
     }
 
     /// A life ends, and with it all that was planned for it.
-    private mutating func leave(
+    mutating func leave(
         _ node: Int, _ kind: History.Kind, _ text: String, by cause: String, for downtime: Duration
     ) {
         for write in nodes[node].disk.crash() { becomeDurable(node, write.change) }
@@ -123,7 +123,7 @@ extension World {
         forgetNoticed(node)
     }
 
-    private mutating func comeBack(_ node: Int, after delay: Duration) {
+    mutating func comeBack(_ node: Int, after delay: Duration) {
         if isClosing {
             isOver = nodes.allSatisfy { !$0.isUp }
             return
@@ -144,15 +144,6 @@ extension World {
         nodes[node].disk.memory = memory
         tally.memoryLosses += 1
         checks.memoryLost(node: node, at: now)
-    }
-
-    /// A node has answered all it had to.
-    private mutating func close(_ node: Int) {
-        tally.stops += 1
-        let downtime = isHealed ? .milliseconds(10) : connectivity[node].downtime
-        trace.absorb(now, 4, node)
-        leave(node, .stopped, "stops in good order", by: "the operator", for: downtime)
-        comeBack(node, after: downtime)
     }
 
     // MARK: - What nodes say
@@ -177,6 +168,7 @@ extension World {
                 if let excess = budget.serves(id, at: now) { violate(.electionsAreFew, excess) }
             }
             lastMasterAt = now
+            settles(node)
             connectivity[node].isMaster = true
             checkMaster(node)
             if options.commandsAtStart { checkRules(node) }
@@ -185,12 +177,16 @@ extension World {
             tally.stepDowns += 1
             connectivity[node].isMaster = false
             mark(node, .steppedDown, "\(epoch): \(reason.words)")
-        case .follows(let master, let epoch): mark(node, .follows, "\(master) in \(epoch)")
+        case .follows(let master, let epoch):
+            settles(node)
+            mark(node, .follows, "\(master) in \(epoch)")
         case .stands(let epoch):
             judge(elections.stands(epoch.id, at: now))
             mark(node, .stands, "\(epoch)")
         case .transferBegan, .transferEnded:
+            if case .transferBegan = observation { leaveAlone(node) }
             tally.transfers += 1
+            settles(node)
             elections.trouble(until: now)
             mark(node, .transfer, TraceText.describe(observation))
         case .merged: tally.merges += 1
@@ -203,7 +199,10 @@ extension World {
             if ids.count < members.count { (isRemovalAsked, heir) = (false, nil) }
             members = ids
             membersChangedAt = max(membersChangedAt, nodes[node].appliedIndex ?? 0)
-        case .commandRefused, .commandDropped: tally.refusedCommands += 1
+        case .commandRefused(let reason):
+            tally.refusedCommands += 1
+            checkRefused(reason, by: node)
+        case .commandDropped: tally.refusedCommands += 1
         case .changeEnded(let question, let outcome): stewardHears(node, question, outcome)
         case .fileAccountsSet(_, let leftOut): checkFileAccounts(node, leftOut: leftOut)
         case .settingsDiffer(let id, let settings): checkDifference(node, from: id, in: settings)
@@ -303,6 +302,7 @@ extension World {
         connectivity[node].isOnBus = true
         connectivity[node].isToldOnBus = true
         connectivity[node].busSince = now
+        settles(node)
         endTroubles([.noBus], of: node)
         mark(node, .busConnected, "has its bus")
         step(node, .busConnected)
@@ -366,6 +366,7 @@ extension World {
         if keepsHistory { keep(letter, to: node, at: now) }
         noteReport(letter.message, from: letter.from, to: node)
         step(node, .messageReceived(letter.message))
+        checkHeard(letter.message, node)
     }
 
     /// - Returns: the place of the message in the history; -1 where none is kept.

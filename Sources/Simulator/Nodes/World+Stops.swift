@@ -43,6 +43,29 @@ extension World {
         if nodes[node].life == life { injectIfDue(node, at: .stopping) }
     }
 
+    /// A node has answered all it had to.
+    mutating func close(_ node: Int) {
+        tally.stops += 1
+        if let since = checks.oldestVisit(at: node, inLife: nodes[node].life) {
+            violate(
+                .waitingAreAnswered,
+                "\(trace.names[node]) has stopped, and an HTTP request has waited there for "
+                    + "\((now - since).wholeMilliseconds) ms")
+        }
+        let downtime = isHealed ? .milliseconds(10) : connectivity[node].downtime
+        trace.absorb(now, 4, node)
+        leave(node, .stopped, "stops in good order", by: "the operator", for: downtime)
+        comeBack(node, after: downtime)
+    }
+
+    /// Whether a tracker that was asked to stop ten seconds ago has nothing to wait for: nothing has held it up, and
+    /// every write was made soon.
+    func hasToStop(_ node: Int) -> Bool {
+        hasBus && wholeStop == nil && options.disk.stallPerMille == 0 && options.disk.maxDelay <= .milliseconds(60)
+            && !options.faults.kinds.contains(.slowDisk) && !options.faults.strikesTwice && tally.writesFailed == 0
+            && !nodes[node].disk.isBroken && nodes[node].heldUntil <= now - .seconds(10)
+    }
+
     // MARK: - All trackers
 
     /// The operator stops the whole cluster.

@@ -33,6 +33,8 @@ extension ScenarioOptions {
         var cluster = profile.configuration(members: members)
         cluster.entry = entry
         cluster.forwardPause = forwardPause
+        // Members are called by their numbers.
+        let unnumberedCount = cluster.mode == .quorum ? 0 : unnumberedCount
         return (0..<nodeCount).map { place in
             var configuration = NodeConfiguration()
             // Whoever is given a number, or takes one, must not take one that somebody else was configured with.

@@ -22,6 +22,8 @@ public struct ScriptedEvent: Sendable, Hashable {
         case misconfigure(Int)
         /// The operator of a tracker wants the role handed over, by id.
         case handOver(at: Int, to: UInt32)
+        /// Somebody on the bus, whom nobody knows, tells all trackers of an epoch far ahead of all that there have been.
+        case tellFarRound
     }
 
     /// Since the world began.
@@ -61,6 +63,30 @@ extension World {
             nodes[node].mistake = .keepalive
             die(node, "stops", by: "the script", for: .milliseconds(500))
         case .handOver(let node, let id): step(node, .commandReceived(.handOver(to: id)))
+        case .tellFarRound: tellFarRound(number)
         }
     }
+
+    private mutating func tellFarRound(_ number: Int) {
+        trace.line(now, .faults, "somebody on the bus tells of an epoch far ahead")
+        let rounds = nodes.indices.map { nodes[$0].inspection?.promised.round ?? 0 }
+        let epoch = Epoch(round: (rounds.max() ?? 0) + 2 * NumberBounds.roundJump, id: World.stranger)
+        for node in nodes.indices where isListening(node) {
+            var random = RandomStream(seed, .turn, number, node)
+            let keepalive = Keepalive(
+                role: .slave, position: .start, digest: 0, hasFullState: true,
+                settings: SettingsPrint(nodes[node].told))
+            let message = ClusterMessage(
+                sender: Life(id: World.stranger, incarnation: random.next()), destination: .all, epoch: epoch,
+                body: .keepalive(keepalive))
+            step(node, .messageReceived(message))
+        }
+    }
+
+    private func isListening(_ node: Int) -> Bool {
+        nodes[node].isUp && connectivity[node].isToldOnBus && nodes[node].heldUntil <= now
+    }
+
+    /// An id that no tracker has.
+    private static let stranger: UInt32 = 60
 }

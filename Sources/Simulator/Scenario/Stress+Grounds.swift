@@ -23,6 +23,7 @@ extension ScenarioOptions {
         case .conjunctions: meetConjunctions()
         case .hours: liveForHours()
         case .misconfigured: misconfigure()
+        case .beginnings: meetBeginnings()
         case .slow, .duplicates, .lossy, .deaths, .disks, .damaged:
             preconditionFailure("\(stress.rawValue) is no ground")
         }
@@ -216,6 +217,34 @@ extension ScenarioOptions {
         bus.maxDelay = min(bus.maxDelay, .milliseconds(50))
         (disk.failPerMille, disk.stallPerMille, disk.maxDelay) = (0, 0, min(disk.maxDelay, .milliseconds(60)))
         maxDrift = min(maxDrift, 2000)
+    }
+
+    /// By turns, as the seed has drawn how many swarms there are.
+    private mutating func meetBeginnings() {
+        faults = FaultOptions()
+        (bus.lossPerMille, bus.stragglerPerMille, bus.redeliveredPerMille) = (0, 0, 0)
+        bus.maxDelay = min(bus.maxDelay, .milliseconds(50))
+        (disk.failPerMille, disk.stallPerMille, disk.maxDelay) = (0, 0, min(disk.maxDelay, .milliseconds(60)))
+        (maxDrift, coreLength) = (min(maxDrift, 2000), .seconds(50))
+        guard !isAlone else { return }
+        switch swarmCount % 3 {
+        case 0:
+            // In quorum mode the first one is all of the cluster.
+            (nodeCount, spareCount, unnumberedCount) = (3, 2, 3)
+            meet([.crash, .partition], every: .seconds(10), atMost: 3)
+        case 1:
+            latecomerDelay = .seconds(8)
+            tailCount = 1 + tailCount % 4
+            faults.leavesFetchersAlone = true
+        default:
+            let (first, second) = (nodeCount - 1, nodeCount / 2)
+            script = [
+                ScriptedEvent(at: .seconds(9), .tellFarRound), ScriptedEvent(at: .seconds(10), .stop(0)),
+                ScriptedEvent(at: .seconds(20), .stop(first)),
+                ScriptedEvent(at: .seconds(35), .brokerOutage(.seconds(6))),
+                ScriptedEvent(at: .seconds(36), .stop(second)),
+            ]
+        }
     }
 
     private mutating func liveForHours() {

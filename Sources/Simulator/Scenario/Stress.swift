@@ -52,6 +52,9 @@ public enum Stress: String, Sendable, Hashable, CaseIterable {
     case hours
     /// Trackers that were told other settings than the others, among such as tell each other how they fare.
     case misconfigured
+    /// Nothing goes wrong but what shows who is who: nobody has a number; whoever fetches the state is left alone; some
+    /// are stopped, also while nobody has a bus.
+    case beginnings
 
     /// The stress of this name; nil where there is none.
     ///
@@ -71,7 +74,7 @@ extension ScenarioOptions {
             faults.damageGap = .seconds(3)
             faults.maxOutages += 6
         case .crashes, .partitions, .pairs, .amnesia, .refusals, .snapshots, .stops, .members, .scrapes, .groups,
-            .overtakings, .crowds, .rules, .conjunctions, .hours, .misconfigured:
+            .overtakings, .crowds, .rules, .conjunctions, .hours, .misconfigured, .beginnings:
             lead(to: stress)
         }
     }
@@ -122,7 +125,7 @@ extension ScenarioOptions {
                 faults.kinds.append(kind)
             }
         case .damaged, .crashes, .partitions, .pairs, .amnesia, .refusals, .snapshots, .stops, .members, .scrapes,
-            .groups, .overtakings, .crowds, .rules, .conjunctions, .hours, .misconfigured:
+            .groups, .overtakings, .crowds, .rules, .conjunctions, .hours, .misconfigured, .beginnings:
             preconditionFailure("\(stress.rawValue) is a ground of its own")
         }
     }

@@ -80,6 +80,7 @@ extension World {
             if isTurn(of: node, life, happening) { wake(node) }
             judge(elections.pass(now))
             watchWaiting(node)
+            watchStanding(node)
             watchMisconfigured(node)
             reportIfDue(node, life)
         case .groupEnds(let node, let life):
@@ -90,7 +91,7 @@ extension World {
             if nodes[node].life == life, !nodes[node].isUp { bringUp(node) }
         case .stopOverdue(let node, let life):
             if nodes[node].life == life, nodes[node].isStopping {
-                if isClosing { violate(.stopEnds, "\(trace.names[node]) does not stop") }
+                if isClosing || hasToStop(node) { violate(.stopEnds, "\(trace.names[node]) does not stop") }
                 die(node, "is stopped the hard way", by: "the operator", for: connectivity[node].downtime)
             }
         case .busLossTold(let node, let life, let cut):

@@ -153,6 +153,7 @@ struct World: Sendable {
     var rules = AccessRules()
     var elections: ElectionWatch
     var waiting: WaitingWatch
+    var standing: StandingWatch
     /// By tracker, a bit for each other one that it has said to be told other settings.
     var noticed: [UInt32]
     /// By tracker, then by another: since when one of the two is misconfigured, and they hear each other.
@@ -242,6 +243,7 @@ struct World: Sendable {
             configurations[0].cluster, trackers: configurations.count, hasOneHistory: checks.promises.hasOneHistory,
             isNoisy: !options.hasGoodWays)
         waiting = WaitingWatch(nodeCount: options.nodeCount)
+        standing = StandingWatch(nodeCount: options.nodeCount)
         judgesWaiting = World.judgesWaiting(options)
         if options.hasGoodClocks { checks.clocksAreGood() }
         nodes = configurations.indices.map { World.node($0, options, configurations[$0], seed: seed) }

@@ -1,0 +1,87 @@
+// Whether a master waits for silent voters, and slaves say again what may have been lost.
+
+import Primitives
+import TrackerLogic
+import Wire
+
+/// What trackers do when nothing comes: a master of the policy `all` drops a voter that is there and does not vote, not
+/// before its five seconds are over (docs/protocol.md); and a slave whose clients wait tells its master of them again.
+struct Drops: Sendable {
+    /// For so long a voter that is there may hold all up.
+    private static let voteTime = Duration.seconds(5)
+
+    private struct Seat: Sendable {
+        var beganAt = Instant(nanoseconds: 0)
+        /// When it has last proposed something, as master, by its own clock.
+        var proposedAt: Instant?
+        /// By other tracker: when its present life was last heard.
+        var heardAt: [Instant]
+        /// When it last told its master of requests, or something came of them, or it was not in service.
+        var forwardedAt = Instant(nanoseconds: 0)
+    }
+
+    private var seats: [Seat]
+
+    init(nodeCount: Int) {
+        let never = Array(repeating: Instant(nanoseconds: 0), count: nodeCount)
+        seats = Array(repeating: Seat(heardAt: never), count: nodeCount)
+    }
+
+    /// A life begins.
+    mutating func began(_ node: Int, at time: Instant) {
+        seats[node].beganAt = time
+        seats[node].proposedAt = nil
+        for other in seats.indices { seats[node].heardAt[other] = time }
+    }
+
+    /// Since when a slave may have told its master again of those who wait.
+    func forwardedAt(_ node: Int) -> Instant { seats[node].forwardedAt }
+
+    /// A master of the policy `all` hears that a tracker lives.
+    mutating func hear(_ message: ClusterMessage, _ node: Int, at time: Instant, _ scene: Scene) {
+        guard case .keepalive = message.body, seats[node].proposedAt != nil else { return }
+        guard let other = scene.nodes.firstIndex(where: { $0.view?.life == message.sender }) else { return }
+        seats[node].heardAt[other] = time
+    }
+
+    mutating func check(
+        _ step: Step, _ before: NodeView, _ event: Event, _ effects: Effects, _ scene: inout Scene
+    ) {
+        let node = step.node
+        let isInService = step.view.isServing && step.view.leads == nil && before.waitingRequests > 0
+        let isTold = effects.messages.contains { if case .forward = $0.body { true } else { false } }
+        if !isInService || isTold || !effects.replies.isEmpty || !effects.answers.isEmpty || !step.applied.isEmpty
+            || Numbers.follows(effects)
+        {
+            seats[node].forwardedAt = step.time
+        }
+        guard case .allDropped = scene.nodes[node].configuration.cluster.vote else { return }
+        if let epoch = before.leads, step.view.leads == epoch, before.voters != step.view.voters {
+            checkDropped(step, before, event, &scene)
+        }
+        guard step.view.leads != nil else { return }
+        let isProposed = effects.messages.contains {
+            if case .prepare = $0.body { $0.destination == .all } else { false }
+        }
+        if isProposed { seats[node].proposedAt = scene.nodes[node].monotonic }
+    }
+
+    /// Of a master's voters one is missing that is heard, and has said nothing just now.
+    private func checkDropped(_ step: Step, _ before: NodeView, _ event: Event, _ scene: inout Scene) {
+        guard case .deadlineReached = event, let clock = scene.nodes[step.node].monotonic else { return }
+        let detectionTime = scene.nodes[step.node].configuration.cluster.detectionTime
+        for id in before.voters where !step.view.voters.contains(id) {
+            let other = scene.nodes.firstIndex { $0.view?.life.id == id }
+            guard let other, scene.nodes.count(where: { $0.view?.life.id == id }) == 1,
+                step.time - seats[other].beganAt > detectionTime * 3,
+                step.time - seats[step.node].heardAt[other] < detectionTime * 3 / 4
+            else { continue }
+            let waited = seats[step.node].proposedAt.map { clock - $0 } ?? .zero
+            guard waited < Drops.voteTime else { continue }
+            scene.violate(
+                .quorumDecides, at: step.time,
+                "\(scene.name(step.node)) does without tracker \(id), which is there and has not voted for "
+                    + "\(waited.wholeMilliseconds) ms")
+        }
+    }
+}

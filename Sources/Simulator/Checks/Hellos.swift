@@ -1,0 +1,95 @@
+// Whether a master answers those that want to be let in.
+
+import Primitives
+import TrackerLogic
+import Wire
+
+/// HELLOs that a master hears: each is answered at once, by WELCOME, REFUSED, a question for what the other knows, or a
+/// word that it has to wait for its turn.
+///
+///     heard, and nothing said ── heard once more, and nothing said ──► wrong
+///              │
+///              └── something is said to that life, or it is master no more ──► forgotten
+///
+/// In quorum mode those without memory wait in silence until a majority has spoken without them. Who is merged waits
+/// for what is under way.
+struct Hellos: Sendable {
+    private struct Unanswered: Sendable {
+        var life: Life
+        var epoch: Epoch
+        var since: Instant
+    }
+
+    private struct Seat: Sendable {
+        var unanswered: [Unanswered] = []
+        /// Whom it has asked for its state as master of this epoch.
+        var merged: [Life] = []
+        var epoch = Epoch.zero
+    }
+
+    /// That many are remembered.
+    private static let maxCount = 8
+
+    private var seats: [Seat]
+
+    init(nodeCount: Int) { seats = Array(repeating: Seat(), count: nodeCount) }
+
+    mutating func check(
+        _ step: Step, _ before: NodeView, _ event: Event, _ effects: Effects, _ scene: inout Scene
+    ) {
+        guard let epoch = step.view.leads, !scene.promises.diskDecides else { return }
+        let node = step.node
+        if seats[node].epoch != epoch { seats[node] = Seat(epoch: epoch) }
+        noteAnswers(node, effects)
+        checkMembers(step, event, effects, &scene)
+        guard before.leads == epoch, case .messageReceived(let message) = event, case .hello(let hello) = message.body,
+            message.sender.incarnation != before.life.incarnation, message.epoch <= epoch,
+            hello.hasFullState || !scene.promises.membersDecide, !seats[node].merged.contains(message.sender)
+        else { return }
+        if case .one(let life) = message.destination, life != before.life { return }
+        if isAnswered(message.sender, effects) { return }
+        guard let known = seats[node].unanswered.first(where: { $0.life == message.sender }) else {
+            if seats[node].unanswered.count == Hellos.maxCount { seats[node].unanswered.removeFirst() }
+            return seats[node].unanswered.append(Unanswered(life: message.sender, epoch: epoch, since: step.time))
+        }
+        guard step.time - known.since > scene.nodes[node].configuration.cluster.keepalive * 3 / 8 else { return }
+        scene.violate(
+            .hellosAreAnswered, at: step.time,
+            "\(scene.name(node)) is master, hears HELLO of tracker \(message.sender.id) again and again, and says "
+                + "nothing")
+    }
+
+    /// Who knows nothing, and was told of other members than its master and the log, is not let in (quorum mode).
+    private func checkMembers(_ step: Step, _ event: Event, _ effects: Effects, _ scene: inout Scene) {
+        guard scene.promises.membersDecide, case .messageReceived(let message) = event,
+            case .hello(let hello) = message.body, hello.isBlank, let sender = scene.node(of: message.sender)
+        else { return }
+        let told = scene.nodes[sender].configuration.cluster.members
+        let isKnown =
+            told == scene.nodes[step.node].configuration.cluster.members || told == step.view.voters
+            || told == scene.members
+        let isWelcome = effects.messages.contains {
+            if case .welcome = $0.body { $0.destination == .one(message.sender) } else { false }
+        }
+        guard !isKnown, isWelcome else { return }
+        scene.violate(
+            .unlikeAreToldApart, at: step.time,
+            "\(scene.name(step.node)) lets tracker \(message.sender.id) in, which knows nothing and was told of the "
+                + "members \(told.inBrackets)")
+    }
+
+    private func isAnswered(_ life: Life, _ effects: Effects) -> Bool {
+        effects.messages.contains { $0.destination == .one(life) }
+    }
+
+    private mutating func noteAnswers(_ node: Int, _ effects: Effects) {
+        for message in effects.messages {
+            guard case .one(let life) = message.destination else { continue }
+            if !seats[node].unanswered.isEmpty { seats[node].unanswered.removeAll { $0.life == life } }
+            if case .fetchChunk = message.body, !seats[node].merged.contains(life) {
+                if seats[node].merged.count == Hellos.maxCount { seats[node].merged.removeFirst() }
+                seats[node].merged.append(life)
+            }
+        }
+    }
+}

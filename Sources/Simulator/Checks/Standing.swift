@@ -1,0 +1,49 @@
+// Who a tracker is, and what it says of itself.
+
+import Primitives
+import TrackerLogic
+import Wire
+
+/// Who a tracker is, and what it says of itself: its number, its part, whether it may take what it has for all that
+/// there is, and whether it says again what may have been lost.
+struct Standing: Sendable {
+    private var numbers: Numbers
+    private var hellos: Hellos
+    private var offices: Offices
+    private var survivors: Survivors
+    private(set) var drops: Drops
+
+    init(nodeCount: Int) {
+        numbers = Numbers(nodeCount: nodeCount)
+        hellos = Hellos(nodeCount: nodeCount)
+        offices = Offices(nodeCount: nodeCount)
+        survivors = Survivors(nodeCount: nodeCount)
+        drops = Drops(nodeCount: nodeCount)
+    }
+
+    /// A life begins.
+    mutating func began(_ node: Int, at time: Instant) {
+        numbers.began(node)
+        offices.began(node)
+        survivors.began(node)
+        drops.began(node, at: time)
+    }
+
+    /// A tracker is about to take a step; most steps are words of others.
+    mutating func hear(_ event: Event, _ node: Int, at time: Instant, _ scene: Scene) {
+        guard case .messageReceived(let message) = event, !scene.promises.membersDecide else { return }
+        survivors.hear(message, node, at: time)
+        if scene.promises.allDecide { drops.hear(message, node, at: time, scene) }
+    }
+
+    mutating func check(
+        _ step: Step, _ before: NodeView, _ event: Event, _ effects: Effects, _ scene: inout Scene
+    ) {
+        guard step.isReal else { return }
+        numbers.check(step, before, event, effects, &scene)
+        hellos.check(step, before, event, effects, &scene)
+        offices.check(step, before, event, effects, &scene)
+        survivors.check(step, event, effects, &scene)
+        drops.check(step, before, event, effects, &scene)
+    }
+}

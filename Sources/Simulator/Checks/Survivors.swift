@@ -1,0 +1,90 @@
+// Who takes what it has for the whole state, because nobody else is there.
+
+import Primitives
+import TrackerLogic
+import Wire
+
+/// The last one left (survivor mode), which does not hold the whole state, makes do with what it has: not before it has
+/// missed its master for another detection time, and not beside somebody who says that he holds all of it.
+///
+///     fetches the state ── misses its master ── for a detection time, and nobody with more is heard ──► makes do
+///           └── the state is there, or a master lets it in anew ──► of no account
+///
+/// Only its own clock counts, and only what it heard.
+struct Survivors: Sendable {
+    private struct Seat: Sendable {
+        /// Whether no master has let it in since it began to fetch the state, or since it began to live.
+        var isIncomplete = true
+        /// Since when it misses its master, by its own clock.
+        var suspectsSince: Instant?
+        /// Who has last said that he holds the whole state, and when.
+        var whole: Life?
+        var heardAt = Instant(nanoseconds: 0)
+    }
+
+    private var seats: [Seat]
+
+    init(nodeCount: Int) { seats = Array(repeating: Seat(), count: nodeCount) }
+
+    /// A life begins.
+    mutating func began(_ node: Int) { seats[node] = Seat() }
+
+    /// A tracker hears a word; costs little, for there are many.
+    @inline(__always)
+    mutating func hear(_ message: ClusterMessage, _ node: Int, at time: Instant) {
+        switch message.body {
+        case .keepalive(let keepalive) where keepalive.hasFullState:
+            (seats[node].whole, seats[node].heardAt) = (message.sender, time)
+        case .leave: if seats[node].whole == message.sender { seats[node].whole = nil }
+        default: break
+        }
+    }
+
+    mutating func check(_ step: Step, _ event: Event, _ effects: Effects, _ scene: inout Scene) {
+        guard !scene.promises.membersDecide else { return }
+        let node = step.node
+        for persist in effects.persists {
+            switch persist.change {
+            case .promise(let promise): if promise.hasFullState { checkWhole(step, &scene) }
+            // What was fetched is all there.
+            case .replaceAll: seats[node].isIncomplete = false
+            case .append, .saveChunk, .trim: break
+            }
+        }
+        if case .busLost = event { seats[node].whole = nil }
+        // To follow comes before what it leads to: it may be whole by what it is told of the log.
+        for observation in effects.observations {
+            switch observation {
+            case .transferBegan: seats[node].isIncomplete = true
+            case .follows:
+                seats[node].isIncomplete = false
+                seats[node].suspectsSince = nil
+            case .suspects: seats[node].suspectsSince = scene.nodes[node].monotonic
+            default: break
+            }
+        }
+    }
+
+    /// A tracker writes down that it holds the whole state.
+    private func checkWhole(_ step: Step, _ scene: inout Scene) {
+        let (node, record) = (step.node, scene.nodes[step.node])
+        guard seats[node].isIncomplete, record.disk.promise?.hasFullState == false, let clock = record.monotonic else {
+            return
+        }
+        let detectionTime = record.configuration.cluster.detectionTime
+        let missed = seats[node].suspectsSince.map { clock - $0 }
+        if missed.map({ $0 < detectionTime }) ?? true {
+            scene.violate(
+                .survivorsHaveAll, at: step.time,
+                "\(scene.name(node)) takes what it has for the whole state, and has missed its master for "
+                    + "\(missed?.wholeMilliseconds ?? 0) ms")
+        }
+        guard let whole = seats[node].whole, step.time - seats[node].heardAt < detectionTime / 2,
+            let other = scene.node(of: whole), other != node,
+            scene.nodes[other].configuration.cluster == record.configuration.cluster
+        else { return }
+        scene.violate(
+            .survivorsHaveAll, at: step.time,
+            "\(scene.name(node)) takes what it has for the whole state, and tracker \(whole.id) holds all of it")
+    }
+}
