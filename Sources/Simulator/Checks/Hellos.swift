@@ -25,6 +25,10 @@ struct Hellos: Sendable {
         /// Whom it has asked for its state as master of this epoch.
         var merged: [Life] = []
         var epoch = Epoch.zero
+        /// The ids that it has let in as master of this epoch.
+        var welcomed: [UInt32] = []
+        /// Whether its operator wants somebody to go.
+        var isRemovalAsked = false
     }
 
     /// That many are remembered.
@@ -40,7 +44,12 @@ struct Hellos: Sendable {
         guard let epoch = step.view.leads, !scene.promises.diskDecides else { return }
         let node = step.node
         if seats[node].epoch != epoch { seats[node] = Seat(epoch: epoch) }
+        switch event {
+        case .commandReceived(.removeMember), .commandReceived(.replaceMember): seats[node].isRemovalAsked = true
+        default: break
+        }
         noteAnswers(node, effects)
+        if seats[node].isRemovalAsked, scene.promises.membersDecide { checkRemoval(step, effects, &scene) }
         checkMembers(step, event, effects, &scene)
         guard before.leads == epoch, case .messageReceived(let message) = event, case .hello(let hello) = message.body,
             message.sender.incarnation != before.life.incarnation, message.epoch <= epoch,
@@ -78,6 +87,21 @@ struct Hellos: Sendable {
                 + "members \(told.inBrackets)")
     }
 
+    /// A member goes only where a majority of those that remain follows: at least, they have been let in (quorum mode).
+    private func checkRemoval(_ step: Step, _ effects: Effects, _ scene: inout Scene) {
+        for persist in effects.persists {
+            guard case .append(let entry) = persist.change, let members = entry.members, members != step.view.voters,
+                members.count < step.view.voters.count
+            else { continue }
+            let present = members.filter { $0 == step.view.life.id || seats[step.node].welcomed.contains($0) }
+            guard present.count <= members.count / 2 else { continue }
+            scene.violate(
+                .votersAreChosen, at: step.time,
+                "\(scene.name(step.node)) makes the voters \(members.inBrackets), and has let in only "
+                    + "\(present.inBrackets) of them")
+        }
+    }
+
     private func isAnswered(_ life: Life, _ effects: Effects) -> Bool {
         effects.messages.contains { $0.destination == .one(life) }
     }
@@ -86,10 +110,24 @@ struct Hellos: Sendable {
         for message in effects.messages {
             guard case .one(let life) = message.destination else { continue }
             if !seats[node].unanswered.isEmpty { seats[node].unanswered.removeAll { $0.life == life } }
+            if case .welcome = message.body, !seats[node].welcomed.contains(life.id) {
+                seats[node].welcomed.append(life.id)
+            }
             if case .fetchChunk = message.body, !seats[node].merged.contains(life) {
                 if seats[node].merged.count == Hellos.maxCount { seats[node].merged.removeFirst() }
                 seats[node].merged.append(life)
             }
         }
+    }
+}
+
+extension Entry {
+    /// Who votes from it on; nil where it does not say.
+    fileprivate var members: [UInt32]? {
+        var cursor = UpdateCursor(header)
+        while let update = try? cursor.next(bytes) {
+            if case .setMembers(let members) = update { return members }
+        }
+        return nil
     }
 }

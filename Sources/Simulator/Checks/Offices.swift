@@ -99,8 +99,9 @@ struct Offices: Sendable {
     /// Who is asked to stop, and is no master, does not go before its time while somebody waits.
     private func checkLeft(_ step: Step, _ before: NodeView, _ effects: Effects, _ scene: inout Scene) {
         guard let since = seats[step.node].stopAskedAt, let clock = scene.nodes[step.node].monotonic,
-            before.leads == nil, step.view.leads == nil, step.timedOut == 0, effects.replies.isEmpty,
-            !Scene.failsNow(effects), !Checks.isTransfer(effects)
+            before.leads == nil, step.view.leads == nil, step.timedOut == 0, step.withheld == 0,
+            step.applied.isEmpty, effects.replies.isEmpty, !scene.isGroup, !Scene.failsNow(effects),
+            !Checks.isTransfer(effects)
         else { return }
         let answered = effects.answers.count { $0.content != .failure(.notServing) }
         let undone = before.waitingRequests - answered

@@ -43,14 +43,6 @@ struct Survivors: Sendable {
     mutating func check(_ step: Step, _ event: Event, _ effects: Effects, _ scene: inout Scene) {
         guard !scene.promises.membersDecide else { return }
         let node = step.node
-        for persist in effects.persists {
-            switch persist.change {
-            case .promise(let promise): if promise.hasFullState { checkWhole(step, &scene) }
-            // What was fetched is all there.
-            case .replaceAll: seats[node].isIncomplete = false
-            case .append, .saveChunk, .trim: break
-            }
-        }
         if case .busLost = event { seats[node].whole = nil }
         // To follow comes before what it leads to: it may be whole by what it is told of the log.
         for observation in effects.observations {
@@ -61,6 +53,14 @@ struct Survivors: Sendable {
                 seats[node].suspectsSince = nil
             case .suspects: seats[node].suspectsSince = scene.nodes[node].monotonic
             default: break
+            }
+        }
+        for persist in effects.persists {
+            switch persist.change {
+            case .promise(let promise): if promise.hasFullState { checkWhole(step, &scene) }
+            // What was fetched is all there.
+            case .replaceAll: seats[node].isIncomplete = false
+            case .append, .saveChunk, .trim: break
             }
         }
     }

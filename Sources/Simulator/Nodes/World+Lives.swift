@@ -175,6 +175,7 @@ extension World {
             mark(node, .becameMaster, "master of \(epoch)")
         case .steppedDown(let epoch, let reason):
             tally.stepDowns += 1
+            if reason == .quorumLost { checkQuorumLost(epoch, by: node) }
             connectivity[node].isMaster = false
             mark(node, .steppedDown, "\(epoch): \(reason.words)")
         case .follows(let master, let epoch):

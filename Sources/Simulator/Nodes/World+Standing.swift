@@ -117,7 +117,9 @@ extension World {
 
     /// What a slave has sent to its master may have been lost: it says it again.
     private mutating func watchForwarding(_ node: Int) {
-        guard options.entry == .any, checks.isWaited(at: node), !connectivity[node].isMaster else { return }
+        guard options.entry == .any, nodes[node].heldUntil <= now, checks.isWaited(at: node),
+            !connectivity[node].isMaster
+        else { return }
         let silence = now - checks.standing.drops.forwardedAt(node)
         let limit = nodes[node].told.cluster.keepalive * World.forwardPatience
         guard silence > limit, let own = nodes[node].inspection, own.isServing, own.leads == nil else { return }
@@ -171,14 +173,29 @@ extension World {
         )
     }
 
+    /// A master that says that it has no quorum has none.
+    mutating func checkQuorumLost(_ epoch: Epoch, by master: Int) {
+        let since = now - nodes[master].told.cluster.keepalive * World.stepPatience
+        guard options.hasGoodWays, checks.promises.membersDecide, isWell(master), nodes[master].heldUntil < since,
+            standing.settledAt[master] < since
+        else { return }
+        let voters = nodes[master].inspection?.voters ?? []
+        let inStep = voters.filter { isInStep($0, with: master, in: epoch) }
+        guard inStep.contains(nodes[master].configuration.id), inStep.count > voters.count / 2 else { return }
+        violate(
+            .electionsAreNeeded,
+            "\(trace.names[master]) gives up its role in \(epoch) for want of a quorum, and \(inStep.inBrackets) follow "
+                + "it")
+    }
+
     /// Whether a tracker has been in step with its master for so long that the master has to know.
-    private mutating func isInStep(_ id: UInt32, with master: Int) -> Bool {
-        guard let own = nodes[master].inspection,
+    private mutating func isInStep(_ id: UInt32, with master: Int, in epoch: Epoch? = nil) -> Bool {
+        guard let leads = epoch ?? nodes[master].inspection?.leads,
             let node = nodes.indices.first(where: { nodes[$0].configuration.id == id })
         else { return false }
         if node == master { return true }
         let since = now - nodes[node].told.cluster.keepalive * World.stepPatience
-        guard isWell(node), let other = nodes[node].inspection, other.isServing, other.promised == own.leads,
+        guard isWell(node), let other = nodes[node].inspection, other.isServing, other.promised == leads,
             other.role == .slave, standing.settledAt[node] < since, standing.settledAt[master] < since,
             nodes[node].heldUntil < since, nodes[master].heldUntil < since
         else { return false }

@@ -23,6 +23,8 @@ public struct ScenarioOptions: Sendable, Hashable {
     /// How many of them, the last ones, are told something else than the others in some of their lives, until all is
     /// well.
     public var misconfiguredCount = 0
+    /// Whether the last of those that are no voters at first is told of other members than the others, until all is well.
+    public var misinformsSpare = false
     /// Whether trackers tell each other how they fare.
     public var hasReports = false
     /// Who hears a request of a client: the tracker that it asks, or all of a multicast group.

@@ -227,12 +227,15 @@ extension ScenarioOptions {
         (disk.failPerMille, disk.stallPerMille, disk.maxDelay) = (0, 0, min(disk.maxDelay, .milliseconds(60)))
         (maxDrift, coreLength) = (min(maxDrift, 2000), .seconds(50))
         guard !isAlone else { return }
-        switch swarmCount % 3 {
-        case 0:
+        switch swarmCount {
+        case 1:
             // In quorum mode the first one is all of the cluster.
             (nodeCount, spareCount, unnumberedCount) = (3, 2, 3)
             meet([.crash, .partition], every: .seconds(10), atMost: 3)
-        case 1:
+        case 2:
+            (nodeCount, spareCount, unnumberedCount, misinformsSpare) = (5, 2, 0, true)
+            meet([.memberChange, .memberChange, .crash], every: .seconds(3), atMost: 20)
+        case 3:
             latecomerDelay = .seconds(8)
             tailCount = 1 + tailCount % 4
             faults.leavesFetchersAlone = true

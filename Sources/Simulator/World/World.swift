@@ -248,6 +248,7 @@ struct World: Sendable {
         if options.hasGoodClocks { checks.clocksAreGood() }
         nodes = configurations.indices.map { World.node($0, options, configurations[$0], seed: seed) }
         connectivity = nodes.indices.map { Connectivity(isThere: options.hasTracker($0)) }
+        if options.misinformsSpare { nodes[nodes.count - 1].mistake = .members }
         if let sabotage { plant(sabotage) }
         trace.absorb(seed)
         plant()

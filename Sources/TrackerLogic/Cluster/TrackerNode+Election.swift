@@ -71,7 +71,7 @@ extension TrackerNode {
         case .restoring, .draining, .failed, .stopped: return
         }
         if !has(.prepareAfterPromise) { office.unfollow() }
-        transfer.cancel()
+        cancelTransfer()
         detector.stopSuspecting()
         if office.following == nil { detector.expectMaster(from: now.monotonic) }
         acceptor.promise(epoch, to: sender)

@@ -236,7 +236,7 @@ extension TrackerNode {
             // Its own master's word counts: another has this number, and was there first.
             guard following.life == sender, following.epoch == epoch else { return }
             office.dismissed(now: now.monotonic)
-            transfer.cancel()
+            cancelTransfer()
         }
         if refusal == .idTaken, configuration.id == 0 {
             // It asks for another one before it takes one itself.

@@ -23,7 +23,7 @@ extension TrackerNode {
         if phase == .master { stepDown(.busLost, now, &effects) }
         if phase == .candidate { abandonElection(now) }
         office.busLost()
-        transfer.cancel()
+        cancelTransfer()
         neighbours.forgetAll()
         detector.stopSuspecting()
         timers.end()
@@ -139,7 +139,7 @@ extension TrackerNode {
     /// The master says that it is master no more: nobody waits for its silence.
     mutating func masterResigned(_ now: ClockReading) {
         office.unfollow()
-        transfer.cancel()
+        cancelTransfer()
         detector.expectMaster(from: now.monotonic)
     }
 
@@ -147,7 +147,7 @@ extension TrackerNode {
         _ welcome: Welcome, _ sender: Life, _ epoch: Epoch, _ now: ClockReading, _ effects: inout Effects
     ) {
         // What another master was sending is of no use any more, nor is the place at which it would be done.
-        if let source = transfer.source, source != sender { transfer.cancel() }
+        if let source = transfer.source, source != sender { cancelTransfer() }
         let isKnown = office.follows(sender, in: epoch)
         if !isKnown { office.follow(sender, epoch, since: now.monotonic) }
         let wasFollower = office.isWelcomed

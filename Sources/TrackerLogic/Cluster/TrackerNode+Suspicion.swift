@@ -155,7 +155,7 @@ extension TrackerNode {
         guard detector.isSilent(now: now.monotonic) else { return detector.stopSuspecting() }
         if detector.suspect(now: now.monotonic) {
             if transfer.isFetching { office.revokeWelcome() }
-            transfer.cancel()
+            cancelTransfer()
             tellOfCluster(.suspects(promise.epoch), &effects)
         }
         guard mayAnswer else {

@@ -43,9 +43,17 @@ extension TrackerNode {
     mutating func continueTransfer(_ now: ClockReading, _ effects: inout Effects) {
         if !promise.hasFullState { confirmFullStateWhenComplete(now, &effects) }
         guard let source = transfer.source else { return }
-        guard office.follows(source) else { return transfer.cancel() }
+        guard office.follows(source) else { return cancelTransfer() }
         if has(.transferWithoutTail), transfer.hasAllChunks { return buildState(now, &effects) }
         ask(source, for: transfer.wanted(now: now.monotonic, retryAfter: policy.keepalive), &effects)
+    }
+
+    /// What is being fetched comes to nothing.
+    ///
+    /// What this node holds is then no more than it was: a master has to name anew up to where it has to go.
+    mutating func cancelTransfer() {
+        if transfer.isFetching, !promise.hasFullState, !has(.wholeTooEarly) { acceptor.expectNothing() }
+        transfer.cancel()
     }
 
     private func ask(_ source: Life, for step: StateTransfer.NextRequest, _ effects: inout Effects) {
@@ -99,7 +107,7 @@ extension TrackerNode {
         guard let fresh = assembled(fetched) else {
             // Something in it was damaged on its way: all anew.
             office.revokeWelcome()
-            return transfer.cancel()
+            return cancelTransfer()
         }
         let oldCount = state.chunkCount
         state = fresh

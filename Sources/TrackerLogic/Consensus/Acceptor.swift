@@ -132,6 +132,9 @@ package struct Acceptor: Sendable, Equatable {
     /// A master has named the last decided entry: the state is full when that is applied.
     package mutating func expectState(through index: UInt64) { fullStateFrom = index }
 
+    /// What was to come from a master does not come.
+    package mutating func expectNothing() { fullStateFrom = nil }
+
     /// Whether the record may be marked as full.
     ///
     /// - Parameters:
