@@ -20,9 +20,10 @@ extension Checks {
         }
     }
 
-    /// Whether a tracker says that it takes a state over, or has.
+    /// Whether a tracker says that it takes a state over, or has, or writes one down that it has fetched.
     static func isTransfer(_ effects: borrowing Effects) -> Bool {
-        effects.observations.contains {
+        if effects.persists.contains(where: { if case .replaceAll = $0.change { true } else { false } }) { return true }
+        return effects.observations.contains {
             if case .transferBegan = $0 { return true }
             if case .transferEnded = $0 { return true }
             return false

@@ -170,7 +170,7 @@ package struct Checks: Sendable {
     package mutating func began(_ node: Int, _ view: NodeView, _ record: DiskRecord, at time: Instant) {
         votes.began(node, view, record, at: time, &scene)
         tellings.began(node)
-        standing.began(node, at: time)
+        standing.began(node)
         scene.nodes[node].expectedReplies = swarms.expectedReplies(after: view.position.index)
     }
 
@@ -199,7 +199,7 @@ package struct Checks: Sendable {
         scene.clocks.note(reading.wall, at: time)
         if case .datagramsReceived(let batch) = event { willHear(batch, node: node, wall: reading.wall, at: time) }
         (scene.nodes[node].wall, scene.nodes[node].monotonic) = (reading.wall, reading.monotonic)
-        standing.hear(event, node, at: time, scene)
+        standing.hear(event, node, at: time, promises)
     }
 
     /// A node has taken a step, and its effects are about to be carried out.

@@ -11,38 +11,21 @@ struct Drops: Sendable {
     private static let voteTime = Duration.seconds(5)
 
     private struct Seat: Sendable {
-        var beganAt = Instant(nanoseconds: 0)
         /// When it has last proposed something, as master, by its own clock.
         var proposedAt: Instant?
-        /// By other tracker: when its present life was last heard.
-        var heardAt: [Instant]
         /// When it last told its master of requests, or something came of them, or it was not in service.
         var forwardedAt = Instant(nanoseconds: 0)
     }
 
     private var seats: [Seat]
 
-    init(nodeCount: Int) {
-        let never = Array(repeating: Instant(nanoseconds: 0), count: nodeCount)
-        seats = Array(repeating: Seat(heardAt: never), count: nodeCount)
-    }
+    init(nodeCount: Int) { seats = Array(repeating: Seat(), count: nodeCount) }
 
     /// A life begins.
-    mutating func began(_ node: Int, at time: Instant) {
-        seats[node].beganAt = time
-        seats[node].proposedAt = nil
-        for other in seats.indices { seats[node].heardAt[other] = time }
-    }
+    mutating func began(_ node: Int) { seats[node].proposedAt = nil }
 
     /// Since when a slave may have told its master again of those who wait.
     func forwardedAt(_ node: Int) -> Instant { seats[node].forwardedAt }
-
-    /// A master of the policy `all` hears that a tracker lives.
-    mutating func hear(_ message: ClusterMessage, _ node: Int, at time: Instant, _ scene: Scene) {
-        guard case .keepalive = message.body, seats[node].proposedAt != nil else { return }
-        guard let other = scene.nodes.firstIndex(where: { $0.view?.life == message.sender }) else { return }
-        seats[node].heardAt[other] = time
-    }
 
     mutating func check(
         _ step: Step, _ before: NodeView, _ event: Event, _ effects: Effects, _ scene: inout Scene
@@ -55,9 +38,12 @@ struct Drops: Sendable {
         {
             seats[node].forwardedAt = step.time
         }
-        guard case .allDropped = scene.nodes[node].configuration.cluster.vote else { return }
+        // Who was told something else drops them in its own time.
+        guard scene.promises.allDecide, case .allDropped = scene.configurations[node].cluster.vote,
+            scene.nodes[node].configuration.cluster.vote == scene.configurations[node].cluster.vote
+        else { return }
         if let epoch = before.leads, step.view.leads == epoch, before.voters != step.view.voters {
-            checkDropped(step, before, event, &scene)
+            checkDropped(step, before, event, effects, &scene)
         }
         guard step.view.leads != nil else { return }
         let isProposed = effects.messages.contains {
@@ -66,18 +52,14 @@ struct Drops: Sendable {
         if isProposed { seats[node].proposedAt = scene.nodes[node].monotonic }
     }
 
-    /// Of a master's voters one is missing that is heard, and has said nothing just now.
-    private func checkDropped(_ step: Step, _ before: NodeView, _ event: Event, _ scene: inout Scene) {
+    /// Of a master's voters one is missing, and it is not that it has fallen silent, or has said something just now.
+    private func checkDropped(
+        _ step: Step, _ before: NodeView, _ event: Event, _ effects: Effects, _ scene: inout Scene
+    ) {
         guard case .deadlineReached = event, let clock = scene.nodes[step.node].monotonic else { return }
-        let detectionTime = scene.nodes[step.node].configuration.cluster.detectionTime
         for id in before.voters where !step.view.voters.contains(id) {
-            let other = scene.nodes.firstIndex { $0.view?.life.id == id }
-            guard let other, scene.nodes.count(where: { $0.view?.life.id == id }) == 1,
-                step.time - seats[other].beganAt > detectionTime * 3,
-                step.time - seats[step.node].heardAt[other] < detectionTime * 3 / 4
-            else { continue }
             let waited = seats[step.node].proposedAt.map { clock - $0 } ?? .zero
-            guard waited < Drops.voteTime else { continue }
+            guard !effects.observations.contains(.trackerDown(id)), waited < Drops.voteTime else { continue }
             scene.violate(
                 .quorumDecides, at: step.time,
                 "\(scene.name(step.node)) does without tracker \(id), which is there and has not voted for "

@@ -22,6 +22,8 @@ struct Hellos: Sendable {
 
     private struct Seat: Sendable {
         var unanswered: [Unanswered] = []
+        /// Who knows nothing, and was told of other members.
+        var strangers: [Life] = []
         /// Whom it has asked for its state as master of this epoch.
         var merged: [Life] = []
         var epoch = Epoch.zero
@@ -50,13 +52,12 @@ struct Hellos: Sendable {
         }
         noteAnswers(node, effects)
         if seats[node].isRemovalAsked, scene.promises.membersDecide { checkRemoval(step, effects, &scene) }
-        checkMembers(step, event, effects, &scene)
+        if scene.promises.membersDecide { checkMembers(step, event, effects, &scene) }
         guard before.leads == epoch, case .messageReceived(let message) = event, case .hello(let hello) = message.body,
             message.sender.incarnation != before.life.incarnation, message.epoch <= epoch,
             hello.hasFullState || !scene.promises.membersDecide, !seats[node].merged.contains(message.sender)
         else { return }
-        if case .one(let life) = message.destination, life != before.life { return }
-        if isAnswered(message.sender, effects) { return }
+        guard message.isFor(before.life), !isAnswered(message.sender, effects) else { return }
         guard let known = seats[node].unanswered.first(where: { $0.life == message.sender }) else {
             if seats[node].unanswered.count == Hellos.maxCount { seats[node].unanswered.removeFirst() }
             return seats[node].unanswered.append(Unanswered(life: message.sender, epoch: epoch, since: step.time))
@@ -69,22 +70,30 @@ struct Hellos: Sendable {
     }
 
     /// Who knows nothing, and was told of other members than its master and the log, is not let in (quorum mode).
-    private func checkMembers(_ step: Step, _ event: Event, _ effects: Effects, _ scene: inout Scene) {
-        guard scene.promises.membersDecide, case .messageReceived(let message) = event,
-            case .hello(let hello) = message.body, hello.isBlank, let sender = scene.node(of: message.sender)
-        else { return }
-        let told = scene.nodes[sender].configuration.cluster.members
-        let isKnown =
-            told == scene.nodes[step.node].configuration.cluster.members || told == step.view.voters
-            || told == scene.members
-        let isWelcome = effects.messages.contains {
-            if case .welcome = $0.body { $0.destination == .one(message.sender) } else { false }
+    private mutating func checkMembers(_ step: Step, _ event: Event, _ effects: Effects, _ scene: inout Scene) {
+        let node = step.node
+        if case .messageReceived(let message) = event, case .hello(let hello) = message.body, hello.isBlank,
+            let sender = scene.node(of: message.sender)
+        {
+            let told = scene.nodes[sender].configuration.cluster.members
+            let isKnown =
+                told == scene.nodes[node].configuration.cluster.members || told == step.view.voters
+                || told == scene.members
+            seats[node].strangers.removeAll { $0 == message.sender }
+            if !isKnown {
+                if seats[node].strangers.count == Hellos.maxCount { seats[node].strangers.removeFirst() }
+                seats[node].strangers.append(message.sender)
+            }
         }
-        guard !isKnown, isWelcome else { return }
-        scene.violate(
-            .unlikeAreToldApart, at: step.time,
-            "\(scene.name(step.node)) lets tracker \(message.sender.id) in, which knows nothing and was told of the "
-                + "members \(told.inBrackets)")
+        guard !seats[node].strangers.isEmpty else { return }
+        for message in effects.messages {
+            guard case .welcome = message.body, case .one(let life) = message.destination,
+                seats[node].strangers.contains(life)
+            else { continue }
+            scene.violate(
+                .unlikeAreToldApart, at: step.time,
+                "\(scene.name(node)) lets tracker \(life.id) in, which knows nothing and was told of other members")
+        }
     }
 
     /// A member goes only where a majority of those that remain follows: at least, they have been let in (quorum mode).

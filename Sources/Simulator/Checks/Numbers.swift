@@ -70,8 +70,12 @@ struct Numbers: Sendable {
 
     private mutating func noteHello(_ step: Step, _ effects: Effects) {
         for message in effects.messages {
-            guard case .hello = message.body, case .one(let life) = message.destination else { continue }
-            (seats[step.node].asked, seats[step.node].askedAt) = (life, step.time)
+            switch (message.body, message.destination) {
+            case (.hello, .one(let life)): (seats[step.node].asked, seats[step.node].askedAt) = (life, step.time)
+            // It takes part no more.
+            case (.leave, _): seats[step.node].followed = nil
+            default: break
+            }
         }
     }
 
@@ -97,7 +101,7 @@ struct Numbers: Sendable {
         guard let master = seats[step.node].followed, master.id != sender.id, !before.isFenced, step.view.isFenced
         else { return }
         // What it was fetching may have come to nothing in the same step.
-        guard !effects.observations.contains(where: { if case .suspects = $0 { true } else { false } }) else { return }
+        guard !Numbers.suspects(effects) else { return }
         scene.violate(
             .electionsAreNeeded, at: step.time,
             "\(scene.name(step.node)) leaves its master, tracker \(master.id), because tracker \(sender.id) goes")
@@ -174,8 +178,9 @@ struct Numbers: Sendable {
         _ message: ClusterMessage, _ step: Step, _ before: NodeView, _ effects: Effects, _ scene: inout Scene
     ) {
         guard message.sender.id == before.life.id, before.life.id != 0, case .keepalive(let keepalive) = message.body,
-            keepalive.role == .slave || keepalive.role == .master, mayHeed(message, step, before, scene),
-            before.isFenced, step.view.life.id == before.life.id, !Numbers.stands(effects)
+            keepalive.role == .slave || keepalive.role == .master, isHeard(message, step, before, scene),
+            scene.nodes[step.node].configuration.id == 0, message.isFor(before.life), before.isFenced,
+            step.view.life.id == before.life.id, !Numbers.stands(effects)
         else { return }
         scene.violate(
             .numbersHaveReasons, at: step.time,
@@ -192,34 +197,45 @@ struct Numbers: Sendable {
         effects.observations.contains { if case .follows = $0 { true } else { false } }
     }
 
-    /// Whether a tracker that is without a number of its own has to heed a word about the one that it was given.
-    private func mayHeed(_ message: ClusterMessage, _ step: Step, _ before: NodeView, _ scene: Scene) -> Bool {
-        let own = scene.nodes[step.node].configuration
-        if case .one(let life) = message.destination, life != before.life { return false }
-        guard own.id == 0, message.sender.incarnation != before.life.incarnation, before.leads == nil,
-            step.view.leads == nil, step.view.life.incarnation == before.life.incarnation,
-            message.epoch.round <= scene.nodes[step.node].disk.promised.round + NumberBounds.roundStep
+    /// Whether a tracker misses its master since this step.
+    private static func suspects(_ effects: Effects) -> Bool {
+        effects.observations.contains { if case .suspects = $0 { true } else { false } }
+    }
+
+    /// Whether a tracker that is no master hears another one: its round is not far ahead, and it was told the same.
+    private func isHeard(_ message: ClusterMessage, _ step: Step, _ before: NodeView, _ scene: Scene) -> Bool {
+        guard message.sender.incarnation != before.life.incarnation, before.leads == nil, step.view.leads == nil,
+            message.epoch.round <= scene.nodes[step.node].disk.promised.round + NumberBounds.roundStep,
+            let sender = scene.node(of: message.sender)
         else { return false }
-        // Whoever was told something else is not heard.
-        guard let sender = scene.node(of: message.sender) else { return false }
-        return scene.nodes[sender].configuration.cluster == own.cluster
+        return scene.nodes[sender].configuration.cluster == scene.nodes[step.node].configuration.cluster
     }
 
     // MARK: - Refusals
 
-    /// A tracker is told that it may not join.
+    /// A tracker is told that it may not join: the word of its own master puts it out, and no other.
     private func checkRefusal(
         _ refusal: JoinRefusal, _ message: ClusterMessage, _ step: Step, _ before: NodeView, _ effects: Effects,
         _ scene: inout Scene
     ) {
         let seat = seats[step.node]
-        guard refusal == .idTaken, message.destination == .one(before.life), mayHeed(message, step, before, scene),
-            before.life.id != 0, step.view.life.id != 0, !Numbers.stands(effects)
-        else { return }
+        guard message.isFor(before.life), isHeard(message, step, before, scene), !Numbers.stands(effects) else {
+            return
+        }
+        let isOut = step.view.isFenced || step.view.life.id != before.life.id
+        if let master = seat.followed, !before.isFenced {
+            let isOfMaster = master == message.sender && seat.followedIn == message.epoch
+            guard isOfMaster != isOut, !Numbers.suspects(effects) else { return }
+            return scene.violate(
+                .numbersHaveReasons, at: step.time,
+                "\(scene.name(step.node)) is refused by tracker \(message.sender.id), in \(message.epoch), and "
+                    + (isOut ? "heeds it, and follows tracker \(master.id)" : "goes on, and that is its master"))
+        }
         let patience = scene.nodes[step.node].configuration.cluster.detectionTime / 2
-        let isOfMaster = !before.isFenced && seat.followed == message.sender && seat.followedIn == message.epoch
-        let isAsked = before.isFenced && seat.asked == message.sender && step.time - seat.askedAt <= patience
-        guard isOfMaster || isAsked else { return }
+        guard refusal == .idTaken, scene.nodes[step.node].configuration.id == 0, before.isFenced,
+            before.life.id != 0, step.view.life.id != 0, seat.asked == message.sender,
+            step.time - seat.askedAt <= patience
+        else { return }
         scene.violate(
             .numbersHaveReasons, at: step.time,
             "\(scene.name(step.node)) is told by tracker \(message.sender.id) that its number is taken, and keeps it")
@@ -242,5 +258,12 @@ struct Numbers: Sendable {
         scene.violate(
             .numbersHaveReasons, at: step.time,
             "\(scene.name(step.node)) says that it may not join, and nobody has said so")
+    }
+}
+
+extension ClusterMessage {
+    /// Whether a life acts on it: others hear it, too.
+    func isFor(_ life: Life) -> Bool {
+        if case .one(let addressee) = destination { addressee == life } else { true }
     }
 }

@@ -50,7 +50,7 @@ struct Offices: Sendable {
                 seats[step.node].stopAskedAt = scene.nodes[step.node].monotonic
             }
         case .messageReceived(let message):
-            if !seats[step.node].unlike.isEmpty { noteWord(message, step) }
+            if !seats[step.node].unlike.isEmpty, message.isFor(before.life) { noteWord(message, step) }
         default: break
         }
     }
@@ -73,7 +73,9 @@ struct Offices: Sendable {
         for message in effects.messages {
             switch message.body {
             case .keepalive(let keepalive):
-                guard let fault = fault(in: keepalive, of: message.epoch, step, before) else { break }
+                // Who is elected while it stops is master for a moment.
+                guard !Offices.resigns(effects), let fault = fault(in: keepalive, of: message.epoch, step, before)
+                else { break }
                 scene.violate(.statusIsTrue, at: step.time, "\(scene.name(step.node)) says that it is \(fault)")
             case .leave:
                 seats[step.node].hasLeft = true
@@ -99,7 +101,7 @@ struct Offices: Sendable {
     /// Who is asked to stop, and is no master, does not go before its time while somebody waits.
     private func checkLeft(_ step: Step, _ before: NodeView, _ effects: Effects, _ scene: inout Scene) {
         guard let since = seats[step.node].stopAskedAt, let clock = scene.nodes[step.node].monotonic,
-            before.leads == nil, step.view.leads == nil, step.timedOut == 0, step.withheld == 0,
+            before.leads == nil, !Offices.resigns(effects), step.timedOut == 0, step.withheld == 0,
             step.applied.isEmpty, effects.replies.isEmpty, !scene.isGroup, !Scene.failsNow(effects),
             !Checks.isTransfer(effects)
         else { return }
@@ -111,6 +113,11 @@ struct Offices: Sendable {
             .requestsAreKept, at: step.time,
             "\(scene.name(step.node)) stops \((clock - since).wholeMilliseconds) ms after it was asked to, and "
                 + "\(undone) requests wait")
+    }
+
+    /// Whether a tracker that is master, if only since this step, is none any more.
+    private static func resigns(_ effects: Effects) -> Bool {
+        effects.observations.contains { if case .steppedDown = $0 { true } else { false } }
     }
 
     // MARK: - Stepping down

@@ -22,18 +22,17 @@ struct Standing: Sendable {
     }
 
     /// A life begins.
-    mutating func began(_ node: Int, at time: Instant) {
+    mutating func began(_ node: Int) {
         numbers.began(node)
         offices.began(node)
         survivors.began(node)
-        drops.began(node, at: time)
+        drops.began(node)
     }
 
     /// A tracker is about to take a step; most steps are words of others.
-    mutating func hear(_ event: Event, _ node: Int, at time: Instant, _ scene: Scene) {
-        guard case .messageReceived(let message) = event, !scene.promises.membersDecide else { return }
+    mutating func hear(_ event: Event, _ node: Int, at time: Instant, _ promises: Promises) {
+        guard case .messageReceived(let message) = event, !promises.membersDecide else { return }
         survivors.hear(message, node, at: time)
-        if scene.promises.allDecide { drops.hear(message, node, at: time, scene) }
     }
 
     mutating func check(

@@ -32,6 +32,7 @@ struct Survivors: Sendable {
     /// A tracker hears a word; costs little, for there are many.
     @inline(__always)
     mutating func hear(_ message: ClusterMessage, _ node: Int, at time: Instant) {
+        guard message.destination == .all else { return }
         switch message.body {
         case .keepalive(let keepalive) where keepalive.hasFullState:
             (seats[node].whole, seats[node].heardAt) = (message.sender, time)
@@ -52,6 +53,8 @@ struct Survivors: Sendable {
                 seats[node].isIncomplete = false
                 seats[node].suspectsSince = nil
             case .suspects: seats[node].suspectsSince = scene.nodes[node].monotonic
+            // What has come since may have been of another life.
+            case .trackerDown(let id): if seats[node].whole?.id == id { seats[node].whole = nil }
             default: break
             }
         }
@@ -80,6 +83,8 @@ struct Survivors: Sendable {
                     + "\(missed?.wholeMilliseconds ?? 0) ms")
         }
         guard let whole = seats[node].whole, step.time - seats[node].heardAt < detectionTime / 2,
+            // What comes in this step is heard after that.
+            seats[node].heardAt < step.time,
             let other = scene.node(of: whole), other != node,
             scene.nodes[other].configuration.cluster == record.configuration.cluster
         else { return }

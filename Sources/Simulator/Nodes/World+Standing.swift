@@ -12,12 +12,15 @@ struct StandingWatch: Sendable {
     var idle: (trackers: UInt32, since: Instant)?
     /// By tracker: when it has last come, been let in, or been given the whole state.
     var settledAt: [Instant]
+    /// By tracker: when it last heard anybody.
+    var heardAt: [Instant]
     /// Whether all others have died because a tracker began to fetch the state.
     var hasLeftAlone = false
 
     init(nodeCount: Int) {
         numberless = Array(repeating: nil, count: nodeCount)
         settledAt = Array(repeating: Instant(nanoseconds: 0), count: nodeCount)
+        heardAt = settledAt
     }
 }
 
@@ -131,7 +134,12 @@ extension World {
     // MARK: - What is heard
 
     /// A tracker has heard how another one fares: that is what it tells of it. (One of sixteen is looked at.)
+    ///
+    /// Of several words that it hears at one time it may heed one, and not the next.
     mutating func checkHeard(_ message: ClusterMessage, _ node: Int) {
+        let isFirst = standing.heardAt[node] != now
+        standing.heardAt[node] = now
+        guard isFirst else { return }
         guard tally.messagesDelivered & 15 == 0, case .keepalive(let keepalive) = message.body,
             message.destination == .all, nodes[node].isUp
         else { return }

@@ -206,6 +206,7 @@ extension ScriptedEvent.Event {
         case .brokerOutage(let duration): "nobody has a bus for \(Figure.seconds(duration)) s"
         case .fullDisks(let places, let duration):
             "the disks of \(list(places)) are full for \(Figure.seconds(duration)) s"
+        case .breakDisk(let node): "the disk of tracker \(node + 1) breaks"
         case .tellFarRound: "somebody tells of an epoch far ahead"
         case .misconfigure(let node): "tracker \(node + 1) begins anew, and is told other settings"
         case .handOver(let node, let id): "the operator of \(node + 1) wants \(id) to be master"

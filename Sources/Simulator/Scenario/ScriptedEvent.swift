@@ -18,6 +18,8 @@ public struct ScriptedEvent: Sendable, Hashable {
         case brokerOutage(Duration)
         /// The disks of these trackers are full for so long.
         case fullDisks([Int], Duration)
+        /// The disk of a tracker breaks.
+        case breakDisk(Int)
         /// A tracker begins anew, and is told another keepalive than the others, until all is well.
         case misconfigure(Int)
         /// The operator of a tracker wants the role handed over, by id.
@@ -59,6 +61,9 @@ extension World {
                 nodes[node].disk.failure = .full
                 queue.put(.diskRecovers(node), at: now + duration)
             }
+        case .breakDisk(let node):
+            begin(.brokenDisk, "the script", "\(trace.names[node]) with a broken disk", trackers: 1 << UInt32(node))
+            nodes[node].disk.failure = .broken
         case .misconfigure(let node):
             nodes[node].mistake = .keepalive
             die(node, "stops", by: "the script", for: .milliseconds(500))

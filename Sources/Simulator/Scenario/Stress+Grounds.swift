@@ -244,6 +244,7 @@ extension ScenarioOptions {
             script = [
                 ScriptedEvent(at: .seconds(9), .tellFarRound), ScriptedEvent(at: .seconds(10), .stop(0)),
                 ScriptedEvent(at: .seconds(20), .stop(first)),
+                ScriptedEvent(at: .seconds(33), .breakDisk(0)),
                 ScriptedEvent(at: .seconds(35), .brokerOutage(.seconds(6))),
                 ScriptedEvent(at: .seconds(36), .stop(second)),
             ]

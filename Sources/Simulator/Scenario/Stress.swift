@@ -53,7 +53,7 @@ public enum Stress: String, Sendable, Hashable, CaseIterable {
     /// Trackers that were told other settings than the others, among such as tell each other how they fare.
     case misconfigured
     /// Nothing goes wrong but what shows who is who: nobody has a number; members come and go; whoever fetches the state
-    /// is left alone; some are stopped, also while nobody has a bus.
+    /// is left alone; some are stopped, or break, also while nobody has a bus.
     case beginnings
 
     /// The stress of this name; nil where there is none.
