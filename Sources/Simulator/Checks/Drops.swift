@@ -56,7 +56,10 @@ struct Drops: Sendable {
     private func checkDropped(
         _ step: Step, _ before: NodeView, _ event: Event, _ effects: Effects, _ scene: inout Scene
     ) {
-        guard case .deadlineReached = event, let clock = scene.nodes[step.node].monotonic else { return }
+        // Who has been merged has no vote before it holds all.
+        guard case .deadlineReached = event, !Merges.isMerged(effects),
+            let clock = scene.nodes[step.node].monotonic
+        else { return }
         for id in before.voters where !step.view.voters.contains(id) {
             let waited = seats[step.node].proposedAt.map { clock - $0 } ?? .zero
             guard !effects.observations.contains(.trackerDown(id)), waited < Drops.voteTime else { continue }

@@ -226,6 +226,11 @@ struct Numbers: Sendable {
         if let master = seat.followed, !before.isFenced {
             let isOfMaster = master == message.sender && seat.followedIn == message.epoch
             guard isOfMaster != isOut, !Numbers.suspects(effects) else { return }
+            // What a life that is over has said may come from nobody that is known.
+            let isMaster = scene.nodes.contains {
+                $0.view?.life == message.sender && $0.view?.leads == message.epoch
+            }
+            guard isOut || isMaster else { return }
             return scene.violate(
                 .numbersHaveReasons, at: step.time,
                 "\(scene.name(step.node)) is refused by tracker \(message.sender.id), in \(message.epoch), and "

@@ -60,7 +60,11 @@ struct Survivors: Sendable {
         }
         for persist in effects.persists {
             switch persist.change {
-            case .promise(let promise): if promise.hasFullState { checkWhole(step, &scene) }
+            case .promise(let promise):
+                guard promise.hasFullState else { break }
+                // What is asked to be written already is in all promises that come after it.
+                if !Numbers.follows(effects) { checkWhole(step, &scene) }
+                seats[node].isIncomplete = false
             // What was fetched is all there.
             case .replaceAll: seats[node].isIncomplete = false
             case .append, .saveChunk, .trim: break
