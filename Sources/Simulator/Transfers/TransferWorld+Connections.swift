@@ -47,9 +47,9 @@ extension TransferWorld {
         var random = RandomStream(seed, .connections, min(peer, other), max(peer, other))
         let isFast = random.below(100) >= options.withoutFastPercent
         var hasExtensions = isFast || !random.oneIn(3)
-        // But with the first, whom all can reach who lack the metadata.
-        if min(peer, other) > 0, options.withoutExtensionsPercent > 0 {
-            hasExtensions = random.below(100) >= options.withoutExtensionsPercent
+        if options.withoutExtensionsPercent > 0 {
+            // All have them with the first, who has room for all that lack the metadata.
+            hasExtensions = min(peer, other) == 0 || random.below(100) >= options.withoutExtensionsPercent
         }
         return PeerHandshake.Capabilities(isFast ? [.fast] : []).union(hasExtensions ? [.extensions] : [])
     }
