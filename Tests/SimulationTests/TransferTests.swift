@@ -241,7 +241,7 @@ struct TransferSweepTests {
     @Test(
         arguments: [
             5, 64, 155, 175, 189, 218, 352, 360, 450, 545, 662, 709, 789, 877, 979, 1_100, 1_182, 1_303, 1_882, 2_446,
-            10_339, 11_131, 12_175, 13_387, 502_658,
+            10_339, 11_131, 12_175, 13_387, 502_658, 502_817,
         ] as [UInt64])
     func `what was lost, given up or ended is made good at once`(_ seed: UInt64) {
         let result = TransferScenario(seed: seed).run()

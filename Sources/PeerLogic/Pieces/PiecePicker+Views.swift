@@ -38,6 +38,6 @@ extension PiecePicker {
     /// Whether a slot has such a piece.
     func isAwaited(_ slot: Int, _ peer: UInt32) -> Bool {
         guard let piece = active[slot] else { return false }
-        return piece.onlyFrom == peer && piece.phase == .fetching && piece.missingCount > 0
+        return piece.onlyFrom == peer && piece.phase == .fetching && piece.freeCount > 0
     }
 }

@@ -223,13 +223,14 @@ struct PiecePicker: Sendable, Equatable {
         return nil
     }
 
-    /// A peer gives nothing more for now: what it alone was to give is to be had of others.
+    /// A peer gives nothing more for now, or not this piece: what it alone was to give is to be had of others, once it
+    /// owes nothing of it.
     ///
     /// - Returns: whether there is any such piece.
     @discardableResult
-    mutating func abandoned(by peer: UInt32) -> Bool {
+    mutating func abandoned(by peer: UInt32, only piece: Int? = nil) -> Bool {
         var isAny = false
-        for slot in active.indices where isAwaited(slot, peer) {
+        for slot in active.indices where isAwaited(slot, peer) && piece ?? active[slot]?.piece == active[slot]?.piece {
             isAny = true
             _ = reopen(slot)
         }

@@ -142,7 +142,7 @@ extension TorrentSession {
         if picker?.have[Int(piece)] ?? false, !gained[links[slot].toldCount...].contains(piece) {
             say(slot, .have(piece: piece), now, &actions)
         }
-        let isFree = links[slot].requests.activeCount == 0 && picker?.abandoned(by: links[slot].peer) ?? false
+        let isFree = picker?.abandoned(by: links[slot].peer, only: Int(piece)) ?? false
         interestChanged(slot, now, &actions)
         if isFree { refillAll(now, &actions) }
     }
@@ -179,8 +179,8 @@ extension TorrentSession {
         if !links[slot].hasFast {
             giveUpRequests(slot, &actions)
             refillAll(now, &actions)
-        } else if links[slot].requests.activeCount == 0, !has(.onlyGiverAwaited) {
-            if picker?.abandoned(by: links[slot].peer) ?? false { refillAll(now, &actions) }
+        } else if !has(.onlyGiverAwaited), picker?.abandoned(by: links[slot].peer) ?? false {
+            refillAll(now, &actions)
         }
     }
 
