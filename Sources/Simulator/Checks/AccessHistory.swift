@@ -54,6 +54,11 @@ struct AccessHistory: Sendable {
     /// Whether only who had a passkey was heard, at any time since an entry.
     func wasPrivate(since index: UInt64) -> Bool { any(since: index) { $0.rules.mode == .private } }
 
+    /// Whether a user of the files has had a passkey all the time since an entry.
+    func wasAlwaysUsers(_ passkey: [UInt8], since index: UInt64) -> Bool {
+        !any(since: index) { point in !point.rules.users.contains { $0.passkey == passkey } }
+    }
+
     func wasFull(_ limits: Limits, since index: UInt64) -> Bool {
         any(since: index) { $0.torrents >= limits.torrents || $0.peers >= limits.peers }
     }

@@ -27,12 +27,12 @@ import Wire
 ///
 /// A valid witness is all that the definition asks for; it holds for all info hashes at once, so for each.
 package struct Checks: Sendable {
-    private var scene: Scene
+    var scene: Scene
     private var votes = Votes()
     private var aborts = Aborts()
     private var log = Log()
     private var swarms = Swarms()
-    private var requests: Requests
+    var requests: Requests
     private var replies = Replies()
     private var visits = Visits()
     private var merges: Merges
@@ -42,13 +42,18 @@ package struct Checks: Sendable {
     private var stops: Stops
     private var bounds = Bounds()
     private var errors: ErrorWatch
+    private var repeats: Repeats
+    private var handovers: HandoverWatch
+    private var forwards: ForwardWatch
+    private var groupNotes: GroupNotes
+    private var groupBook: GroupBook
     private(set) var standing: Standing
     private(set) var tellings: Tellings
     /// When a tracker has last withheld an error.
     private(set) var withheldAt: Instant?
-    private var console: Console
+    var console: Console
     var clients = ClientOrder()
-    private var end = End()
+    var end = End()
 
     package init(profile: Profile, configurations: [NodeConfiguration], clientAddresses: [SocketAddress]) {
         let count = configurations.count
@@ -61,6 +66,11 @@ package struct Checks: Sendable {
         majorities = Majorities(nodeCount: count)
         stops = Stops(nodeCount: count)
         errors = ErrorWatch(nodeCount: count)
+        repeats = Repeats(nodeCount: count)
+        handovers = HandoverWatch(nodeCount: count)
+        forwards = ForwardWatch(nodeCount: count)
+        groupNotes = GroupNotes(nodeCount: count)
+        groupBook = GroupBook(nodeCount: count)
         tellings = Tellings(nodeCount: count)
         standing = Standing(nodeCount: count)
     }
@@ -136,11 +146,24 @@ package struct Checks: Sendable {
     /// When a tracker last heard another one, whatever that said, or when its life began.
     func lastHeard(_ other: Int, by node: Int) -> Instant { scene.nodes[node].heardAt[other] }
 
-    /// Whether somebody waits at a tracker now.
-    mutating func isWaited(at node: Int) -> Bool { scene.nodes[node].waitingRequests > 0 }
+    /// A tracker is held until a time.
+    mutating func held(_ node: Int, from begin: Instant, until end: Instant) {
+        forwards.held(node, until: end)
+        groupBook.held(node, from: begin, until: end)
+    }
 
-    /// Answers but connection ids that a tracker has given so far.
-    func answerCount(of node: Int) -> Int { scene.nodes[node].answerCount }
+    /// Whether a tracker of a group has booked a datagram that nobody has answered.
+    mutating func hasBooked(_ node: Int) -> Bool { groupBook.hasBooked(node) }
+
+    /// Since when the oldest datagram waits that a tracker of a group has booked, and nobody has answered.
+    ///
+    /// `leadsSince` is since when it may have led; nil for a slave. What a new master has heard longer than `limit`
+    /// before that may have been answered by the last one.
+    mutating func oldestInGroup(
+        at node: Int, leadsSince: Instant?, limit: Duration, now time: Instant
+    ) -> Instant? {
+        groupBook.oldest(at: node, leadsSince: leadsSince, limit: limit, now: time)
+    }
 
     /// Since when the oldest request over HTTP waits at a tracker, in a life of it as the world counts them.
     func oldestVisit(at node: Int, inLife life: Int) -> Instant? { visits.oldest(at: node, inLife: life) }
@@ -171,6 +194,12 @@ package struct Checks: Sendable {
         votes.began(node, view, record, at: time, &scene)
         tellings.began(node)
         standing.began(node)
+        repeats.began(node)
+        handovers.began(node)
+        scene.directory.close(node, at: time)
+        forwards.began(node)
+        groupNotes.began(node)
+        groupBook.began(node)
         scene.nodes[node].expectedReplies = swarms.expectedReplies(after: view.position.index)
     }
 
@@ -248,7 +277,12 @@ package struct Checks: Sendable {
             }
             if Checks.isTransfer(effects) { console.holds(machine.state.accounts, node) }
         }
-        if applied.contains(where: { $0.changesConsole }) { console.check(machine.state, node, at: time, &scene) }
+        if applied.contains(where: { $0.changesConsole }) {
+            console.check(machine.state, node, at: time, &scene)
+            if !promises.hasOneHistory, !Checks.isTransfer(effects) {
+                console.checkTimes(machine.state.accounts, after: applied, node, at: time, &scene)
+            }
+        }
         if Checks.isMaster(effects) {
             end.checkMaster(machine.state, node, at: time, &scene, &requests, &stops)
         }
@@ -269,10 +303,13 @@ package struct Checks: Sendable {
                 .timeGoesOn, at: step.time, "\(scene.name(step.node)) takes a step and is not alive")
         }
         if promises.answersAtOnce {
-            stops.noteStop(event, effects, step, scene)
+            stops.noteStop(event, effects, step, before, &scene)
             aborts.noteNotStored(event, effects, step, &scene)
         }
         scene.note(event, node: step.node, at: step.time)
+        if case .commandReceived(.setFileTorrents(let torrents)) = event {
+            scene.directory.commanded(step.node, torrents, at: step.time)
+        }
         if step.view.life != before.life { scene.lives.append((step.view.life, step.node)) }
         votes.checkEpoch(step, &scene, &stops)
         follow(step, before)
@@ -280,20 +317,30 @@ package struct Checks: Sendable {
             if case .aborted(let index, _) = observation { aborts.aborted(index, step, scene) }
             if case .swarmsEmptied = observation { stops.beganEmpty(step, scene, &requests) }
             if case .becameMaster = observation { stops.goesOn(step.node) }
+            switch observation {
+            case .registryChanged, .commandRefused, .commandDropped: scene.directory.close(step.node, at: step.time)
+            default: break
+            }
         }
         for persist in effects.persists {
             scene.nodes[step.node].disk.ask(persist)
+            if scene.isGroup, case .saveChunk(let chunk) = persist.change { scene.settled.check(chunk, step, &scene) }
             guard case .append(let entry) = persist.change else { continue }
             votes.checkOwnAppend(entry, step, &scene, &stops, &aborts)
             if promises.answersAtOnce { scene.nodes[step.node].writing = (persist.token, entry) }
         }
-        for message in effects.messages { votes.check(message, step, before, &scene, &stops, &aborts) }
+        for message in effects.messages {
+            votes.check(message, step, before, &scene, &stops, &aborts)
+            repeats.check(message, step, &scene)
+        }
         majorities.check(step, before, event, effects, &scene)
         checkAnswers(step, before, event, effects)
         elections.check(step, before, event, effects, &scene)
+        handovers.check(step, before, event, effects, &scene)
         merges.check(step, event, effects, &scene)
         if !promises.hasOneHistory { mergeSides.note(step, before, event, effects) }
         requests.checkKept(step, before, effects, &scene)
+        if step.isReal { forwards.check(step, before, event, effects, &scene) }
         replies.forgetExpectedReplies(step, &scene)
         bounds.check(step, effects, &scene)
         tellings.check(step, before, event, effects, &scene)
@@ -305,7 +352,7 @@ package struct Checks: Sendable {
     /// What was said to clients.
     private mutating func checkAnswers(_ step: Step, _ before: NodeView, _ event: Event, _ effects: Effects) {
         if !effects.replies.isEmpty {
-            replies.checkReplies(effects, step, before, event, &scene, &requests, &aborts, majorities)
+            replies.checkReplies(effects, step, before, event, &scene, &requests, &aborts, majorities, &groupNotes)
         }
         if !effects.answers.isEmpty {
             visits.checkAnswers(effects, step, before, event, &scene, &aborts, majorities)
@@ -314,6 +361,13 @@ package struct Checks: Sendable {
         if !effects.replies.isEmpty || step.withheld > 0 { errors.check(step, effects, &scene) }
         if Scene.failsNow(effects) { scene.nodes[step.node].hasFailed = true }
         if promises.answersAtOnce { replies.checkAnswered(step, &scene) }
+        guard step.isReal else { return }
+        replies.checkPassedOn(effects, step, event, &scene)
+        if scene.isGroup {
+            let promised = scene.nodes[step.node].disk.promised
+            groupNotes.check(step, event, effects, promised: promised, &scene)
+            groupBook.check(step, before, event, effects, requests, &scene)
+        }
     }
 
     /// The entries that a tracker has applied in this step, one after another.
@@ -337,65 +391,5 @@ package struct Checks: Sendable {
         aborts.checkAborted(decided.entry, decided.tickets, step, &scene, &requests)
         guard decided.isNext else { return }
         swarms.carryOver(decided, step, &scene, &requests, &elections, &stops)
-    }
-
-    // MARK: - Looks at a whole state
-
-    /// A tracker that serves, and one that was made from a copy of its disk.
-    mutating func compare(_ copy: TrackerNode, with own: Inspection, node: Int, at time: Instant) {
-        end.compare(copy, with: own, node: node, at: time, &scene, &requests)
-    }
-
-    /// What a tracker holds.
-    package mutating func checkState(_ state: ReplicatedState, _ node: Int, at time: Instant) {
-        end.checkState(state, node, at: time, &scene, &requests)
-    }
-
-    /// Somebody wants something at a console.
-    mutating func changeAsked(_ change: ConsoleChange) { scene.console.asked(change) }
-
-    /// A tracker says that what came from files is in force, as it was commanded.
-    mutating func checkFileTorrents(
-        _ state: ReplicatedState, _ commanded: [FileTorrent], node: Int, at time: Instant
-    ) {
-        console.check(state, commanded, node, at: time, &scene)
-    }
-
-    /// A tracker says that the accounts of files are in force, as they were commanded.
-    mutating func checkAccounts(_ all: Accounts, _ wanted: [Account], leftOut: Int, _ node: Int, at time: Instant) {
-        console.check(all, wanted, leftOut: leftOut, node, at: time, &scene)
-    }
-
-    /// Somebody was told what became of a change at a console.
-    mutating func changeEnded(_ change: ConsoleChange, _ outcome: ChangeOutcome, node: Int, at time: Instant) {
-        console.ended(change, outcome, node: node, at: time, &scene)
-    }
-
-    /// The run is over.
-    ///
-    /// `machines` are all nodes; nil for one that is down. `unanswered` are clients that have waited for too long, and
-    /// since when.
-    mutating func finish(
-        machines: [TrackerNode?], unanswered: [(client: Int, since: Instant)], at time: Instant
-    ) {
-        end.finish(machines: machines, unanswered: unanswered, at: time, &scene, &requests)
-        for (node, machine) in machines.enumerated() {
-            if let machine { console.finish(machine.state, node, at: time, &scene) }
-        }
-    }
-
-    /// One master, all of one mind, and everybody serves.
-    package mutating func finish(_ views: [NodeView?], at time: Instant) { end.finish(views, at: time, &scene) }
-
-    /// Whoever is there is in the table when all has been well for long enough, and nobody else.
-    mutating func checkExact(
-        _ machines: [TrackerNode?], present: [(infoHash: InfoHash, address: SocketAddress)], at time: Instant
-    ) {
-        end.checkExact(machines, present: present, at: time, &scene)
-    }
-
-    /// Clients that nobody has answered though all was well.
-    package mutating func checkUnanswered(_ unanswered: [(client: Int, since: Instant)], at time: Instant) {
-        end.checkUnanswered(unanswered, at: time, &scene)
     }
 }

@@ -15,10 +15,57 @@ struct Console: Sendable {
     /// Whether each tracker had an admin when it was last looked at.
     private var hadAdmin: [Bool]
 
-    init(nodeCount: Int) { hadAdmin = Array(repeating: false, count: nodeCount) }
+    init(nodeCount: Int) {
+        hadAdmin = Array(repeating: false, count: nodeCount)
+        times = Array(repeating: [], count: nodeCount)
+    }
+
+    /// By tracker, the latest time of change of each account that it has had.
+    private var times: [[(name: [UInt8], time: UInt32)]]
 
     /// A tracker holds what it has not made of what it held before: a life begins, or a state was fetched.
-    mutating func holds(_ accounts: Accounts, _ node: Int) { hadAdmin[node] = accounts.adminCount > 0 }
+    mutating func holds(_ accounts: Accounts, _ node: Int) {
+        hadAdmin[node] = accounts.adminCount > 0
+        times[node] = accounts.all.map { ($0.account.name, $0.changedTime) }
+    }
+
+    /// Where sides may be merged, by the times of their changes, each change has a time behind that of the one before
+    /// it, if by a second of no clock.
+    mutating func checkTimes(
+        _ accounts: Accounts, after entries: [Entry], _ node: Int, at time: Instant, _ scene: inout Scene
+    ) {
+        var (put, merged): ([[UInt8]], [[UInt8]]) = ([], [])
+        for entry in entries {
+            var cursor = UpdateCursor(entry.header)
+            while let update = try? cursor.next(entry.bytes) {
+                guard case .console(let update) = update else { continue }
+                switch update {
+                case .putAccount(let account): put.append(account.name)
+                case .mergeAccount(let account, _): merged.append(account.name)
+                case .mergeRemovedAccount(let name, _): merged.append(name)
+                case .removeAccount, .putSession, .removeSession, .expireSessions, .uploadPart, .finishUpload,
+                    .mergeFile, .dropUpload, .forgetUploads, .removeTorrentFile, .mergeRemovedFile:
+                    break
+                }
+            }
+        }
+        for kept in accounts.all {
+            let (name, changed) = (kept.account.name, kept.changedTime)
+            guard let place = times[node].firstIndex(where: { $0.name == name }) else {
+                times[node].append((name, changed))
+                continue
+            }
+            let before = times[node][place].time
+            times[node][place].time = changed
+            guard changed <= before, put.contains(name), !merged.contains(name),
+                entries.contains(where: { $0.header.index == kept.changedAt })
+            else { continue }
+            scene.violate(
+                .mergeTakesTheLatest, at: time,
+                "\(scene.name(node)) changes the account \(name.text) at \(changed) s, and it was changed at "
+                    + "\(before) s before")
+        }
+    }
 
     /// Somebody was told what became of his change.
     ///

@@ -57,6 +57,8 @@ struct ConsoleModel: Sendable {
     private var sessions: [Line<Bytes32, HeldSession>] = []
     private var files: [Line<InfoHash, HeldFile>] = []
     private var uploads: [HeldUpload] = []
+    /// How many parts of each upload there were; of one that has become a file, more than any part's number.
+    private var parts: [Line<UploadID, Int>] = []
     /// Torrents whose files somebody has asked to remove.
     private var removalsAsked: [InfoHash] = []
     /// The last entry.
@@ -74,6 +76,22 @@ struct ConsoleModel: Sendable {
     mutating func asked(_ change: ConsoleChange) {
         guard case .removeTorrentFile(let infoHash, _) = change, !removalsAsked.contains(infoHash) else { return }
         removalsAsked.append(infoHash)
+    }
+
+    /// Whether an update of the entry that was begun gives an account a passkey that it did not have.
+    func givenPasskey(by update: ConsoleUpdate) -> [UInt8]? {
+        guard case .putAccount(let account) = update, let passkey = account.passkey,
+            passkey != self.account(account.name)?.account.passkey
+        else { return nil }
+        return passkey
+    }
+
+    /// What an update of the entry that was begun takes out that the operator's directory has, in words.
+    func loss(by update: ConsoleUpdate, _ directory: DirectoryWatch, at time: Instant) -> String? {
+        guard case .removeTorrentFile(let infoHash) = update, file(infoHash)?.head.origin == .file,
+            !removalsAsked.contains(infoHash), directory.isKept(infoHash, at: time)
+        else { return nil }
+        return "the torrent file \(infoHash) is removed, which the operator's directory has"
     }
 
     /// What an update of the entry that was begun takes from people though none has asked for it, in words.
@@ -109,9 +127,9 @@ struct ConsoleModel: Sendable {
         case .expireSessions(let through): endSessions { $0.session.expires <= through }
         case .uploadPart(let part): take(part)
         case .finishUpload(let head): finish(head)
-        case .dropUpload(let id): uploads.removeAll { $0.id == id }
+        case .dropUpload(let id): forgetUploads { $0.id == id }
         case .forgetUploads(let number, let idleSince):
-            uploads.removeAll { $0.lastPartAt <= idleSince && chunk($0.id.infoHash) == Int(number) }
+            forgetUploads { $0.lastPartAt <= idleSince && chunk($0.id.infoHash) == Int(number) }
         case .removeTorrentFile(let infoHash):
             if file(infoHash) != nil { ConsoleModel.set(nil, at: infoHash, in: &files, index) }
         case .mergeAccount, .mergeRemovedAccount, .mergeFile, .mergeRemovedFile: break
@@ -152,6 +170,11 @@ struct ConsoleModel: Sendable {
         }
     }
 
+    private mutating func forgetUploads(where isOver: (HeldUpload) -> Bool) {
+        for upload in uploads where isOver(upload) { ConsoleModel.set(nil, at: upload.id, in: &parts, index) }
+        uploads.removeAll(where: isOver)
+    }
+
     private mutating func take(_ part: UploadPart) {
         let place: Int
         if let known = uploads.firstIndex(where: { $0.id == part.upload }) {
@@ -167,6 +190,7 @@ struct ConsoleModel: Sendable {
         else { return }
         uploads[place].bytes += part.bytes
         uploads[place].lastPartAt = time
+        ConsoleModel.set(Int(part.number) + 1, at: part.upload, in: &parts, index)
     }
 
     private mutating func finish(_ head: TorrentFileHead) {
@@ -175,6 +199,7 @@ struct ConsoleModel: Sendable {
         else { return }
         let held = HeldFile(head: head, bytes: uploads[place].bytes, changedAt: index)
         ConsoleModel.set(held, at: head.upload.infoHash, in: &files, index)
+        ConsoleModel.set(.max, at: head.upload, in: &parts, index)
         uploads.remove(at: place)
     }
 
@@ -246,7 +271,7 @@ struct ConsoleModel: Sendable {
     /// - Parameters:
     ///   - change: that somebody has asked for.
     ///   - done: the entry that he was told.
-    /// - Returns: nil also for parts, which show when they are put together.
+    /// - Returns: in which way it cannot; nil where it can.
     func objection(to change: ConsoleChange, doneAt done: UInt64) -> ConsoleObjection? {
         if done == 0 || done > index { return .undecided("entry \(done) is not decided, the last one is \(index)") }
         switch change {
@@ -259,17 +284,36 @@ struct ConsoleModel: Sendable {
             return ConsoleModel.objection(files.first { $0.key == head.upload.infoHash }, done, expected) {
                 $0.head == head
             }
-        case .putSession(let session, _):
-            return ConsoleModel.objection(sessions.first { $0.key == session.key }, done, .any) {
+        case .putSession(let session, let expected):
+            let objection = ConsoleModel.objection(sessions.first { $0.key == session.key }, done, .any) {
                 $0.session == session
             }
+            return objection ?? self.objection(toSessionOf: session.account, madeAt: done, expected)
         case .removeAccount(let name, _): return ConsoleModel.objection(accounts.first { $0.key == name }, done)
         case .removeSession(let key): return ConsoleModel.objection(sessions.first { $0.key == key }, done)
         case .removeTorrentFile(let infoHash, _):
             return ConsoleModel.objection(files.first { $0.key == infoHash }, done)
-        // What becomes of parts shows when they are put together.
-        case .uploadPart, .dropUpload: return nil
+        case .uploadPart(let part):
+            let points = parts.first { $0.key == part.upload }?.points ?? []
+            // What else that entry does with the upload may come after it.
+            let before = points.last { $0.index < done }
+            let isThere = (points.filter { $0.index == done } + (before.map { [$0] } ?? [])).contains {
+                $0.value ?? 0 > Int(part.number)
+            }
+            return isThere ? nil : .undecided("after entry \(done) there is no such part of that upload")
+        case .dropUpload: return nil
         }
+    }
+
+    /// Whoever logs in knew the account as it was; where that entry has changed it, before or after.
+    private func objection(
+        toSessionOf name: [UInt8], madeAt done: UInt64, _ expected: Expectation
+    ) -> ConsoleObjection? {
+        let points = accounts.first { $0.key == name }?.points ?? []
+        let before = points.last { $0.index < done }
+        let all = points.filter { $0.index == done } + [before ?? Point(index: 0, value: nil)]
+        if all.contains(where: { expected.isMet(by: $0.value == nil ? nil : $0.index) }) { return nil }
+        return .unexpected("its account was last changed by entry \(before?.index ?? 0), which it does not follow")
     }
 
     /// Whether a thing was made as wanted by an entry, of what its maker believed that it was.

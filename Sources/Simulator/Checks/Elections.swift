@@ -45,9 +45,23 @@ struct Elections: Sendable {
     private mutating func checkStands(
         _ epoch: Epoch, _ step: Step, _ before: NodeView, _ event: Event, _ scene: inout Scene
     ) {
+        if step.isReal, let leads = before.leads, case .messageReceived(let message) = event,
+            case .error = message.body,
+            message.epoch <= leads
+        {
+            scene.violate(
+                .electionsAreNeeded, at: step.time,
+                "\(scene.name(step.node)) leads epoch \(leads), and stands anew for a refusal of epoch "
+                    + "\(message.epoch)")
+        }
         guard scene.promises.membersDecide, before.leads == nil else { return }
         let cluster = scene.nodes[step.node].configuration.cluster
-        if case .messageReceived(let message) = event, case .handover = message.body { return }
+        if case .messageReceived(let message) = event, case .handover = message.body {
+            guard step.isReal, !before.hasFullState || !before.voters.contains(before.life.id) else { return }
+            return scene.violate(
+                .electionsAreNeeded, at: step.time,
+                "\(scene.name(step.node)) stands for epoch \(epoch), as it is handed the role, and has no vote")
+        }
         // Clocks run at their own pace, and what was heard while it was held counts from then on.
         let limit = cluster.detectionTime * 2
         let suspecters = scene.nodes.indices.filter { node in

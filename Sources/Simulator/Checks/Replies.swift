@@ -12,7 +12,7 @@ struct Replies: Sendable {
 
     mutating func checkReplies(
         _ effects: Effects, _ step: Step, _ before: NodeView, _ event: Event, _ scene: inout Scene,
-        _ requests: inout Requests, _ aborts: inout Aborts, _ majorities: Majorities
+        _ requests: inout Requests, _ aborts: inout Aborts, _ majorities: Majorities, _ notes: inout GroupNotes
     ) {
         let replies = effects.replies
         // What a tracker is within a step nobody sees: one that stops has answered before.
@@ -37,6 +37,14 @@ struct Replies: Sendable {
                 continue
             }
             checkSource(reply, client, places, step, &scene, requests)
+            if scene.isGroup, reply.action & 1 == 0, places.count == 1 {
+                let number = requests.books[client].asks[places[0]].number
+                if notes.answers(step.node, client: client, number: number, at: step.time) {
+                    scene.violate(
+                        .answeredOnce, at: step.time,
+                        "\(scene.name(step.node)) answers a request of client \(client) that it knows to be answered")
+                }
+            }
             switch reply.action {
             case 0: checkConnect(reply, client, places, step, &scene, &requests)
             case 1: checkAnnounce(reply, client, places, step, before, &scene, &requests)
@@ -333,7 +341,7 @@ struct Replies: Sendable {
         case .portZero, .infoHashNotAllowed, .infoHashDenied, .passkeyMissing, .passkeyUnknown, .trackerFull,
             .addressFull, .swarmFull:
             guard let request = ask.announce else { return false }
-            let passkey = Passkey.inURL(AnnounceOptions.urlData(ask.bytes.span.bytes))
+            let passkey = AskedPasskey.read(AnnounceOptions.urlData(ask.bytes.span.bytes))
             return scene.isJustified(
                 refusal, request.infoHash, port: request.port, address, passkey: passkey, since: ask.decidedBefore,
                 step)

@@ -227,6 +227,9 @@ struct RequestLog: Sendable {
         return asks.indices.first { asks[$0].transactionID == transactionID && asks[$0].isCopy(of: bytes) }
     }
 
+    /// A request that was sent, or heard, with these bytes.
+    func ask(_ bytes: RawSpan) -> Ask? { place(of: bytes).map { asks[$0] } }
+
     /// The places of all requests with a transaction id, oldest first where there is no doubt.
     func places(_ transactionID: TransactionID) -> [Int] {
         asks.indices.filter { asks[$0].transactionID == transactionID }

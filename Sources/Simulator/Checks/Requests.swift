@@ -129,7 +129,8 @@ struct Requests: Sendable {
         let isAdmitted = book.asks.contains { ask in
             guard let request = ask.announce, announced.isAsked(by: request, from: book.address) else { return false }
             return scene.isAdmitted(
-                announced.infoHash, passkey: Passkey.inURL(AnnounceOptions.urlData(ask.bytes.span.bytes)), entry: entry,
+                announced.infoHash, passkey: AskedPasskey.read(AnnounceOptions.urlData(ask.bytes.span.bytes)),
+                entry: entry,
                 since: ask.decidedBefore)
         }
         if isAdmitted { return }

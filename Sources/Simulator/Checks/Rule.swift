@@ -122,9 +122,9 @@ extension Rule {
         case .votersChangeByOne: [.votersAreChosen, .changesAreJudged, .votersHoldFullState]
         case .transferIsComplete: [.statesAgree]
         case .requestsAreKept: [.requestsAreKept, .waitingAreAnswered, .answeredOnce]
-        case .queuesAreBounded: [.queuesAreBounded, .errorsAreLimited]
+        case .queuesAreBounded: [.queuesAreBounded, .errorsAreLimited, .repeatsArePaced]
         case .damageIsSaid: [.damageIsSaid, .recordIsReadable]
-        case .expiryIsPatient: [.expiryIsPatient]
+        case .expiryIsPatient: [.expiryIsPatient, .intervalSuitsPeers]
         case .stopEmptiesSwarms: [.stopEmptiesSwarms, .onlyStopsEmptySwarms, .stopEnds]
         case .healsByItself:
             [.healedIsAnswered, .healedIsExact, .survivorsHaveAll, .healedIsOne, .rulesAreInForce, .timeGoesOn]

@@ -33,6 +33,9 @@ struct Scene: Sendable {
     private var completions: [UInt32] = []
     /// What people keep at the console after that entry.
     var console = ConsoleModel()
+    var directory = DirectoryWatch()
+    /// What entries have settled of a group's requests (quorum mode).
+    var settled = SettledWatch()
     var access = AccessHistory()
     var clocks = ClockWatch()
     /// Whether wall clocks differ by less than the life of a connection id allows.

@@ -59,7 +59,15 @@ struct Stops: Sendable {
 
     /// A tracker alone is asked to stop, or has done so; where its disk has not taken the last of its record, it has
     /// left things as they were.
-    mutating func noteStop(_ event: Event, _ effects: Effects, _ step: Step, _ scene: Scene) {
+    ///
+    /// Whoever has asked before waits for his answer; of further requests it takes none, so that it comes to its end.
+    mutating func noteStop(
+        _ event: Event, _ effects: Effects, _ step: Step, _ before: NodeView, _ scene: inout Scene
+    ) {
+        if step.isReal, isAsked[step.node], step.view.waitingRequests > before.waitingRequests {
+            scene.violate(
+                .stopEnds, at: step.time, "\(scene.name(step.node)) is asked to stop, and takes further requests")
+        }
         switch event {
         case .started: isAsked[step.node] = false
         case .commandReceived(.drain), .commandReceived(.stopCluster): isAsked[step.node] = true

@@ -11,6 +11,7 @@ struct Swarms: Sendable {
     var isSettling = false
     /// The interval that clients are told, in seconds, where one is decided (quorum mode).
     private var toldInterval: UInt32?
+    private var intervals = ToldIntervals()
     /// The swarms before each of the last entries, the latest last, where there is little room for anybody: one of them
     /// is what an announce in an entry was held against.
     private var earlier: [SwarmModel] = []
@@ -35,6 +36,8 @@ struct Swarms: Sendable {
         let limits = scene.configurations[step.node].limits
         if limits.areSmall { remember(scene.model) }
         completions = 0
+        intervals.note(scene.model.peerCount)
+        if scene.isGroup { scene.settled.note(header, tickets) }
         scene.model.begin(header)
         scene.console.begin(header)
         var cursor = UpdateCursor(header)
@@ -57,6 +60,9 @@ struct Swarms: Sendable {
                     scene.membersSince = step.time
                 } else if case .setInterval(let seconds) = update {
                     toldInterval = seconds
+                    if !isSettling, let fault = intervals.fault(in: seconds, scene.configurations[step.node]) {
+                        scene.violate(.intervalSuitsPeers, at: step.time, "entry \(position.index): \(fault)")
+                    }
                 } else if case .emptyShard(let shard) = update {
                     scene.model.apply(update, table)
                     stops.checkEmptied(shard, header, table, step, &scene, &requests)
@@ -67,6 +73,16 @@ struct Swarms: Sendable {
                 } else if case .console(let update) = update {
                     if let theft = scene.console.theft(by: update) {
                         scene.violate(.uploadsStay, at: step.time, theft)
+                    }
+                    if let loss = scene.console.loss(by: update, scene.directory, at: step.time) {
+                        scene.violate(.filesAreRegistered, at: step.time, loss)
+                    }
+                    if let passkey = scene.console.givenPasskey(by: update),
+                        scene.access.wasAlwaysUsers(passkey, since: position.index - min(position.index, 3))
+                    {
+                        scene.violate(
+                            .changesAreJudged, at: step.time,
+                            "entry \(position.index) gives an account the passkey that a user has by a file")
                     }
                     scene.console.apply(update) { step.files?.chunk(of: $0) }
                     areRulesChanged = true

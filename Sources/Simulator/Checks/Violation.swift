@@ -46,6 +46,10 @@ public enum Invariant: String, Sendable, Hashable, CaseIterable {
     case queuesAreBounded
     /// So many errors go to one address in a second, and none is withheld before.
     case errorsAreLimited
+    /// What is said again, for it may be lost, is said again after a pause.
+    case repeatsArePaced
+    /// The interval that clients are told is the one that suits the peers that there are.
+    case intervalSuitsPeers
     /// Counts, orders and indexes that save a search are what the search would find.
     case bookkeepingAgrees
     /// An orderly stop leaves no swarm, unless it is to keep them.
@@ -97,8 +101,8 @@ public enum Invariant: String, Sendable, Hashable, CaseIterable {
     case statusIsTrue
     /// What people are told of a tracker, of its disk and of what they want changed, is what has happened.
     case peopleAreTold
-    /// A tracker has a number that it was given, or took where nobody could give it one; it gives it up, or says that it
-    /// may not join, only where another one has said why.
+    /// A tracker has a number that it was given, or took where nobody could give it one; it gives it up, or says that
+    /// it may not join, only where another one has said why.
     case numbersHaveReasons
     /// Who asks a master to be let in is told something.
     case hellosAreAnswered
@@ -106,7 +110,7 @@ public enum Invariant: String, Sendable, Hashable, CaseIterable {
     case survivorsHaveAll
     /// When all is well again there is one master, and all trackers hold the same.
     case healedIsOne
-    /// Nobody stands for master before a quorum misses the one that there is.
+    /// Nobody stands for master before a quorum misses the one that there is, nor who has no vote.
     case electionsAreNeeded
     /// Where nothing happened but the death of the master, the policy's choice takes its place, in one election.
     case preferredIsElected

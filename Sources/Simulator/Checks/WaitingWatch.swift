@@ -59,6 +59,9 @@ struct WaitingWatch: Sendable {
 extension World {
     /// Keepalives within which whoever waits is answered where nothing stands in the way.
     private static let patience = 6
+    /// The same in a group, which keeps a datagram for nine seconds: after one a slave sends it on, and another passes
+    /// where that is lost.
+    private static let patienceOfGroup = 4
     /// The same where all disks are full: a write is tried again a second after it failed, and what waits behind an
     /// entry goes into the next.
     private static let patienceWhenFull = Duration.seconds(8)
@@ -75,11 +78,15 @@ extension World {
     /// A tracker has woken: nobody waits at it without a reason.
     mutating func watchWaiting(_ node: Int) {
         guard judgesWaiting else { return }
-        guard checks.isWaited(at: node) else { return waiting.nobodyWaits(node) }
+        let isWaited = checks.isWaited(at: node)
+        let isInGroup = options.entry == .group && options.waitingRequests >= 1000 && checks.hasBooked(node)
+        guard isWaited || isInGroup else { return waiting.nobodyWaits(node) }
         let answered = checks.answerCount(of: node)
         let situation = situation(of: node)
         guard let watched = waiting.waits(node, in: situation, answered: answered, at: now) else { return }
         let cluster = nodes[node].configuration.cluster
+        if isInGroup, situation?.isFull == false { watchGroup(node, since: watched.wellSince) }
+        guard isWaited else { return }
         let limit =
             situation?.isFull == true
             ? World.patienceWhenFull : cluster.keepalive * World.patience + cluster.vote.patience
@@ -97,6 +104,21 @@ extension World {
             .waitingAreAnswered,
             "an HTTP request has waited at \(trace.names[node]) for \((now - since).wholeMilliseconds) ms, and nothing "
                 + "keeps it from answering")
+    }
+
+    /// What a tracker of a group has heard is answered, though the master may have missed it, or was none yet.
+    private mutating func watchGroup(_ node: Int, since wellSince: Instant) {
+        let cluster = nodes[node].configuration.cluster
+        let leadsSince = connectivity[node].isMaster ? wellSince : nil
+        let heardAt = checks.oldestInGroup(
+            at: node, leadsSince: leadsSince, limit: cluster.keepalive * cluster.missed, now: now)
+        guard let heardAt else { return }
+        let limit = cluster.keepalive * World.patienceOfGroup + cluster.vote.patience
+        guard now - max(heardAt, wellSince) > limit else { return }
+        violate(
+            .waitingAreAnswered,
+            "a datagram has waited at \(trace.names[node]) for \((now - heardAt).wholeMilliseconds) ms, and nothing "
+                + "keeps the group from answering it")
     }
 
     /// Whose word the requests of a tracker wait for, where all works that they need; nil where something does not.

@@ -13,6 +13,11 @@ struct SimulatedClient: Sendable {
         case scraper
     }
 
+    /// Where in its announce URL the passkey stands.
+    enum URLForm: Int, Sendable, CaseIterable {
+        case query, before, behind, laterInQuery
+    }
+
     enum Stage: Sendable, Hashable {
         /// Can transition to: present.
         case absent
@@ -37,6 +42,7 @@ struct SimulatedClient: Sendable {
     /// The node that it asks.
     var home: Int
     let passkey: [UInt8]
+    var urlForm = URLForm.query
     var announcer: Announcer
     var stage = Stage.absent
     /// Counts the person's changes of mind, so that what was planned before one is forgotten.
@@ -72,9 +78,19 @@ struct SimulatedClient: Sendable {
         return endpoint
     }
 
+    /// Path and query of its announce URL.
+    private var url: [UInt8] {
+        switch urlForm {
+        case .query: Array("/announce?passkey=".utf8) + passkey
+        case .laterInQuery: Array("/announce?a=b&passkey=".utf8) + passkey
+        case .before: [UInt8(ascii: "/")] + passkey + Array("/announce".utf8)
+        case .behind: Array("/announce/".utf8) + passkey
+        }
+    }
+
     var subject: Announcer.Subject {
         Announcer.Subject(
             infoHash: infoHash, peerID: peerID, port: listeningPort, key: UInt32(address.port), numWant: numWant,
-            urlData: passkey.isEmpty ? [] : Array("/announce?passkey=".utf8) + passkey)
+            urlData: passkey.isEmpty ? [] : url)
     }
 }

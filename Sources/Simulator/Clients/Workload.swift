@@ -96,7 +96,7 @@ struct Workload: Sendable {
         // Where people at consoles give passkeys to accounts, few have one from a file.
         if options.stewardCount > 0, random.oneIn(2) {
             let users = (0..<options.clientCount).filter { _ in random.oneIn(4) }
-            return AccessRules(mode: .private, users: users.map(Workload.user))
+            return AccessRules(mode: .private, users: users.map(user))
         }
         let some = infoHashes.filter { _ in random.oneIn(2) }
         switch random.below(5) {
@@ -104,12 +104,20 @@ struct Workload: Sendable {
         case 1: return AccessRules(mode: .deny, infoHashes: some)
         case 2:
             let users = (0..<options.clientCount).filter { _ in !random.oneIn(4) }
-            return AccessRules(mode: .private, users: users.map(Workload.user))
+            return AccessRules(mode: .private, users: users.map(user))
         default: return AccessRules()
         }
     }
 
-    private static func user(_ client: Int) -> User { User(name: "user \(client)", passkey: passkey(client)) }
+    private func user(_ client: Int) -> User {
+        User(name: "user \(client)", passkey: Workload.passkey(client, isOdd: options.hasOddPasskeys))
+    }
+
+    /// A passkey of a client; one of three odd ones has 128 bytes, which is the most.
+    static func passkey(_ client: Int, isOdd: Bool) -> [UInt8] {
+        let key = passkey(client)
+        return isOdd && client % 3 == 1 ? key + Array(repeating: UInt8(ascii: "x"), count: 128 - key.count) : key
+    }
 
     static func passkey(_ client: Int) -> [UInt8] { Array("key\(client)".utf8) }
 }

@@ -260,6 +260,7 @@ extension World {
         guard nodes[node].heldUntil <= now else { return }
         goesWrong(for: duration)
         nodes[node].heldUntil = now + duration
+        checks.held(node, from: now, until: now + duration)
         trouble(node, for: duration)
         trace.absorb(now, 5, node)
         begin(
@@ -331,7 +332,8 @@ extension World {
     }
 
     private mutating func post(_ letter: MessageInTransit, to receiver: Int) {
-        let fate = bus.carry(from: letter.from, to: receiver, now: now)
+        var fate = bus.carry(from: letter.from, to: receiver, now: now)
+        if slips != nil { slip(letter, to: receiver, &fate) }
         if let time = fate.first {
             post(letter, to: receiver, at: time)
         } else {
@@ -343,6 +345,24 @@ extension World {
         post(letter, to: receiver, at: time, isAgain: true)
         // An old message of one's own, from an earlier life, is somebody else's.
         if case .all = letter.message.destination { post(letter, to: letter.from, at: time, isAgain: true) }
+    }
+
+    /// Now and then one message is lost, or comes once more much later.
+    private mutating func slip(_ letter: MessageInTransit, to receiver: Int, _ fate: inout SimulatedBus.Fate) {
+        guard !isHealed, fate.first != nil, let blow = slips?.strike(letter.message, at: now) else { return }
+        goesWrong(for: .seconds(1))
+        let parties = "\(letter.message.body.name) of \(trace.names[letter.from]) to \(trace.names[receiver])"
+        switch blow {
+        case .lost:
+            fate = SimulatedBus.Fate()
+            trace.line(now, .faults, of: receiver, "is to miss one message: \(parties)")
+        case .late(let delay):
+            (fate.first, fate.second) = (now + delay, nil)
+            trace.line(now, .faults, of: receiver, "is to hear one message late: \(parties)")
+        case .again(let delay):
+            fate.third = now + delay
+            trace.line(now, .faults, of: receiver, "is to hear one message again: \(parties)")
+        }
     }
 
     private mutating func post(_ letter: MessageInTransit, to receiver: Int, at time: Instant, isAgain: Bool = false) {

@@ -192,8 +192,8 @@ extension World {
         guard inStep.contains(nodes[master].configuration.id), inStep.count > voters.count / 2 else { return }
         violate(
             .electionsAreNeeded,
-            "\(trace.names[master]) gives up its role in \(epoch) for want of a quorum, and \(inStep.inBrackets) follow "
-                + "it")
+            "\(trace.names[master]) gives up its role in \(epoch) for want of a quorum, and \(inStep.inBrackets) "
+                + "follow it")
     }
 
     /// Whether a tracker has been in step with its master for so long that the master has to know.

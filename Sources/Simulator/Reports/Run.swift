@@ -173,7 +173,7 @@ extension ScenarioOptions {
     fileprivate mutating func leaveOut(_ noise: Run.Noise) {
         switch noise {
         case .network: network = .healed
-        case .bus: bus = .healed
+        case .bus: (bus, slipGap) = (.healed, nil)
         case .disks: disk = .healed
         case .clocks: (maxDrift, maxWallError) = (0, 0)
         case .polling: maxPollDelay = .microseconds(200)
@@ -199,6 +199,7 @@ extension ScenarioOptions {
         perMille(bus.repeatPerMille, "repeated")
         perMille(bus.stragglerPerMille, "late")
         perMille(bus.redeliveredPerMille, "delivered again")
+        if slipGap != nil { words.append("single messages lost") }
         perMille(network.lossPerMille, "datagrams lost")
         perMille(disk.failPerMille, "writes failing")
         let kinds = faults.meanGap == nil ? [] : faults.kinds.map { "\($0)" }

@@ -59,6 +59,7 @@ extension ScenarioOptions {
             configuration.limits.errorsPerSecond = errorsPerSecond
             configuration.limits.uploads = maxUploads
             configuration.uploadPatience = 6
+            if trustsVisitors { configuration.trusted = AddressPlan.visitorPrefixes }
             #if PLANTED_BUGS
                 configuration.plantedBug = plantedBug
             #endif

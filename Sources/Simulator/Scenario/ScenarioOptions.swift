@@ -23,7 +23,8 @@ public struct ScenarioOptions: Sendable, Hashable {
     /// How many of them, the last ones, are told something else than the others in some of their lives, until all is
     /// well.
     public var misconfiguredCount = 0
-    /// Whether the last of those that are no voters at first is told of other members than the others, until all is well.
+    /// Whether the last of those that are no voters at first is told of other members than the others, until all is
+    /// well.
     public var misinformsSpare = false
     /// Whether trackers tell each other how they fare.
     public var hasReports = false
@@ -50,6 +51,11 @@ public struct ScenarioOptions: Sendable, Hashable {
     public var visitorCount = 0
     /// Whether those who ask over HTTP bring passkeys, use IPv6, ask for many swarms, and for what cannot be.
     public var hasWhimsicalVisitors = false
+    /// Whether some clients have passkeys as long as may be, and announce URLs have them in all places where they may
+    /// stand.
+    public var hasOddPasskeys = false
+    /// Whether trackers trust those who ask over HTTP, as if they were proxies.
+    public var trustsVisitors = false
     /// Who change accounts and torrent files at consoles.
     public var stewardCount = 0
     /// Whether they now and then want several things of one account at once.
@@ -114,6 +120,8 @@ public struct ScenarioOptions: Sendable, Hashable {
     public var network = NetworkOptions()
     /// Between trackers.
     public var bus = SimulatedBusOptions()
+    /// Between two single messages that are lost, or come once more much later, on average; nil where none are.
+    public var slipGap: Duration?
     /// How quick and how faulty disks are.
     public var disk = DiskOptions()
     /// What goes wrong, how often, and for how long.
@@ -146,7 +154,7 @@ public struct ScenarioOptions: Sendable, Hashable {
 
     /// Whether no message between trackers is lost or late, and every write is made soon.
     var hasGoodWays: Bool {
-        bus.lossPerMille == 0 && bus.stragglerPerMille == 0 && bus.redeliveredPerMille == 0
+        bus.lossPerMille == 0 && bus.stragglerPerMille == 0 && bus.redeliveredPerMille == 0 && slipGap == nil
             && bus.maxDelay <= .milliseconds(50) && disk.failPerMille == 0 && disk.stallPerMille == 0
             && disk.maxDelay <= .milliseconds(60) && maxDrift <= 2000
     }

@@ -24,7 +24,8 @@ public struct ScriptedEvent: Sendable, Hashable {
         case misconfigure(Int)
         /// The operator of a tracker wants the role handed over, by id.
         case handOver(at: Int, to: UInt32)
-        /// Somebody on the bus, whom nobody knows, tells all trackers of an epoch far ahead of all that there have been.
+        /// Somebody on the bus, whom nobody knows, tells all trackers of an epoch far ahead of all that there
+        /// have been.
         case tellFarRound
     }
 

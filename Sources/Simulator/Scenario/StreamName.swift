@@ -36,6 +36,8 @@ enum StreamKind: UInt64 {
 
     /// By sender, then receiver.
     case link = 20
+    /// Which single messages are lost.
+    case slip = 26
     /// By person, then tracker: from the one to the other, and back.
     case request = 21
     case reply = 22

@@ -24,6 +24,7 @@ extension ScenarioOptions {
         case .hours: liveForHours()
         case .misconfigured: misconfigure()
         case .beginnings: meetBeginnings()
+        case .slips: meetSlips()
         case .slow, .duplicates, .lossy, .deaths, .disks, .damaged:
             preconditionFailure("\(stress.rawValue) is no ground")
         }
@@ -189,6 +190,7 @@ extension ScenarioOptions {
         (visitorCount, hasWhimsicalVisitors) = (4, true)
         setStewards(3)
         (hasFileAccounts, hasHastyStewards) = (true, true)
+        (hasOddPasskeys, trustsVisitors) = (true, true)
         meet([.ruleChange, .registration, .crash, .partition, .handover], every: .seconds(2), atMost: 15)
         inject(40, at: .entrySubmitted, .entryDurable, .prepareSent)
     }
@@ -249,6 +251,22 @@ extension ScenarioOptions {
                 ScriptedEvent(at: .seconds(36), .stop(second)),
             ]
         }
+    }
+
+    private mutating func meetSlips() {
+        slipGap = .seconds(3)
+        meet([.crash, .handover, .memoryLoss], every: .seconds(12), atMost: 20)
+        (bus.lossPerMille, bus.stragglerPerMille, bus.redeliveredPerMille) = (0, 0, 0)
+        bus.maxDelay = min(bus.maxDelay, .milliseconds(50))
+        (disk.failPerMille, disk.stallPerMille, disk.maxDelay) = (0, 0, min(disk.maxDelay, .milliseconds(60)))
+        (maxDrift, coreLength) = (min(maxDrift, 2000), .seconds(80))
+        network.lossPerMille = max(network.lossPerMille, 80)
+        (visitorCount, hasWhimsicalVisitors, scraperCount) = (6, true, 3)
+        (shardCount, tailCount) = (4, 1 + tailCount % 20)
+        updatesPerEntry = max(updatesPerEntry, 64)
+        // By turns, as the seed has drawn something else: most who come find no room.
+        if keepsSwarms { maxPeers = 4 }
+        makeRoom()
     }
 
     private mutating func liveForHours() {

@@ -52,9 +52,11 @@ public enum Stress: String, Sendable, Hashable, CaseIterable {
     case hours
     /// Trackers that were told other settings than the others, among such as tell each other how they fare.
     case misconfigured
-    /// Nothing goes wrong but what shows who is who: nobody has a number; members come and go; whoever fetches the state
-    /// is left alone; some are stopped, or break, also while nobody has a bus.
+    /// Nothing goes wrong but what shows who is who: nobody has a number; members come and go; whoever fetches the
+    /// state is left alone; some are stopped, or break, also while nobody has a bus.
     case beginnings
+    /// A bus that is well but for a single message now and then, which is lost, or comes once more much later.
+    case slips
 
     /// The stress of this name; nil where there is none.
     ///
@@ -74,7 +76,7 @@ extension ScenarioOptions {
             faults.damageGap = .seconds(3)
             faults.maxOutages += 6
         case .crashes, .partitions, .pairs, .amnesia, .refusals, .snapshots, .stops, .members, .scrapes, .groups,
-            .overtakings, .crowds, .rules, .conjunctions, .hours, .misconfigured, .beginnings:
+            .overtakings, .crowds, .rules, .conjunctions, .hours, .misconfigured, .beginnings, .slips:
             lead(to: stress)
         }
     }
@@ -125,7 +127,7 @@ extension ScenarioOptions {
                 faults.kinds.append(kind)
             }
         case .damaged, .crashes, .partitions, .pairs, .amnesia, .refusals, .snapshots, .stops, .members, .scrapes,
-            .groups, .overtakings, .crowds, .rules, .conjunctions, .hours, .misconfigured, .beginnings:
+            .groups, .overtakings, .crowds, .rules, .conjunctions, .hours, .misconfigured, .beginnings, .slips:
             preconditionFailure("\(stress.rawValue) is a ground of its own")
         }
     }

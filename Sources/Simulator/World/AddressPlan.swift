@@ -1,6 +1,7 @@
 // Who has which address in the simulated world.
 
 import Primitives
+import TrackerLogic
 
 /// Who has which address in the simulated world; ports tell who is who, for addresses may be shared.
 enum AddressPlan {
@@ -36,6 +37,9 @@ enum AddressPlan {
             ? SocketAddress(high: visitors6, low: UInt64(number + 1), port: port)
             : SocketAddress(ipv4: visitors + UInt32(number), port: port)
     }
+
+    /// Where all visitors are.
+    static let visitorPrefixes = ["10.200.0.0/16", "2001:db8:0:3::/64"].compactMap { AddressPrefix($0) }
 
     static func isVisitor(_ address: SocketAddress) -> Bool {
         address.isIPv4 ? address.ipv4 & 0xFFFF_0000 == visitors : address.high == visitors6

@@ -80,6 +80,8 @@ struct World: Sendable {
     /// As `paths`, of flipped bits; empty where none flip.
     var flips: [RandomStream] = []
     var bus: SimulatedBus
+    /// Single messages that are lost; nil where none are.
+    var slips: Slips?
     var plan: FaultPlan
     var workload: Workload
     /// Of clients, by place.
@@ -187,6 +189,7 @@ struct World: Sendable {
         secret = ClusterSecret(mixed(seed &+ 1), mixed(seed &+ 2), mixed(seed &+ 3), mixed(seed &+ 4))
         network = options.network
         bus = SimulatedBus(count: options.nodeCount, options: options.bus, seed: seed)
+        slips = options.slipGap.map { Slips(gap: $0, random: RandomStream(seed, .slip)) }
         plan = FaultPlan(options: options.faults, seed: seed, count: options.nodeCount)
         workload = Workload(options: options, random: RandomStream(seed, .swarms))
         strangers = (0..<options.strangerCount).map { RandomStream(seed, .stranger, $0) }
@@ -275,7 +278,12 @@ struct World: Sendable {
                 kind: place < options.clientCount ? .peer : .scraper,
                 address: AddressPlan.client(
                     place, house: place / options.clientsPerAddress, isIPv6: random.below(100) < options.ipv6Percent),
-                home: 0, passkey: place < options.clientCount ? Workload.passkey(place) : [], random: random)
+                home: 0,
+                passkey: place < options.clientCount
+                    ? Workload.passkey(place, isOdd: options.hasOddPasskeys) : [], random: random)
+            if options.hasOddPasskeys {
+                client.urlForm = SimulatedClient.URLForm.allCases[place % SimulatedClient.URLForm.allCases.count]
+            }
             client.announcer = World.announcer(for: client.address, options, random)
             return client
         }

@@ -67,7 +67,7 @@ struct Bans: Sendable {
         guard let guilty else { return }
         scene.violate(
             .poisonersAreBanned, at: now,
-            "\(TransferScene.name(peer)) goes on with \(TransferScene.name(guilty)), which is known to have sent what is "
-                + "wrong")
+            "\(TransferScene.name(peer)) goes on with \(TransferScene.name(guilty)), which is known to have sent "
+                + "what is wrong")
     }
 }
