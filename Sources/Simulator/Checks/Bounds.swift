@@ -10,7 +10,12 @@ struct Bounds: Sendable {
     /// Chunks of a snapshot in one step.
     private static let maxChunks = 8
 
-    func check(_ step: Step, _ effects: Effects, _ scene: inout Scene) {
+    private var talk: Talk
+
+    init(nodeCount: Int) { talk = Talk(nodeCount: nodeCount) }
+
+    mutating func check(_ step: Step, _ effects: Effects, _ scene: inout Scene) {
+        if !effects.messages.isEmpty { talk.check(step, effects, &scene) }
         let (view, configuration) = (step.view, scene.nodes[step.node].configuration)
         if view.tailCount > max(1, configuration.tailCount) {
             scene.violate(

@@ -46,6 +46,7 @@ extension Checks {
         for (node, machine) in machines.enumerated() {
             if let machine { console.finish(machine.state, node, at: time, &scene) }
         }
+        fetches.finish(at: time, &scene)
     }
 
     /// One master, all of one mind, and everybody serves.
@@ -64,7 +65,7 @@ extension Checks {
     }
 
     /// Whether somebody waits at a tracker now.
-    func isWaited(at node: Int) -> Bool { scene.nodes[node].waitingRequests > 0 }
+    mutating func isWaited(at node: Int) -> Bool { scene.nodes[node].waitingRequests > 0 }
 
     /// Answers but connection ids that a tracker has given so far.
     func answerCount(of node: Int) -> Int { scene.nodes[node].answerCount }

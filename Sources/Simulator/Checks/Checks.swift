@@ -40,7 +40,8 @@ package struct Checks: Sendable {
     private var elections: Elections
     private var majorities: Majorities
     private var stops: Stops
-    private var bounds = Bounds()
+    private var bounds: Bounds
+    var fetches: Fetches
     private var errors: ErrorWatch
     private var repeats: Repeats
     private var handovers: HandoverWatch
@@ -65,6 +66,8 @@ package struct Checks: Sendable {
         elections = Elections(nodeCount: count)
         majorities = Majorities(nodeCount: count)
         stops = Stops(nodeCount: count)
+        bounds = Bounds(nodeCount: count)
+        fetches = Fetches(nodeCount: count)
         errors = ErrorWatch(nodeCount: count)
         repeats = Repeats(nodeCount: count)
         handovers = HandoverWatch(nodeCount: count)
@@ -343,6 +346,7 @@ package struct Checks: Sendable {
         if step.isReal { forwards.check(step, before, event, effects, &scene) }
         replies.forgetExpectedReplies(step, &scene)
         bounds.check(step, effects, &scene)
+        fetches.check(step, before, event, effects, &scene)
         tellings.check(step, before, event, effects, &scene)
         standing.check(step, before, event, effects, &scene)
         if scene.nodes[step.node].knownVoters != step.view.voters { scene.nodes[step.node].votersSince = step.time }

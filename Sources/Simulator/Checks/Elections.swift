@@ -20,6 +20,7 @@ struct Elections: Sendable {
         _ step: Step, _ before: NodeView, _ event: Event, _ effects: Effects, _ scene: inout Scene
     ) {
         noteSuspicion(event, step, scene)
+        checkYields(step, before, event, &scene)
         for observation in effects.observations {
             if case .stands(let epoch) = observation { checkStands(epoch, step, before, event, &scene) }
         }
@@ -39,6 +40,26 @@ struct Elections: Sendable {
             .persisted, .persistFailed, .reportMade:
             break
         }
+    }
+
+    /// A master that is asked for its state by a higher one is heard by that one, and makes way at once (survivor
+    /// mode).
+    ///
+    /// Who was told other settings, or shares its number, is not heeded.
+    private func checkYields(_ step: Step, _ before: NodeView, _ event: Event, _ scene: inout Scene) {
+        guard !scene.promises.hasOneHistory, let own = before.leads, step.view.leads == own,
+            case .messageReceived(let message) = event, case .fetchChunk = message.body,
+            message.destination == .one(before.life), !before.isFenced,
+            message.epoch > own, message.epoch.id == message.sender.id,
+            let sender = scene.node(of: message.sender), scene.nodes[sender].view?.leads == message.epoch,
+            scene.nodes.count(where: { $0.id == message.sender.id || $0.id == before.life.id }) == 2,
+            scene.nodes[sender].configuration.cluster == scene.nodes[step.node].configuration.cluster,
+            message.epoch.round < own.round + NumberBounds.roundStep
+        else { return }
+        scene.violate(
+            .lowerMasterYields, at: step.time,
+            "\(scene.name(step.node)) is asked for its state by \(scene.name(sender)), the master of \(message.epoch), "
+                + "and goes on as master of \(own)")
     }
 
     /// Nobody stands before a quorum misses the master, unless he is master, or is handed the role.

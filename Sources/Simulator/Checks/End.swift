@@ -21,6 +21,26 @@ struct End: Sendable {
             guard let machine else { continue }
             checkState(machine.state, node, at: time, &scene, &requests)
         }
+        checkSettled(machines, at: time, &scene)
+    }
+
+    /// Trackers that hold the same know the same requests of a group that were settled lately: they are no part of the
+    /// digest.
+    private func checkSettled(_ machines: [TrackerNode?], at time: Instant, _ scene: inout Scene) {
+        guard scene.isGroup, scene.promises.hasOneHistory, let first = machines.firstIndex(where: { $0 != nil }),
+            let one = machines[first]
+        else {
+            return
+        }
+        for (node, machine) in machines.enumerated() {
+            guard let machine, machine.state.position == one.state.position,
+                machine.state.settled != one.state.settled
+            else { continue }
+            scene.violate(
+                .statesAgree, at: time,
+                "\(scene.name(node)) knows \(machine.state.settled.count) settled requests, and \(scene.name(first)) "
+                    + "\(one.state.settled.count), or others, after entry \(one.state.position.index)")
+        }
     }
 
     /// What a tracker holds in the end: what the model holds, and whoever was told that he is in it.

@@ -157,6 +157,13 @@ struct MergeSides: Sendable {
             let own = own[step.node]
             self.own[step.node] = nil
             // What there was no room for is said, and so is how much it was.
+            if leftOut > 0, let own, MergeSides.hasRoom(state, scene.nodes[step.node].configuration.limits),
+                MergeSides.hasRoom(own.state, scene.nodes[step.node].configuration.limits)
+            {
+                scene.violate(
+                    .mergeTakesTheLatest, at: step.time,
+                    "a merge at \(scene.name(step.node)) leaves out \(leftOut) updates, and there was room")
+            }
             guard leftOut == 0, let own, let (source, life, answered) = Merges.source(of: effects, scene) else {
                 continue
             }
@@ -165,6 +172,15 @@ struct MergeSides: Sendable {
             let hasSwarms = !hasEmptied[step.node] && !leftInOrder.contains(life)
             judge(state, own, other, hasSwarms: hasSwarms, step, &scene)
         }
+    }
+
+    /// Whether nothing is near its bound; a merge may fill what announces may not.
+    private static func hasRoom(_ state: ReplicatedState, _ limits: Limits) -> Bool {
+        let counts = state.table.counts
+        return counts.torrents < limits.torrents && counts.peers < min(limits.peers, limits.peersPerSwarm)
+            && counts.peers < limits.peersPerAddress && state.registry.count < limits.registeredTorrents
+            && state.files.byteCount < limits.torrentFilesByteCount / 2
+            && state.accounts.count < Accounts.Bounds.accounts
     }
 
     // MARK: - Judging

@@ -104,14 +104,14 @@ extension Rule {
         case .deposedIsSilent: [.silentUnlessServing]
         case .timeIsData: [.timeNeverRunsBack, .timeIsReal, .statesAgree]
         case .readsAreConfirmed: [.readsAreConfirmed, .readsAreFresh]
-        case .roleIsHandedOver: [.preferredIsElected, .electionsAreFew]
+        case .roleIsHandedOver: [.preferredIsElected, .electionsAreFew, .stopsHandOver]
         case .quorumKeepsMaster: [.electionsAreNeeded]
         case .fencedWithoutBus: [.silentUnlessServing]
         case .durableBeforeSaid:
             [.promiseIsKept, .voteIsKept, .votersHoldFullState, .appliedIsDurable, .recordIsNotRewritten]
         case .oneLifePerID: [.oneMasterPerEpoch, .numbersHaveReasons, .hellosAreAnswered, .healedIsOne]
         case .requestsCountOnce: [.updateIsAsked, .completedCountsOnce]
-        case .mergeIsByAge: [.mergeTakesTheLatest, .mergesCommute, .answeredSurvives]
+        case .mergeIsByAge: [.mergeTakesTheLatest, .mergesCommute, .answeredSurvives, .lowerMasterYields]
         case .quorumDecides:
             [
                 .quorumDecides, .ballotHasOneValue, .decidedIsDecided, .decidedIsForEver, .logHasNoGap,
@@ -120,14 +120,17 @@ extension Rule {
         case .electedRecovers: [.leadersArePromised, .decidedIsForEver]
         case .abortIsFinal: [.abortedStaysAborted]
         case .votersChangeByOne: [.votersAreChosen, .changesAreJudged, .votersHoldFullState]
-        case .transferIsComplete: [.statesAgree]
+        case .transferIsComplete: [.statesAgree, .statesAreFetchedOnce]
         case .requestsAreKept: [.requestsAreKept, .waitingAreAnswered, .answeredOnce]
-        case .queuesAreBounded: [.queuesAreBounded, .errorsAreLimited, .repeatsArePaced]
+        case .queuesAreBounded: [.queuesAreBounded, .errorsAreLimited, .repeatsArePaced, .talkIsBounded]
         case .damageIsSaid: [.damageIsSaid, .recordIsReadable]
         case .expiryIsPatient: [.expiryIsPatient, .intervalSuitsPeers]
         case .stopEmptiesSwarms: [.stopEmptiesSwarms, .onlyStopsEmptySwarms, .stopEnds]
         case .healsByItself:
-            [.healedIsAnswered, .healedIsExact, .survivorsHaveAll, .healedIsOne, .rulesAreInForce, .timeGoesOn]
+            [
+                .healedIsAnswered, .healedIsExact, .survivorsHaveAll, .healedIsOne, .rulesAreInForce, .timeGoesOn,
+                .candidatesEndSoon,
+            ]
         case .repliesAreRight:
             [
                 .replyIsRight, .replyIsAddressed, .onlyProvenAreAnswered, .connectionIDsLast, .refusalIsJustified,

@@ -24,6 +24,8 @@ struct Tellings: Sendable {
         var hasVisitors = false
         /// Downloads that the entries completed which it has applied; nil where not all of them were seen.
         var completed: UInt64? = 0
+        /// Whether this life was told to stop, or has told that its cluster is stopped.
+        var hasReason = false
     }
 
     private var tellers: [Teller]
@@ -43,7 +45,24 @@ struct Tellings: Sendable {
         if let fault = changeFault(step.node, event, effects) {
             scene.violate(.peopleAreTold, at: step.time, "\(scene.name(step.node)) \(fault)")
         }
+        if let fault = stopFault(step.node, event, effects) {
+            scene.violate(.peopleAreTold, at: step.time, "\(scene.name(step.node)) \(fault)")
+        }
         count(step, before, event, effects, scene)
+    }
+
+    // MARK: - Stops
+
+    /// What is wrong with what a tracker tells of its stop: its operator has stopped it, or is told who has.
+    private mutating func stopFault(_ node: Int, _ event: Event, _ effects: Effects) -> String? {
+        if case .commandReceived(let command) = event, command == .drain || command == .stopCluster {
+            tellers[node].hasReason = true
+        }
+        for observation in effects.observations {
+            if case .stopsWithCluster = observation { tellers[node].hasReason = true }
+            if case .drained = observation, !tellers[node].hasReason { return "stops, and does not tell why" }
+        }
+        return nil
     }
 
     // MARK: - The disk

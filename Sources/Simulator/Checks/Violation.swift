@@ -116,6 +116,16 @@ public enum Invariant: String, Sendable, Hashable, CaseIterable {
     case preferredIsElected
     /// No more trackers become master than what goes wrong gives reason to.
     case electionsAreFew
+    /// A master that is stopped hands its role over before it leaves, where nothing keeps another from taking it.
+    case stopsHandOver
+    /// Who was elected leads soon, or gives up.
+    case candidatesEndSoon
+    /// Of two masters that hear each other the lower one makes way.
+    case lowerMasterYields
+    /// A state that is fetched fits together, is fetched once, and is told to be there.
+    case statesAreFetchedOnce
+    /// Nobody says the same again faster than it can be answered.
+    case talkIsBounded
     /// Voters change one at a time, and at the operator's word.
     case votersAreChosen
     /// A tracker keeps what it was asked until it is answered, whoever is master.

@@ -321,6 +321,7 @@ extension World {
 
     /// Everybody asks anew, whatever he was waiting for.
     mutating func wakeClients() {
+        lookBeforeWaking()
         if let way = options.wholeStop, wholeStop == nil { return stopAll(way) }
         clientsWokenAt = now
         checks.allIsWell(since: now)

@@ -29,6 +29,22 @@ extension World {
         violate(.peopleAreTold, "\(trace.names[node]) \(fault)")
     }
 
+    /// Looks at what is known before everybody says it anew: whoever was answered is there where all are of one mind.
+    ///
+    /// In survivor mode not where a tracker was stopped in good order, for who comes back from that need not bring its
+    /// swarms; nor where intervals are short, for they run out meanwhile, by the clock of one side sooner than by that of
+    /// the other.
+    mutating func lookBeforeWaking() {
+        guard hasBus, checks.promises.hasOneHistory || tally.stops == 0 && options.interval >= 60 else { return }
+        var master: (node: Int, position: Position)?
+        for node in nodes.indices where connectivity[node].isThere {
+            guard let view = nodes[node].inspection, view.isServing, view.hasFullState, !view.isFenced else { return }
+            if view.leads != nil { master = (node, view.position) }
+        }
+        guard let master, let state = nodes[master.node].machine?.state else { return }
+        checks.checkState(state, master.node, at: now)
+    }
+
     mutating func probe(_ node: Int) {
         planProbe(node)
         // Of one that is taking a state over, the disk has one half, and the memory another.
@@ -45,6 +61,14 @@ extension World {
             var unheard = Effects()
             copy.step(.started, now: nodes[node].clock.reading(at: now), into: &unheard)
             checks.compare(copy, with: own, node: node, at: now)
+            let settled = nodes[node].machine?.state.settled
+            if checks.promises.hasOneHistory, copy.state.position == own.position, let settled,
+                settled != copy.state.settled
+            {
+                violate(
+                    .statesAgree,
+                    "a copy of the disk of \(trace.names[node]) knows other settled requests than that one")
+            }
         } catch {
             violate(.recordIsReadable, "in a copy of the disk of node \(node): \(error)")
         }

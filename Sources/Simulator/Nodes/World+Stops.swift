@@ -19,6 +19,8 @@ extension World {
     private static let turn = Duration.seconds(1)
     /// Within which all trackers are down.
     private static let patience = Duration.seconds(60)
+    /// Within which the first master of a new beginning may die.
+    private static let early = Duration.seconds(6)
 
     /// A stop of the whole cluster, as it goes on.
     struct WholeStop: Sendable {
@@ -26,7 +28,11 @@ extension World {
         /// How often swarms had been emptied before.
         var emptiedBefore: Int
         /// Whether all were down, and start again.
-        var isOver = false
+        var isOver: Bool { if case .some = overAt { true } else { false } }
+        /// When all were down.
+        var overAt: Instant?
+        /// PREPAREs until the first master of the new beginning dies; 0 where it does not, or has.
+        var prepares = 0
     }
 
     // MARK: - One tracker
@@ -35,8 +41,10 @@ extension World {
     mutating func stop(_ node: Int, for downtime: Duration) {
         guard nodes[node].isUp, !nodes[node].isStopping, nodes[node].heldUntil <= now else { return }
         connectivity[node].downtime = downtime
+        let hasToHandOver = hasToHandOver(node)
         nodes[node].isStopping = true
         goesWrong()
+        if hasToHandOver { stopsOfMaster = node }
         let life = nodes[node].life
         queue.put(.stopOverdue(node, life: life), at: now + .seconds(10))
         if tamperings.first?.sabotage != .neverStops { step(node, .commandReceived(.drain)) }
@@ -98,13 +106,32 @@ extension World {
     /// Brings all trackers back once the last one is down.
     mutating func beginAnewWhenAllAreDown() {
         guard let stop = wholeStop, !stop.isOver, nodes.allSatisfy({ !$0.isUp }) else { return }
-        wholeStop?.isOver = true
+        wholeStop?.overAt = now
+        if !options.keepsSwarms { wholeStop?.prepares = options.preparesOfNewBeginning }
         for node in nodes.indices where options.hasTracker(node) {
             var random = RandomStream(seed, .newBeginning, node)
             let delay = random.between(.milliseconds(10), .seconds(2))
             queue.put(.nodeReturns(node, life: nodes[node].life), at: now + delay)
         }
         queue.put(.wakeClients, at: now + World.repairTime)
+    }
+
+    /// A master of the new beginning has proposed something: it may be time for it to die, before it has begun without
+    /// swarms, or as it does.
+    ///
+    /// It comes back when another one has done that.
+    mutating func strikeNewBeginning(_ node: Int, _ body: ClusterMessage.Body) {
+        guard let stop = wholeStop, let overAt = stop.overAt, stop.prepares > 0, case .prepare = body else { return }
+        wholeStop?.prepares -= 1
+        // The others have to be a quorum, and there is little time before all are looked at.
+        guard stop.prepares == 1, now - overAt < World.early, nodes.indices.allSatisfy({ isWhole($0) }),
+            nodes[node].inspection.map({ $0.voters.count > 2 }) == true
+        else { return }
+        queue.put(.strike(node, life: nodes[node].life), at: now + .milliseconds(1))
+    }
+
+    private mutating func isWhole(_ node: Int) -> Bool {
+        !connectivity[node].isThere || nodes[node].isUp && nodes[node].inspection?.hasFullState == true
     }
 
     mutating func stopOfAllOverdue() {

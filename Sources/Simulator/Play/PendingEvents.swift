@@ -61,6 +61,7 @@ extension World {
             nodes[node].life == life
         case .nodeWakes(let node, let life): nodes[node].life == life && nodes[node].wakeAt.map { $0 <= time } ?? false
         case .nodeReturns(let node, let life): nodes[node].life == life && !nodes[node].isUp
+        case .strike(let node, let life): nodes[node].life == life
         case .stopOverdue(let node, let life): nodes[node].life == life && nodes[node].isStopping
         case .busLossTold(let node, let life, let cut), .busReturns(let node, let life, let cut):
             nodes[node].life == life && connectivity[node].cut == cut
@@ -150,6 +151,7 @@ extension World {
         case .convergenceCheck: Told(.phase, nil, nil, "look", "the world is looked at")
         case .end: Told(.phase, nil, nil, "end", "all trackers are stopped in good order")
         case .stopOfAllOverdue: Told(.phase, nil, nil, "overdue", "all trackers are to be down")
+        case .strike(let node, _): Told(.fault, nil, node, "dies", "dies, the first master after the new beginning")
         case .probe(let node): Told(.person, nil, node, "probe", "is compared with a copy of its disk")
         }
     }
@@ -187,8 +189,8 @@ extension World.Happening {
             node == held
         case .datagramAtNode, .datagramAtClient, .groupEnds, .nodeReturns, .stopOverdue, .clientWakes, .clientActs,
             .strangerActs, .visitorActs, .stewardActs, .stewardWaits, .fault, .turn, .diskRecovers, .damage, .probe,
-            .memoryIsLost, .transfers, .heals, .operatorStops, .stopOfAllOverdue, .wakeClients, .convergenceCheck,
-            .end:
+            .memoryIsLost, .transfers, .heals, .operatorStops, .stopOfAllOverdue, .strike, .wakeClients,
+            .convergenceCheck, .end:
             false
         }
     }
@@ -209,6 +211,9 @@ extension ScriptedEvent.Event {
         case .breakDisk(let node): "the disk of tracker \(node + 1) breaks"
         case .tellFarRound: "somebody tells of an epoch far ahead"
         case .misconfigure(let node): "tracker \(node + 1) begins anew, and is told other settings"
+        case .partHeir: "whoever is preferred to be the next master does not hear the others for a moment"
+        case .masterDies(let downtime): "the master dies for \(Figure.seconds(downtime)) s"
+        case .stopMaster: "the master is stopped in good order"
         case .handOver(let node, let id): "the operator of \(node + 1) wants \(id) to be master"
         }
     }

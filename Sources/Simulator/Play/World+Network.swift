@@ -79,6 +79,7 @@ extension World.Happening {
         case .nodePolls, .nodeWakes, .groupEnds, .writeCompleted, .nodeReturns, .stopOverdue, .busLossTold, .busReturns,
             .clientWakes, .clientActs, .strangerActs, .visitorActs, .stewardActs, .stewardWaits, .fault, .turn,
             .diskRecovers, .damage, .probe, .memoryIsLost, .transfers, .heals, .operatorStops, .stopOfAllOverdue,
+            .strike,
             .wakeClients, .convergenceCheck, .end:
             false
         }
@@ -91,7 +92,7 @@ extension World.Happening {
         case .messageAtNode, .datagramAtNode, .datagramAtClient, .nodePolls, .nodeWakes, .groupEnds, .writeCompleted,
             .nodeReturns, .stopOverdue, .busLossTold, .busReturns, .clientWakes, .clientActs, .strangerActs,
             .visitorActs, .stewardActs, .stewardWaits, .fault, .turn, .diskRecovers, .damage, .probe, .memoryIsLost,
-            .transfers, .operatorStops, .stopOfAllOverdue:
+            .transfers, .operatorStops, .stopOfAllOverdue, .strike:
             false
         }
     }

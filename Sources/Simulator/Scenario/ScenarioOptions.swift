@@ -109,6 +109,8 @@ public struct ScenarioOptions: Sendable, Hashable {
     public var stopsAtEnd = false
     /// How the whole cluster is stopped, and started anew, once all is repaired; nil where it is not.
     public var wholeStop: ClusterStop?
+    /// The PREPARE with which the first master after that dies; 0 where it does not (quorum mode).
+    public var preparesOfNewBeginning = 0
     /// After how long a tracker writes a new snapshot.
     public var snapshotAge = Duration.seconds(10)
     /// Bytes of log after which it writes one sooner.
@@ -202,6 +204,8 @@ public struct ScenarioOptions: Sendable, Hashable {
         }
         var stops = part(10)
         if stops.oneIn(8) { options.wholeStop = ClusterStop.allCases[stops.below(3)] }
+        var strikes = part(14)
+        if profile == .paxos, strikes.oneIn(2) { options.preparesOfNewBeginning = 1 + strikes.below(3) }
         return options
     }
 

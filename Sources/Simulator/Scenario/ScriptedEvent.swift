@@ -22,6 +22,13 @@ public struct ScriptedEvent: Sendable, Hashable {
         case breakDisk(Int)
         /// A tracker begins anew, and is told another keepalive than the others, until all is well.
         case misconfigure(Int)
+        /// Whoever is preferred to be the next master does not hear the others, nor they it, for so many tenths of a
+        /// keepalive.
+        case partHeir(Int)
+        /// Whoever is master dies, and comes back after so long.
+        case masterDies(Duration)
+        /// The operator stops whoever is master, in good order.
+        case stopMaster
         /// The operator of a tracker wants the role handed over, by id.
         case handOver(at: Int, to: UInt32)
         /// Somebody on the bus, whom nobody knows, tells all trackers of an epoch far ahead of all that there
@@ -68,6 +75,17 @@ extension World {
         case .misconfigure(let node):
             nodes[node].mistake = .keepalive
             die(node, "stops", by: "the script", for: .milliseconds(500))
+        case .partHeir(let tenths):
+            guard let heir = heirPlace else { return }
+            let duration = nodes[heir].configuration.cluster.keepalive / 10 * tenths
+            cutApart(1 << UInt32(heir), isOneWay: false, for: duration, "the script")
+        case .masterDies(let downtime):
+            guard let master = connectivity.firstIndex(where: { $0.isMaster }) else { return }
+            die(master, "dies", by: "the script", for: downtime)
+        case .stopMaster:
+            guard let master = connectivity.firstIndex(where: { $0.isMaster }) else { return }
+            var random = RandomStream(seed, .turn, number, master)
+            stop(master, for: FaultPlan.downtime(&random))
         case .handOver(let node, let id): step(node, .commandReceived(.handOver(to: id)))
         case .tellFarRound: tellFarRound(number)
         }

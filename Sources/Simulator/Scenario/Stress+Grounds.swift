@@ -25,6 +25,8 @@ extension ScenarioOptions {
         case .misconfigured: misconfigure()
         case .beginnings: meetBeginnings()
         case .slips: meetSlips()
+        case .laggards: meetLaggards()
+        case .silence: fallSilent()
         case .slow, .duplicates, .lossy, .deaths, .disks, .damaged:
             preconditionFailure("\(stress.rawValue) is no ground")
         }
@@ -253,6 +255,31 @@ extension ScenarioOptions {
         }
     }
 
+    /// Clients that ask all the time, and a master that dies as somebody lags behind; by turns its log is short.
+    private mutating func meetLaggards() {
+        harden(.deaths)
+        (faults, bus.repeatPerMille) = (FaultOptions(), 0)
+        if !isAlone { size(nodeCount < 5 ? 3 : 5) }
+        (disk.maxDelay, maxDrift) = (min(disk.maxDelay, .milliseconds(60)), min(maxDrift, 2000))
+        (maxStartDelay, bus.maxConnectDelay, bus.maxNoticeDelay) = (
+            .milliseconds(500), .milliseconds(50), .milliseconds(100)
+        )
+        (clientCount, interval, intervalJitter, targetRate) = (32, 4, 1, 100_000)
+        (stay, clientWait) = (.seconds(10), entry == .group ? .seconds(15) : .seconds(2))
+        tailCount = isFlashCrowd ? 1 + tailCount % 4 : 12 + tailCount % 20
+        makeRoom()
+        coreLength = .seconds(100)
+        guard !isAlone else { return }
+        script = (0..<6).flatMap { turn -> [ScriptedEvent] in
+            let at = Duration.seconds(12 + 14 * Int64(turn))
+            if turn % 3 == 2 { return [ScriptedEvent(at: at, .stopMaster)] }
+            return [
+                ScriptedEvent(at: at, .partHeir(6 + turn)),
+                ScriptedEvent(at: at + .milliseconds(600 + 100 * Int64(turn)), .masterDies(.seconds(6))),
+            ]
+        }
+    }
+
     private mutating func meetSlips() {
         slipGap = .seconds(3)
         meet([.crash, .handover, .memoryLoss], every: .seconds(12), atMost: 20)
@@ -267,6 +294,29 @@ extension ScenarioOptions {
         // By turns, as the seed has drawn something else: most who come find no room.
         if keepsSwarms { maxPeers = 4 }
         makeRoom()
+    }
+
+    /// Few words, each said once: what a tracker loses of them nobody says again before all are looked at.
+    private mutating func fallSilent() {
+        if !isAlone { size(nodeCount < 5 ? 3 : 5) }
+        (clientCount, swarmCount, scraperCount, visitorCount, stewardCount) = (30, 1, 0, 0, 0)
+        (interval, intervalJitter, stay, ipv6Percent) = (120, 10, .seconds(60), ipv6Percent / 10)
+        (maxTorrents, maxPeers, targetRate) = (1000, 1000, 100_000)
+        (maxWallError, maxDrift) = (1000, min(maxDrift, 2000))
+        makeRoom()
+        disk.maxDelay = .milliseconds(60)
+        if isFlashCrowd {
+            // Votes refuse what is merged.
+            meet([.partition], every: .seconds(8), atMost: 10)
+            (disk.failPerMille, updatesPerEntry) = (300, 4)
+            return
+        }
+        meet([.crash, .crash, .partition], every: .seconds(4), atMost: 30)
+        faults.maxDown = 3
+        disk.stallPerMille = 50
+        disk.maxStall = .seconds(1)
+        inject(8, at: .commitSent, .replied, .okSent)
+        coreLength = .seconds(40)
     }
 
     private mutating func liveForHours() {

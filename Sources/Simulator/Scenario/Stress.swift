@@ -57,6 +57,10 @@ public enum Stress: String, Sendable, Hashable, CaseIterable {
     case beginnings
     /// A bus that is well but for a single message now and then, which is lost, or comes once more much later.
     case slips
+    /// Nothing goes wrong but that the master dies, or is stopped, when whoever is preferred lacks the last entries.
+    case laggards
+    /// Trackers die and are cut off, and nobody says anew for long what they may have lost.
+    case silence
 
     /// The stress of this name; nil where there is none.
     ///
@@ -76,7 +80,8 @@ extension ScenarioOptions {
             faults.damageGap = .seconds(3)
             faults.maxOutages += 6
         case .crashes, .partitions, .pairs, .amnesia, .refusals, .snapshots, .stops, .members, .scrapes, .groups,
-            .overtakings, .crowds, .rules, .conjunctions, .hours, .misconfigured, .beginnings, .slips:
+            .overtakings, .crowds, .rules, .conjunctions, .hours, .misconfigured, .beginnings, .slips,
+            .laggards, .silence:
             lead(to: stress)
         }
     }
@@ -127,7 +132,8 @@ extension ScenarioOptions {
                 faults.kinds.append(kind)
             }
         case .damaged, .crashes, .partitions, .pairs, .amnesia, .refusals, .snapshots, .stops, .members, .scrapes,
-            .groups, .overtakings, .crowds, .rules, .conjunctions, .hours, .misconfigured, .beginnings, .slips:
+            .groups, .overtakings, .crowds, .rules, .conjunctions, .hours, .misconfigured, .beginnings, .slips,
+            .laggards, .silence:
             preconditionFailure("\(stress.rawValue) is a ground of its own")
         }
     }

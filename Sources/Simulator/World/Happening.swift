@@ -42,6 +42,8 @@ extension World {
         /// One tracker of a cluster that is stopped.
         case operatorStops(Int)
         case stopOfAllOverdue
+        /// The first master after a stop of all dies.
+        case strike(Int, life: Int)
         case wakeClients
         case convergenceCheck
         case end

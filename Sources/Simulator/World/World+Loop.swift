@@ -79,6 +79,7 @@ extension World {
         case .nodeWakes(let node, let life):
             if isTurn(of: node, life, happening) { wake(node) }
             judge(elections.pass(now))
+            watchCandidate(node)
             watchWaiting(node)
             watchStanding(node)
             watchMisconfigured(node)
@@ -115,6 +116,10 @@ extension World {
         case .transfers: runTransfers()
         case .operatorStops(let node): stop(node, for: .zero)
         case .stopOfAllOverdue: stopOfAllOverdue()
+        case .strike(let node, let life):
+            if nodes[node].life == life {
+                die(node, "dies", by: "a fault after the new beginning", for: .seconds(6), isCertain: true)
+            }
         case .wakeClients: wakeClients()
         case .convergenceCheck: assertConverged()
         case .end: end()

@@ -154,6 +154,8 @@ struct World: Sendable {
     /// What the operator's files say, where that is commanded at every start.
     var rules = AccessRules()
     var elections: ElectionWatch
+    /// A master that was stopped when all was well, and has to hand its role over; nil where there is none.
+    var stopsOfMaster: Int?
     var waiting: WaitingWatch
     var standing: StandingWatch
     /// By tracker, a bit for each other one that it has said to be told other settings.

@@ -141,7 +141,11 @@ extension TrackerNode {
         do throws(EntryDamaged) {
             for entry in fetched.tail {
                 fresh.begin(entry.header, chain: entry.chain)
-                if isGroup, let tickets = try? Tickets(entry.bytes, entry.header) { fresh.note(tickets) }
+                if isGroup, entry.header.index > fetched.heldThrough(0),
+                    let tickets = try? Tickets(entry.bytes, entry.header)
+                {
+                    fresh.note(tickets)
+                }
                 var cursor = UpdateCursor(entry.header)
                 while let update = try cursor.next(entry.bytes) {
                     let chunk = fresh.chunk(of: update)

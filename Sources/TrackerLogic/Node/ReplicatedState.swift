@@ -131,7 +131,7 @@ public struct ReplicatedState: Sendable {
     }
 
     /// The requests of a group that were settled lately.
-    var settled: [SettledKey] { settledKeys.isEmpty ? [] : settledKeys.recent(at: time) }
+    public var settled: [SettledKey] { settledKeys.isEmpty ? [] : settledKeys.recent(at: time) }
 
     /// Applies a whole entry, for whoever keeps a state without a node.
     public mutating func apply(entry bytes: [UInt8]) throws(EntryDamaged) {

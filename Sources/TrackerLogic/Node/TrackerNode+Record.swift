@@ -59,7 +59,10 @@ extension TrackerNode {
             if entry.header.index > restoredThrough[chunk] { state.apply(update) }
         }
         log.append(decided: entry)
-        if isGroup, let tickets = try? Tickets(entry.bytes, entry.header) { state.note(tickets) }
+        // The first chunk holds the requests that were settled by its own entry.
+        if isGroup, entry.header.index > restoredThrough[0], let tickets = try? Tickets(entry.bytes, entry.header) {
+            state.note(tickets)
+        }
     }
 
     /// The last entry of the log may never have been decided: its fate is unknown, unless the snapshot holds it, or its
