@@ -152,7 +152,7 @@ package struct Checks: Sendable {
     /// A tracker is held until a time.
     mutating func held(_ node: Int, from begin: Instant, until end: Instant) {
         forwards.held(node, until: end)
-        groupBook.held(node, from: begin, until: end)
+        if scene.nodes[node].view?.isFenced == false { groupBook.held(node, from: begin, until: end) }
     }
 
     /// Whether a tracker of a group has booked a datagram that nobody has answered.
@@ -366,7 +366,6 @@ package struct Checks: Sendable {
         if Scene.failsNow(effects) { scene.nodes[step.node].hasFailed = true }
         if promises.answersAtOnce { replies.checkAnswered(step, &scene) }
         guard step.isReal else { return }
-        replies.checkPassedOn(effects, step, event, &scene)
         if scene.isGroup {
             let promised = scene.nodes[step.node].disk.promised
             groupNotes.check(step, event, effects, promised: promised, &scene)

@@ -53,7 +53,7 @@ struct GroupBook: Sendable {
         held[node] = (Instant(nanoseconds: 0), Instant(nanoseconds: 0))
     }
 
-    /// A tracker is held, and sees nothing before the end of it.
+    /// A tracker that has its bus is held, and sees nothing before the end of it.
     mutating func held(_ node: Int, from begin: Instant, until end: Instant) { held[node] = (begin, end) }
 
     mutating func check(

@@ -7,7 +7,7 @@ import Wire
 /// What a tracker tells of the part that it plays: the role in its keepalives, that it is master no more and why, and
 /// that it is gone.
 ///
-///     takes part ── says LEAVE ──► gone: says nothing more in this life
+///     takes part ── says LEAVE ──► gone: says nothing more in this life, but LEAVE where its disk breaks then
 struct Offices: Sendable {
     private struct Seat: Sendable {
         var hasLeft = false
@@ -65,10 +65,10 @@ struct Offices: Sendable {
                 .silentUnlessServing, at: step.time,
                 "\(scene.name(step.node)) has no bus, and wants \(effects.messages.count) messages sent")
         }
-        if seats[step.node].hasLeft {
+        if seats[step.node].hasLeft, let other = effects.messages.first(where: { !Offices.isLeave($0) }) {
             scene.violate(
                 .stopEnds, at: step.time,
-                "\(scene.name(step.node)) has said that it is gone, and says \(effects.messages[0].body.name)")
+                "\(scene.name(step.node)) has said that it is gone, and says \(other.body.name)")
         }
         for message in effects.messages {
             switch message.body {
@@ -83,6 +83,10 @@ struct Offices: Sendable {
             default: break
             }
         }
+    }
+
+    private static func isLeave(_ message: ClusterMessage) -> Bool {
+        if case .leave = message.body { true } else { false }
     }
 
     /// What is wrong with the role that a tracker tells; nil where it is right.

@@ -36,6 +36,7 @@ struct Survivors: Sendable {
         switch message.body {
         case .keepalive(let keepalive) where keepalive.hasFullState:
             (seats[node].whole, seats[node].heardAt) = (message.sender, time)
+        case .keepalive: if seats[node].whole == message.sender { seats[node].whole = nil }
         case .leave: if seats[node].whole == message.sender { seats[node].whole = nil }
         default: break
         }

@@ -12,8 +12,9 @@ import Wire
 /// fit) comes between them, and so the bound is a few times as much.
 ///
 /// Counted is, for each two trackers and in the time of a keepalive: HELLO, and what a master says to another by
-/// KEEPALIVE. A slave answers so to each word of a master that has been deposed; and a candidate asks for entries with
-/// each answer that comes, also where it is one that it has had.
+/// KEEPALIVE; at one moment once, for whoever was held hears much at one. A slave answers so to each word of a master
+/// that has been deposed; and a candidate asks for entries with each answer that comes, also where it is one that it
+/// has had.
 struct Talk: Sendable {
     /// In the time of a keepalive, of each kind.
     private static let most = 24
@@ -21,6 +22,8 @@ struct Talk: Sendable {
     /// From one tracker to another.
     private struct Line: Sendable {
         var since = Instant(nanoseconds: 0)
+        /// When something was counted last.
+        var at = Instant(nanoseconds: 0)
         var hellos = 0
         var keepalives = 0
     }
@@ -55,6 +58,8 @@ struct Talk: Sendable {
         if step.time - lines[place].since >= scene.nodes[step.node].configuration.cluster.keepalive {
             lines[place] = Line(since: step.time)
         }
+        guard lines[place].at < step.time else { return }
+        lines[place].at = step.time
         var count = 0
         switch body {
         case .hello:
