@@ -71,7 +71,11 @@ struct SabotageTests {
         // The same proposal with another time is another value.
         Plant(.stampsAhead, [.timeIsReal, .ballotHasOneValue], within: 4),
         Plant(
-            .losesProposals, [.waitingAreAnswered, .requestsAreKept, .healedIsAnswered, .healedIsOne],
+            .losesProposals,
+            [
+                .waitingAreAnswered, .requestsAreKept, .healedIsAnswered, .healedIsOne, .survivorsHaveAll,
+                .quorumDecides,
+            ],
             in: Profile.clusters, within: 4),
         Plant(.forgetsCommands, [.rulesAreInForce], in: [.alone], within: 40),
         Plant(.fallsSilentAfterFaults, [.healedIsAnswered], within: 2),

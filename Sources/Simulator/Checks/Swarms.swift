@@ -36,7 +36,7 @@ struct Swarms: Sendable {
         let limits = scene.configurations[step.node].limits
         if limits.areSmall { remember(scene.model) }
         completions = 0
-        intervals.note(scene.model.peerCount)
+        intervals.note(scene.model.peerCount, scene)
         if scene.isGroup { scene.settled.note(header, tickets) }
         scene.model.begin(header)
         scene.console.begin(header)

@@ -10,15 +10,25 @@ struct ToldIntervals: Sendable {
     /// Peers after each of the last entries, the latest last: whoever made the next one had applied all but the last
     /// two, which may have been under way.
     private var peers: [Int] = [0]
+    /// Whether all trackers were told the same; of others it is not known who has proposed what.
+    private var areAlike = true
 
     /// An entry is to be carried over to the model, which has so many peers; a stop may have emptied it since the last.
-    mutating func note(_ count: Int) {
+    mutating func note(_ count: Int, _ scene: Scene) {
+        if areAlike {
+            let configuration = scene.configurations[0]
+            areAlike = scene.nodes.allSatisfy {
+                $0.configuration.interval == configuration.interval
+                    && $0.configuration.targetRate == configuration.targetRate
+            }
+        }
         if peers.count == 4 { peers.removeFirst() }
         peers.append(count)
     }
 
     /// What is wrong with an interval in that entry.
     func fault(in seconds: UInt32, _ configuration: NodeConfiguration) -> String? {
+        guard areAlike else { return nil }
         let base = Int(configuration.interval)
         let rate = max(1, Int(configuration.targetRate))
         let suitable = peers.map { min(max(base, ($0 + rate - 1) / rate), 4 * base) }
