@@ -99,7 +99,9 @@ extension World {
     private mutating func watchService() {
         var trackers: UInt32 = 0
         for node in nodes.indices where nodes[node].isUp {
-            guard isWell(node), nodes[node].disk.failure == nil, !connectivity[node].isMaster else { return standing.idle = nil }
+            guard isWell(node), nodes[node].disk.failure == nil, !connectivity[node].isMaster else {
+                return standing.idle = nil
+            }
             for other in trackers.places where !bus.isClear(between: node, and: other, now: now) {
                 return standing.idle = nil
             }
