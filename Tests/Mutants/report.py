@@ -197,10 +197,16 @@ Whoever reads why a mutant was not noticed reads the logic as nobody has before.
 - two ways to be refused passed by the limit of errors of an address (rule 19);
 - a peer that was told late that it has completed told no `stopped`; told a second `completed` after a loss; announced after two minutes, not one, when it had no connection; asked the
   only one that had refused it the metadata again at once, at line speed; asked nobody anew in the endgame; did not tell its tracker when a straggler made it whole (rules 28, 31 and 33);
-- a limit of a rate lost a part of a byte each time that it was looked at (rule 30).
+- a limit of a rate lost a part of a byte each time that it was looked at (rule 30);
+- a tracker whose fetching of the state came to nothing kept the index up to which that would have gone, and took its old state for the whole as soon as that went as far (rule 17);
+- in a group, requests that a state holds as settled were noted once more by the log behind it, and took the room of others (rule 11);
+- a peer was called again every half minute though it was connected, for it had called us while we called it; what one peer alone was to give was not asked of others at once
+  when that one choked, or had lost it (rules 28 and 31).
 
 New checkers, of which each was shown to notice the mutants that it is for, and worlds that meet them: sides of merges, refusing votes, errors by address, letting in at a limit,
-audits of the request book, of accounts, torrent files and what is kept for merges, what people are told, farewells, windows and endgames of peers.
+audits of the request book, of accounts, torrent files and what is kept for merges, what people are told, farewells, windows and endgames of peers; who gives and takes numbers, and
+what is told of one's own part; what is sent on and answered in groups, questions that are asked again, states that are fetched, candidates that have to end, intervals and passkeys
+by a reading of their own; who is called again and when, culprits, lone pieces. `beginnings`, `slips`, `laggards` and `silence` are worlds for them.
 """
 
 
