@@ -32,10 +32,10 @@ extension World {
     /// Looks at what is known before everybody says it anew: whoever was answered is there where all are of one mind.
     ///
     /// In survivor mode not where a tracker was stopped in good order, for who comes back from that need not bring its
-    /// swarms; nor where intervals are short, for they run out meanwhile, by the clock of one side sooner than by
-    /// that of the other.
+    /// swarms; nor where intervals are of a minute or less, for they run out meanwhile, by the clock of one side sooner
+    /// than by that of the other.
     mutating func lookBeforeWaking() {
-        guard hasBus, checks.promises.hasOneHistory || tally.stops == 0 && options.interval >= 60 else { return }
+        guard hasBus, checks.promises.hasOneHistory || tally.stops == 0 && options.interval > 60 else { return }
         var master: (node: Int, position: Position)?
         for node in nodes.indices where connectivity[node].isThere {
             guard let view = nodes[node].inspection, view.isServing, view.hasFullState, !view.isFenced else { return }
