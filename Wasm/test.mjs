@@ -207,6 +207,14 @@ test("steps, pictures, messages and files fit together", () => {
   assert.ok(simulator.guide(0).every(({ sentence }) => /^[A-Z].*\.$/.test(sentence)));
 });
 
+test("each story is opened, and goes as it was written down", () => {
+  for (const { name } of simulator.stories()) {
+    const { hash } = simulator.open(0, `story=${name}`);
+    const told = readFileSync(new URL(`Tests/SimulationTests/Transcripts/${name}.txt`, root), "utf8");
+    assert.ok(told.endsWith(`trace hash ${BigInt(`0x${hash}`).toString(16)}\n`), name);
+  }
+});
+
 test("what nobody understands is refused with a sentence, and nothing is lost by it", () => {
   simulator.open(0, "seed=1&profile=alone");
   const refused = [

@@ -100,7 +100,7 @@ public struct RecordedStory: Sendable {
             teller.tell(step.recorded.event, lives[number].replay.effects, lives[number].life, place, at: time)
             // What stays broken is found with each step.
             if let text = lives[number].broken ?? teller.crossCheck(lives[number].replay.node, place),
-                !broken.suffix(RecordedStory.rememberedCount).contains(where: { $0.text == text })
+                !broken.suffix(RecordedStory.rememberedCount).contains(where: { $0.text == text && $0.place == place })
             {
                 broken.append(Broken(time: time, place: place, text: text))
                 trace.line(time, about: 1 << UInt32(place), "VIOLATION \(text)")

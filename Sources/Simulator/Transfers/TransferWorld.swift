@@ -211,7 +211,8 @@ struct TransferWorld: Sendable {
             if let limit = peer.traits.settings.maxUploadRate { rate = min(rate, limit) }
             if let limit = peer.traits.settings.maxDownloadRate { rate = min(rate, limit) }
         }
-        return .milliseconds(Int64(layout.totalLength * 6_000 / max(1, rate)))
+        // An `Int` may have 32 bits.
+        return .milliseconds(Int64(layout.totalLength) * 6_000 / Int64(max(1, rate)))
     }
 
     /// Peers that can be called, and stay.

@@ -9,14 +9,14 @@ struct TransferLimits: Sendable {
     /// What may go at once: it fills at the rate that is allowed, up to a burst, and a block that takes the last of it
     /// may take more.
     ///
-    /// In thousand millionths of a byte, so that nothing is lost.
+    /// In thousand millionths of a byte, so that nothing is lost; in 64 bits, also where an `Int` has 32.
     private struct Bucket: Sendable {
-        private static let unit = 1_000_000_000
-        private(set) var level = 0
+        private static let unit: Int64 = 1_000_000_000
+        private(set) var level: Int64 = 0
         var rate: Int?
         private var at = Instant(nanoseconds: 0)
 
-        private static func burst(_ rate: Int) -> Int { max(rate / 4, 16_384) * unit }
+        private static func burst(_ rate: Int) -> Int64 { Int64(max(rate / 4, 16_384)) * unit }
 
         mutating func setRate(_ rate: Int?, at now: Instant) {
             fill(now)
@@ -27,8 +27,8 @@ struct TransferLimits: Sendable {
 
         mutating func fill(_ now: Instant) {
             guard let rate, now > at else { return }
-            let passed = Int(min((now - at).nanoseconds, 100_000_000_000))
-            level = min(level + passed * rate, Bucket.burst(rate))
+            let passed = min((now - at).nanoseconds, 100_000_000_000)
+            level = min(level + passed * Int64(rate), Bucket.burst(rate))
             at = now
         }
 
@@ -36,13 +36,13 @@ struct TransferLimits: Sendable {
         mutating func take(_ byteCount: Int, slack: Int = 0, at now: Instant) -> Bool {
             guard rate != nil else { return true }
             fill(now)
-            let mayGo = level + slack * Bucket.unit > 0
-            level = max(level, 1) - byteCount * Bucket.unit
+            let mayGo = level + Int64(slack) * Bucket.unit > 0
+            level = max(level, 1) - Int64(byteCount) * Bucket.unit
             return mayGo
         }
 
         mutating func giveBack(_ byteCount: Int) {
-            if let rate { level = min(level + byteCount * Bucket.unit, Bucket.burst(rate)) }
+            if let rate { level = min(level + Int64(byteCount) * Bucket.unit, Bucket.burst(rate)) }
         }
 
         /// Whether so much of a burst is there that somebody who waits waits for nothing.
@@ -50,7 +50,7 @@ struct TransferLimits: Sendable {
             guard let rate else { return true }
             var filled = self
             filled.fill(now)
-            return filled.level > max(Bucket.burst(rate) / part, 0)
+            return filled.level > max(Bucket.burst(rate) / Int64(part), 0)
         }
 
         /// Somebody waits, so it is empty, whatever was lost by rounding.
