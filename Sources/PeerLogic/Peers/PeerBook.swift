@@ -154,12 +154,12 @@ struct PeerBook: Sendable, Equatable {
         entries[index].failures = 0
     }
 
-    /// Somebody who has called says where it listens; false where that is another entry's, which is given up for this
-    /// one.
+    /// Somebody who has called says where it listens: another entry of that address is given up for this one, where
+    /// nobody is connected by it, and it is not banned.
     mutating func listens(_ id: UInt32, at address: SocketAddress) {
         guard let index = index(id), entries[index].address == nil else { return }
         if let other = entries.firstIndex(where: { $0.address == address }) {
-            guard !entries[other].isLinked, other != index else { return }
+            guard !entries[other].isLinked, !entries[other].isBanned, other != index else { return }
             entries[index].address = address
             entries.remove(at: other)
         } else {

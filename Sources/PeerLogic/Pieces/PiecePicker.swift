@@ -230,7 +230,7 @@ struct PiecePicker: Sendable, Equatable {
     @discardableResult
     mutating func abandoned(by peer: UInt32, only piece: Int? = nil) -> Bool {
         var isAny = false
-        for slot in active.indices where isAwaited(slot, peer) && piece ?? active[slot]?.piece == active[slot]?.piece {
+        for slot in active.indices where isAwaited(slot, peer) && (piece == nil || piece == active[slot]?.piece) {
             isAny = true
             _ = reopen(slot)
         }

@@ -227,7 +227,8 @@ extension TorrentSession {
                 book.failed(peer, now: now, isConstant: has(.constantBackOff))
             }
         }
-        handOver(slot)
+        // Who is banned stays so, and who is ourselves.
+        if reason != .banned, reason != .ourselves { handOver(slot) }
     }
 
     mutating func linkClosed(_ slot: Int, _ end: LinkEnd, _ now: Instant, _ actions: inout [Action]) {

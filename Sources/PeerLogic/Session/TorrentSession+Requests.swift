@@ -97,13 +97,23 @@ extension TorrentSession {
         let isDuplicated = picker?.isAskedOfOthers(block) ?? false
         let isWhole = picker?.received(block) ?? false
         if isDuplicated { cancelElsewhere(block, but: slot, now, &actions) }
+        let piece = Int(block.piece)
         if isWhole {
-            let piece = Int(block.piece)
             let wantsDigests = suspicions.concern(piece) || (picker?.isSuspicious(piece) ?? false)
             if has(.storedUnverified) { actions.append(.store(piece: piece)) }
             actions.append(.verify(piece: piece, wantsDigests: wantsDigests))
+        } else if !givesMore(slot, of: piece), !has(.onlyGiverAwaited),
+            picker?.abandoned(by: links[slot].peer, only: piece) ?? false
+        {
+            // It alone was to give that piece, and this was the last that it owed of it.
+            refillAll(now, &actions)
         }
         refill(slot, now, &actions)
+    }
+
+    /// Whether a peer would give more of a piece, if it were asked.
+    private func givesMore(_ slot: Int, of piece: Int) -> Bool {
+        links[slot].has[piece] && (!links[slot].peerChokes || links[slot].allowedToUs.contains(UInt32(piece)))
     }
 
     /// A block that was of no use has come.

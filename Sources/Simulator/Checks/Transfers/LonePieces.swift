@@ -77,8 +77,9 @@ struct LonePieces: Sendable {
         else { return false }
         guard lone.giver >= 0, lone.giver != end else { return true }
         let giver = scene.ends[lone.giver]
-        return giver.isChoked && giver.asked.isEmpty && giver.arriving < 0 && giver.hasFast
-            && !giver.allowedToUs.contains(UInt32(piece)) && !isUncertain(lone.giver, scene)
+        let givesNoMore = giver.isChoked && !giver.allowedToUs.contains(UInt32(piece)) || !giver.has[piece]
+        return givesNoMore && giver.asked.isEmpty && giver.arriving < 0 && giver.hasFast
+            && !isUncertain(lone.giver, scene)
     }
 
     /// Whether nobody is asked for any of a piece, and none of it is coming.
