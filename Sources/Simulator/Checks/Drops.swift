@@ -32,8 +32,8 @@ struct Drops: Sendable {
     ) {
         let node = step.node
         let isInService = step.view.isServing && step.view.leads == nil && before.waitingRequests > 0
-        let isTold = effects.messages.contains { if case .forward = $0.body { true } else { false } }
-        if !isInService || isTold || !effects.replies.isEmpty || !effects.answers.isEmpty || !step.applied.isEmpty
+        if !isInService || !effects.replies.isEmpty || !effects.answers.isEmpty || !step.applied.isEmpty
+            || effects.messages.contains(where: { if case .forward = $0.body { true } else { false } })
             || Numbers.follows(effects)
         {
             seats[node].forwardedAt = step.time

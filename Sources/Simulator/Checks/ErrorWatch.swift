@@ -59,4 +59,9 @@ extension DatagramBatch {
     func action(of reply: Datagram) -> UInt8 {
         reply.byteCount >= 8 ? bytes[Int(reply.offset) + 3] : .max
     }
+
+    /// The request that a reply is to; 0 for what is no reply.
+    func transactionID(of reply: Datagram) -> TransactionID {
+        TransactionID(reply.byteCount >= 8 ? bytes.span.bytes.u32(at: Int(reply.offset) + 4) : 0)
+    }
 }

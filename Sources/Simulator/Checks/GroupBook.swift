@@ -112,9 +112,9 @@ struct GroupBook: Sendable {
         let replies = effects.replies
         for number in replies.datagrams.indices {
             guard let client = requests.client(at: replies.datagrams[number].remote) else { continue }
-            let reply = Reply(datagram: replies.datagrams[number], bytes: replies.payload(number))
+            let id = replies.transactionID(of: replies.datagrams[number])
             if answered.count == GroupBook.answeredCount { answered.removeFirst(GroupBook.answeredCount / 2) }
-            answered.append(Answered(client: client, transactionID: reply.transactionID))
+            answered.append(Answered(client: client, transactionID: id))
         }
     }
 

@@ -13,8 +13,8 @@ struct HandoverWatch: Sendable {
     private struct Master: Sendable {
         /// When each of the others last said that it is not in step, by the master's clock.
         var behindAt: [(life: Life, at: Instant)] = []
-        /// To whom it has last said that it may have the role, and when.
-        var offered: (life: Life, at: Instant)?
+        /// When it began to hand its role over, by its own clock: what it hears from then on decides nothing.
+        var begunAt: Instant?
         /// Whether somebody has asked it for something that may make it hand over its role: to one it is told, or to
         /// whoever is there.
         var isAsked = false
@@ -28,35 +28,43 @@ struct HandoverWatch: Sendable {
     mutating func began(_ node: Int) { masters[node] = Master() }
 
     mutating func check(_ step: Step, _ before: NodeView, _ event: Event, _ effects: Effects, _ scene: inout Scene) {
-        if case .commandReceived(let command) = event { note(command, step.node) }
-        guard let epoch = before.leads, let now = scene.nodes[step.node].monotonic else { return }
-        if case .messageReceived(let message) = event, case .keepalive(let keepalive) = message.body,
-            keepalive.role != .master
-        {
-            let isInStep =
-                message.epoch == epoch && keepalive.hasFullState
-                && keepalive.position.index + HandoverWatch.inStepCount >= before.position.index
-            if !isInStep { noteBehind(message.sender, step.node, at: now) }
+        let node = step.node
+        if case .commandReceived(let command) = event { note(command, node) }
+        guard let epoch = before.leads, step.view.leads == epoch, let now = scene.nodes[node].monotonic else {
+            (masters[node].begunAt, masters[node].isAsked) = (nil, false)
+            return
         }
-        guard !masters[step.node].isAsked else { return }
-        let cluster = scene.nodes[step.node].configuration.cluster
+        if !before.isHandingOver {
+            masters[node].begunAt = step.view.isHandingOver ? now : nil
+            noteWord(event, of: epoch, before, node, at: now)
+        }
+        guard let begunAt = masters[node].begunAt, !masters[node].isAsked else { return }
         for message in effects.messages {
-            guard case .handover = message.body, case .one(let life) = message.destination else { continue }
-            // Once it has decided on a successor it says so for the detection time, whatever that one says.
-            let isRepeated =
-                masters[step.node].offered?.life == life
-                && masters[step.node].offered.map { now - $0.at < cluster.detectionTime * 2 } ?? false
-            masters[step.node].offered = (life, now)
-            guard !isRepeated, let place = masters[step.node].behindAt.firstIndex(where: { $0.life == life }) else {
-                continue
-            }
-            let time = now - masters[step.node].behindAt[place].at
-            guard time > cluster.detectionTime, time < cluster.keepalive * 4 else { continue }
+            guard case .handover = message.body, case .one(let life) = message.destination,
+                let place = masters[node].behindAt.firstIndex(where: { $0.life == life })
+            else { continue }
+            let time = begunAt - masters[node].behindAt[place].at
+            guard time < scene.nodes[node].configuration.cluster.keepalive * 4 else { continue }
             scene.violate(
                 .preferredIsElected, at: step.time,
-                "\(scene.name(step.node)) hands its role to tracker \(life.id), which was not in step "
+                "\(scene.name(node)) hands its role to tracker \(life.id), which was not in step "
                     + "\(time.wholeMilliseconds) ms before")
         }
+    }
+
+    /// Another tracker may say that it is not in step.
+    private mutating func noteWord(
+        _ event: Event, of epoch: Epoch, _ before: NodeView, _ node: Int, at now: Instant
+    ) {
+        guard case .messageReceived(let message) = event, case .keepalive(let keepalive) = message.body,
+            keepalive.role != .master
+        else { return }
+        // What is for another is heard by all.
+        if case .one(let addressee) = message.destination, addressee != before.life { return }
+        let isInStep =
+            message.epoch == epoch && keepalive.hasFullState
+            && keepalive.position.index + HandoverWatch.inStepCount >= before.position.index
+        if !isInStep { noteBehind(message.sender, node, at: now) }
     }
 
     private mutating func note(_ command: OperatorCommand, _ node: Int) {

@@ -19,6 +19,8 @@ package struct NodeView: Sendable, Hashable {
     package var pending: Ballot?
     package var hasFullState: Bool
     package var isFenced: Bool
+    /// Whether it is master, and hands its role over.
+    package var isHandingOver: Bool
     package var waitingRequests: Int
     package var tailCount: Int
     package var tailByteCount: Int
@@ -28,8 +30,8 @@ package struct NodeView: Sendable, Hashable {
     package init(
         life: Life, leads: Epoch? = nil, isServing: Bool = false, position: Position = .start, digest: UInt64 = 0,
         time: WallTime = WallTime(milliseconds: 0), pending: Ballot? = nil, hasFullState: Bool = true,
-        isFenced: Bool = false, waitingRequests: Int = 0, tailCount: Int = 0, tailByteCount: Int = 0,
-        voters: [UInt32] = []
+        isFenced: Bool = false, isHandingOver: Bool = false, waitingRequests: Int = 0, tailCount: Int = 0,
+        tailByteCount: Int = 0, voters: [UInt32] = []
     ) {
         self.life = life
         self.leads = leads
@@ -40,6 +42,7 @@ package struct NodeView: Sendable, Hashable {
         self.pending = pending
         self.hasFullState = hasFullState
         self.isFenced = isFenced
+        self.isHandingOver = isHandingOver
         self.waitingRequests = waitingRequests
         self.tailCount = tailCount
         self.tailByteCount = tailByteCount
@@ -95,7 +98,7 @@ extension NodeView {
             life: inspection.life, leads: inspection.leads, isServing: inspection.isServing,
             position: inspection.position, digest: inspection.digest, time: time, pending: inspection.pending,
             hasFullState: inspection.hasFullState, isFenced: inCluster && inspection.isFenced,
-            waitingRequests: inspection.waitingRequests,
+            isHandingOver: inspection.isHandingOver, waitingRequests: inspection.waitingRequests,
             tailCount: inspection.tailCount, tailByteCount: inspection.tailByteCount, voters: inspection.voters)
     }
 }

@@ -65,7 +65,7 @@ struct Offices: Sendable {
                 .silentUnlessServing, at: step.time,
                 "\(scene.name(step.node)) has no bus, and wants \(effects.messages.count) messages sent")
         }
-        if seats[step.node].hasLeft, let other = effects.messages.first(where: { !Offices.isLeave($0) }) {
+        if seats[step.node].hasLeft, let other = effects.messages.first(where: { $0.body != .leave }) {
             scene.violate(
                 .stopEnds, at: step.time,
                 "\(scene.name(step.node)) has said that it is gone, and says \(other.body.name)")
@@ -83,10 +83,6 @@ struct Offices: Sendable {
             default: break
             }
         }
-    }
-
-    private static func isLeave(_ message: ClusterMessage) -> Bool {
-        if case .leave = message.body { true } else { false }
     }
 
     /// What is wrong with the role that a tracker tells; nil where it is right.

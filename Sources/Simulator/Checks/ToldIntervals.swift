@@ -16,10 +16,10 @@ struct ToldIntervals: Sendable {
     /// An entry is to be carried over to the model, which has so many peers; a stop may have emptied it since the last.
     mutating func note(_ count: Int, _ scene: Scene) {
         if areAlike {
-            let configuration = scene.configurations[0]
-            areAlike = scene.nodes.allSatisfy {
-                $0.configuration.interval == configuration.interval
-                    && $0.configuration.targetRate == configuration.targetRate
+            let (interval, rate) = (scene.configurations[0].interval, scene.configurations[0].targetRate)
+            areAlike = scene.nodes.indices.allSatisfy {
+                scene.nodes[$0].configuration.interval == interval
+                    && scene.nodes[$0].configuration.targetRate == rate
             }
         }
         if peers.count == 4 { peers.removeFirst() }

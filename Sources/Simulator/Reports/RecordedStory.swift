@@ -134,7 +134,7 @@ public struct RecordedStory: Sendable {
             + account.items.map { "  \($0.title)\(String(repeating: " ", count: width - $0.title.count))  \($0.text)" }
     }
 
-    /// Whether all effects were the recorded ones, and no promise was broken.
+    /// Whether all effects were the recorded ones.
     public var isAsRecorded: Bool { parts.allSatisfy { $0.difference == nil } }
 
     /// Each recording in a line.
@@ -174,7 +174,7 @@ public struct RecordedStory: Sendable {
     private static let aftermath = Duration.milliseconds(20)
     /// More of them would hide what led to the first.
     private static let drawnCount = 3
-    /// Of so many, each is told once.
+    /// So many of the last are not told again.
     private static let rememberedCount = 16
 
     /// What came of the recordings, in one line.

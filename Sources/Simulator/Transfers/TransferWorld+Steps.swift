@@ -45,8 +45,9 @@ extension TransferWorld {
         }
         checks.stepEnded(peer, buffered: peers[peer].bufferedByteCount, at: now)
         // What is wrong stays so, so now and then is enough.
-        if tally.steps & 15 == 0 || mayLeaveIdle {
-            let (fault, buffered) = peers[peer].session?.audited() ?? (nil, 0)
+        let isAudited = tally.steps & 15 == 0
+        if isAudited || mayLeaveIdle {
+            let (fault, buffered) = peers[peer].session?.looked(isAudited) ?? (nil, 0)
             if let fault { checks.audited(peer, fault, at: now) }
             checks.looksForIdle(peer, buffered: buffered, at: now)
         }
@@ -314,7 +315,9 @@ extension TorrentSession {
 
     // Nothing is changed: so that nothing is copied, as above.
 
-    fileprivate mutating func audited() -> (fault: String?, buffered: Int) { (audit(), bufferedByteCount) }
+    fileprivate mutating func looked(_ isAudited: Bool) -> (fault: String?, buffered: Int) {
+        (isAudited ? audit() : nil, bufferedByteCount)
+    }
 
     fileprivate mutating func views(_ now: Instant) -> [LinkView] { links(now: now) }
 }
