@@ -180,8 +180,8 @@ one after another, until one says that something is wrong. It takes hours, says 
 Mistakes are made in ten ways: a relation changed (`<` to `<=` or `>=`, `==` to `!=`), a condition negated, a condition or a part of one that
 always holds or never does, a side of `&&` or `||` dropped, a statement left out, a function that goes back at once, a number one more or one
 less (or a truth the other one), two arguments of one type in each other's place, a case of an enumeration exchanged, `min` for `max`.
-Left alone is what decides nothing: descriptions, what tests and the explorer look at, room that is made ahead or kept, numbers of four
-digits and more, and whether two moments are the same to the nanosecond. `Tests/Mutants/Sources/mutate` has the rules.
+Left alone is what decides nothing: descriptions, what tests and the explorer look at, room that is made ahead, kept or given back, numbers
+of four digits and more, and whether two moments are the same to the nanosecond. `Tests/Mutants/Sources/mutate` has the rules.
 
 `make test` draws a hundred of those that were noticed (`Tests/Mutants/noticed.tsv`, with the run that did it), and fails where one
 is noticed no more. `Tests/Mutants/mutants.py show NAME` tells of one.

@@ -157,6 +157,7 @@ final class Mutator: SyntaxRewriter {
     }
 
     override func visit(_ node: ConditionElementSyntax) -> ConditionElementSyntax {
+        if let condition = node.condition.as(ExprSyntax.self), asksForRoom(condition) { return node }
         guard let condition = node.condition.as(ExprSyntax.self), !mentionsPlanted(condition),
             let list = node.parent?.as(ConditionElementListSyntax.self), let owner = list.parent
         else { return super.visit(node) }
@@ -196,14 +197,25 @@ final class Mutator: SyntaxRewriter {
 
     // MARK: Values
 
-    /// Whether it says only how much room there is, or that it is kept.
-    private func isRoom(_ node: some ExprSyntaxProtocol) -> Bool {
-        guard let label = node.parent?.as(LabeledExprSyntax.self)?.label?.text else { return false }
-        return label.lowercased().hasSuffix("capacity")
+    /// Whether it says only how much room there is, or that it is kept; or a moment to the nanosecond.
+    private func decidesNothing(_ node: some ExprSyntaxProtocol) -> Bool {
+        guard let argument = node.parent?.as(LabeledExprSyntax.self), let label = argument.label?.text else {
+            return false
+        }
+        let call = Syntax(argument).around(FunctionCallExprSyntax.self)?.calledExpression.trimmedDescription
+        return label.lowercased().hasSuffix("capacity") || call == "Instant" && label == "nanoseconds"
+    }
+
+    /// Whether it asks how much room there is: only whether more is made, or some given back, hangs on that.
+    private func asksForRoom(_ node: ExprSyntax) -> Bool {
+        let words = node.tokens(viewMode: .sourceAccurate).map(\.text)
+        return zip(words, words.dropFirst()).enumerated().contains { place, pair in
+            pair == (".", "capacity") && (place + 2 >= words.count || words[place + 2] != "(")
+        }
     }
 
     override func visit(_ node: IntegerLiteralExprSyntax) -> ExprSyntax {
-        if isRoom(node) { return ExprSyntax(node) }
+        if decidesNothing(node) { return ExprSyntax(node) }
         let digits = node.literal.text
         // A number of many digits is how much room there is, how long something takes, or a mixer of bits: one more of
         // it is nobody's mistake.
@@ -213,7 +225,7 @@ final class Mutator: SyntaxRewriter {
     }
 
     override func visit(_ node: BooleanLiteralExprSyntax) -> ExprSyntax {
-        if isRoom(node) { return ExprSyntax(node) }
+        if decidesNothing(node) { return ExprSyntax(node) }
         let word = node.literal.text
         let number = point(.constant, at: node, word, word == "true" ? "false" : "true")
         return text("Mutation.truth(\(number), \(word))", for: node)
@@ -231,6 +243,7 @@ final class Mutator: SyntaxRewriter {
 
     override func visit(_ node: FunctionCallExprSyntax) -> ExprSyntax {
         let name = node.calledExpression.trimmedDescription
+        if name.hasSuffix("reserveCapacity") { return ExprSyntax(node) }
         switch name {
         case "precondition", "preconditionFailure", "fatalError", "has", "configuration.has": return ExprSyntax(node)
         case "min", "max":
@@ -305,7 +318,8 @@ final class Mutator: SyntaxRewriter {
         if let call = core.as(FunctionCallExprSyntax.self) {
             let name = call.calledExpression.trimmedDescription
             let kept = ["precondition", "preconditionFailure", "fatalError", "self.init"]
-            return kept.contains(name) || name.hasSuffix("reserveCapacity") ? nil : before
+            let isKept = kept.contains(name) || name.hasSuffix("reserveCapacity") || name.hasPrefix("planted")
+            return isKept ? nil : before
         }
         guard let infix = core.as(InfixOperatorExprSyntax.self) else { return nil }
         let sign = infix.operator.trimmedDescription
@@ -331,11 +345,19 @@ final class Mutator: SyntaxRewriter {
 
     // MARK: Functions
 
-    /// By these the explorer tells states apart, and recordings are kept: nothing decides by them.
-    private static let eyes: Set<String> = ["absorb", "absorbPauses", "walk"]
+    /// By these the explorer tells states apart, recordings are kept, tests see that nothing is to be done, and room is
+    /// given back: nothing decides by them.
+    private static let undecisive: Set<String> = [
+        "absorb", "absorbPauses", "walk", "isNothing", "giveBackRoom", "isSparse",
+    ]
+
+    override func visit(_ node: VariableDeclSyntax) -> DeclSyntax {
+        let names = node.bindings.map(\.pattern.trimmedDescription)
+        return names.contains { Self.undecisive.contains($0) } ? DeclSyntax(node) : super.visit(node)
+    }
 
     override func visit(_ node: FunctionDeclSyntax) -> DeclSyntax {
-        if Self.eyes.contains(node.name.text) { return DeclSyntax(node) }
+        if Self.undecisive.contains(node.name.text) { return DeclSyntax(node) }
         guard let body = node.body, let item = body.statements.first else { return super.visit(node) }
         let result = node.signature.result
         // A function of one statement does nothing without it, which is a mutant of its own.
@@ -369,40 +391,5 @@ final class Mutator: SyntaxRewriter {
         ])
         new.body = block
         return DeclSyntax(new)
-    }
-}
-
-extension ExprSyntax {
-    /// Whether it is a tuple of several values.
-    var isSeveral: Bool { self.as(TupleExprSyntax.self).map { $0.elements.count > 1 } ?? false }
-
-    /// Whether it is a name, or a property of one: nothing happens where it is read.
-    var isPlain: Bool {
-        if self.is(DeclReferenceExprSyntax.self) { return true }
-        guard let member = self.as(MemberAccessExprSyntax.self), let base = member.base else { return false }
-        return base.isPlain
-    }
-}
-
-/// Looks for a variable that has no value where it is declared.
-private final class Valueless: SyntaxVisitor {
-    private let name: String
-    private var isFound = false
-
-    init(name: String) {
-        self.name = name
-        super.init(viewMode: .sourceAccurate)
-    }
-
-    func finds(in node: Syntax) -> Bool {
-        walk(node)
-        return isFound
-    }
-
-    override func visit(_ node: VariableDeclSyntax) -> SyntaxVisitorContinueKind {
-        for binding in node.bindings where binding.initializer == nil && binding.accessorBlock == nil {
-            if binding.pattern.trimmedDescription.contains(name) { isFound = true }
-        }
-        return .visitChildren
     }
 }

@@ -96,3 +96,38 @@ extension CodeBlockItemSyntax {
         return item.isImplicitResult
     }
 }
+
+extension ExprSyntax {
+    /// Whether it is a tuple of several values.
+    var isSeveral: Bool { self.as(TupleExprSyntax.self).map { $0.elements.count > 1 } ?? false }
+
+    /// Whether it is a name, or a property of one: nothing happens where it is read.
+    var isPlain: Bool {
+        if self.is(DeclReferenceExprSyntax.self) { return true }
+        guard let member = self.as(MemberAccessExprSyntax.self), let base = member.base else { return false }
+        return base.isPlain
+    }
+}
+
+/// Looks for a variable that has no value where it is declared.
+final class Valueless: SyntaxVisitor {
+    private let name: String
+    private var isFound = false
+
+    init(name: String) {
+        self.name = name
+        super.init(viewMode: .sourceAccurate)
+    }
+
+    func finds(in node: Syntax) -> Bool {
+        walk(node)
+        return isFound
+    }
+
+    override func visit(_ node: VariableDeclSyntax) -> SyntaxVisitorContinueKind {
+        for binding in node.bindings where binding.initializer == nil && binding.accessorBlock == nil {
+            if binding.pattern.trimmedDescription.contains(name) { isFound = true }
+        }
+        return .visitChildren
+    }
+}
