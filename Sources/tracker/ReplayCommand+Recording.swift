@@ -80,7 +80,8 @@ extension ReplayCommand {
             case .noImage:
                 throw Failure(
                     .system,
-                    "\(path) holds no whole image of the tracker's state to begin from: the state was too large for it")
+                    "\(path) holds no whole image of the tracker's state to begin from: the state was too large for a "
+                        + "recording, or the file is damaged")
             }
         }
     }
