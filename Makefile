@@ -14,8 +14,8 @@ PYTHON := /usr/bin/python3
 TEST_PYTHON := .build/test-python
 DATA ?= data
 
-.PHONY: run serve build test unit explore explore-all planted-bugs mutants mutants-sample wasm simulator wasm-test playground system failovers \
-	histories interop benchmark benchmark-peers format lint clean help packages test-packages
+.PHONY: run serve build test test-builds build-planted-bugs build-mutants unit explore explore-all planted-bugs mutants mutants-sample \
+	wasm wasm-planted simulator wasm-test playground system failovers histories interop benchmark benchmark-peers format lint clean help packages test-packages
 
 run: build ## Build, then run a cluster of three trackers to try; it prints what there is to try
 	$(TRACKER) demo $(ARGUMENTS)
@@ -31,7 +31,17 @@ build: packages simulator ## Build the tracker, and the simulator that its page 
 simulator:
 	$(if $(WITHOUT_SIMULATOR),,@Wasm/build || [ $$? -eq 3 ])
 
-test: unit explore planted-bugs mutants-sample wasm-test system ## All tests: logic, codecs, simulation, storage, then the real program with real clients
+test: test-builds unit explore planted-bugs mutants-sample wasm-test system ## All tests: logic, codecs, simulation, storage, then the real program with real clients
+
+# Compilers optimise a module on one processor, so two of these are built at a time.
+test-builds: packages
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=line build-planted-bugs wasm build-mutants wasm-planted
+
+build-planted-bugs:
+	swift build -c release --package-path Tests/PlantedBugs
+
+build-mutants:
+	Tests/Mutants/build
 
 unit: packages ## The tests in Swift; what fails is said again at the end
 	swift build -c $(CONFIGURATION) --build-tests
@@ -52,12 +62,11 @@ explore-all: build ## The same for greater bounds (an hour and a half, 20 GB of 
 	for mortal in 1 2 3; do $(TRACKER) explore --elections 2 --requests 2 --restarts 1 --mortal $$mortal \
 		--network inOrder --max-states 1000000000 || exit 1; done
 
-planted-bugs: packages ## Plant mistakes into the logic; explorer and simulator have to find each (three minutes)
-	swift run -c release --package-path Tests/PlantedBugs planted-bugs --explorer
-	swift run -c release --package-path Tests/PlantedBugs planted-bugs
+planted-bugs: packages build-planted-bugs ## Plant mistakes into the logic; explorer and simulator have to find each (three minutes)
+	Tests/PlantedBugs/.build/release/planted-bugs --explorer
+	Tests/PlantedBugs/.build/release/planted-bugs
 
-mutants-sample: packages ## A hundred mutants of the logic that were noticed: each has to be noticed again (docs/mutants.md)
-	Tests/Mutants/build
+mutants-sample: packages build-mutants ## A hundred mutants of the logic that were noticed: each has to be noticed again (docs/mutants.md)
 	$(PYTHON) Tests/Mutants/mutants.py sample $(ARGUMENTS)
 
 mutants: packages ## Try all mutants of the logic, and write docs/mutants.md (hours; goes on where it was interrupted)
@@ -69,9 +78,11 @@ mutants: packages ## Try all mutants of the logic, and write docs/mutants.md (ho
 wasm: ## Compile the simulator for WebAssembly: .build-wasm/simulator.wasm (three minutes; Wasm/README.md)
 	Wasm/build
 
-wasm-test: build wasm ## Run that module in Node, and compare with the tracker and the golden hashes
-	@scripts/install-packages Wasm/packages.txt
+wasm-planted: # The same with mistakes to plant, for tests
 	Wasm/build planted
+
+wasm-test: build wasm wasm-planted ## Run that module in Node, and compare with the tracker and the golden hashes
+	@scripts/install-packages Wasm/packages.txt
 	TRACKER="$(CURDIR)/$(TRACKER)" node --test --test-reporter=tap Wasm/test*.mjs
 
 playground: wasm ## Write the simulator's page for any web server: .build-wasm/playground/ (docs/playground.md)
