@@ -144,40 +144,31 @@ struct UploadQueue: Sendable, Hashable {
     /// So many are given to the owner ahead: 256 KiB, more than a socket takes at once.
     static let maxSendingCount = 16
 
-    private var blocks: [Block] = []
-    private var head = 0
+    private var waiting = Queue<Block>()
     /// Those that the owner has.
     var sending: [Block] = []
 
-    var waitingCount: Int { blocks.count - head }
+    var waitingCount: Int { waiting.count }
     var count: Int { waitingCount + sending.count }
-    var next: Block? { head < blocks.count ? blocks[head] : nil }
+    var next: Block? { waiting.first }
 
-    mutating func append(_ block: Block) { blocks.append(block) }
+    mutating func append(_ block: Block) { waiting.append(block) }
 
-    mutating func removeNext() {
-        head += 1
-        if head >= 64, head * 2 >= blocks.count {
-            blocks.removeFirst(head)
-            head = 0
-        }
-    }
+    mutating func removeNext() { waiting.removeFirst() }
 
-    func contains(_ block: Block) -> Bool { blocks[head...].contains(block) || sending.contains(block) }
+    func contains(_ block: Block) -> Bool { waiting.contains(block) || sending.contains(block) }
 
     /// Whether it was waiting.
     mutating func remove(_ block: Block) -> Bool {
-        guard let index = blocks[head...].firstIndex(of: block) else { return false }
-        blocks.remove(at: index)
+        guard let index = waiting.firstIndex(of: block) else { return false }
+        waiting.remove(at: index)
         return true
     }
 
     /// Takes out what waits, and fits.
     mutating func removeWaiting(where isMeant: (Block) -> Bool) -> [Block] {
-        let meant = blocks[head...].filter(isMeant)
-        guard !meant.isEmpty else { return [] }
-        blocks = blocks[head...].filter { !isMeant($0) }
-        head = 0
+        let meant = waiting.filter(isMeant)
+        waiting.removeAll(where: isMeant)
         return meant
     }
 }

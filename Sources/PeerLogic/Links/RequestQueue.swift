@@ -14,12 +14,10 @@ struct RequestQueue: Sendable, Hashable {
         var isGivenUp = false
     }
 
-    private var requests: [Request] = []
-    private var head = 0
+    private var requests = Queue<Request>()
 
     /// All, those that were given up among them.
-    var count: Int { requests.count - head }
-    var isEmpty: Bool { count == 0 }
+    var count: Int { requests.count }
     /// Those that count for the window.
     private(set) var activeCount = 0
 
@@ -28,40 +26,17 @@ struct RequestQueue: Sendable, Hashable {
         activeCount += 1
     }
 
-    func index(of block: Block) -> Int? {
-        var index = head
-        while index < requests.count {
-            if requests[index].block == block { return index }
-            index += 1
-        }
-        return nil
-    }
+    func index(of block: Block) -> Int? { requests.firstIndex { $0.block == block } }
 
     /// A request that still counts; an older one for the same block may have been given up before it.
-    func activeIndex(of block: Block) -> Int? {
-        var index = head
-        while index < requests.count {
-            if requests[index].block == block, !requests[index].isGivenUp { return index }
-            index += 1
-        }
-        return nil
-    }
+    func activeIndex(of block: Block) -> Int? { requests.firstIndex { $0.block == block && !$0.isGivenUp } }
 
     subscript(index: Int) -> Request { requests[index] }
 
     @discardableResult
     mutating func remove(at index: Int) -> Request {
-        let request = requests[index]
+        let request = requests.remove(at: index)
         if !request.isGivenUp { activeCount -= 1 }
-        if index == head {
-            head += 1
-            if head >= 64, head * 2 >= requests.count {
-                requests.removeFirst(head)
-                head = 0
-            }
-        } else {
-            requests.remove(at: index)
-        }
         return request
     }
 
@@ -73,28 +48,20 @@ struct RequestQueue: Sendable, Hashable {
     }
 
     /// The indices that `subscript` takes, oldest first.
-    var indices: Range<Int> { head..<requests.count }
+    var indices: Range<Int> { requests.indices }
 
     /// Forgets those that were given up longest ago, beyond so many.
     mutating func trimGivenUp(to limit: Int) {
         var excess = count - activeCount - limit
-        guard excess > 0 else { return }
-        var kept: [Request] = []
-        kept.reserveCapacity(count)
-        for request in requests[head...] {
-            if request.isGivenUp, excess > 0 {
-                excess -= 1
-            } else {
-                kept.append(request)
-            }
+        requests.removeAll { request in
+            guard request.isGivenUp, excess > 0 else { return false }
+            excess -= 1
+            return true
         }
-        requests = kept
-        head = 0
     }
 
     mutating func removeAll() {
-        requests.removeAll(keepingCapacity: true)
-        head = 0
+        requests.removeAll()
         activeCount = 0
     }
 }
