@@ -34,8 +34,8 @@ public struct Announcer: Sendable, Equatable {
     enum Phase: Sendable, Hashable {
         /// Nothing is wanted. Can transition to: connecting, requesting.
         case idle
-        /// Waits for a connection id. Can transition to: requesting, resting, idle.
-        case connecting
+        /// Waits for a connection id, by the answer to this transaction. Can transition to: requesting, resting, idle.
+        case connecting(TransactionID)
         /// Waits for an answer. Can transition to: connecting, resting, idle.
         case requesting
         /// A download waits for its next announce. Can transition to: connecting, requesting.
@@ -71,8 +71,7 @@ public struct Announcer: Sendable, Equatable {
     private var owesCompleted = false
 
     private var connection: Connection?
-    private var connectTransaction = TransactionID(0)
-    private var requestTransaction = TransactionID(0)
+    private var requestTransaction: TransactionID?
     /// BEP 15's n: how often the request has been met with silence.
     private var silences = 0
     /// Refusals in a row, of a download.
@@ -99,7 +98,7 @@ public struct Announcer: Sendable, Equatable {
     public var isIdle: Bool { phase == .idle }
 
     /// Whether it waits for the tracker, rather than for time to pass.
-    public var isWaiting: Bool { phase == .connecting || phase == .requesting }
+    public var isWaiting: Bool { phase != .idle && phase != .resting }
 
     // MARK: - The step
 
@@ -200,31 +199,33 @@ public struct Announcer: Sendable, Equatable {
         nextDeadline = now + patience.wait(afterSilences: silences)
         if let connection, now - connection.receivedAt < Announcer.connectionLifetime {
             phase = .requesting
-            if let request { effects.sends.append(encoded(request, connection.id)) }
+            if let request, let requestTransaction {
+                effects.sends.append(encoded(request, requestTransaction, connection.id))
+            }
             return
         }
-        connection = nil
-        phase = .connecting
-        connectTransaction = TransactionID(UInt32(truncatingIfNeeded: random.next()))
+        let transaction = TransactionID(UInt32(truncatingIfNeeded: random.next()))
+        phase = .connecting(transaction)
         var bytes: [UInt8] = []
-        ConnectRequest(transactionID: connectTransaction).encode(into: &bytes)
+        ConnectRequest(transactionID: transaction).encode(into: &bytes)
         effects.sends.append(bytes)
     }
 
-    private func encoded(_ request: Request, _ connectionID: ConnectionID) -> [UInt8] {
+    private func encoded(
+        _ request: Request, _ transaction: TransactionID, _ connectionID: ConnectionID
+    ) -> [UInt8] {
         var bytes: [UInt8] = []
         switch request {
         case .announce(let event):
             guard let subject else { preconditionFailure("an announce was wanted of something") }
-            bytes.reserveCapacity(AnnounceRequest.byteCount + subject.urlData.count + 8)
             AnnounceRequest(
-                connectionID: connectionID, transactionID: requestTransaction, infoHash: subject.infoHash,
+                connectionID: connectionID, transactionID: transaction, infoHash: subject.infoHash,
                 peerID: subject.peerID, downloaded: progress.downloaded, left: progress.left,
                 uploaded: progress.uploaded, event: event, key: subject.key, numWant: subject.numWant,
                 port: subject.port
             ).encode(into: &bytes, urlData: subject.urlData)
         case .scrape(let infoHashes):
-            ScrapeRequest(connectionID: connectionID, transactionID: requestTransaction, infoHashes: infoHashes)
+            ScrapeRequest(connectionID: connectionID, transactionID: transaction, infoHashes: infoHashes)
                 .encode(into: &bytes)
         }
         return bytes
@@ -235,7 +236,7 @@ public struct Announcer: Sendable, Equatable {
     private mutating func received(_ bytes: [UInt8], _ now: Instant, _ effects: inout Effects) {
         guard isWaiting, bytes.count >= 8 else { return }
         let transaction = TransactionID(bytes.span.bytes.u32(at: 4))
-        let isForConnect = phase == .connecting && transaction == connectTransaction
+        let isForConnect = phase == .connecting(transaction)
         // Also while it connects again, the request may be answered: it was sent under the id before.
         guard isForConnect || transaction == requestTransaction else { return }
         let reply: TrackerReply

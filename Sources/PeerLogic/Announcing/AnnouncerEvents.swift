@@ -118,7 +118,7 @@ extension Announcer {
         public init() {}
 
         /// BEP 15's 15 * 2 ^ n.
-        func wait(afterSilences count: Int) -> Duration { firstWait * (1 << Int64(min(max(count, 0), 8))) }
+        func wait(afterSilences count: Int) -> Duration { firstWait * (1 << Int64(min(count, 8))) }
 
         func bounded(interval seconds: UInt32) -> Duration {
             min(max(.seconds(Int64(seconds)), minInterval), maxInterval)

@@ -78,7 +78,8 @@ struct TrackerSet: Sendable, Equatable {
 
     /// Who is told of the end.
     private struct Leaving: Sendable, Equatable {
-        var began = Instant(nanoseconds: 0)
+        /// When nobody is waited for any more.
+        var end: Instant?
         /// All that have been asked, whether they have answered or not.
         var told: [Int] = []
         /// Those that have not answered `stopped` yet.
@@ -152,7 +153,7 @@ struct TrackerSet: Sendable, Equatable {
     /// Tells all that know us that we leave.
     mutating func stop(_ progress: Announcer.Progress, now: Instant, _ actions: inout [TorrentSession.Action]) {
         guard phase != .idle, phase != .leaving else { return }
-        leaving = Leaving(began: now)
+        leaving = Leaving(end: now + Self.farewell)
         for number in trackers.indices {
             if trackers[number].knowsUs {
                 sayFarewell(number, progress, now, &actions)
@@ -183,8 +184,7 @@ struct TrackerSet: Sendable, Equatable {
     private mutating func leave(
         _ progress: Announcer.Progress, _ now: Instant, _ actions: inout [TorrentSession.Action]
     ) {
-        let end = leaving.began + Self.farewell
-        guard now < end else { return self.end() }
+        guard let end = leaving.end, now < end else { return self.end() }
         wakeAt = end
         let silent = leaving.unanswered
         let near = tiers.filter { $0.contains(where: silent.contains) }
@@ -311,7 +311,6 @@ struct TrackerSet: Sendable, Equatable {
         if has(.trackerAwaited) { return }
         trackers[number].announcer = nil
         noteFailure(of: number, now)
-        phase = .resting
         askNext(progress, now, &actions)
     }
 

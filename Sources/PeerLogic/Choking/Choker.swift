@@ -28,19 +28,19 @@ struct Choker: Sendable, Equatable {
     }
 
     private(set) var nextRound: Instant?
-    private(set) var optimistic: Int?
-    private var optimisticSince = Instant(nanoseconds: 0)
+    private var optimistic: Optimistic?
+
+    /// Who is let in on trust.
+    private struct Optimistic: Sendable, Equatable {
+        let slot: Int
+        let since: Instant
+    }
 
     mutating func start(now: Instant) { nextRound = now + Self.round }
 
-    mutating func stop() {
-        nextRound = nil
-        optimistic = nil
-    }
-
     /// A connection has ended, or its peer is interested no more.
     mutating func forget(_ slot: Int) {
-        if optimistic == slot { optimistic = nil }
+        if optimistic?.slot == slot { optimistic = nil }
     }
 
     /// The slots that are to be unchoked from now on, no more than there are upload slots; all others are choked.
@@ -50,8 +50,8 @@ struct Choker: Sendable, Equatable {
         var result: [Int] = []
         if candidates.count > slots || optimistic != nil { chooseOptimistic(candidates, now) }
         if candidates.count <= slots { return candidates.map { $0.slot } }
-        if let optimistic { result.append(optimistic) }
-        var rest = candidates.filter { $0.slot != optimistic }
+        if let optimistic { result.append(optimistic.slot) }
+        var rest = candidates.filter { $0.slot != optimistic?.slot }
         rest.sort { left, right in
             isSeeding ? Self.isBeforeForSeeder(left, right, now) : Self.isBeforeForLeecher(left, right)
         }
@@ -60,15 +60,16 @@ struct Choker: Sendable, Equatable {
     }
 
     private mutating func chooseOptimistic(_ candidates: [Candidate], _ now: Instant) {
-        if let optimistic, now - optimisticSince < Self.turn, candidates.contains(where: { $0.slot == optimistic }) {
+        if let optimistic, now - optimistic.since < Self.turn,
+            candidates.contains(where: { $0.slot == optimistic.slot })
+        {
             return
         }
         var longest: Candidate?
         for candidate in candidates where !candidate.isUnchoked {
             if longest.map({ candidate.since < $0.since }) ?? true { longest = candidate }
         }
-        optimistic = longest?.slot
-        optimisticSince = now
+        optimistic = longest.map { Optimistic(slot: $0.slot, since: now) }
     }
 
     private static func isBeforeForLeecher(_ left: Candidate, _ right: Candidate) -> Bool {

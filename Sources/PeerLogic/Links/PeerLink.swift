@@ -39,7 +39,8 @@ struct PeerLink: Sendable, Equatable {
     var peerID = PeerID.zero
     var capabilities = PeerHandshake.Capabilities()
     var isIncoming = false
-    var since = Instant(nanoseconds: 0)
+    /// Since when it is in its phase.
+    var since: Instant
 
     // What the peer has.
     var has = Bitfield(count: 0)
@@ -66,7 +67,7 @@ struct PeerLink: Sendable, Equatable {
     var window = RequestWindow()
     /// The block whose bytes are coming right now.
     var arriving: Block?
-    var arrivingSince = Instant(nanoseconds: 0)
+    var arrivingSince: Instant
     /// Nothing has come for long though it was asked: its requests are given to others.
     var isSnubbed = false
     var down = RateMeter()
@@ -82,15 +83,25 @@ struct PeerLink: Sendable, Equatable {
     var theirs = Extensions()
     var hasExtensionHandshake = false
     var listenAddress: SocketAddress?
-    var metadataRequestsLeft = 0
+    /// Parts of the metadata that it was given.
+    var metadataRequestCount = 0
     var toldPeers: [SocketAddress] = []
     var exchangeAt: Instant?
-    var exchangedAddressesLeft = 0
+    var exchangedAddressesLeft = TorrentSession.maxExchangedPerMinute
 
     // Signs of life.
-    var heardAt = Instant(nanoseconds: 0)
-    var saidAt = Instant(nanoseconds: 0)
-    var blockAt = Instant(nanoseconds: 0)
+    var heardAt: Instant
+    var saidAt: Instant
+    var blockAt: Instant
+
+    /// A slot that nobody has yet.
+    init(at now: Instant) {
+        since = now
+        arrivingSince = now
+        heardAt = now
+        saidAt = now
+        blockAt = now
+    }
 
     var isReady: Bool { phase == .ready }
     var hasFast: Bool { capabilities.contains(.fast) }

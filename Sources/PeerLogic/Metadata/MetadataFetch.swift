@@ -20,27 +20,31 @@ struct MetadataFetch: Sendable, Equatable {
 
     private static let maxPassedOverCount = 256
 
-    enum Phase: Sendable, Hashable {
-        /// Nobody is asked. Can transition to: asking.
+    /// A peer that gives it.
+    struct Source: Sendable, Hashable {
+        let slot: Int
+        /// Its entry in the book.
+        let peer: UInt32
+        /// Of all of it, as the peer says.
+        let byteCount: Int
+        var heardAt: Instant
+    }
+
+    private enum Phase: Sendable, Hashable {
+        /// Nobody is asked. Can transition to: asking, done.
         case idle
-        /// Parts are awaited. Can transition to: idle, checking.
-        case asking
-        /// The owner hashes. Can transition to: idle, done.
-        case checking
+        /// Parts are awaited. Can transition to: idle, checking, done.
+        case asking(Source)
+        /// The owner hashes all of it, which this entry of the book has given. Can transition to: idle, done.
+        case checking(peer: UInt32)
         /// It is here, and right.
         case done
     }
 
-    private(set) var phase: Phase
-    /// The peer that is asked, or was: its slot and its entry in the book.
-    private(set) var slot = 0
-    private(set) var peer: UInt32 = 0
+    private var phase: Phase
     private var parts: [[UInt8]?] = []
-    /// All of it, while the owner hashes.
-    private var whole: [UInt8] = []
-    private var byteCount = 0
     private var pending: [Int] = []
-    private var heardAt = Instant(nanoseconds: 0)
+    private var whole: [UInt8] { parts.flatMap { $0 ?? [] } }
     /// Entries that were too slow, or do not give it, and when they were last heard of.
     private var passedOver: [PassedOver] = []
 
@@ -51,20 +55,19 @@ struct MetadataFetch: Sendable, Equatable {
 
     init(isDone: Bool) { phase = isDone ? .done : .idle }
 
-    var deadline: Instant? { phase == .asking ? heardAt + Self.patience : nil }
+    private var source: Source? { if case .asking(let source) = phase { source } else { nil } }
+    /// The peer that is asked.
+    var slot: Int? { source?.slot }
+    var deadline: Instant? { source.map { $0.heardAt + Self.patience } }
 
-    /// Chooses who is asked; nil where nobody can be.
-    mutating func begin(_ candidates: [(slot: Int, peer: UInt32, byteCount: Int)], now: Instant) -> Int? {
-        guard phase == .idle else { return nil }
-        guard let chosen = candidates.min(by: { triedAt($0.peer) < triedAt($1.peer) }),
+    /// Chooses who is asked, where nobody is and somebody can be.
+    mutating func begin(_ candidates: [Source], now: Instant) {
+        guard phase == .idle, let chosen = candidates.min(by: { triedAt($0.peer) < triedAt($1.peer) }),
             now - triedAt(chosen.peer) >= Self.patience, (1...Self.maxByteCount).contains(chosen.byteCount)
-        else { return nil }
-        phase = .asking
-        (slot, peer, byteCount) = (chosen.slot, chosen.peer, chosen.byteCount)
-        parts = Array(repeating: nil, count: (byteCount - 1) / Self.partByteCount + 1)
+        else { return }
+        phase = .asking(chosen)
+        parts = Array(repeating: nil, count: (chosen.byteCount - 1) / Self.partByteCount + 1)
         pending = []
-        heardAt = now
-        return chosen.slot
     }
 
     /// When a peer was passed over; long ago for one that was not.
@@ -74,7 +77,7 @@ struct MetadataFetch: Sendable, Equatable {
 
     /// The next part to ask for; nil where enough is asked for.
     mutating func nextPart() -> Int? {
-        guard phase == .asking, pending.count < Self.maxPendingCount,
+        guard source != nil, pending.count < Self.maxPendingCount,
             let part = parts.indices.first(where: { parts[$0] == nil && !pending.contains($0) })
         else { return nil }
         pending.append(part)
@@ -85,19 +88,18 @@ struct MetadataFetch: Sendable, Equatable {
     ///
     /// - Returns: all of it, where this was the last part.
     mutating func received(_ part: Int, _ bytes: [UInt8], from slot: Int, now: Instant) -> [UInt8]? {
-        guard phase == .asking, slot == self.slot, let index = pending.firstIndex(of: part) else { return nil }
-        let expected = min(Self.partByteCount, byteCount - part * Self.partByteCount)
+        guard var source, slot == source.slot, let index = pending.firstIndex(of: part) else { return nil }
+        let expected = min(Self.partByteCount, source.byteCount - part * Self.partByteCount)
         guard bytes.count == expected else {
             passOver(at: now)
             return nil
         }
         pending.remove(at: index)
         parts[part] = bytes
-        heardAt = now
+        source.heardAt = now
+        phase = .asking(source)
         guard parts.allSatisfy({ $0 != nil }) else { return nil }
-        phase = .checking
-        whole = parts.flatMap { $0 ?? [] }
-        parts = []
+        phase = .checking(peer: source.peer)
         return whole
     }
 
@@ -105,11 +107,10 @@ struct MetadataFetch: Sendable, Equatable {
     ///
     /// `moment` is when it has refused; nil for one that has not.
     mutating func passOver(at moment: Instant? = nil) {
-        guard phase == .asking else { return }
-        let peer = peer
-        passedOver.removeAll { $0.peer == peer }
+        guard let source else { return }
+        passedOver.removeAll { $0.peer == source.peer }
         if passedOver.count >= Self.maxPassedOverCount { passedOver.removeFirst() }
-        passedOver.append(PassedOver(peer: peer, at: moment ?? heardAt))
+        passedOver.append(PassedOver(peer: source.peer, at: moment ?? source.heardAt))
         phase = .idle
         parts = []
         pending = []
@@ -117,22 +118,21 @@ struct MetadataFetch: Sendable, Equatable {
 
     /// The connection of a slot has ended.
     mutating func left(_ slot: Int) {
-        if phase == .asking, slot == self.slot { passOver() }
+        if slot == self.slot { passOver() }
     }
 
     /// - Returns: the peer that gave what was wrong.
     mutating func rejected() -> UInt32? {
-        guard phase == .checking else { return nil }
+        guard case .checking(let peer) = phase else { return nil }
         phase = .idle
-        whole = []
         return peer
     }
 
     /// - Returns: all of it, to be given to others; nil where it has not come from a peer.
     mutating func accepted() -> [UInt8]? {
-        let accepted = whole
-        phase = .done
-        whole = []
-        return accepted.isEmpty ? nil : accepted
+        var accepted: [UInt8]?
+        if case .checking = phase { accepted = whole }
+        self = MetadataFetch(isDone: true)
+        return accepted
     }
 }

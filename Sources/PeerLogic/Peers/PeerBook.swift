@@ -24,7 +24,7 @@ struct PeerBook: Sendable, Equatable {
         var host: SocketAddress
         var source: PeerSource
         var failures = 0
-        var nextTry = Instant(nanoseconds: 0)
+        var nextTry: Instant
         var isLinked = false
         var isBanned = false
         /// It had all pieces when last seen.
@@ -57,9 +57,9 @@ struct PeerBook: Sendable, Equatable {
     }
 
     /// A peer has called: its entry.
-    mutating func called(from address: SocketAddress, evenBanned: Bool = false) -> UInt32? {
+    mutating func called(from address: SocketAddress, now: Instant, evenBanned: Bool = false) -> UInt32? {
         guard evenBanned || !isBanned(address), makeRoom() else { return nil }
-        var entry = Entry(id: nextID, address: nil, host: address, source: .incoming)
+        var entry = Entry(id: nextID, address: nil, host: address, source: .incoming, nextTry: now)
         entry.isLinked = true
         entries.append(entry)
         nextID += 1
@@ -116,10 +116,9 @@ struct PeerBook: Sendable, Equatable {
     }
 
     /// When the next peer may be called; nil where there is none.
-    func nextTry(withoutSeeds: Bool) -> Instant? {
+    var nextTry: Instant? {
         var result: Instant?
-        for entry in entries
-        where entry.address != nil && !entry.isLinked && !entry.isBanned && !(withoutSeeds && entry.isSeed) {
+        for entry in entries where entry.address != nil && !entry.isLinked && !entry.isBanned {
             result = earliest(result, entry.nextTry)
         }
         return result

@@ -105,8 +105,7 @@ public struct Bitfield: Sendable, Hashable {
     }
 
     private static func mirrored(_ byte: UInt8) -> UInt8 {
-        var value = byte
-        value = (value & 0xF0) >> 4 | (value & 0x0F) << 4
+        var value = byte >> 4 | byte << 4
         value = (value & 0xCC) >> 2 | (value & 0x33) << 2
         return (value & 0xAA) >> 1 | (value & 0x55) << 1
     }

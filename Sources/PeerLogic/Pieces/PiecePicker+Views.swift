@@ -30,8 +30,6 @@ extension PiecePicker {
     /// Whether pieces are between the first request and the disk.
     var hasBegun: Bool { !begun.isEmpty }
 
-    func isSuspicious(_ piece: Int) -> Bool { slot(of: piece).flatMap { active[$0] }?.isSuspicious ?? false }
-
     /// Whether there are pieces that a peer alone is to give.
     func awaits(_ peer: UInt32) -> Bool { active.indices.contains { isAwaited($0, peer) } }
 

@@ -100,12 +100,13 @@ struct PiecePicker: Sendable, Equatable {
             if let chosen = piece.onlyFrom, chosen != peer { continue }
             return take(slot, for: peer)
         }
-        guard unbegunCount > 0, mayBegin(budget), let piece = pick(has: has, only: only, &random) else { return nil }
+        guard mayBegin(budget), let piece = pick(has: has, only: only, &random) else { return nil }
         return take(begin(piece), for: peer)
     }
 
+    /// Whether there is a piece left to begin, and room for it.
     private func mayBegin(_ budget: Int) -> Bool {
-        bufferedByteCount == 0 || bufferedByteCount + layout.pieceLength <= budget
+        unbegunCount > 0 && (bufferedByteCount == 0 || bufferedByteCount + layout.pieceLength <= budget)
     }
 
     private mutating func take(_ slot: Int, for peer: UInt32) -> Block? {
@@ -118,7 +119,7 @@ struct PiecePicker: Sendable, Equatable {
     /// The rarest piece of those that a peer has and nobody was asked for yet; at first any.
     func pick(has: Bitfield, only: [UInt32]?, _ random: inout RandomStream) -> Int? {
         let isRandom = have.setCount + active.count - freeSlots.count < Self.randomFirstCount
-        var best = -1
+        var best: Int?
         var rarest = UInt16.max
         var equals = 0
         for word in has.words.indices {
@@ -127,19 +128,15 @@ struct PiecePicker: Sendable, Equatable {
                 let piece = word * 64 + rest.trailingZeroBitCount
                 rest &= rest - 1
                 if let only, !only.contains(UInt32(piece)) { continue }
-                let count = isRandom ? 0 : availability[piece]
-                if count < rarest || best < 0 {
-                    rarest = count
-                    best = piece
-                    equals = 1
-                } else if count == rarest {
-                    // Each of the equals is as likely, in one walk (reservoir sampling).
-                    equals += 1
-                    if random.below(equals) == 0 { best = piece }
-                }
+                let count = isRandom ? rarest : availability[piece]
+                if count > rarest { continue }
+                if count < rarest { (rarest, equals) = (count, 0) }
+                // Each of the equals is as likely, in one walk (reservoir sampling).
+                equals += 1
+                if equals == 1 || random.below(equals) == 0 { best = piece }
             }
         }
-        return best < 0 ? nil : best
+        return best
     }
 
     private mutating func begin(_ piece: Int) -> Int {
@@ -188,7 +185,7 @@ struct PiecePicker: Sendable, Equatable {
 
     /// Begins a whole piece for a web seed; nil where there is none that it may begin.
     mutating func beginForWeb(_ seed: Int, budget: Int, random: inout RandomStream) -> Int? {
-        guard unbegunCount > 0, mayBegin(budget), let piece = pick(has: wanted, only: nil, &random) else { return nil }
+        guard mayBegin(budget), let piece = pick(has: wanted, only: nil, &random) else { return nil }
         let slot = begin(piece)
         while let index = active[slot]?.takeFree() { active[slot]?.blocks[index].phase = .arriving }
         active[slot]?.webSeed = seed

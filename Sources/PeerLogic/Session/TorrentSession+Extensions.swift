@@ -69,7 +69,7 @@ extension TorrentSession {
         if let id = said.peerExchangeID { links[slot].theirs.exchange = id }
         if let id = said.dontHaveID { links[slot].theirs.dontHave = id }
         if let client = said.client { links[slot].theirs.client = client }
-        if let queue = said.requestQueue { links[slot].window.peerQueue = max(1, queue) }
+        if let queue = said.requestQueue { links[slot].window.peerQueue = queue }
         if let count = said.metadataByteCount { links[slot].theirs.metadataSize = count }
         if let isUploadOnly = said.isUploadOnly { links[slot].theirs.isUploadOnly = isUploadOnly }
         if links[slot].isIncoming, links[slot].listenAddress == nil, let port = said.listenPort, port != 0 {
@@ -78,10 +78,7 @@ extension TorrentSession {
             links[slot].listenAddress = address
             book.listens(links[slot].peer, at: address)
         }
-        if !links[slot].hasExtensionHandshake {
-            links[slot].hasExtensionHandshake = true
-            links[slot].metadataRequestsLeft = metadataAllowance
-        }
+        links[slot].hasExtensionHandshake = true
         if exchangesPeers, links[slot].theirs.exchange != 0, links[slot].exchangeAt == nil {
             links[slot].exchangeAt = now + .seconds(5)
         }
@@ -126,12 +123,12 @@ extension TorrentSession {
         guard id != 0 else { return }
         let start = part.multipliedReportingOverflow(by: MetadataFetch.partByteCount)
         guard let all = torrent.metadata, part >= 0, !start.overflow, start.partialValue < all.count,
-            links[slot].metadataRequestsLeft > 0
+            links[slot].metadataRequestCount < metadataAllowance
         else {
             let refusal = MetadataMessage.reject(part: part)
             return say(slot, .extended(id: id, payload: refusal.encoded()), now, &actions)
         }
-        links[slot].metadataRequestsLeft -= 1
+        links[slot].metadataRequestCount += 1
         let bytes = Array(all[start.partialValue...].prefix(MetadataFetch.partByteCount))
         let data = MetadataMessage.data(part: part, totalByteCount: all.count, bytes: bytes)
         say(slot, .extended(id: id, payload: data.encoded()), now, &actions)
@@ -141,17 +138,16 @@ extension TorrentSession {
     mutating func fetchMetadata(_ now: Instant, _ actions: inout [Action]) {
         guard phase == .running, torrent.layout == nil else { return }
         if let due = metadata.deadline, due <= now { metadata.passOver() }
-        if metadata.phase == .idle {
-            var candidates: [(slot: Int, peer: UInt32, byteCount: Int)] = []
-            for slot in links.indices where links[slot].isReady && givesMetadata(slot) {
-                candidates.append((slot, links[slot].peer, links[slot].theirs.metadataSize))
-            }
-            _ = metadata.begin(candidates, now: now)
+        var candidates: [MetadataFetch.Source] = []
+        for slot in links.indices where links[slot].isReady && givesMetadata(slot) {
+            let (peer, byteCount) = (links[slot].peer, links[slot].theirs.metadataSize)
+            candidates.append(MetadataFetch.Source(slot: slot, peer: peer, byteCount: byteCount, heardAt: now))
         }
-        while let part = metadata.nextPart() {
+        metadata.begin(candidates, now: now)
+        while let slot = metadata.slot, let part = metadata.nextPart() {
             let request = MetadataMessage.request(part: part)
-            let id = links[metadata.slot].theirs.metadata
-            say(metadata.slot, .extended(id: id, payload: request.encoded()), now, &actions)
+            let id = links[slot].theirs.metadata
+            say(slot, .extended(id: id, payload: request.encoded()), now, &actions)
         }
     }
 
@@ -159,7 +155,7 @@ extension TorrentSession {
     ///
     /// Nothing else can be had before the metadata is here, and a peer without extensions never gives it (BEP 9).
     mutating func makeRoomForMetadata(_ now: Instant, _ actions: inout [Action]) {
-        guard torrent.layout == nil, let due = book.nextTry(withoutSeeds: false), due <= now else { return }
+        guard torrent.layout == nil, let due = book.nextTry, due <= now else { return }
         let mayDial = dialledCount < maxDialledCount()
         guard !mayDial || linkCount >= settings.maxLinks else { return }
         let useless = links.indices.first {
@@ -206,7 +202,6 @@ extension TorrentSession {
     /// Tells a peer that may lack the metadata, too, that it is here now: a handshake may come again (BEP 10).
     private mutating func offerMetadata(_ slot: Int, _ now: Instant, _ actions: inout [Action]) {
         guard links[slot].hasExtensions, torrent.metadata != nil else { return }
-        links[slot].metadataRequestsLeft = metadataAllowance
         let theirs = links[slot].theirs
         let mayLackIt = theirs.metadata != 0 && theirs.metadataSize == 0
         if mayLackIt || !links[slot].hasExtensionHandshake { sendExtensionHandshake(slot, now, &actions) }

@@ -26,24 +26,21 @@ extension TorrentSession {
     var linkCount: Int { links.reduce(0) { $0 + ($1.phase == .free ? 0 : 1) } }
     /// Connections that we have made, or are making.
     var dialledCount: Int { links.reduce(0) { $0 + ($1.phase != .free && !$1.isIncoming ? 1 : 0) } }
-    var readyCount: Int { links.reduce(0) { $0 + ($1.isReady ? 1 : 0) } }
+    /// Whether anybody is there to speak with.
+    var isConnected: Bool { links.contains { $0.isReady } }
 
-    private mutating func freeSlot() -> Int? {
+    private mutating func freeSlot(_ now: Instant) -> Int? {
         if let slot = links.firstIndex(where: { $0.phase == .free }) { return slot }
         guard links.count < Int(UInt16.max) else { return nil }
-        links.append(PeerLink())
+        links.append(PeerLink(at: now))
         return links.count - 1
     }
 
     private mutating func reset(_ slot: Int, _ phase: PeerLink.Phase, _ now: Instant) {
         let generation = links[slot].generation &+ 1
-        links[slot] = PeerLink()
+        links[slot] = PeerLink(at: now)
         links[slot].generation = generation
         links[slot].phase = phase
-        links[slot].since = now
-        links[slot].heardAt = now
-        links[slot].saidAt = now
-        links[slot].blockAt = now
         if let layout = torrent.layout { links[slot].has = Bitfield(count: layout.pieceCount) }
     }
 
@@ -63,7 +60,7 @@ extension TorrentSession {
         var dialled = dialledCount
         var dialling = links.reduce(0) { $0 + ($1.phase == .dialling || $1.phase == .greeting ? 1 : 0) }
         while dialled < maxDialledCount(), dialling < Self.maxDiallingCount, linkCount < settings.maxLinks,
-            let slot = freeSlot(),
+            let slot = freeSlot(now),
             let entry = book.next(now: has(.impatientCalls) ? now + .seconds(86_400) : now, withoutSeeds: isWholly)
         {
             guard let address = entry.address else { return }
@@ -94,7 +91,7 @@ extension TorrentSession {
             else { return nil }
             close(useless, .full, now, &actions)
         }
-        guard let slot = freeSlot() else { return nil }
+        guard let slot = freeSlot(now) else { return nil }
         reset(slot, .greeting, now)
         links[slot].isIncoming = true
         return name(slot)
@@ -123,7 +120,7 @@ extension TorrentSession {
         links[slot].address = address
         guard handshake.infoHash == torrent.infoHash else { return close(slot, .otherTorrent, now, &actions) }
         guard !book.isBanned(address) || has(.bannedLetIn) else { return close(slot, .banned, now, &actions) }
-        guard let peer = book.called(from: address, evenBanned: has(.bannedLetIn)) else {
+        guard let peer = book.called(from: address, now: now, evenBanned: has(.bannedLetIn)) else {
             return close(slot, .full, now, &actions)
         }
         links[slot].peer = peer
@@ -153,7 +150,6 @@ extension TorrentSession {
         links[slot].since = now
         links[slot].heardAt = now
         links[slot].toldCount = gained.count
-        links[slot].exchangedAddressesLeft = Self.maxExchangedPerMinute
         book.succeeded(links[slot].peer)
         actions.append(.observe(.linkReady(name(slot), links[slot].address, handshake.peerID)))
         if has(.bitfieldLate), links[slot].hasExtensions { sendExtensionHandshake(slot, now, &actions) }
@@ -216,7 +212,6 @@ extension TorrentSession {
         if isAskedFor, reason != .ended { refillAll(now, &actions) }
         // And what the limit was to let go there, goes elsewhere.
         if isGiven, reason != .ended { upload(now, &actions) }
-        guard peer != 0 else { return }
         switch reason {
         case .banned: if has(.bannedCalled) { book.banAlone(peer) } else { book.ban(peer) }
         case .ended, .bothComplete, .full, .duplicate: book.left(peer, isSeed: isSeed, now: now)
@@ -271,7 +266,6 @@ extension TorrentSession {
         choker.forget(slot)
         links[slot].phase = .free
         links[slot].has = Bitfield(count: 0)
-        links[slot].requests.removeAll()
-        if readyCount == 0 { trackers.starve(now: now) }
+        if !isConnected { trackers.starve(now: now) }
     }
 }

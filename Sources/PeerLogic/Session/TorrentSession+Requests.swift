@@ -29,15 +29,13 @@ extension TorrentSession {
         if isChoked, links[slot].allowedToUs.isEmpty { return }
         let peer = links[slot].peer
         let only = isChoked ? links[slot].allowedToUs : nil
-        var isFirst = true
         while links[slot].requests.activeCount < links[slot].window.size {
             guard downloadLimit.take(Block.maxByteCount, now: now) || has(.downloadUnlimited) else { return }
             guard let block = nextBlock(slot, peer, only) else {
                 downloadLimit.giveBack(Block.maxByteCount)
                 return
             }
-            if isFirst { tellHaves(slot, now, &actions) }
-            isFirst = false
+            tellHaves(slot, now, &actions)
             if links[slot].requests.activeCount == 0 { links[slot].blockAt = now }
             links[slot].requests.append(block, at: now)
             say(slot, .request(block), now, &actions)
@@ -96,12 +94,11 @@ extension TorrentSession {
         links[slot].window.blockArrived(bytesPerSecond: rate)
         let isDuplicated = picker?.isAskedOfOthers(block) ?? false
         let isWhole = picker?.received(block) ?? false
-        if isDuplicated { cancelElsewhere(block, but: slot, now, &actions) }
+        if isDuplicated { cancelElsewhere(block, now, &actions) }
         let piece = Int(block.piece)
         if isWhole {
-            let wantsDigests = suspicions.concern(piece) || (picker?.isSuspicious(piece) ?? false)
             if has(.storedUnverified) { actions.append(.store(piece: piece)) }
-            actions.append(.verify(piece: piece, wantsDigests: wantsDigests))
+            actions.append(.verify(piece: piece, wantsDigests: suspicions.concern(piece)))
         } else if !givesMore(slot, of: piece), !has(.onlyGiverAwaited),
             picker?.abandoned(by: links[slot].peer, only: piece) ?? false
         {
@@ -128,8 +125,8 @@ extension TorrentSession {
     }
 
     /// In the endgame: those who were asked for a block that is here are told.
-    private mutating func cancelElsewhere(_ block: Block, but slot: Int, _ now: Instant, _ actions: inout [Action]) {
-        for other in links.indices where other != slot && links[other].isReady {
+    private mutating func cancelElsewhere(_ block: Block, _ now: Instant, _ actions: inout [Action]) {
+        for other in links.indices {
             guard let index = links[other].requests.activeIndex(of: block) else { continue }
             links[other].requests.giveUp(at: index)
             say(other, .cancel(block), now, &actions)

@@ -103,7 +103,7 @@ extension TorrentSession {
     /// When a limit lets something go again that waits for it now.
     func waitsForLimit(_ now: Instant) -> Instant? {
         var result: Instant?
-        if uploadLimit.rate != nil, links.contains(where: { $0.isReady && $0.uploads.waitingCount > 0 }) {
+        if links.contains(where: { $0.isReady && $0.uploads.waitingCount > 0 }) {
             var limit = uploadLimit
             result = earliest(result, limit.opensAt(now))
         }

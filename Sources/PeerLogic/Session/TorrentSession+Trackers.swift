@@ -14,7 +14,7 @@ extension TorrentSession {
                     .observe(
                         .trackerAnswered(tracker: tracker, seeders: seeders, leechers: leechers, peers: peers.count)))
                 peersFound(peers, .tracker, now, &actions)
-                if readyCount == 0 { trackers.starve(now: now) } else { trackers.fed() }
+                if isConnected { trackers.fed() } else { trackers.starve(now: now) }
             case .failed(let tracker, let words):
                 actions.append(.observe(.trackerFailed(tracker: tracker, words)))
             }

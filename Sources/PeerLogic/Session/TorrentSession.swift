@@ -209,10 +209,8 @@ public struct TorrentSession: Sendable, Equatable {
         for slot in links.indices where links[slot].phase != .free { close(slot, .ended, now, &actions) }
         phase = .idle
         for piece in picker?.giveUp() ?? [] { actions.append(.releaseBuffer(piece: piece)) }
-        choker.stop()
         metadata.passOver()
         trackers.stop(progress, now: now, &actions)
-        housekeepingAt = nil
         haveDeadline = nil
         localAnnounceAt = nil
         gained.removeAll()
