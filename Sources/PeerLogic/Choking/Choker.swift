@@ -49,7 +49,6 @@ struct Choker: Sendable, Equatable {
         guard slots > 0 else { return [] }
         var result: [Int] = []
         if candidates.count > slots || optimistic != nil { chooseOptimistic(candidates, now) }
-        if candidates.count <= slots { return candidates.map { $0.slot } }
         if let optimistic { result.append(optimistic.slot) }
         var rest = candidates.filter { $0.slot != optimistic?.slot }
         rest.sort { left, right in
