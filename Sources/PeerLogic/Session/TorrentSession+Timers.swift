@@ -68,7 +68,7 @@ extension TorrentSession {
         fetchMetadata(now, &actions)
         makeRoomForMetadata(now, &actions)
         connect(now, &actions)
-        if let due = webSeedDeadline, due <= now { fetchFromWeb(now, &actions) }
+        fetchFromWeb(now, &actions)
     }
 
     private mutating func keepLink(_ slot: Int, _ now: Instant, _ actions: inout [Action]) {

@@ -9,12 +9,13 @@ struct WebSeed: Sendable, Equatable {
     static let maxFetchCount = 4
     static let firstWait = Duration.seconds(15)
 
-    private(set) var fetching: [Int] = []
+    private var fetching: [Int] = []
     private var failures = 0
-    private(set) var nextTry = Instant(nanoseconds: 0)
-    private(set) var isGivenUp = false
+    /// After a failure.
+    private var nextTry: Instant?
+    private var isGivenUp = false
 
-    func mayFetch(_ now: Instant) -> Bool { !isGivenUp && nextTry <= now && fetching.count < Self.maxFetchCount }
+    func mayFetch(_ now: Instant) -> Bool { !isGivenUp && nextTry ?? now <= now && fetching.count < Self.maxFetchCount }
 
     mutating func began(_ piece: Int) { fetching.append(piece) }
 
@@ -69,15 +70,5 @@ extension TorrentSession {
             refillAll(now, &actions)
         }
         fetchFromWeb(now, &actions)
-    }
-
-    /// When a web seed may be asked again that could not be.
-    var webSeedDeadline: Instant? {
-        guard phase == .running, let picker, picker.unbegunCount > 0 else { return nil }
-        var result: Instant?
-        for seed in webSeeds where !seed.isGivenUp && seed.fetching.count < WebSeed.maxFetchCount {
-            result = earliest(result, seed.nextTry)
-        }
-        return result
     }
 }
