@@ -227,8 +227,7 @@ extension TrackerNode {
             if let following = office.following, following.isWelcomed {
                 router.returnForwarded(sentBefore: now.monotonic + .zero - policy.keepalive, epoch: following.epoch)
             }
-        case .master: continueMerge(now, &effects)
-        case .candidate, .restoring, .draining, .failed, .stopped: break
+        case .master, .candidate, .restoring, .draining, .failed, .stopped: break
         }
     }
 

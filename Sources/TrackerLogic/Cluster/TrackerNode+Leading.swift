@@ -34,6 +34,7 @@ extension TrackerNode {
         guard phase == .master else { return }
         if has(.membersBySight) { dropSilentMember() }
         pumpRequests(now, &effects)
+        continueMerge(now, &effects)
         if has(.membersBySight) { dropSilentMember() }
         driveHandover(now, &effects)
         proposeNext(now, &effects)

@@ -115,6 +115,10 @@ extension TrackerNode {
         continueMerge(now, &effects)
     }
 
+    /// Takes in more of what the other knows, and is told when that is all.
+    ///
+    /// In each step: half an entry is the merge's as soon as the last one is proposed. By a pace of time, small entries
+    /// would keep the other from serving for long.
     mutating func continueMerge(_ now: ClockReading, _ effects: inout Effects) {
         guard phase == .master, let source = merging.source else { return }
         guard let place = neighbours.place(of: source.id), neighbours[place].life == source,
