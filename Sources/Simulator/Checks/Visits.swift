@@ -26,7 +26,7 @@ struct Visits: Sendable {
                 continue
             }
             switch answer.content {
-            case .announce(let content): check(content, visit, step, &scene)
+            case .announce(let content): check(content, visit, step, before, &scene)
             case .scrape(let counts):
                 check(counts, visit, step, before, &scene)
                 let words = "HTTP request \(visit.request.id)"
@@ -45,11 +45,20 @@ struct Visits: Sendable {
         }
     }
 
-    private mutating func check(_ answer: AnnounceAnswer, _ visit: Visit, _ step: Step, _ scene: inout Scene) {
+    /// Whoever applies an entry answers in that step. What was asked may be in an earlier one as well: in survivor mode
+    /// a tracker that takes its own vote for decided answers nobody, and those who wait are asked for anew.
+    private mutating func check(
+        _ answer: AnnounceAnswer, _ visit: Visit, _ step: Step, _ before: NodeView, _ scene: inout Scene
+    ) {
         let index = step.view.position.index
-        let place = scene.nodes[step.node].expectedReplies.firstIndex { expected in
-            !expected.isAnswered && expected.place.index <= index && visit.asks(for: expected.announced)
+        let expectedReplies = scene.nodes[step.node].expectedReplies
+        func open(after first: UInt64) -> Int? {
+            expectedReplies.firstIndex { expected in
+                !expected.isAnswered && expected.place.index > first && expected.place.index <= index
+                    && visit.asks(for: expected.announced)
+            }
         }
+        let place = open(after: before.position.index) ?? open(after: 0)
         guard let place, let announce = visit.announce else {
             return scene.violate(
                 .answeredOnce, at: step.time,
