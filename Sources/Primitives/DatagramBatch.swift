@@ -53,7 +53,7 @@ public struct DatagramBatch: Sendable, Hashable {
     /// Forgets the datagrams and keeps the room.
     @inlinable
     public mutating func removeAll() {
-        datagrams.removeAll(keepingCapacity: true)
+        datagrams.clear()
         end = 0
     }
 

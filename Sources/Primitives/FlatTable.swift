@@ -30,6 +30,16 @@ public struct FlatTable<Record: FlatRecord>: Sendable {
     /// The record with the same key as this one; nil where there is none.
     public func find(_ record: Record) -> Record? { slot(record).map { records[$0] } }
 
+    /// Finds a record by its key alone.
+    ///
+    /// - Parameters:
+    ///   - keyHash: the key's, under the table's secret.
+    ///   - hasKey: whether a record has that key.
+    /// - Returns: the record; nil where there is none.
+    public func find(keyHash: UInt64, where hasKey: (Record) -> Bool) -> Record? {
+        index.find(UInt32(truncatingIfNeeded: keyHash)) { hasKey(records[$0]) }.map { records[$0] }
+    }
+
     /// Whether there is a record with the same key as this one.
     public func contains(_ record: Record) -> Bool { slot(record) != nil }
 

@@ -16,6 +16,9 @@ public struct TorrentRegistry: Sendable {
         torrents = FlatTable(secret: secret)
     }
 
+    /// An empty registry under the same secret.
+    var emptied: TorrentRegistry { TorrentRegistry(secret: secret) }
+
     /// How many torrents are known by name.
     public var count: Int { torrents.count }
 

@@ -134,7 +134,8 @@ extension TrackerNode {
         let key = isGroup ? mixed(request.id ^ mixed(promise.incarnation)) : 0
         switch request.content {
         case .announce(let announce):
-            let waiting = WaitingRequest(request, numWant: numWant(announce))
+            var waiting = WaitingRequest(request)
+            waiting.numWant = numWant(announce)
             let content = ForwardedRequest.Content.announce(announce, passkey: request.passkey)
             let peer = peerAddress(request.source, port: announce.port)
             switch takeAtOnce(announce, of: peer, key: key, now, passkey: { request.passkey }) {

@@ -163,7 +163,7 @@ extension TrackerNode {
     /// have come from the other side of a partition, and have been welcomed before anybody could tell; in quorum mode
     /// the disk of one of them has lied.
     private func isDivergent(_ position: Position) -> Bool {
-        position.index > 0 && log.contains(position, applied: state.position) == false
+        log.contains(position, applied: state.position) == false
     }
 
     /// In quorum mode: whether a master lacks what was decided before it was elected.

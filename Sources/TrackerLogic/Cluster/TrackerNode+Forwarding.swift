@@ -22,7 +22,7 @@ extension TrackerNode {
     /// Takes up what is booked, as master; sends it on, as slave.
     mutating func pumpRequests(_ now: ClockReading, _ effects: inout Effects) {
         guard isInService else { return }
-        if phase == .master, router.hasOverflow { gatherOverflow(now, &effects) }
+        if router.hasOverflow { gatherOverflow(now, &effects) }
         guard !router.isEmpty else { return }
         if phase == .master { gatherBooked(now, &effects) } else { forwardBooked(now, &effects) }
     }
@@ -74,7 +74,7 @@ extension TrackerNode {
             if requests.count == forwardCount { break }
         }
         guard !requests.isEmpty else { return }
-        router.noteForwarded(now: now.monotonic, pause: policy.forwardPause)
+        router.noteForwarded(now: now.monotonic)
         let index = isGroup ? state.index : 0
         send(.forward(requests, floor: router.floor, index: index), to: following.life, &effects)
     }
@@ -120,7 +120,7 @@ extension TrackerNode {
         }
     }
 
-    /// Those that the last entry had no room for.
+    /// Those that the last entry of this master had no room for; whoever is master no more has none.
     mutating func gatherOverflow(_ now: ClockReading, _ effects: inout Effects) {
         var taken = 0
         while gathering.updateCount < configuration.limits.updatesPerEntry,

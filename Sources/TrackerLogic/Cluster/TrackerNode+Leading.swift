@@ -40,7 +40,7 @@ extension TrackerNode {
         proposeNext(now, &effects)
         if proposer.takeCommit() { broadcast(.commit(at: state.position), epoch: candidate.epoch, &effects) }
         if retries, proposer.takeResend(now: now.monotonic, pause: retryPause) { sendAgain(now, &effects) }
-        if retries { confirmAgain(now, &effects) }
+        confirmAgain(now, &effects)
         driveReads(now, &effects)
     }
 
@@ -87,9 +87,7 @@ extension TrackerNode {
     private mutating func propose(_ entry: Entry, _ now: ClockReading, _ effects: inout Effects) {
         log.accept(entry)
         let decided = has(.commitSentEarly) ? entry.position : state.position
-        if policy.hasBus {
-            broadcast(.prepare(entry: entry, at: decided), epoch: candidate.epoch, &effects)
-        }
+        broadcast(.prepare(entry: entry, at: decided), epoch: candidate.epoch, &effects)
         for place in neighbours.all.indices {
             neighbours[place].follower.voteAwaitedSince = now.monotonic
             neighbours[place].follower.voteAskedAt = now.monotonic

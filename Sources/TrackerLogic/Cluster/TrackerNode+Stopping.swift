@@ -79,9 +79,10 @@ extension TrackerNode {
         commands.insert(.emptySwarms, at: 0)
     }
 
-    /// A shard is emptied: by this master's own doing, or by an entry that the one before it had left.
+    /// A shard is emptied: by this master's own doing, which it has noted as it came into office, or by an entry that
+    /// the one before it had left.
     mutating func noteEmptied(_ effects: inout Effects) {
-        guard phase == .master, !isBeginningEmpty, departure.noteEmptied() else { return }
+        guard phase == .master, departure.noteEmptied() else { return }
         effects.observations.append(.swarmsEmptied)
     }
 

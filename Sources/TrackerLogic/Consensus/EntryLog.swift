@@ -140,8 +140,8 @@ package struct EntryLog: Sendable, Hashable {
     }
 
     private mutating func trimTail() {
-        guard tail.count > 1, tail.count > maxTailCount || tailByteCount > EntryLog.maxTailByteCount else { return }
-        // A quarter at once, so that the rest is not moved for every entry.
+        guard tail.count > maxTailCount || tailByteCount > EntryLog.maxTailByteCount else { return }
+        // A quarter at once, so that the rest is not moved for every entry; the last one stays.
         var surplus = min(max(tail.count - maxTailCount, maxTailCount / 4), tail.count - 1)
         var freed = 0
         for place in 0..<surplus { freed += tail[place].bytes.count }
@@ -214,14 +214,13 @@ package struct EntryLog: Sendable, Hashable {
         writing = nil
         guard !isWriteVoid else { return nil }
         durableThrough = entry.header.index
+        // Once its place is decided nothing is pending there any more, on the disk neither.
         if let decided = self.entry(entry.header.index) {
             // Meanwhile another may have been decided in its place.
             if decided.chain != entry.chain { durableThrough = entry.header.index - 1 }
-            durablePending = nil
         } else if entry.header.index < tailStart {
             // The decided entry is no longer in memory, so whether it is the written one cannot be told.
             durableThrough = entry.header.index - 1
-            durablePending = nil
         } else {
             durablePending = entry
         }

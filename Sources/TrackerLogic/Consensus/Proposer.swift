@@ -135,7 +135,7 @@ package struct Proposer: Sendable, Hashable {
     package mutating func forgetVotes(of voter: UInt32) {
         oks.removeAll { $0 == voter }
         errors.removeAll { $0 == voter }
-        if !refusers.isEmpty { refusers.removeAll { $0 == voter } }
+        refusers.removeAll { $0 == voter }
     }
 
     /// A voter tries again to write what it could not.
@@ -213,7 +213,7 @@ package struct Proposer: Sendable, Hashable {
 
     private mutating func forgetReplaced() {
         replaced = nil
-        if !refusers.isEmpty { refusers.removeAll() }
+        refusers = []
         isReplacedNowhere = false
     }
 

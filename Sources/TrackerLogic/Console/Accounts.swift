@@ -118,12 +118,12 @@ public struct Accounts: Sendable {
 
     /// The account with this name; nil where there is none.
     public func find(_ name: [UInt8]) -> KeptAccount? {
-        accounts.find(KeptAccount(naming: name))
+        accounts.find(keyHash: KeptAccount.keyHash(name, secret)) { $0.account.name == name }
     }
 
     /// The session with this key, expired or not; nil where there is none.
     public func session(_ key: Bytes32) -> KeptSession? {
-        sessions.find(KeptSession(of: key))
+        sessions.find(keyHash: KeptSession.keyHash(key, secret)) { $0.session.key == key }
     }
 
     /// Whose session it is, at a time.
@@ -217,9 +217,7 @@ public struct Accounts: Sendable {
 
     /// Logs somebody in; at a cluster time at which the session has expired it changes nothing.
     mutating func put(_ session: Session, at index: UInt64, time: UInt32) {
-        guard session.expires > time, accounts.contains(KeptAccount(naming: session.account)),
-            self.session(session.key) == nil
-        else { return }
+        guard session.expires > time, find(session.account) != nil, self.session(session.key) == nil else { return }
         let own = sessions(of: session.account)
         if own.count >= Bounds.sessionsPerAccount, let victim = own.min(by: { $0.goesBefore($1) }) {
             removeSession(victim.session.key)
@@ -230,7 +228,9 @@ public struct Accounts: Sendable {
     }
 
     mutating func removeSession(_ key: Bytes32) {
-        if let old = sessions.remove(KeptSession(of: key)) { digest &-= fingerprint(old) }
+        guard let old = session(key) else { return }
+        sessions.remove(old)
+        digest &-= fingerprint(old)
     }
 
     /// Ends the sessions that have expired at a cluster time.
@@ -264,10 +264,12 @@ public struct Accounts: Sendable {
         if has(.passkeyOutlivesAccount), let held = HeldPasskey(of: old) { passkeys.put(held) }
     }
 
-    /// Whoever reads accounts knows none of their passkeys; never, in what is delivered.
-    mutating func plantedAfterRestore() {
-        if has(.passkeysNotRestored) { passkeys = FlatTable(secret: secret) }
-    }
+    #if PLANTED_BUGS
+        /// Whoever reads accounts knows none of their passkeys.
+        mutating func plantedAfterRestore() {
+            if has(.passkeysNotRestored) { passkeys = FlatTable(secret: secret) }
+        }
+    #endif
 
     private mutating func note(_ kept: KeptAccount, isThere: Bool) {
         let isAdmin = kept.account.role == .admin
@@ -284,14 +286,15 @@ public struct Accounts: Sendable {
 
     // MARK: - Fingerprints
 
-    func fingerprint(_ kept: KeptAccount) -> UInt64 { fingerprint(0x41) { kept.encode(into: &$0) } }
-    func fingerprint(_ kept: KeptSession) -> UInt64 { fingerprint(0x53) { kept.encode(into: &$0) } }
-    func fingerprint(_ removal: RemovedAccount) -> UInt64 { fingerprint(0x52) { removal.encode(into: &$0) } }
+    func fingerprint(_ kept: KeptAccount) -> UInt64 { fingerprint("A") { kept.encode(into: &$0) } }
+    func fingerprint(_ kept: KeptSession) -> UInt64 { fingerprint("S") { kept.encode(into: &$0) } }
+    func fingerprint(_ removal: RemovedAccount) -> UInt64 { fingerprint("R") { removal.encode(into: &$0) } }
 
-    private func fingerprint(_ kind: UInt64, _ encode: (inout [UInt8]) -> Void) -> UInt64 {
+    /// `kind` tells accounts, sessions and removals apart.
+    private func fingerprint(_ kind: Unicode.Scalar, _ encode: (inout [UInt8]) -> Void) -> UInt64 {
         var bytes: [UInt8] = []
         encode(&bytes)
-        return mixed(checksum(bytes.span.bytes) ^ mixed(secret ^ kind))
+        return mixed(checksum(bytes.span.bytes) ^ mixed(secret ^ UInt64(kind.value)))
     }
 
     @inline(__always)
@@ -307,24 +310,21 @@ public struct Accounts: Sendable {
 // MARK: - Tables of them
 
 extension KeptAccount: FlatRecord {
-    fileprivate init(naming name: [UInt8]) {
-        self.init(
-            account: Account(name: name, role: .viewer, origin: .console), changedAt: 0, passwordAt: 0, changedTime: 0)
+    fileprivate static func keyHash(_ name: [UInt8], _ secret: UInt64) -> UInt64 {
+        Primitives.hash(name, secret: secret)
     }
 
     /// A hash of the name.
-    public func keyHash(_ secret: UInt64) -> UInt64 { Primitives.hash(account.name, secret: secret) }
+    public func keyHash(_ secret: UInt64) -> UInt64 { Self.keyHash(account.name, secret) }
     /// Whether the other account has the same name.
     public func hasSameKey(as other: Self) -> Bool { account.name == other.account.name }
 }
 
 extension KeptSession: FlatRecord {
-    fileprivate init(of key: Bytes32) {
-        self.init(session: Session(key: key, account: [], expires: 0), createdAt: 0)
-    }
+    fileprivate static func keyHash(_ key: Bytes32, _ secret: UInt64) -> UInt64 { key.hash(key: secret) }
 
     /// A hash of the key.
-    public func keyHash(_ secret: UInt64) -> UInt64 { session.key.hash(key: secret) }
+    public func keyHash(_ secret: UInt64) -> UInt64 { Self.keyHash(session.key, secret) }
     /// Whether the other session has the same key.
     public func hasSameKey(as other: Self) -> Bool { session.key == other.session.key }
 }

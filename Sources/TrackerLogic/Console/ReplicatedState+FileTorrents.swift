@@ -59,7 +59,7 @@ extension ReplicatedState {
     ///   - limits: the master's.
     /// - Returns: the updates, or why it cannot be, in a sentence. Files go before their torrents do.
     func judge(fileTorrents wanted: [FileTorrent], _ limits: Limits) -> Result<[Update], Refused> {
-        var (named, kept) = (TorrentRegistry(secret: 0), TorrentRegistry(secret: 0))
+        var (named, kept) = (registry.emptied, registry.emptied)
         var puts: [Update] = []
         for file in wanted where named.find(file.torrent.infoHash) == nil {
             named.put(file.torrent)

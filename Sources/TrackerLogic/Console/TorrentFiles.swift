@@ -99,7 +99,7 @@ public struct TorrentFiles: Sendable {
     }
 
     /// All uploads under way.
-    public var uploads: [Upload] { uploadCount == 0 ? [] : chunks.flatMap { $0.uploads } }
+    public var uploads: [Upload] { chunks.flatMap { $0.uploads } }
 
     /// The chunks, from 0, with uploads that have had no part since a cluster time.
     func idleChunks(since seconds: UInt32) -> [Int] {
@@ -261,7 +261,7 @@ public struct TorrentFiles: Sendable {
 
 extension TorrentFiles {
     func fingerprint(_ file: TorrentFile) -> UInt64 {
-        fingerprint(0x46, file.partsDigest) { bytes in
+        fingerprint("F", file.partsDigest) { bytes in
             file.head.encode(into: &bytes)
             bytes.append(bigEndian: file.changedAt)
             bytes.append(bigEndian: file.changedTime)
@@ -269,7 +269,7 @@ extension TorrentFiles {
     }
 
     func fingerprint(_ upload: Upload) -> UInt64 {
-        fingerprint(0x55, upload.partsDigest) { bytes in
+        fingerprint("U", upload.partsDigest) { bytes in
             bytes.append(upload.id.infoHash.bytes)
             bytes.append(bigEndian: upload.id.number)
             bytes.append(bigEndian: upload.byteCount)
@@ -278,13 +278,14 @@ extension TorrentFiles {
     }
 
     func fingerprint(_ removal: RemovedFile) -> UInt64 {
-        fingerprint(0x52, UInt64(removal.time)) { $0.append(removal.infoHash.bytes) }
+        fingerprint("R", UInt64(removal.time)) { $0.append(removal.infoHash.bytes) }
     }
 
-    private func fingerprint(_ kind: UInt64, _ parts: UInt64, _ encode: (inout [UInt8]) -> Void) -> UInt64 {
+    /// `kind` tells files, uploads and removals apart.
+    private func fingerprint(_ kind: Unicode.Scalar, _ parts: UInt64, _ encode: (inout [UInt8]) -> Void) -> UInt64 {
         var bytes: [UInt8] = []
         encode(&bytes)
-        return mixed(checksum(bytes.span.bytes) ^ mixed(secret ^ kind ^ mixed(parts)))
+        return mixed(checksum(bytes.span.bytes) ^ mixed(secret ^ UInt64(kind.value) ^ mixed(parts)))
     }
 
     /// Whether a part belongs to an upload.

@@ -32,12 +32,11 @@ public struct Effects: Sendable, Equatable {
 
     /// Forgets what was carried out and keeps the room.
     public mutating func removeAll() {
-        // Most are empty after most steps, and looking is cheaper than emptying.
-        if !replies.isEmpty { replies.removeAll() }
-        if !answers.isEmpty { answers.removeAll(keepingCapacity: true) }
-        if !messages.isEmpty { messages.removeAll(keepingCapacity: true) }
-        if !persists.isEmpty { persists.removeAll(keepingCapacity: true) }
-        if !observations.isEmpty { observations.removeAll(keepingCapacity: true) }
+        replies.removeAll()
+        answers.clear()
+        messages.clear()
+        persists.clear()
+        observations.clear()
     }
 }
 

@@ -26,8 +26,8 @@ extension WaitingRequest {
     }
 
     /// Somebody who asks over HTTP.
-    init(_ request: ClientRequest, numWant: UInt16 = 0) {
-        self.init(remote: request.source, numWant: numWant, clientRequest: request.id)
+    init(_ request: ClientRequest) {
+        self.init(remote: request.source, clientRequest: request.id)
     }
 }
 

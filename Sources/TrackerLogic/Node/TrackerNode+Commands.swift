@@ -68,13 +68,9 @@ extension TrackerNode {
         commandUnderWay?.isAboutAccess == true || commands.contains(where: { $0.isAboutAccess })
     }
 
-    /// Whether a command has to see everything applied before the next entry is made.
-    @inline(__always)
-    var isCommandDue: Bool { backlog.isEmpty && (commandUnderWay != nil || !commands.isEmpty) }
-
-    /// Ends the command whose updates are all applied, and begins the next, when nothing is on its way into the log.
+    /// Ends the command whose updates are all applied, and begins the next: for whoever has nothing on its way into the
+    /// log.
     mutating func beginNextCommand(_ now: ClockReading, _ effects: inout Effects) {
-        guard isCommandDue, proposer.isIdle else { return }
         if let due = commandsResumeAt {
             guard due <= now.monotonic else { return }
             commandsResumeAt = nil

@@ -27,9 +27,10 @@ extension TrackerNode {
         case .silence: isOnBus ? neighbours.silenceDeadline(policy.detectionTime) : nil
         case .masterSilence: office.isBusUp && phase == .following ? detector.deadline : nil
         case .turn: office.isBusUp && phase == .following ? detector.standsAt : nil
-        case .forward: office.isBusUp && phase == .following ? forwardDeadline : nil
+        // Only whoever follows a master forwards, and only a master hands its role over.
+        case .forward: forwardDeadline
         case .election: office.isBusUp && phase == .candidate ? candidate.electionDeadline : nil
-        case .handover: office.isBusUp && phase == .master ? handover.deadline : nil
+        case .handover: handover.deadline
         case .sweep: phase == .master && !departure.isLast ? sweep.deadline : nil
         // A snapshot must not run ahead of the log on the disk.
         case .snapshot: phase != .candidate && maySnapshot ? snapshotter.deadline : nil

@@ -98,7 +98,7 @@ struct RequestBook: Sendable, Equatable {
     private(set) var count = 0
     /// Connects among them: they prove nothing, and anybody can send them in anybody's name.
     private(set) var connectCount = 0
-    /// Below this place, all were handed to the master of `forwardedEpoch`.
+    /// Below this place, all were handed to the master of `forwardedEpoch`; begun anew with the first request.
     private(set) var forwardedCount = 0
     private(set) var forwardedEpoch = Epoch.zero
     /// By key, for a group.
@@ -235,7 +235,7 @@ struct RequestBook: Sendable, Equatable {
         forwardedCount = max(0, forwardedCount - doneCount)
         doneCount = 0
         if !bytes.isEmpty { compactBytes() }
-        if !visits.isEmpty { visits.removeFirst(visits.firstIndex { $0.number >= floor } ?? visits.count) }
+        visits.removeFirst(visits.firstIndex { $0.number >= floor } ?? visits.count)
     }
 
     /// Forgets the datagrams of requests that are gone.
@@ -324,7 +324,6 @@ struct RequestBook: Sendable, Equatable {
         visits = []
         count = 0
         connectCount = 0
-        forwardedCount = 0
         keys = SlotIndex()
         return all
     }

@@ -133,7 +133,7 @@ struct RequestRouter: Sendable, Equatable {
     func forwardsAt(pause: Duration) -> Instant { lastForwardAt + pause }
 
     /// Requests were forwarded.
-    mutating func noteForwarded(now: Instant, pause: Duration) { if pause > .zero { lastForwardAt = now } }
+    mutating func noteForwarded(now: Instant) { lastForwardAt = now }
 
     // MARK: - Overflow
 

@@ -13,7 +13,11 @@ struct CompletedCount: Sendable, Hashable {
 }
 
 extension CompletedCount: FlatRecord {
-    func keyHash(_ secret: UInt64) -> UInt64 { mixed(infoHash.bytes.hash(key: secret) ^ UInt64(origin)) }
+    fileprivate static func keyHash(_ infoHash: InfoHash, _ origin: UInt32, _ secret: UInt64) -> UInt64 {
+        mixed(infoHash.bytes.hash(key: secret) ^ UInt64(origin))
+    }
+
+    func keyHash(_ secret: UInt64) -> UInt64 { Self.keyHash(infoHash, origin, secret) }
     func hasSameKey(as other: Self) -> Bool { origin == other.origin && infoHash == other.infoHash }
 }
 
@@ -47,11 +51,15 @@ struct CompletedCounters: Sendable {
 
     /// A torrent's, in rising order of the masters' ids.
     func all(_ infoHash: InfoHash) -> [CompletedCount] {
-        origins.compactMap { counts.find(CompletedCount(infoHash: infoHash, origin: $0, count: 0)) }
+        origins.compactMap { find(infoHash, origin: $0) }
     }
 
-    func count(_ infoHash: InfoHash, origin: UInt32) -> UInt32 {
-        counts.find(CompletedCount(infoHash: infoHash, origin: origin, count: 0))?.count ?? 0
+    func count(_ infoHash: InfoHash, origin: UInt32) -> UInt32 { find(infoHash, origin: origin)?.count ?? 0 }
+
+    private func find(_ infoHash: InfoHash, origin: UInt32) -> CompletedCount? {
+        counts.find(keyHash: CompletedCount.keyHash(infoHash, origin, key)) {
+            $0.origin == origin && $0.infoHash == infoHash
+        }
     }
 
     /// Counts one download.
@@ -79,9 +87,9 @@ struct CompletedCounters: Sendable {
 
     /// Forgets the counts of a torrent.
     mutating func remove(_ infoHash: InfoHash) {
-        for origin in origins {
-            let gone = counts.remove(CompletedCount(infoHash: infoHash, origin: origin, count: 0))
-            if let gone { digest &-= fingerprint(gone) }
+        for gone in all(infoHash) {
+            counts.remove(gone)
+            digest &-= fingerprint(gone)
         }
     }
 

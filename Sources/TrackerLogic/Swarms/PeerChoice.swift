@@ -76,7 +76,7 @@ extension PeerStore {
         into room: UnsafeMutableRawBufferPointer
     ) -> Int {
         precondition(room.count >= wanted * Endpoint.byteCount, "the room is too small for the peers wanted")
-        guard list.count > 0, wanted > 0, let base = room.baseAddress else { return 0 }
+        guard let base = room.baseAddress else { return 0 }
         let candidates = Candidates(list, isSeeder: isSeeder, own: own)
         var target = base
         if list.isLarge {

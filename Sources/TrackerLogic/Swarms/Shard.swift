@@ -308,9 +308,7 @@ extension Shard {
                 digest: &fingerprints)
             if ipv6.wantsCompaction { compactIPv6() }
         }
-        if torrents[slot].emptySince != 0 {
-            set(slot, completed: torrents[slot].completed, emptySince: 0, hash: hash)
-        }
+        set(slot, completed: torrents[slot].completed, emptySince: 0, hash: hash)
         return change
     }
 
