@@ -44,8 +44,8 @@ extension TrackerNode {
 
     /// Asks again who has not been welcomed yet.
     mutating func askToJoin(_ now: ClockReading, _ effects: inout Effects) {
-        // A cluster of one has nobody to hear from.
-        if policy.members.count == 1 { formCluster(now, &effects) }
+        // A cluster of one has nobody to hear from; and what could not be written is tried again.
+        formCluster(now, &effects)
         if let following = office.following {
             if !following.isWelcomed { sendHello(to: following.life, now, &effects) }
         } else if let ignored = detector.ignoredLife(now: now.monotonic),
