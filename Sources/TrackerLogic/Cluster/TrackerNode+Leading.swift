@@ -84,6 +84,7 @@ extension TrackerNode {
         propose(entry.proposed(ballot, isAlone: decidesAlone), now, &effects)
     }
 
+    /// The end of the step writes it.
     private mutating func propose(_ entry: Entry, _ now: ClockReading, _ effects: inout Effects) {
         log.accept(entry)
         let decided = has(.commitSentEarly) ? entry.position : state.position
@@ -93,7 +94,6 @@ extension TrackerNode {
             neighbours[place].follower.voteAskedAt = now.monotonic
         }
         timers.postponeKeepalive(now: now.monotonic, interval: policy.keepalive)
-        writeLog(now, &effects)
         if has(.ownVoteBeforeDurable) { proposer.okReceived(from: admission.id, entry.header.ballot) }
     }
 
