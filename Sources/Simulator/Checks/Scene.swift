@@ -38,7 +38,10 @@ struct Scene: Sendable {
     var settled = SettledWatch()
     var access = AccessHistory()
     var clocks = ClockWatch()
-    /// Whether wall clocks differ by less than the life of a connection id allows.
+    /// Whether wall clocks differ by less than the life of a connection id allows, and always have.
+    ///
+    /// False for good once one was set, alone or along with another fault: its times are in tables and in what was
+    /// promised.
     var hasGoodClocks = false
 
     init(_ profile: Profile, _ configurations: [NodeConfiguration]) {

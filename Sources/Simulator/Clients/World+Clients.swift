@@ -130,7 +130,7 @@ extension World {
     /// one address, one of them may have been withheld.
     func mayBeUnheard(since askedAt: Instant) -> Bool {
         if let withheldAt = checks.withheldAt, withheldAt >= askedAt { return true }
-        return !options.hasGoodClocks && lastMasterAt >= askedAt && lastMasterAt - askedAt <= .seconds(1)
+        return !checks.hasGoodClocks && lastMasterAt >= askedAt && lastMasterAt - askedAt <= .seconds(1)
     }
 
     /// A request of a client has come to its end.
