@@ -10,7 +10,8 @@ import Wire
 ///     fetches the state ── misses its master ── for a detection time, and nobody with more is heard ──► makes do
 ///           └── the state is there, or a master lets it in anew ──► of no account
 ///
-/// Only its own clock counts, and only what it heard.
+/// Only its own clock counts, and only what it heard: while one life of a number is up there, no other is heard. (What
+/// an earlier life had sent came late, and has taken the number of one who was silent.)
 struct Survivors: Sendable {
     private struct Seat: Sendable {
         /// Whether no master has let it in since it began to fetch the state, or since it began to live.
@@ -20,6 +21,10 @@ struct Survivors: Sendable {
         /// Who has last said that he holds the whole state, and when.
         var whole: Life?
         var heardAt = Instant(nanoseconds: 0)
+        /// Whom it takes for up, one life a number.
+        var up: [Life] = []
+
+        func hears(_ life: Life) -> Bool { !up.contains { $0.id == life.id && $0 != life } }
     }
 
     private var seats: [Seat]
@@ -35,6 +40,7 @@ struct Survivors: Sendable {
         guard message.destination == .all else { return }
         switch message.body {
         case .keepalive(let keepalive) where keepalive.hasFullState:
+            guard seats[node].hears(message.sender) else { break }
             (seats[node].whole, seats[node].heardAt) = (message.sender, time)
         case .keepalive: if seats[node].whole == message.sender { seats[node].whole = nil }
         case .leave: if seats[node].whole == message.sender { seats[node].whole = nil }
@@ -45,7 +51,7 @@ struct Survivors: Sendable {
     mutating func check(_ step: Step, _ event: Event, _ effects: Effects, _ scene: inout Scene) {
         guard !scene.promises.membersDecide else { return }
         let node = step.node
-        if case .busLost = event { seats[node].whole = nil }
+        if case .busLost = event { (seats[node].whole, seats[node].up) = (nil, []) }
         // To follow comes before what it leads to: it may be whole by what it is told of the log.
         for observation in effects.observations {
             switch observation {
@@ -53,9 +59,12 @@ struct Survivors: Sendable {
             case .follows:
                 seats[node].isIncomplete = false
                 seats[node].suspectsSince = nil
+            case .trackerUp(let id): appeared(id, step, event)
             case .suspects: seats[node].suspectsSince = scene.nodes[node].monotonic
             // What has come since may have been of another life.
-            case .trackerDown(let id): if seats[node].whole?.id == id { seats[node].whole = nil }
+            case .trackerDown(let id):
+                if seats[node].whole?.id == id { seats[node].whole = nil }
+                seats[node].up.removeAll { $0.id == id }
             default: break
             }
         }
@@ -71,6 +80,14 @@ struct Survivors: Sendable {
             case .append, .saveChunk, .trim: break
             }
         }
+    }
+
+    /// A tracker takes the life for up that it hears in this step, and its word counts.
+    private mutating func appeared(_ id: UInt32, _ step: Step, _ event: Event) {
+        guard case .messageReceived(let message) = event, message.sender.id == id else { return }
+        seats[step.node].up.removeAll { $0.id == id }
+        seats[step.node].up.append(message.sender)
+        hear(message, step.node, at: step.time)
     }
 
     /// A tracker writes down that it holds the whole state.
