@@ -4,6 +4,12 @@ import TrackerLogic
 import Wire
 
 extension Checks {
+    /// Whether wall clocks differ so little that no connection id goes bad before its time, and none was set.
+    var hasGoodClocks: Bool {
+        get { scene.hasGoodClocks }
+        set { scene.hasGoodClocks = newValue }
+    }
+
     /// Whether a tracker has heard that another lives, or looked at its clock, and has done nothing.
     ///
     /// Where it is as it was, too, there is nothing to check. Most steps are so.

@@ -90,14 +90,6 @@ package struct Checks: Sendable {
 
     // MARK: - What the world says
 
-    /// Wall clocks differ so little that no connection id goes bad before its time.
-    mutating func clocksAreGood() { scene.hasGoodClocks = true }
-
-    /// A wall clock was set: from then on its times and those of others are not to be compared.
-    mutating func clockWasSet() { scene.hasGoodClocks = false }
-
-    var hasGoodClocks: Bool { scene.hasGoodClocks }
-
     /// From then on, who asks over HTTP is told nothing of trouble; nil where there may be some again.
     mutating func allIsWell(since time: Instant?) { visits.wellSince = time }
 

@@ -45,6 +45,8 @@ struct Visits: Sendable {
         }
     }
 
+    /// Judges the answer to an announce.
+    ///
     /// Whoever applies an entry answers in that step. What was asked may be in an earlier one as well: in survivor mode
     /// a tracker that takes its own vote for decided answers nobody, and those who wait are asked for anew.
     private mutating func check(

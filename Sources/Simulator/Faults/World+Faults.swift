@@ -171,7 +171,7 @@ extension World {
         case .clockStep:
             let step = plan.clockStep()
             nodes[node].clock.step(wall: step)
-            checks.clockWasSet()
+            checks.hasGoodClocks = false
             let text = "\(step < 0 ? "back" : "ahead") by \(Figure.seconds(.milliseconds(abs(step)))) s"
             trace.line(now, .faults, about: bit, "\(cause): the wall clock of \(name) is set \(text)")
             mark(node, .clockStep, "clock \(text)")

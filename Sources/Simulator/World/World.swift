@@ -250,7 +250,7 @@ struct World: Sendable {
         waiting = WaitingWatch(nodeCount: options.nodeCount)
         standing = StandingWatch(nodeCount: options.nodeCount)
         judgesWaiting = World.judgesWaiting(options)
-        if options.hasGoodClocks { checks.clocksAreGood() }
+        checks.hasGoodClocks = options.hasGoodClocks
         nodes = configurations.indices.map { World.node($0, options, configurations[$0], seed: seed) }
         connectivity = nodes.indices.map { Connectivity(isThere: options.hasTracker($0)) }
         if options.misinformsSpare { nodes[nodes.count - 1].mistake = .members }
