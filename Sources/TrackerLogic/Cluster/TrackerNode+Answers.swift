@@ -147,7 +147,8 @@ extension TrackerNode {
         counters.scrapes += 1
         let table = state.table
         effects.replies.append(
-            to: waiting.remote, from: waiting.local, socket: waiting.socket, limit: 8 + 12 * hashCount
+            to: waiting.remote, from: waiting.local, socket: waiting.socket,
+            limit: ReplyWriter.scrapeByteCount(hashCount)
         ) { room in
             var offset = ReplyWriter.scrapeHeader(waiting.transactionID, into: room)
             for number in 0..<hashCount {
@@ -170,7 +171,8 @@ extension TrackerNode {
             return
         }
         effects.replies.append(
-            to: waiting.remote, from: waiting.local, socket: waiting.socket, limit: 8 + 12 * counts.count
+            to: waiting.remote, from: waiting.local, socket: waiting.socket,
+            limit: ReplyWriter.scrapeByteCount(counts.count)
         ) { room in
             var offset = ReplyWriter.scrapeHeader(waiting.transactionID, into: room)
             for count in counts {

@@ -76,7 +76,7 @@ struct RequestBook: Sendable, Equatable {
     /// has 2,048 at most.
     private static let datagramByteCount = 512
     /// Room that is kept while nobody waits.
-    private static let keptByteCount = 1 << 20
+    private static let keptByteCount = 1_048_576
 
     /// In the order of their numbers; nil where they are done.
     private(set) var requests: [BookedRequest?] = []

@@ -63,8 +63,7 @@ extension SwarmTable {
     /// Writes one shard down, as it is.
     func encode(shard number: Int, into bytes: inout [UInt8]) {
         let shard = shards[number]
-        let extras = shard.mergeData.map { $0.counters.count * 12 + $0.tombstones.count * 46 } ?? 0
-        bytes.reserveCapacity(64 + shard.torrents.count * 36 + shard.peerCount * 60 + extras)
+        bytes.reserveCapacity(shard.snapshotCapacity)
         bytes.append(bigEndian: UInt32(shard.torrents.count))
         for torrent in shard.torrents {
             bytes.append(torrent.infoHash.bytes)
@@ -84,7 +83,12 @@ extension SwarmTable {
 }
 
 extension Shard {
-    var peerCount: Int { torrents.reduce(0) { $0 + Int($1.ipv4.count) + Int($1.ipv6.count) } }
+    /// About as many bytes as it has when it is written down.
+    fileprivate var snapshotCapacity: Int {
+        let peerCount = torrents.reduce(0) { $0 + Int($1.ipv4.count) + Int($1.ipv6.count) }
+        let extras = mergeData.map { $0.counters.count * 12 + $0.tombstones.count * 46 } ?? 0
+        return 64 + torrents.count * 36 + peerCount * 60 + extras
+    }
 
     fileprivate func encodeMergeData(into bytes: inout [UInt8]) {
         bytes.append(bigEndian: UInt32(mergeData?.counters.count ?? 0))

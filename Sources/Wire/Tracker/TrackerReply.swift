@@ -70,6 +70,10 @@ public enum ReplyWriter {
         return 8
     }
 
+    /// The length of a "scrape response" about so many info hashes.
+    @inlinable
+    public static func scrapeByteCount(_ hashCount: Int) -> Int { 8 + 12 * hashCount }
+
     /// Writes the counts of one scraped info hash: 12 bytes.
     ///
     /// - Parameters:

@@ -351,13 +351,17 @@ final class Mutator: SyntaxRewriter {
         "absorb", "absorbPauses", "walk", "isNothing", "giveBackRoom", "isSparse",
     ]
 
+    private static func decidesNothing(_ name: String) -> Bool {
+        undecisive.contains(name) || name.hasSuffix("Capacity")
+    }
+
     override func visit(_ node: VariableDeclSyntax) -> DeclSyntax {
         let names = node.bindings.map(\.pattern.trimmedDescription)
-        return names.contains { Self.undecisive.contains($0) } ? DeclSyntax(node) : super.visit(node)
+        return names.contains(where: Self.decidesNothing) ? DeclSyntax(node) : super.visit(node)
     }
 
     override func visit(_ node: FunctionDeclSyntax) -> DeclSyntax {
-        if Self.undecisive.contains(node.name.text) { return DeclSyntax(node) }
+        if Self.decidesNothing(node.name.text) { return DeclSyntax(node) }
         guard let body = node.body, let item = body.statements.first else { return super.visit(node) }
         let result = node.signature.result
         // A function of one statement does nothing without it, which is a mutant of its own.
