@@ -201,12 +201,17 @@ Whoever reads why a mutant was not noticed reads the logic as nobody has before.
 - a tracker whose fetching of the state came to nothing kept the index up to which that would have gone, and took its old state for the whole as soon as that went as far (rule 17);
 - in a group, requests that a state holds as settled were noted once more by the log behind it, and took the room of others (rule 11);
 - a peer was called again every half minute though it was connected, for it had called us while we called it; what one peer alone was to give was not asked of others at once
-  when that one choked, or had lost it (rules 28 and 31).
+  when that one choked, or had lost it, or owed nothing more of it (rules 28 and 31);
+- a merge took in half an entry each quarter of a keepalive, not half an entry at a time: where entries are small, the last of four sides answered nobody for twenty seconds;
+  a mark of the whole state that could not be written was tried again with the next HELLO only, however far that was.
 
 New checkers, of which each was shown to notice the mutants that it is for, and worlds that meet them: sides of merges, refusing votes, errors by address, letting in at a limit,
 audits of the request book, of accounts, torrent files and what is kept for merges, what people are told, farewells, windows and endgames of peers; who gives and takes numbers, and
 what is told of one's own part; what is sent on and answered in groups, questions that are asked again, states that are fetched, candidates that have to end, intervals and passkeys
 by a reading of their own; who is called again and when, culprits, lone pieces. `beginnings`, `slips`, `laggards` and `silence` are worlds for them.
+
+A mutant that nobody can notice shows code that does nothing. Seventy of them went with the conditions that a callee looks at itself, values that are set before
+they are read, and elements that were made up to be searched for; the reasons of three did not hold, so that code stayed.
 """
 
 
