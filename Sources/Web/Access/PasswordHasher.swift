@@ -64,8 +64,17 @@ public final class PasswordHasher: Sendable {
         let known = hash ?? standIn
         guard let bytes = await derive(password, like: known, byteCount: max(known.hash.count, Self.hashByteCount))
         else { return nil }
-        guard let hash, hash.hash.count == bytes.count else { return false }
-        return zip(bytes, hash.hash).reduce(UInt8(0)) { $0 | $1.0 ^ $1.1 } == 0
+        guard let hash else { return false }
+        return Self.areSame(bytes, hash.hash)
+    }
+
+    /// Whether two hashes are the same, in a time that does not tell where they differ; none is the same as nothing.
+    package static func areSame(_ left: [UInt8], _ right: [UInt8]) -> Bool {
+        guard !left.isEmpty, left.count == right.count else { return false }
+        var difference: UInt8 = 0
+        // Not in one expression: `|` and `^` bind alike there, from the left.
+        for (one, other) in zip(left, right) { difference |= one ^ other }
+        return difference == 0
     }
 
     /// Whether a hash was made with other parameters than a new one would be.
