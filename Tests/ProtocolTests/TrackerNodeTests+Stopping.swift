@@ -34,6 +34,19 @@ extension TrackerNodeTests {
         #expect(next.node.status.commitIndex == 2)
     }
 
+    /// A command that came while the record was read is obeyed first.
+    @Test(arguments: [ClusterConfiguration.alone, ClusterConfiguration(mode: .survivor)])
+    func `whoever is told to stop before it begins does not begin`(cluster: ClusterConfiguration) {
+        var configuration = NodeConfiguration.test
+        configuration.cluster = cluster
+        var harness = NodeHarness(configuration, starts: false)
+        harness.step(.commandReceived(.drain))
+        harness.step(.started)
+        harness.completeWrites()
+        #expect(harness.node.status.role == .stopped)
+        #expect(harness.observations.contains(.drained))
+    }
+
     @Test func `a drain keeps the registry and the access rules`() throws {
         var (harness, id) = try master()
         let torrent = RegisteredTorrent(infoHash: Self.torrent, name: "Räksmörgås", byteCount: 1 << 40)

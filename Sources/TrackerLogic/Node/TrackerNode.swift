@@ -176,6 +176,9 @@ public struct TrackerNode: Sendable, Equatable {
     @inline(__always)
     var phase: Office.Phase { office.phase }
 
+    /// Whether it knows all that was decided before it was let in, rather than a part of it, or nothing yet.
+    public var holdsWholeState: Bool { promise.hasFullState && !transfer.isFetching }
+
     /// Whether it is a master that has opened its doors.
     @inline(__always)
     var isServing: Bool { office.isServing }
@@ -191,6 +194,8 @@ public struct TrackerNode: Sendable, Equatable {
     public var hasRoom: Bool { gathering.updateCount <= configuration.limits.updatesPerEntry / 2 }
 
     private mutating func start(_ now: ClockReading, _ effects: inout Effects) {
+        // Whoever was told to stop before it has begun does not begin.
+        guard phase == .restoring else { return }
         office.begin()
         settleLastRestored()
         restoredThrough = []
