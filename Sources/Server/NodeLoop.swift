@@ -144,10 +144,10 @@ final class NodeLoop {
             if let broken = node.check(by: &recorder.checks, after: event, effects) { recorder.raise(broken) }
         }
         if tally.awaitsCommit { tally.applied(through: node.state.index, at: now.monotonic) }
-        // Before anybody hears what became of a change. A node with a part of the state does not know yet who there is,
-        // and would let in whoever is on its machine.
+        // Before anybody hears what became of a change. Whoever has a part of the state does not know that there are no
+        // accounts, and would obey whoever is on its machine.
         if node.state.accounts.digest != accountsDigest, node.state.index > 0,
-            accountsDigest != nil || node.holdsWholeState
+            node.state.accounts.count > 0 || node.holdsWholeState
         {
             tellAccounts()
         }
