@@ -305,19 +305,13 @@ extension NodeHost: SwarmProvider {
 // MARK: - What people keep at the console
 
 extension NodeHost: AccountProvider {
+    func isAbreast() async -> Bool { await current?.inbox.ask { $0.isAbreast } ?? false }
+
     func accounts() async -> Accounts? {
-        // Where the node has stopped, or does not answer, those that were known count. One that has no state yet knows
-        // of nobody, which does not mean that there is nobody.
-        let current = current
-        if let applied = current?.accounts {
-            return known.withLock { known in
-                known = applied
-                return applied
-            }
-        }
-        let isServing = await current?.inbox.ask { $0.clusterStatus(now: Clock.monotonic()).isServing } ?? false
+        // Where the node has stopped, or does not answer, those that were known count.
+        let applied = current?.accounts
         return known.withLock { known in
-            if known == nil, isServing { known = Accounts(secret: 0, keepsMergeData: false) }
+            if let applied { known = applied }
             return known
         }
     }

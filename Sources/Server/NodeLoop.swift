@@ -144,13 +144,10 @@ final class NodeLoop {
             if let broken = node.check(by: &recorder.checks, after: event, effects) { recorder.raise(broken) }
         }
         if tally.awaitsCommit { tally.applied(through: node.state.index, at: now.monotonic) }
-        // Before anybody hears what became of a change. Whoever has a part of the state does not know that there are no
-        // accounts, and would obey whoever is on its machine.
-        if node.state.accounts.digest != accountsDigest, node.state.index > 0,
-            node.state.accounts.count > 0 || node.holdsWholeState
-        {
-            tellAccounts()
-        }
+        // Before anybody hears what became of a change. That there are no accounts, so that whoever is on this machine
+        // is obeyed, is known only to whoever knows all that was decided when it was let in.
+        let accounts = node.state.accounts
+        if accounts.digest != accountsDigest, accounts.count > 0 || node.isAbreast { tellAccounts() }
     }
 
     private func tellAccounts() {

@@ -16,6 +16,7 @@ private struct Voter {
     var node: TrackerNode
     /// What the history comes to, through each entry.
     var chains: [UInt64] = [0]
+    private(set) var entries: [Entry] = []
     var effects = Effects()
     private var time: Int64 = 0
 
@@ -30,15 +31,16 @@ private struct Voter {
         let promise = Promise(epoch: Self.first, incarnation: 1, secret: Self.secret, shardCount: 2)
         node = TrackerNode(
             configuration: configuration, incarnation: 22, secret: Self.secret, record: promise, seed: 1)
-        // The last one is not known to be decided.
-        for index in 1...count + 1 {
+        // The last one is not known to be decided, and one more is the others'.
+        for index in 1...count + 2 {
             var bytes: [UInt8] = []
             EntryHeader.reserve(in: &bytes)
             let header = EntryHeader(
                 index: index, epoch: Self.first, time: WallTime(milliseconds: 1), updateCount: 0,
                 previous: chains[Int(index) - 1])
             chains.append(header.seal(&bytes))
-            try node.restore(entry: bytes)
+            entries.append(try Entry(bytes))
+            if index <= count + 1 { try node.restore(entry: bytes) }
         }
         step(.started)
         step(.busConnected)
@@ -176,6 +178,48 @@ struct MemoryLossTests {
         other.lead()
         other.wait(5000) { $0.hearHello(hasFullState: true) }
         #expect(other.role == .master)
+    }
+}
+
+@Suite("A tracker that comes back")
+struct ReturnTests {
+    private static func welcome(at position: Position, needsTransfer: Bool = false) -> ClusterMessage.Body {
+        .welcome(
+            Welcome(
+                id: 2, position: position, answered: .start, servesFrom: position.index, attempt: 1,
+                needsTransfer: needsTransfer, secret: Voter.secret, shardCount: 2))
+    }
+
+    /// That there are no accounts means, to its console, that whoever is on its machine may do all.
+    @Test func `is abreast once it has applied all that was decided when it was let in`() throws {
+        var voter = try Voter(4)
+        let isAbreastAlone = voter.node.isAbreast
+        #expect(!isAbreastAlone, "nobody has told it what was decided since")
+        voter.hear(Self.welcome(at: voter.position(6)), from: Voter.three, Voter.first)
+        var isAbreast = voter.node.isAbreast
+        #expect(!isAbreast, "it lacks the last one")
+        voter.hear(.entries(Array(voter.entries[4...]), at: voter.position(6)), from: Voter.three, Voter.first)
+        #expect(voter.node.inspection.position.index == 6)
+        isAbreast = voter.node.isAbreast
+        #expect(isAbreast)
+        voter.step(.busLost)
+        isAbreast = voter.node.isAbreast
+        #expect(!isAbreast)
+    }
+
+    @Test func `is not abreast with a part of the state`() throws {
+        var voter = try Voter(4)
+        voter.hear(Self.welcome(at: voter.position(4), needsTransfer: true), from: Voter.three, Voter.first)
+        let isAbreast = voter.node.isAbreast
+        #expect(!isAbreast)
+    }
+
+    @Test func `leads, and is abreast once it serves`() throws {
+        var master = try Voter(4)
+        master.lead()
+        #expect(master.role == .master)
+        let (isAbreast, isServing) = (master.node.isAbreast, master.node.inspection.isServing)
+        #expect(isAbreast == isServing)
     }
 }
 

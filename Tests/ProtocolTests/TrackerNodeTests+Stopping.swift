@@ -45,6 +45,7 @@ extension TrackerNodeTests {
         harness.completeWrites()
         #expect(harness.node.status.role == .stopped)
         #expect(harness.observations.contains(.drained))
+        #expect(harness.node.nextDeadline == nil)
     }
 
     @Test func `a drain keeps the registry and the access rules`() throws {

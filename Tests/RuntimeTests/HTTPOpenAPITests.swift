@@ -62,6 +62,7 @@ struct HTTPOpenAPITests {
         func forget(expected: Wire.Expectation) async -> SettingsOutcome { .done(settings) }
 
         func accounts() async -> Accounts? { Accounts(secret: 1, keepsMergeData: false) }
+        func isAbreast() async -> Bool { true }
         func change(_ change: ConsoleChange) async -> ChangeOutcome { .done(at: 5) }
 
         let maxByteCount = 1000

@@ -148,13 +148,13 @@ class ThreeTrackers(TrackerTest):
         self.assertEqual(program.status, status, program.words)
         return program
 
-    def make_admin(self, number=1, name="root"):
-        """Makes the first account, by the command, and logs it in."""
+    def make_admin(self, number=1, name="root", among=()):
+        """Makes the first account, by the command, and logs it in; all trackers know it then, or those named."""
         self.user_command(number, "add", name, "--role", "admin", "--password-file", self.password_file())
         console = self.console(number)
         self.assertEqual(console.log_in(name).status, 201)
         self.admin = console.session
-        self.wait_for_session(self.admin)
+        self.wait_for_session(self.admin, among=among or (1, 2, 3))
 
     def make(self, name, role, number=1):
         """Makes an account; its session."""

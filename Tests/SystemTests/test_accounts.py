@@ -886,19 +886,89 @@ class Newcomer(ThreeTrackers):
         for number in (2, 1):
             self.trackers[number].kill()
             shutil.rmtree(self.places[number].data)
-            self.begin(number)
-            statuses, console = [], self.console(number)
-            evil = [("PUT", "users/evil", {"role": "admin", "password": PASSWORD}), ("POST", "torrents", torrent())]
+            self.slips_in_nowhere(number)
 
-            def is_known():
-                with contextlib.suppress(OSError, http.client.HTTPException):
-                    statuses.extend(console.ask(*order).status for order in evil)
-                    return statuses[-2:] == [401, 401]
-            wait_until(is_known, 40, lambda: f"it has joined; {statuses}")
-            self.wait_for_master()
-            self.assertTrue(set(statuses) <= {401, 503}, statuses)
-            self.assertEqual([one["name"] for one in self.root(3).get("users").json["users"]], ["root"])
-            self.assertEqual(self.root(3).get("torrents").json["total"], 0)
+    def test_a_tracker_that_has_missed_the_first_account_obeys_nobody(self):
+        """Its record is whole, and of a time when whoever was on its machine could do all."""
+        self.trackers[1].kill()
+        self.wait_for_master(2, 3)
+        self.make_admin(2, among=(2, 3))
+        self.slips_in_nowhere(1)
+
+    def slips_in_nowhere(self, number):
+        """Begins a tracker, and asks of it what only an admin may, from its own machine, until it knows that."""
+        self.begin(number)
+        statuses, console = [], self.console(number)
+        evil = [("PUT", "users/evil", {"role": "admin", "password": PASSWORD}), ("POST", "torrents", torrent())]
+
+        def is_known():
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                statuses.extend(console.ask(*order).status for order in evil)
+                return statuses[-2:] == [401, 401]
+        wait_until(is_known, 40, lambda: f"it has joined; {statuses}")
+        self.wait_for_master()
+        self.assertTrue(set(statuses) <= {401, 503}, statuses)
+        self.assertEqual([one["name"] for one in self.root(3).get("users").json["users"]], ["root"])
+        self.assertEqual(self.root(3).get("torrents").json["total"], 0)
+
+
+class ClassicNewcomer(Newcomer):
+    profile = ("--profile", "classic")
+
+
+class MissedAccount(ThreeTrackers):
+    """That there are no accounts a tracker does not believe any more when it may have missed the first."""
+
+    evil = {"role": "admin", "password": PASSWORD}
+
+    def test_whoever_is_cut_off_makes_no_account_and_elects_nobody(self):
+        number = self.slave()
+        others = [other for other in self.places if other != number]
+        self.assertEqual(self.console(number).ask("POST", "faults", {"from": "bus", "seconds": 6}).status, 201)
+        self.make_admin(others[0], among=others)
+        self.asks_until_known(number)
+
+    def test_whoever_was_stopped_makes_no_account_when_it_goes_on(self):
+        number = self.slave()
+        others = [other for other in self.places if other != number]
+        self.assertEqual(self.console(number).ask("POST", "node/stop", {}).status, 200)
+        self.make_admin(others[0], among=others)
+        self.assertEqual(self.console(number).ask("PUT", "users/evil", self.evil).status, 503)
+        self.assertIn(self.console(number).ask("POST", "node/start", {}).status, (200, 202))
+        self.asks_until_known(number)
+
+    def test_of_two_first_accounts_one_is_made(self):
+        """All are asked for while nobody knows of any."""
+        answers = {}
+
+        def make(number):
+            answers[number] = self.console(number).ask("PUT", f"users/admin-{number}", self.evil).status
+        threads = [threading.Thread(target=make, args=(number,)) for number in self.places]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(sorted(answers.values())[0], 201, answers)
+        self.assertTrue(set(sorted(answers.values())[1:]) <= {401, 409}, answers)
+
+    def slave(self):
+        master = self.wait_for_master()
+        return next(number for number in self.places if number != master)
+
+    def asks_until_known(self, number):
+        """Asks of a tracker what only an admin may, until it knows that; it never does it."""
+        statuses, console = [], self.console(number)
+        orders = [("PUT", "users/evil", self.evil), ("POST", "cluster/election", {}),
+                  ("POST", "cluster/stop", {"name": "swarmkeeper"})]
+
+        def is_known():
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                statuses.extend(console.ask(*order).status for order in orders)
+            return statuses[-3:] == [401] * 3
+        wait_until(is_known, 40, lambda: f"it knows of the account; {statuses}")
+        self.wait_for_master()
+        self.assertTrue(set(statuses) <= {401, 409, 503, 504}, statuses)
+        self.assertEqual([one["name"] for one in self.root(number).get("users").json["users"]], ["root"])
 
 
 class Secrets(ThreeTrackers):

@@ -279,6 +279,10 @@ struct ConsoleModel: Sendable {
             let line = accounts.first { $0.key == account.name }
             // Two who want the same, and leave the password as it is, are both told of the first.
             let isSole = line?.points.count { $0.value?.account.password == account.password } == 1
+            if isSole, expected == .noAccounts, let other = accountBefore(done, but: account.name) {
+                let name = String(decoding: other, as: UTF8.self)
+                return .unexpected("there was the account \(name), and its maker believed that there was none")
+            }
             return ConsoleModel.objection(line, done, isSole ? expected : .any) { $0.account == account }
         case .finishUpload(let head, let expected):
             return ConsoleModel.objection(files.first { $0.key == head.upload.infoHash }, done, expected) {
@@ -303,6 +307,11 @@ struct ConsoleModel: Sendable {
             return isThere ? nil : .undecided("after entry \(done) there is no such part of that upload")
         case .dropUpload: return nil
         }
+    }
+
+    /// The name of another account that was there before an entry; nil where there was none.
+    private func accountBefore(_ done: UInt64, but name: [UInt8]) -> [UInt8]? {
+        accounts.first { $0.key != name && $0.points.last { $0.index < done }?.value != nil }?.key
     }
 
     /// Whoever logs in knew the account as it was; where that entry has changed it, before or after.

@@ -110,7 +110,10 @@ struct Steward: Sendable {
     ) -> ConsoleChange? {
         if let upload { return next(upload.file, upload.next) }
         // An admin comes first.
-        if state.accounts.adminCount == 0 { return .putAccount(account("root", .admin), expected: .any) }
+        if state.accounts.adminCount == 0 {
+            let expected = state.accounts.count == 0 ? Expectation.noAccounts : .any
+            return .putAccount(account("root", .admin), expected: expected)
+        }
         switch random.below(13) {
         case 0, 1, 2: return drawAccount(state.accounts, clients)
         case 3, 4: return drawSession(state.accounts)

@@ -41,7 +41,7 @@ extension TrackerNode {
         .keepalive(
             Keepalive(
                 role: clusterRole, position: state.position, digest: state.digest,
-                hasFullState: promise.hasFullState && !transfer.isFetching, settings: self.settings))
+                hasFullState: holdsWholeState, settings: self.settings))
     }
 
     @inline(__always)
@@ -50,7 +50,7 @@ extension TrackerNode {
         case .master: return .master
         case .candidate: return .candidate
         case .restoring, .following, .draining, .failed, .stopped:
-            guard office.isWelcomed, promise.hasFullState, !transfer.isFetching else {
+            guard office.isWelcomed, holdsWholeState else {
                 return .newcomer
             }
             return .slave

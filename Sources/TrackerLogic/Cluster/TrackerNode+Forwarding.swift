@@ -12,7 +12,7 @@ extension TrackerNode {
         office.maySpeak(
             Office.ServiceConditions(
                 applied: has(.forwardedTooEarly) ? .max : state.index, promised: promise.epoch,
-                holdsState: promise.hasFullState && !transfer.isFetching,
+                holdsState: holdsWholeState,
                 isSuspecting: detector.isSuspecting))
     }
 

@@ -151,12 +151,18 @@ extension TrackerNode {
         let isKnown = office.follows(sender, in: epoch)
         if !isKnown { office.follow(sender, epoch, since: now.monotonic) }
         let wasFollower = office.isWelcomed
+        // What it voted for last may have been decided and answered, and nobody else be left who knows: that is merged
+        // before its state goes, though all before it was merged with another's.
+        if welcome.needsTransfer, !wasFollower, promise.hasFullState, !transfer.isFetching {
+            _ = adoptOwnVoteAsDecided()
+        }
         if !isQuorumMode, !wasFollower, welcome.answered != state.position, !transfer.isFetching {
             // It has decided more on its own since it said hello: the master has to know that.
             if !isKnown { detector.expectMaster(from: now.monotonic) }
             return sendHello(to: sender, now, &effects)
         }
-        office.welcomed(attempt: welcome.position.index == state.index ? welcome.attempt : nil)
+        office.welcomed(
+            at: welcome.position.index, attempt: welcome.position.index == state.index ? welcome.attempt : nil)
         if welcome.beginsEmpty {
             departure.welcomed(servesFrom: welcome.servesFrom)
         } else {
@@ -201,7 +207,7 @@ extension TrackerNode {
     /// What this node holds is not what its master does: it has neither a vote nor answers until it has fetched all
     /// anew, and its operator is told.
     mutating func diverged(from master: Life, _ now: ClockReading, _ effects: inout Effects) {
-        guard promise.hasFullState, !transfer.isFetching else { return }
+        guard holdsWholeState else { return }
         effects.observations.append(.diverged(state.position))
         acceptor.loseState()
         persistPromise(&effects)

@@ -13,6 +13,8 @@ package struct Following: Sendable, Hashable {
     package fileprivate(set) var isWelcomed = false
     /// Earlier attempts at the next entry are void.
     package fileprivate(set) var attempt: UInt32 = 0
+    /// The last entry that was decided when its master welcomed this tracker.
+    package fileprivate(set) var decidedThrough: UInt64 = 0
     /// When this tracker last asked for entries.
     fileprivate var fetchedAt: Instant?
     /// Keepalives that found this tracker with a vote of an earlier epoch, and nothing new to vote on; 0 or 1.
@@ -182,10 +184,13 @@ package struct Office: Sendable, Hashable {
 
     /// Its master has welcomed it.
     ///
-    /// - Parameter attempt: earlier ones are void; nil where the next entry is not the one that the master meant.
-    package mutating func welcomed(attempt: UInt32?) {
+    /// - Parameters:
+    ///   - index: the last entry that was decided then.
+    ///   - attempt: earlier ones are void; nil where the next entry is not the one that the master meant.
+    package mutating func welcomed(at index: UInt64, attempt: UInt32?) {
         following?.isWelcomed = true
-        if let attempt, let known = following?.attempt { following?.attempt = max(known, attempt) }
+        following?.decidedThrough = index
+        if let attempt { raiseAttempt(to: attempt) }
     }
 
     /// It is to ask for its welcome anew, from now on.
@@ -284,6 +289,7 @@ extension Following: Archived {
         since.walk(&archive)
         isWelcomed.walk(&archive)
         attempt.walk(&archive)
+        decidedThrough.walk(&archive)
         fetchedAt.walk(&archive)
         idleCount.walk(&archive)
     }

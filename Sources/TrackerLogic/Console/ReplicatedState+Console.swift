@@ -113,6 +113,9 @@ extension ReplicatedState {
     private func judge(_ account: Account, _ expected: Expectation) -> Judgement {
         let kept = accounts.find(account.name)
         if kept?.account == account { return .update(.putAccount(account)) }
+        if expected == .noAccounts, accounts.count > 0 {
+            return refused("there are accounts by now, so whoever makes another has to log in")
+        }
         if let disappointment = disappointment(expected, kept?.changedAt) { return disappointment }
         if let kept, kept.account.origin == .file, !account.isSameButForPasskey(as: kept.account) {
             return refusedAsFiles(kept)

@@ -176,8 +176,20 @@ public struct TrackerNode: Sendable, Equatable {
     @inline(__always)
     var phase: Office.Phase { office.phase }
 
-    /// Whether it knows all that was decided before it was let in, rather than a part of it, or nothing yet.
-    public var holdsWholeState: Bool { promise.hasFullState && !transfer.isFetching }
+    /// Whether it holds the whole state, as far as its log goes, rather than a part of it.
+    @inline(__always)
+    var holdsWholeState: Bool { promise.hasFullState && !transfer.isFetching }
+
+    /// Whether it has applied all that was decided when its master let it in, or is a master that serves: what it does
+    /// not find then was not there.
+    public var isAbreast: Bool {
+        switch phase {
+        case .master: isServing
+        case .following:
+            office.following.map { $0.isWelcomed && state.index >= $0.decidedThrough } ?? false && holdsWholeState
+        case .restoring, .candidate, .draining, .failed, .stopped: false
+        }
+    }
 
     /// Whether it is a master that has opened its doors.
     @inline(__always)
@@ -195,7 +207,7 @@ public struct TrackerNode: Sendable, Equatable {
 
     private mutating func start(_ now: ClockReading, _ effects: inout Effects) {
         // Whoever was told to stop before it has begun does not begin.
-        guard phase == .restoring else { return }
+        guard phase == .restoring, !departure.isLeaving else { return }
         office.begin()
         settleLastRestored()
         restoredThrough = []

@@ -25,7 +25,7 @@ extension APIServer {
             }.needing(.viewer),
             APIRoute(.delete, "/api/v1/users/{name}", bodyByteCount: APIRoute.jsonByteCount) { request, values in
                 let name = values["name"]
-                guard try await Self.known(provider).find(Array(name.utf8)) != nil else {
+                guard try await Self.known(provider, to: request.caller).find(Array(name.utf8)) != nil else {
                     throw APIError(.notFound, "there is no account of this name")
                 }
                 let outcome = await provider.change(
@@ -43,7 +43,7 @@ extension APIServer {
         _ name: String, _ request: Request, _ logIns: LogIns, _ provider: any AccountProvider
     ) async throws -> Response {
         let order = try request.json(UserOrder.self)
-        let accounts = try await Self.known(provider)
+        let accounts = try await Self.known(provider, to: request.caller)
         let known = accounts.find(Array(name.utf8))
         // Asked first, so that nobody learns which accounts there are.
         let isOwn = name == request.caller.name && known != nil
@@ -78,13 +78,20 @@ extension APIServer {
         } else if known == nil {
             throw APIError(.badRequest, "a new account needs a \"password\"")
         }
-        // While the password was hashed, an admin may have taken the account or the role away: neither comes back.
+        // While the password was hashed, an admin may have taken the account or the role away: neither comes back. Or
+        // somebody has made the first account.
+        let now = try await Self.known(provider, to: request.caller)
         if request.caller.session != nil {
-            let own = try await Self.known(provider).find(Array(request.caller.name.utf8))
+            let own = now.find(Array(request.caller.name.utf8))
             guard own?.account.role == request.caller.role else { throw Self.forAdmins }
         }
-        let asked = try Self.expectation(of: request)
-        let expected = if asked == .any, let known { Expectation.asOf(known.changedAt) } else { asked }
+        var expected = try Self.expectation(of: request)
+        if expected == .any, let known { expected = .asOf(known.changedAt) }
+        if request.caller == .local {
+            if case .asOf = expected { throw APIError(.preconditionFailed, "the account is not there any more") }
+            // Which the log judges, for another tracker may know more.
+            expected = .noAccounts
+        }
         let outcome = await provider.change(.putAccount(account, expected: expected))
         let index = try Self.index(outcome, was: "the account")
         if order.password != nil { await logIns.forget(name) }
@@ -105,6 +112,15 @@ extension APIServer {
     static func known(_ provider: any AccountProvider) async throws(APIError) -> Accounts {
         guard let accounts = await provider.accounts() else {
             throw APIError(.serviceUnavailable, "the tracker's logic does not answer")
+        }
+        return accounts
+    }
+
+    /// The same, to somebody who changes them: whoever was let in because there were none has to log in by now.
+    static func known(_ provider: any AccountProvider, to caller: Caller) async throws(APIError) -> Accounts {
+        let accounts = try await known(provider)
+        guard caller != .local || accounts.count == 0 else {
+            throw APIError(.unauthorized, "log in first: there are accounts by now")
         }
         return accounts
     }

@@ -39,7 +39,7 @@ extension APIServer {
         guard request.caller.role == .admin || request.caller.session != nil && name == request.caller.name else {
             throw APIError(.forbidden, "only an admin may see and change the passkeys of others")
         }
-        guard let kept = try await known(provider).find(Array(name.utf8)) else {
+        guard let kept = try await known(provider, to: request.caller).find(Array(name.utf8)) else {
             throw APIError(.notFound, "there is no account of this name")
         }
         return kept

@@ -29,6 +29,7 @@ extension APIServer {
                 else { throw Self.wrongLogIn }
                 switch await logIns.logIn(order.name, order.password, from: request.remoteAddress) {
                 case .wrong: throw Self.wrongLogIn
+                case .unknown: throw Door.unknown
                 case .busy:
                     throw APIError(
                         .serviceUnavailable, "too many log in just now; try again in a moment", retryAfter: 2)

@@ -39,6 +39,13 @@ struct Door: Sendable {
     /// accounts that are not in force yet.
     let insists: Bool
 
+    /// What is changed at this tracker alone.
+    private static let ownPaths = ["/api/v1/node/", "/api/v1/faults", "/api/v1/settings", "/api/v1/recording"]
+    static let unknown = APIError(
+        .serviceUnavailable,
+        "this tracker does not know yet, or not now, who has an account here; try again in a moment, or ask another",
+        retryAfter: 2)
+
     /// Whether whoever asks has to say who it is.
     var wantsLogIn: Bool {
         get async {
@@ -71,12 +78,10 @@ struct Door: Sendable {
         if isChange {
             try Self.refuseStrangers(request)
             // What it is told now would reach the cluster when it has joined, where it may not be asked by anybody.
-            guard await logIns?.knowsAccounts ?? true else {
-                throw APIError(
-                    .serviceUnavailable,
-                    "this tracker does not know yet who has an account here; try again in a moment, or ask another",
-                    retryAfter: 2)
-            }
+            guard await logIns?.knowsAccounts ?? true else { throw Self.unknown }
+            // It may have missed the first account. What is this tracker's own is obeyed, or nobody could mend it.
+            let isOwn = Self.ownPaths.contains { request.path.hasPrefix($0) }
+            if !isOwn { guard await logIns?.isAbreast ?? true else { throw Self.unknown } }
         }
         return .local
     }

@@ -12,6 +12,8 @@ import Wire
 public protocol AccountProvider: Sendable {
     /// All accounts and sessions as applied here, even where nobody is answered; nil before anything is known.
     func accounts() async -> Accounts?
+    /// Whether this tracker knows all that is decided, as far as it can: it leads, or follows and has caught up.
+    func isAbreast() async -> Bool
     /// Brings a change into the log, by the master.
     func change(_ change: ConsoleChange) async -> ChangeOutcome
 }
@@ -44,6 +46,8 @@ public actor LogIns {
     private static let idByteCount = 32
 
     enum Outcome {
+        /// This tracker does not know yet who has an account.
+        case unknown
         /// The id of the session, which nobody is told again.
         case loggedIn(id: String, Caller, isLocal: Bool)
         case wrong
@@ -71,6 +75,10 @@ public actor LogIns {
     /// Whether it is known who has an account: a newcomer has to be told.
     var knowsAccounts: Bool { get async { await provider.accounts() != nil } }
 
+    /// Whether what is known of accounts is how things are now: whoever is cut off, or comes back, may have missed the
+    /// first one.
+    var isAbreast: Bool { get async { await provider.isAbreast() } }
+
     /// Whose a session's or a token's id is; nil for nobody's.
     func holder(of id: String, isToken: Bool) async -> Caller? {
         guard id.utf8.count <= 128, let accounts = await provider.accounts() else { return nil }
@@ -90,8 +98,9 @@ public actor LogIns {
 
     /// Logs somebody in.
     func logIn(_ name: String, _ password: String, from address: SocketAddress) async -> Outcome {
+        guard let accounts = await provider.accounts() else { return .unknown }
         if let wait = limiter.take(address, now: Clock.monotonic()) { return .limited(wait) }
-        let account = await provider.accounts()?.find(Array(name.utf8))
+        let account = accounts.find(Array(name.utf8))
         guard let isRight = await hasher.isRight(password, account?.account.password) else { return .busy }
         guard isRight, let account else { return .wrong }
         limiter.succeeded(address)

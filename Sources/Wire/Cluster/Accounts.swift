@@ -183,6 +183,8 @@ public enum Expectation: Sendable, Hashable {
     case nothing
     /// It is as this entry has left it (`If-Match`).
     case asOf(UInt64)
+    /// There is no account at all: then whoever is on a tracker's machine makes the first one.
+    case noAccounts
 
     /// Whether a thing is as expected.
     ///
@@ -191,7 +193,7 @@ public enum Expectation: Sendable, Hashable {
     public func isMet(by index: UInt64?) -> Bool {
         switch self {
         case .any: true
-        case .nothing: index == nil
+        case .nothing, .noAccounts: index == nil
         case .asOf(let expected): index == expected
         }
     }
@@ -263,17 +265,22 @@ extension Session {
 }
 
 extension Expectation {
+    /// No index of an entry (`NumberBounds.index`).
+    private static let noAccountsNumber = UInt64.max - 1
+
     func encode(into bytes: inout [UInt8]) {
         switch self {
         case .any: bytes.append(bigEndian: UInt64.max)
         case .nothing: bytes.append(bigEndian: 0 as UInt64)
         case .asOf(let index): bytes.append(bigEndian: index)
+        case .noAccounts: bytes.append(bigEndian: Expectation.noAccountsNumber)
         }
     }
 
     init(_ reader: inout ByteReader) throws(OutOfBytes) {
         switch try reader.u64() {
         case .max: self = .any
+        case Expectation.noAccountsNumber: self = .noAccounts
         case 0: self = .nothing
         case let index where index <= NumberBounds.index: self = .asOf(index)
         default: throw OutOfBytes()

@@ -16,7 +16,7 @@ import Wire
         office.begin()
         office.busConnected()
         office.follow(master, epoch, since: .at(100))
-        if isWelcomed { office.welcomed(attempt: 0) }
+        if isWelcomed { office.welcomed(at: 9, attempt: 0) }
         return office
     }
 
@@ -42,7 +42,7 @@ import Wire
         #expect(office.follows(life) == isLife)
         #expect(office.follows(life, in: epoch) == isBoth)
         #expect(!office.isWelcomed(by: life, in: epoch))
-        office.welcomed(attempt: 0)
+        office.welcomed(at: 9, attempt: 0)
         #expect(office.isWelcomed(by: life, in: epoch) == isBoth)
         office.unfollow()
         #expect(!office.follows(life) && !office.follows(life, in: epoch) && !office.isWelcomed(by: life, in: epoch))
@@ -57,7 +57,7 @@ import Wire
         #expect(office.following?.since == .at(300))
         #expect(office.following?.attempt == 0)
         #expect(!office.isWelcomed)
-        office.welcomed(attempt: nil)
+        office.welcomed(at: 9, attempt: nil)
         #expect(office.takeFetch(now: .at(300), pause: Self.pause) == true, "of this one nothing was asked yet")
     }
 
@@ -89,7 +89,7 @@ import Wire
         office.unfollow()
         let before = office
         office.noteHeard(by: Self.master, now: .at(200))
-        office.welcomed(attempt: 3)
+        office.welcomed(at: 9, attempt: 3)
         office.dismissed(now: .at(200))
         office.revokeWelcome()
         office.raiseAttempt(to: 3)
@@ -108,9 +108,10 @@ import Wire
     ) {
         var office = Self.following()
         office.raiseAttempt(to: known)
-        office.welcomed(attempt: attempt)
+        office.welcomed(at: 9, attempt: attempt)
         #expect(office.isWelcomed)
         #expect(office.following?.attempt == after)
+        #expect(office.following?.decidedThrough == 9)
         #expect(office.following?.since == .at(100))
     }
 
@@ -131,7 +132,7 @@ import Wire
     @Test func `entries are asked for by who is welcomed`() {
         var office = Self.following()
         #expect(office.takeFetch(now: .at(100), pause: Self.pause) == false)
-        office.welcomed(attempt: nil)
+        office.welcomed(at: 9, attempt: nil)
         #expect(office.takeFetch(now: .at(100), pause: Self.pause) == true)
     }
 

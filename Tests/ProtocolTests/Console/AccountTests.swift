@@ -47,6 +47,22 @@ struct AccountTests {
         #expect(harness.node.state.index > index)
     }
 
+    /// Whoever is on a tracker's machine makes the first account, and may not know that another one was made since.
+    @Test func `whoever believes that there are no accounts makes the first one, and no other`() throws {
+        var harness = try harness()
+        let first = ConsoleChange.putAccount(.test("ada", .admin), expected: .noAccounts)
+        let index = try harness.done(first)
+        #expect(try harness.done(first) == index, "who asks again has made it")
+        let digest = harness.node.state.digest
+        for other in [Account.test("eve", .admin), .test("ada", .operator)] {
+            guard case .refused = harness.change(.putAccount(other, expected: .noAccounts)) else {
+                Issue.record("\(other) is made")
+                continue
+            }
+        }
+        #expect(harness.node.state.digest == digest)
+    }
+
     @Test func `who believes something else of an account hears what is there, and changes nothing`() throws {
         var harness = try harness(.test("ada", .admin), .test("bob"))
         let index = try #require(harness.node.state.accounts.find(name("bob"))?.changedAt)

@@ -21,7 +21,8 @@ struct ConsoleCodecTests {
     ]
 
     static let changes: [ConsoleChange] = [
-        .putAccount(.test("ada", .admin), expected: .any), .removeAccount(name: [97], expected: .nothing),
+        .putAccount(.test("ada", .admin), expected: .any), .putAccount(.test("ada", .admin), expected: .noAccounts),
+        .removeAccount(name: [97], expected: .nothing),
         .putSession(.test(1, of: "ada"), expected: .asOf(77)), .removeSession(.numbered(3)), .uploadPart(small),
         .finishUpload(file.head, expected: .asOf(1)), .dropUpload(file.head.upload),
         .removeTorrentFile(.numbered(9), expected: .any),
