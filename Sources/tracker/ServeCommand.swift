@@ -59,6 +59,7 @@ struct ServeCommand: AsyncParsableCommand {
             print("The configuration is fine.")
             return
         }
+        EarlySignals.begin()
         try Self.prepareDefaultDirectory(configuration)
         // A peer that hangs up while it is answered is no reason to end.
         signal(SIGPIPE, SIG_IGN)

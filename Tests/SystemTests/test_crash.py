@@ -3,6 +3,7 @@
 import contextlib
 import http.client
 import json
+import os
 import pathlib
 import signal
 import socket
@@ -194,6 +195,21 @@ class Stop(TrackerTest):
                 self.announce_some(tracker)
                 tracker.stop(number)
                 self.assertTrue(tracker.place.is_free(), "nothing is left listening")
+
+    def test_signals_are_heard_from_the_first_line_of_the_log_on(self):
+        """By process 1 of a container, too, which hears nothing that it has not asked for."""
+        for wrapper in [(), ("unshare", "--fork", "--pid", "--kill-child")]:
+            for first in (None, signal.SIGHUP, signal.SIGUSR1):
+                with self.subTest(wrapper=wrapper[:1], first=first):
+                    tracker = self.start(self.place(), wrapper=wrapper)
+                    wait_until(lambda: tracker.words, 20, "it says something")
+                    pid = tracker.pid
+                    if wrapper:
+                        pid = int(pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text())
+                    if first is not None:
+                        os.kill(pid, first)
+                    os.kill(pid, signal.SIGTERM)
+                    self.assertEqual(tracker.wait(20), 0, tracker.words)
 
     def test_stops_soon_with_open_connections(self):
         tracker = self.serve()
