@@ -70,5 +70,7 @@ extension Queue: RandomAccessCollection {
 }
 
 extension Queue: Sendable where Element: Sendable {}
-extension Queue: Equatable where Element: Equatable {}
-extension Queue: Hashable where Element: Hashable {}
+extension Queue: Equatable where Element: Equatable {
+    /// Whether both hold the same elements in the same order, whatever was taken out before.
+    public static func == (left: Self, right: Self) -> Bool { left.elementsEqual(right) }
+}

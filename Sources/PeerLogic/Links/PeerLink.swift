@@ -149,7 +149,7 @@ struct RequestWindow: Sendable, Hashable {
 }
 
 /// What a peer has asked of us.
-struct UploadQueue: Sendable, Hashable {
+struct UploadQueue: Sendable, Equatable {
     /// As we say in `reqq`.
     static let maxCount = 1_000
     /// So many are given to the owner ahead: 256 KiB, more than a socket takes at once.

@@ -6,8 +6,8 @@ import Wire
 /// What has been asked of a peer and has not come yet, in the order of asking.
 ///
 /// Blocks mostly come in that order, so that the first is found at once.
-struct RequestQueue: Sendable, Hashable {
-    struct Request: Sendable, Hashable {
+struct RequestQueue: Sendable, Equatable {
+    struct Request: Sendable, Equatable {
         var block: Block
         var askedAt: Instant
         /// The piece picker has given the block to others meanwhile: it is taken if it comes all the same.
@@ -53,6 +53,7 @@ struct RequestQueue: Sendable, Hashable {
     /// Forgets those that were given up longest ago, beyond so many.
     mutating func trimGivenUp(to limit: Int) {
         var excess = count - activeCount - limit
+        guard excess > 0 else { return }
         requests.removeAll { request in
             guard request.isGivenUp, excess > 0 else { return false }
             excess -= 1

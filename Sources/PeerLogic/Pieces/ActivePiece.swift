@@ -108,6 +108,11 @@ struct ActivePiece: Sendable, Equatable {
         firstFree = min(firstFree, index)
     }
 
+    /// Whether one peer alone was to give it, and owes nothing of it any more.
+    var isOwedNothing: Bool {
+        onlyFrom != nil && !blocks.contains { $0.requestCount > 0 || $0.phase == .arriving }
+    }
+
     /// All blocks are to be had anew.
     mutating func restart() {
         phase = .fetching

@@ -212,10 +212,8 @@ struct PiecePicker: Sendable, Equatable {
             end(slot)
             return piece.piece
         }
-        if piece.onlyFrom != nil, !piece.blocks.contains(where: { $0.requestCount > 0 || $0.phase == .arriving }) {
-            // The one peer does not go on: another is to give all of it.
-            active[slot]?.restart()
-        }
+        // The one peer does not go on: another is to give all of it.
+        if piece.isOwedNothing { active[slot]?.restart() }
         if !open.contains(slot) { open.append(slot) }
         return nil
     }
@@ -223,12 +221,12 @@ struct PiecePicker: Sendable, Equatable {
     /// A peer gives nothing more for now, or not this piece: what it alone was to give is to be had of others, once it
     /// owes nothing of it.
     ///
-    /// - Returns: whether there is any such piece.
+    /// - Returns: whether there is any that is to be had of others now.
     @discardableResult
     mutating func abandoned(by peer: UInt32, only piece: Int? = nil) -> Bool {
         var isAny = false
         for slot in active.indices where isAwaited(slot, peer) && (piece == nil || piece == active[slot]?.piece) {
-            isAny = true
+            if active[slot]?.isOwedNothing ?? false { isAny = true }
             _ = reopen(slot)
         }
         return isAny
