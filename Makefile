@@ -15,7 +15,7 @@ TEST_PYTHON := .build/test-python
 DATA ?= data
 
 .PHONY: run serve build test test-builds build-planted-bugs build-mutants unit explore explore-all planted-bugs mutants mutants-sample \
-	wasm wasm-planted simulator wasm-test playground system failovers histories interop benchmark benchmark-peers format lint clean help packages test-packages
+	wasm wasm-planted simulator simulator-planted wasm-test playground system failovers histories interop benchmark benchmark-peers format lint clean help packages test-packages
 
 run: build ## Build, then run a cluster of three trackers to try; it prints what there is to try
 	$(TRACKER) demo $(ARGUMENTS)
@@ -31,11 +31,14 @@ build: packages simulator ## Build the tracker, and the simulator that its page 
 simulator:
 	$(if $(WITHOUT_SIMULATOR),,@Wasm/build || [ $$? -eq 3 ])
 
+simulator-planted:
+	@Wasm/build planted || [ $$? -eq 3 ]
+
 test: test-builds unit explore planted-bugs mutants-sample wasm-test system ## All tests: logic, codecs, simulation, storage, then the real program with real clients
 
 # Compilers optimise a module on one processor, so two of these are built at a time.
 test-builds: packages
-	@$(MAKE) --no-print-directory --jobs 2 --output-sync=line build-planted-bugs wasm build-mutants wasm-planted
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=line build-planted-bugs simulator build-mutants simulator-planted
 
 build-planted-bugs:
 	swift build -c release --package-path Tests/PlantedBugs
