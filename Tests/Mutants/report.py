@@ -202,7 +202,7 @@ Whoever reads why a mutant was not noticed reads the logic as nobody has before.
 - in a group, requests that a state holds as settled were noted once more by the log behind it, and took the room of others (rule 11);
 - a peer was called again every half minute though it was connected, for it had called us while we called it; what one peer alone was to give was not asked of others at once
   when that one choked, or had lost it, or owed nothing more of it (rules 28 and 31);
-- a merge took in half an entry each quarter of a keepalive, not half an entry at a time: where entries are small, the last of four sides answered nobody for twenty seconds;
+- a merge took in a part of an entry each quarter of a keepalive, not of each entry: where entries are small, the last of four sides answered nobody for twenty seconds;
   a mark of the whole state that could not be written was tried again with the next HELLO only, however far that was.
 
 New checkers, of which each was shown to notice the mutants that it is for, and worlds that meet them: sides of merges, refusing votes, errors by address, letting in at a limit,

@@ -91,13 +91,10 @@ struct AddressCounts: Sendable {
 
     private func part(_ hash: UInt64) -> Int { shift == 64 ? 0 : Int(hash &>> shift) }
 
-    /// More by a quarter.
-    private static func grownCapacity(_ count: Int) -> Int { max(8, count + count / 4) }
-
     private mutating func grow(_ number: Int) {
         let old = parts[number].places
         parts[number].places = Array(
-            repeating: Place(high: 0, low: 0, count: 0), count: AddressCounts.grownCapacity(old.count))
+            repeating: Place(high: 0, low: 0, count: 0), count: max(8, old.count + old.count / 4))
         for index in old.indices where old[index].count > 0 {
             parts[number].insert(old[index], hash(old[index].name))
         }

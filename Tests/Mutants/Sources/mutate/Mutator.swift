@@ -208,6 +208,8 @@ final class Mutator: SyntaxRewriter {
 
     /// Whether it asks how much room there is: only whether more is made, or some given back, hangs on that.
     private func asksForRoom(_ node: ExprSyntax) -> Bool {
+        guard let sign = node.as(InfixOperatorExprSyntax.self)?.operator, Self.relations[sign.trimmedDescription] != nil
+        else { return false }
         let words = node.tokens(viewMode: .sourceAccurate).map(\.text)
         return zip(words, words.dropFirst()).enumerated().contains { place, pair in
             pair == (".", "capacity") && (place + 2 >= words.count || words[place + 2] != "(")
@@ -348,20 +350,16 @@ final class Mutator: SyntaxRewriter {
     /// By these the explorer tells states apart, recordings are kept, tests see that nothing is to be done, and room is
     /// given back: nothing decides by them.
     private static let undecisive: Set<String> = [
-        "absorb", "absorbPauses", "walk", "isNothing", "giveBackRoom", "isSparse",
+        "absorb", "absorbPauses", "walk", "isNothing", "giveBackRoom", "isSparse", "snapshotCapacity",
     ]
-
-    private static func decidesNothing(_ name: String) -> Bool {
-        undecisive.contains(name) || name.hasSuffix("Capacity")
-    }
 
     override func visit(_ node: VariableDeclSyntax) -> DeclSyntax {
         let names = node.bindings.map(\.pattern.trimmedDescription)
-        return names.contains(where: Self.decidesNothing) ? DeclSyntax(node) : super.visit(node)
+        return names.contains { Self.undecisive.contains($0) } ? DeclSyntax(node) : super.visit(node)
     }
 
     override func visit(_ node: FunctionDeclSyntax) -> DeclSyntax {
-        if Self.decidesNothing(node.name.text) { return DeclSyntax(node) }
+        if Self.undecisive.contains(node.name.text) { return DeclSyntax(node) }
         guard let body = node.body, let item = body.statements.first else { return super.visit(node) }
         let result = node.signature.result
         // A function of one statement does nothing without it, which is a mutant of its own.
