@@ -70,6 +70,7 @@ extension TrackerNode {
     }
 
     /// An OK counts for the epoch that is promised on the disk, and no other.
+    @inline(__always)
     private func mayAcknowledge(_ epoch: Epoch) -> Bool {
         (acceptor.durableEpoch >= epoch || has(.okBeforePromise))
             && (promise.epoch == epoch || has(.prepareAfterPromise)) && mayVote
@@ -162,6 +163,7 @@ extension TrackerNode {
     /// Whether a place in the master's history is not in this node's, though that goes further: in survivor mode it may
     /// have come from the other side of a partition, and have been welcomed before anybody could tell; in quorum mode
     /// the disk of one of them has lied.
+    @inline(__always)
     private func isDivergent(_ position: Position) -> Bool {
         log.contains(position, applied: state.position) == false
     }
@@ -171,6 +173,7 @@ extension TrackerNode {
     /// A quorum has elected it, and somebody of that has accepted the last entry that was decided, and applied the one
     /// before it; the master has fetched what that one had. So it is behind by one entry at most, unless a disk has
     /// forgotten. Where this node has decided something in the master's own epoch, the word may be an old one.
+    @inline(__always)
     private func isAhead(of position: Position) -> Bool {
         guard isQuorumMode, position.index + 1 < state.index, let epoch = office.following?.epoch,
             let last = log.entry(state.index)?.header
@@ -182,6 +185,7 @@ extension TrackerNode {
     /// decided.
     ///
     /// In quorum mode it has to be certain: what is known only from a transfer may be of any epoch.
+    @inline(__always)
     private func isNoOldAttempt(_ index: UInt64, in epoch: Epoch) -> Bool {
         guard let decided = log.entry(index)?.header else { return !isQuorumMode }
         return isQuorumMode ? decided.epoch < epoch : decided.epoch != epoch

@@ -33,8 +33,8 @@ extension TrackerNode {
         countVotes(now, &effects)
         guard phase == .master else { return }
         if has(.membersBySight) { dropSilentMember() }
-        pumpRequests(now, &effects)
         continueMerge(now, &effects)
+        pumpRequests(now, &effects)
         if has(.membersBySight) { dropSilentMember() }
         driveHandover(now, &effects)
         proposeNext(now, &effects)
@@ -299,6 +299,7 @@ extension TrackerNode {
     /// Of those in step whom the policy prefers to this master, the one that it prefers to all.
     ///
     /// Where several come back together, the role is not handed from one to the next: it waits for that one.
+    @inline(__always)
     private var preferredInStep: Neighbour? {
         var best: Int?
         for place in neighbours.all.indices where neighbours[place].follower.inStepSince != nil {

@@ -112,20 +112,20 @@ extension TrackerNode {
                 merging.take(updates, hasFiles: !state.files.chunks.isEmpty)
             }
         }
-        continueMerge(now, &effects)
     }
 
     /// Takes in more of what the other knows, and is told when that is all.
     ///
-    /// In each step: half an entry is the merge's as soon as the last one is proposed. By a pace of time, small entries
-    /// would keep the other from serving for long.
+    /// In each step, before what clients want, a quarter of an entry: by a pace of time, small entries would keep the
+    /// other from serving for long, and behind a backlog it would never serve. Whoever leaves has no time for it; the
+    /// next master begins it anew.
     mutating func continueMerge(_ now: ClockReading, _ effects: inout Effects) {
-        guard phase == .master, let source = merging.source else { return }
+        guard phase == .master, !departure.isLeaving, let source = merging.source else { return }
         guard let place = neighbours.place(of: source.id), neighbours[place].life == source,
             neighbours[place].isUp
         else { return merging.cancel() }
         // One part of a torrent file for an entry: announces are not to wait behind more.
-        while gathering.updateCount < configuration.limits.updatesPerEntry / 2, !gathering.hasUploadPart,
+        while gathering.updateCount < max(configuration.limits.updatesPerEntry / 4, 1), !gathering.hasUploadPart,
             let update = merging.nextUpdate()
         {
             guard hasRoom(toMerge: update) else {

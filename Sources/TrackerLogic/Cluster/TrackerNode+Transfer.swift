@@ -56,7 +56,7 @@ extension TrackerNode {
         transfer.cancel()
     }
 
-    private func ask(_ source: Life, for step: StateTransfer.NextRequest, _ effects: inout Effects) {
+    private mutating func ask(_ source: Life, for step: StateTransfer.NextRequest, _ effects: inout Effects) {
         switch step {
         case .chunks(let numbers): for number in numbers { send(.fetchChunk(number), to: source, &effects) }
         case .entries(let index):
