@@ -37,6 +37,24 @@ struct SweepTests {
         }
     }
 
+    /// Each with the rule: mistakes of the logic (210228, 3000062), and of checkers, which knew too little of what was
+    /// under way.
+    @Test(
+        arguments: [
+            (210_228, .classic, .groups, .healedIsAnswered), (1348, .classic, .slips, .replyIsRight),
+            (3_000_062, .rotating, .silence, .answeredSurvives),
+            (3_000_019, .classic, .laggards, .preferredIsElected), (3_000_024, .classic, .laggards, .candidatesEndSoon),
+            (3_000_058, .classic, .laggards, .candidatesEndSoon), (3_000_037, .lowest, .laggards, .candidatesEndSoon),
+            (3_000_000, .paxos, .laggards, .preferredIsElected), (3_000_114, .paxos, .laggards, .preferredIsElected),
+        ] as [(UInt64, Profile, Stress, Invariant)])
+    func `seeds that broke a promise once keep it`(
+        _ seed: UInt64, _ profile: Profile, _ stress: Stress, _ rule: Invariant
+    ) {
+        let run = Run(seed: seed, profile: profile, stress: stress)
+        let violations = run.scenario.run().violations
+        #expect(violations.isEmpty, "\(run.command), \(rule): \(violations.map(\.description))")
+    }
+
     /// In other processes, in debug and in optimised builds, a seed means the same.
     ///
     /// A change of the logic or of the simulator changes these hashes: look at why, then run with REWRITE=1.

@@ -40,12 +40,14 @@ package struct ElectionWatch: Sendable {
         /// When the preferred one became master.
         var electedAt: Instant?
         var standings = 0
+        /// How much later than the first the last of the candidates had heard it.
+        var heardWithin: Duration
         /// Who stands now, and since when.
         var standing: [(epoch: Epoch, since: Instant)] = []
     }
 
     /// So many entries may one who is in step be behind.
-    private static let inStep: UInt64 = 8
+    static let inStep: UInt64 = 8
 
     private let policy: ClusterConfiguration.ElectionPolicy
     private let detectionTime: Duration
@@ -85,16 +87,17 @@ package struct ElectionWatch: Sendable {
 
     /// The master dies; `candidates` are the voters that are left, all of them well.
     ///
-    /// `isPlain` is whether each of them can be sent what it lacks by any other.
+    /// `isPlain` is whether each of them can be sent what it lacks by any other, and is in step or not whatever comes
+    /// of what is under way; `heardWithin` is how much later than the first the last of them had heard the dead one.
     package mutating func masterDied(
-        _ dead: UInt32, candidates: [Candidate], isPlain: Bool = true, at time: Instant
+        _ dead: UInt32, candidates: [Candidate], isPlain: Bool = true, heardWithin: Duration = .zero, at time: Instant
     ) {
         let wasCalm = isCalm(at: time)
         trouble(until: time)
         let newest = candidates.reduce(0) { max($0, $1.index) }
         let ids = candidates.filter { $0.index + ElectionWatch.inStep >= newest }.map { $0.id }.sorted()
         guard wasCalm, let preferred = ElectionWatch.preferred(of: ids, after: dead, by: policy) else { return }
-        awaited = Awaited(dead: dead, preferred: isPlain ? preferred : nil, diedAt: time)
+        awaited = Awaited(dead: dead, preferred: isPlain ? preferred : nil, diedAt: time, heardWithin: heardWithin)
     }
 
     /// Whose turn it is of some, in rising order, after a master; nil where there is none.
@@ -118,7 +121,8 @@ package struct ElectionWatch: Sendable {
             return nil
         }
         let since = awaited.standing[place].since
-        guard time - since > electionTime else { return nil }
+        // The others may miss the master later.
+        guard time - since > electionTime + awaited.heardWithin else { return nil }
         self.awaited = nil
         return "tracker \(epoch.id) has stood for \((time - since).wholeMilliseconds) ms, and neither leads nor gives "
             + "up"

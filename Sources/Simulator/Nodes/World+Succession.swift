@@ -11,19 +11,32 @@ extension World {
             return elections.trouble(until: now)
         }
         elections.masterDied(
-            own.life.id, candidates: heirs.candidates, isPlain: heirs.isPlain, at: now)
+            own.life.id, candidates: heirs.candidates, isPlain: heirs.isPlain, heardWithin: heirs.heardWithin, at: now)
+    }
+
+    /// Who may be master next.
+    private struct Heirs {
+        var candidates: [ElectionWatch.Candidate] = []
+        /// Whether each can be sent what it lacks by any other, and is in step or not whatever becomes of what is under
+        /// way.
+        var isPlain = true
+        /// How much later than the first the last of them has heard the master: so much later it misses it.
+        var heardWithin: Duration {
+            guard let firstHeardAt, let lastHeardAt else { return .zero }
+            return lastHeardAt - firstHeardAt
+        }
+        var firstHeardAt: Instant?
+        var lastHeardAt: Instant?
     }
 
     /// The voters beside a master that serves, where they are a majority, all are well, of one mind and in step, and
     /// nothing is lost between them; nil where it is otherwise.
-    ///
-    /// `isPlain` says that each can be sent what it lacks by any other.
-    private mutating func heirs(of node: Int) -> (candidates: [ElectionWatch.Candidate], isPlain: Bool)? {
+    private mutating func heirs(of node: Int) -> Heirs? {
         guard options.hasGoodWays, connectivity[node].isMaster, let own = nodes[node].inspection, own.isServing else {
             return nil
         }
-        var candidates: [ElectionWatch.Candidate] = []
-        var cutThrough: UInt64 = 0
+        var heirs = Heirs()
+        var (cutThrough, newest, newestYet): (UInt64, UInt64, UInt64) = (0, 0, 0)
         for other in nodes.indices where other != node && connectivity[other].isThere {
             guard nodes[other].heldUntil <= now, !nodes[other].isStopping, connectivity[other].isToldOnBus,
                 let view = nodes[other].inspection, view.isServing, view.hasFullState, view.role == .slave,
@@ -35,11 +48,21 @@ extension World {
                 if now - checks.lastHeard(known, by: other) > limit { return nil }
             }
             guard own.voters.contains(view.life.id) else { continue }
-            candidates.append(ElectionWatch.Candidate(id: view.life.id, index: view.position.index))
-            cutThrough = max(cutThrough, view.position.index - min(view.position.index, UInt64(view.tailCount)))
+            heirs.candidates.append(ElectionWatch.Candidate(id: view.life.id, index: view.position.index))
+            let heardAt = checks.lastHeard(node, by: other)
+            heirs.firstHeardAt = min(heirs.firstHeardAt ?? heardAt, heardAt)
+            heirs.lastHeardAt = max(heirs.lastHeardAt ?? heardAt, heardAt)
+            // What is under way may be decided yet, and then the log is cut behind one entry more.
+            let next: UInt64 = if case .some = view.pending { 1 } else { 0 }
+            (newest, newestYet) = (max(newest, view.position.index), max(newestYet, view.position.index + next))
+            cutThrough = max(cutThrough, view.position.index - min(view.position.index, UInt64(view.tailCount)) + next)
         }
-        guard candidates.count * 2 > own.voters.count else { return nil }
-        return (candidates, candidates.allSatisfy { $0.index >= cutThrough })
+        guard heirs.candidates.count * 2 > own.voters.count else { return nil }
+        heirs.isPlain = heirs.candidates.allSatisfy { candidate in
+            let keepsUpWith = candidate.index + ElectionWatch.inStep
+            return candidate.index >= cutThrough && (keepsUpWith >= newest) == (keepsUpWith >= newestYet)
+        }
+        return heirs
     }
 
     /// Looks at a tracker while somebody is to be elected.
@@ -51,17 +74,17 @@ extension World {
     }
 
     /// The place of whoever is preferred to be the next master; nil where there is no master, or nobody else.
-    var heirPlace: Int? {
-        guard let master = connectivity.firstIndex(where: { $0.isMaster }), let own = nodes[master].machine?.inspection
+    mutating func heirPlace() -> Int? {
+        guard let master = connectivity.firstIndex(where: { $0.isMaster }), let own = nodes[master].inspection
         else { return nil }
         var ids: [UInt32] = []
         for node in nodes.indices where node != master && nodes[node].isUp {
-            guard let id = nodes[node].machine?.inspection.life.id, own.voters.contains(id) else { continue }
+            guard let id = nodes[node].inspection?.life.id, own.voters.contains(id) else { continue }
             ids.append(id)
         }
         let policy = nodes[master].configuration.cluster.election
         guard let heir = ElectionWatch.preferred(of: ids.sorted(), after: own.life.id, by: policy) else { return nil }
-        return nodes.indices.first { nodes[$0].isUp && nodes[$0].machine?.inspection.life.id == heir }
+        return nodes.indices.first { nodes[$0].isUp && nodes[$0].inspection?.life.id == heir }
     }
 
     // MARK: - A master that is stopped

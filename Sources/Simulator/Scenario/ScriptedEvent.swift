@@ -76,7 +76,7 @@ extension World {
             nodes[node].mistake = .keepalive
             die(node, "stops", by: "the script", for: .milliseconds(500))
         case .partHeir(let tenths):
-            guard let heir = heirPlace else { return }
+            guard let heir = heirPlace() else { return }
             let duration = nodes[heir].configuration.cluster.keepalive / 10 * tenths
             cutApart(1 << UInt32(heir), isOneWay: false, for: duration, "the script")
         case .masterDies(let downtime):
