@@ -20,7 +20,7 @@ struct Aborts: Sendable {
     /// decided, is void.
     ///
     /// Where a vote refused it, an empty entry with its tickets is decided in its place.
-    mutating func aborted(_ index: UInt64, _ step: Step, _ scene: Scene) {
+    mutating func aborted(_ index: UInt64, _ step: borrowing Step, _ scene: Scene) {
         if let latest = scene.nodes[step.node].proposals.last(where: { $0.header.index == index }) {
             noteAborted(index, by: step.node, in: latest.header.epoch, scene) {
                 $0.header.epoch == latest.header.epoch
@@ -86,8 +86,8 @@ struct Aborts: Sendable {
     }
 
     /// A tracker alone hears that its entry is certainly not on its disk: it is void, and all who waited are told.
-    mutating func noteNotStored(_ event: Event, _ effects: Effects, _ step: Step, _ scene: inout Scene) {
-        guard case .persistFailed(let token, let failure) = event, failure != .broken,
+    mutating func noteNotStored(_ event: Event, _ effects: Effects, _ step: borrowing Step, _ scene: inout Scene) {
+        guard step.kind == .persistFailed, case .persistFailed(let token, let failure) = event, failure != .broken,
             let (asked, entry) = scene.nodes[step.node].writing, asked == token
         else { return }
         let header = entry.header
@@ -116,7 +116,7 @@ struct Aborts: Sendable {
 
     /// An entry is decided: it must not be one that was aborted, nor hold what a client was told is not stored.
     mutating func checkAborted(
-        _ entry: Entry, _ tickets: Tickets, _ step: Step, _ scene: inout Scene, _ requests: inout Requests
+        _ entry: Entry, _ tickets: Tickets, _ step: borrowing Step, _ scene: inout Scene, _ requests: inout Requests
     ) {
         let (position, header) = (entry.position, entry.header)
         // In survivor mode, whoever stored the entry may have found itself master on the other side of a partition, or
@@ -149,7 +149,7 @@ struct Aborts: Sendable {
     ///
     /// - Returns: whether that is so.
     mutating func toldRefused(
-        _ client: Int, _ transactionID: TransactionID, _ step: Step, _ requests: Requests
+        _ client: Int, _ transactionID: TransactionID, _ step: borrowing Step, _ requests: Requests
     ) -> Bool {
         let book = requests.books[client]
         let asked = book.asks.filter { $0.transactionID == transactionID }.compactMap { $0.announce }
@@ -169,7 +169,7 @@ struct Aborts: Sendable {
     }
 
     /// A visitor is told that his request is not stored.
-    mutating func toldRefused(_ visit: Visit, _ step: Step) -> Bool {
+    mutating func toldRefused(_ visit: Visit, _ step: borrowing Step) -> Bool {
         let place = refused.firstIndex { ticket in
             (ticket.life == Tickets.group || ticket.life == step.view.life) && visit.asks(for: ticket.announced)
         }

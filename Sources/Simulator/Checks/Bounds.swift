@@ -14,13 +14,14 @@ struct Bounds: Sendable {
 
     init(nodeCount: Int) { talk = Talk(nodeCount: nodeCount) }
 
-    mutating func check(_ step: Step, _ effects: Effects, _ scene: inout Scene) {
+    mutating func check(_ step: borrowing Step, _ effects: Effects, _ scene: inout Scene) {
         if !effects.messages.isEmpty { talk.check(step, effects, &scene) }
-        let (view, configuration) = (step.view, scene.nodes[step.node].configuration)
-        if view.tailCount > max(1, configuration.tailCount) {
+        let view = step.view
+        if view.tailCount > max(1, scene.nodes[step.node].configuration.tailCount) {
             scene.violate(
                 .queuesAreBounded, at: step.time,
-                "\(scene.name(step.node)) keeps \(view.tailCount) entries, and may keep \(configuration.tailCount)")
+                "\(scene.name(step.node)) keeps \(view.tailCount) entries, and may keep "
+                    + "\(scene.nodes[step.node].configuration.tailCount)")
         }
         if effects.messages.count > Bounds.maxMessages(nodeCount: scene.nodes.count) {
             scene.violate(
@@ -34,7 +35,7 @@ struct Bounds: Sendable {
             scene.violate(
                 .queuesAreBounded, at: step.time, "\(scene.name(step.node)) writes \(chunks) chunks at once")
         }
-        if view.waitingRequests > configuration.limits.waitingRequests {
+        if view.waitingRequests > scene.nodes[step.node].configuration.limits.waitingRequests {
             scene.violate(
                 .queuesAreBounded, at: step.time, "\(view.waitingRequests) requests wait at \(scene.name(step.node))")
         }

@@ -204,7 +204,7 @@ package struct Checks: Sendable {
     }
 
     /// What a tracker alone finds on its disk as it begins is decided, told or not; nobody is answered for it any more.
-    private mutating func settle(_ record: DiskRecord, _ step: Step) {
+    private mutating func settle(_ record: DiskRecord, _ step: borrowing Step) {
         swarms.isSettling = true
         defer { swarms.isSettling = false }
         // Of the same index, and without swarms.
@@ -224,11 +224,13 @@ package struct Checks: Sendable {
     // MARK: - Steps
 
     /// A node is about to take a step.
-    mutating func willStep(node: Int, event: Event, reading: ClockReading, at time: Instant) {
+    mutating func willStep(node: Int, event: Event, _ kind: EventKind, reading: ClockReading, at time: Instant) {
         scene.clocks.note(reading.wall, at: time)
-        if case .datagramsReceived(let batch) = event { willHear(batch, node: node, wall: reading.wall, at: time) }
+        if kind == .datagrams, case .datagramsReceived(let batch) = event {
+            willHear(batch, node: node, wall: reading.wall, at: time)
+        }
         (scene.nodes[node].wall, scene.nodes[node].monotonic) = (reading.wall, reading.monotonic)
-        standing.hear(event, node, at: time, promises)
+        if kind == .keepalive || kind == .leave { standing.hear(event, node, at: time, promises) }
     }
 
     /// A node has taken a step, and its effects are about to be carried out.
@@ -236,26 +238,31 @@ package struct Checks: Sendable {
     /// The result is what the node is like now. `machine` is looked at only; it is `inout`, for a node that is lent is
     /// copied.
     mutating func stepped(
-        node: Int, event: Event, machine: inout TrackerNode, record: DiskRecord, effects: Effects, at time: Instant
+        node: Int, event: Event, _ kind: EventKind, machine: inout TrackerNode, record: DiskRecord, effects: Effects,
+        at time: Instant
     ) -> NodeView {
         let view = NodeView(
             &machine, knowing: scene.nodes[node].knownVoters, inCluster: !promises.diskDecides)
-        if scene.nodes[node].isAsSeen(view), Checks.isQuiet(event, effects, of: view.life.id) {
-            scene.note(event, node: node, at: time)
+        if Checks.isQuiet(kind, event, effects, of: view.life.id), scene.nodes[node].isAsSeen(view) {
+            scene.note(event, kind, node: node, at: time)
             return view
         }
-        let before = scene.nodes[node].lastView
+        guard let before = scene.nodes[node].lastView else {
+            noteDead(node, at: time)
+            return view
+        }
         var applied: [Entry] = []
         var table: SwarmTable?
         // What a lone master was about to decide when it died, it has decided, and finds so as it begins anew; even if
         // it was about to join others, and is no voter any more.
-        let isSettling = !promises.hasOneHistory && before?.position.index == view.position.index &- 1
-        if let before, before.hasFullState && view.hasFullState || isSettling,
+        let isSettling = !promises.hasOneHistory && before.position.index == view.position.index &- 1
+        if before.hasFullState && view.hasFullState || isSettling,
             before.position.index < view.position.index
         {
             for index in (before.position.index + 1)...view.position.index {
                 // A log that is cut short may have let go of it within the step.
-                var entry = machine.committedEntry(at: index) ?? event.entry(index)
+                var entry = machine.committedEntry(at: index)
+                if entry == nil, kind == .entries { entry = event.entry(index) }
                 if promises.diskDecides { entry = log.durable(index, in: record, node, at: time, &scene) }
                 if let entry { applied.append(entry) }
             }
@@ -263,16 +270,14 @@ package struct Checks: Sendable {
         } else if !effects.replies.isEmpty || !effects.answers.isEmpty || Merges.isMerged(effects) {
             table = machine.state.table
         }
-        var step = Step(node: node, time: time, view: view, applied: applied, table: table)
-        step.isReal = true
-        (step.withheld, step.timedOut) = scene.nodes[node].count(machine.counters)
-        if !applied.isEmpty {
-            step.gone = log.gone(effects)
-            step.files = machine.state.files
-        }
+        let given = scene.nodes[node].count(machine.counters)
+        let step = Step(
+            node: node, time: time, view: view, applied: applied, table: table,
+            files: applied.isEmpty ? nil : machine.state.files, gone: applied.isEmpty ? [] : log.gone(effects),
+            withheld: given.withheld, timedOut: given.timedOut, kind: kind, isReal: true)
         watch(step, before, event, effects)
         if !promises.hasOneHistory {
-            if mergeSides.wantsState(event, effects, scene) {
+            if mergeSides.wantsState(step, event, effects, scene) {
                 mergeSides.look(machine.state, step, event, effects, &scene)
             }
             if Checks.isTransfer(effects) { console.holds(machine.state.accounts, node) }
@@ -290,24 +295,21 @@ package struct Checks: Sendable {
     }
 
     /// A tracker has taken a step.
-    package mutating func watch(_ step: Step, _ event: Event, _ effects: Effects) {
-        var step = step
+    package mutating func watch(_ step: consuming Step, _ event: Event, _ effects: Effects) {
+        step.kind = EventKind(event)
         if !step.applied.isEmpty { step.gone = log.gone(effects) }
-        watch(step, scene.nodes[step.node].lastView, event, effects)
+        guard let before = scene.nodes[step.node].lastView else { return noteDead(step.node, at: step.time) }
+        watch(step, before, event, effects)
     }
 
-    /// Shows a step to all checkers; `before` is what the node was like before it, nil for one that is not alive.
-    private mutating func watch(_ step: Step, _ before: NodeView?, _ event: Event, _ effects: Effects) {
-        guard let before else {
-            return scene.violate(
-                .timeGoesOn, at: step.time, "\(scene.name(step.node)) takes a step and is not alive")
-        }
+    /// Shows a step to all checkers; `before` is what the node was like before it.
+    private mutating func watch(_ step: borrowing Step, _ before: NodeView, _ event: Event, _ effects: Effects) {
         if promises.answersAtOnce {
             stops.noteStop(event, effects, step, before, &scene)
             aborts.noteNotStored(event, effects, step, &scene)
         }
-        scene.note(event, node: step.node, at: step.time)
-        if case .commandReceived(.setFileTorrents(let torrents)) = event {
+        scene.note(event, step.kind, node: step.node, at: step.time)
+        if step.kind == .command, case .commandReceived(.setFileTorrents(let torrents)) = event {
             scene.directory.commanded(step.node, torrents, at: step.time)
         }
         if step.view.life != before.life { scene.lives.append((step.view.life, step.node)) }
@@ -335,7 +337,8 @@ package struct Checks: Sendable {
         }
         majorities.check(step, before, event, effects, &scene)
         checkAnswers(step, before, event, effects)
-        elections.check(step, before, event, effects, &scene)
+        let isHeard = step.kind != .fetchChunk || standing.hears(event, step.node)
+        elections.check(step, before, event, effects, isHeard: isHeard, &scene)
         handovers.check(step, before, event, effects, &scene)
         merges.check(step, event, effects, &scene)
         if !promises.hasOneHistory { mergeSides.note(step, before, event, effects) }
@@ -351,7 +354,7 @@ package struct Checks: Sendable {
     }
 
     /// What was said to clients.
-    private mutating func checkAnswers(_ step: Step, _ before: NodeView, _ event: Event, _ effects: Effects) {
+    private mutating func checkAnswers(_ step: borrowing Step, _ before: NodeView, _ event: Event, _ effects: Effects) {
         if !effects.replies.isEmpty {
             replies.checkReplies(effects, step, before, event, &scene, &requests, &aborts, majorities, &groupNotes)
         }
@@ -371,7 +374,7 @@ package struct Checks: Sendable {
     }
 
     /// The entries that a tracker has applied in this step, one after another.
-    private mutating func follow(_ step: Step, _ before: NodeView) {
+    private mutating func follow(_ step: borrowing Step, _ before: NodeView) {
         guard log.mayFollow(step, before, &scene) else { return }
         var position = before.position
         for entry in step.applied {
@@ -386,7 +389,7 @@ package struct Checks: Sendable {
     }
 
     /// A value is decided.
-    private mutating func take(_ decided: Log.Decided, _ step: Step) {
+    private mutating func take(_ decided: Log.Decided, _ step: borrowing Step) {
         merges.noteWords(decided.entry, step, &scene)
         aborts.checkAborted(decided.entry, decided.tickets, step, &scene, &requests)
         guard decided.isNext else { return }

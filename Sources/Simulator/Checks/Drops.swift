@@ -28,7 +28,7 @@ struct Drops: Sendable {
     func forwardedAt(_ node: Int) -> Instant { seats[node].forwardedAt }
 
     mutating func check(
-        _ step: Step, _ before: NodeView, _ event: Event, _ effects: Effects, _ scene: inout Scene
+        _ step: borrowing Step, _ before: NodeView, _ effects: Effects, _ scene: inout Scene
     ) {
         let node = step.node
         let isInService = step.view.isServing && step.view.leads == nil && before.waitingRequests > 0
@@ -43,7 +43,7 @@ struct Drops: Sendable {
             scene.nodes[node].configuration.cluster.vote == scene.configurations[node].cluster.vote
         else { return }
         if let epoch = before.leads, step.view.leads == epoch, before.voters != step.view.voters {
-            checkDropped(step, before, event, effects, &scene)
+            checkDropped(step, before, effects, &scene)
         }
         guard step.view.leads != nil else { return }
         let isProposed = effects.messages.contains {
@@ -54,10 +54,10 @@ struct Drops: Sendable {
 
     /// Of a master's voters one is missing, and it is not that it has fallen silent, or has said something just now.
     private func checkDropped(
-        _ step: Step, _ before: NodeView, _ event: Event, _ effects: Effects, _ scene: inout Scene
+        _ step: borrowing Step, _ before: NodeView, _ effects: Effects, _ scene: inout Scene
     ) {
         // Who has been merged has no vote before it holds all.
-        guard case .deadlineReached = event, !Merges.isMerged(effects),
+        guard step.kind == .deadline, !Merges.isMerged(effects),
             let clock = scene.nodes[step.node].monotonic
         else { return }
         for id in before.voters where !step.view.voters.contains(id) {

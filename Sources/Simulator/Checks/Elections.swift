@@ -15,18 +15,20 @@ struct Elections: Sendable {
         suspicionHeardAt = Array(repeating: Array(repeating: nil, count: nodeCount), count: nodeCount)
     }
 
-    /// What a step has to do with elections.
+    /// What a step has to do with elections; `isHeard` is whether the tracker listens to whoever speaks.
     mutating func check(
-        _ step: Step, _ before: NodeView, _ event: Event, _ effects: Effects, _ scene: inout Scene
+        _ step: borrowing Step, _ before: NodeView, _ event: Event, _ effects: Effects, isHeard: Bool,
+        _ scene: inout Scene
     ) {
         noteSuspicion(event, step, scene)
-        checkYields(step, before, event, &scene)
+        if isHeard { checkYields(step, before, event, &scene) }
         for observation in effects.observations {
             if case .stands(let epoch) = observation { checkStands(epoch, step, before, event, &scene) }
         }
     }
 
-    private mutating func noteSuspicion(_ event: Event, _ step: Step, _ scene: Scene) {
+    private mutating func noteSuspicion(_ event: Event, _ step: borrowing Step, _ scene: Scene) {
+        guard step.kind == .suspect || step.kind == .started || step.kind == .command else { return }
         switch event {
         case .messageReceived(let message):
             guard case .suspect = message.body, let sender = scene.node(withID: message.sender.id) else { return }
@@ -36,18 +38,17 @@ struct Elections: Sendable {
         case .commandReceived(.addMember(let id)), .commandReceived(.removeMember(let id)):
             namedByOperator.append(id)
         case .commandReceived(.replaceMember(let id, let other)): namedByOperator += [id, other]
-        case .commandReceived, .datagramsReceived, .requestReceived, .busConnected, .busLost, .deadlineReached,
-            .persisted, .persistFailed, .reportMade:
-            break
+        default: break
         }
     }
 
     /// A master that is asked for its state by a higher one is heard by that one, and makes way at once (survivor
     /// mode).
     ///
-    /// Who was told other settings, or shares its number, is not heeded.
-    private func checkYields(_ step: Step, _ before: NodeView, _ event: Event, _ scene: inout Scene) {
-        guard !scene.promises.hasOneHistory, let own = before.leads, step.view.leads == own,
+    /// Who was told other settings, or shares its number, is not heeded, nor while a late word of an earlier life has
+    /// the number.
+    private func checkYields(_ step: borrowing Step, _ before: NodeView, _ event: Event, _ scene: inout Scene) {
+        guard step.kind == .fetchChunk, !scene.promises.hasOneHistory, let own = before.leads, step.view.leads == own,
             case .messageReceived(let message) = event, case .fetchChunk = message.body,
             message.destination == .one(before.life), !before.isFenced,
             message.epoch > own, message.epoch.id == message.sender.id,
@@ -64,7 +65,7 @@ struct Elections: Sendable {
 
     /// Nobody stands before a quorum misses the master, unless he is master, or is handed the role.
     private mutating func checkStands(
-        _ epoch: Epoch, _ step: Step, _ before: NodeView, _ event: Event, _ scene: inout Scene
+        _ epoch: Epoch, _ step: borrowing Step, _ before: NodeView, _ event: Event, _ scene: inout Scene
     ) {
         if step.isReal, let leads = before.leads, case .messageReceived(let message) = event,
             case .error = message.body,
@@ -100,7 +101,7 @@ struct Elections: Sendable {
     }
 
     /// Voters change one at a time, so that majorities overlap, and only at the operator's word.
-    mutating func checkMembers(_ ids: [UInt32], _ step: Step, _ scene: inout Scene) {
+    mutating func checkMembers(_ ids: [UInt32], _ step: borrowing Step, _ scene: inout Scene) {
         let changed = ids.filter { !scene.members.contains($0) } + scene.members.filter { !ids.contains($0) }
         if changed.count > 1 {
             scene.violate(

@@ -31,7 +31,7 @@ struct ErrorWatch: Sendable {
 
     init(nodeCount: Int) { seconds = Array(repeating: Second(), count: nodeCount) }
 
-    mutating func check(_ step: Step, _ effects: Effects, _ scene: inout Scene) {
+    mutating func check(_ step: borrowing Step, _ effects: Effects, _ scene: inout Scene) {
         guard let clock = scene.nodes[step.node].monotonic else { return }
         let (node, limit) = (step.node, scene.nodes[step.node].configuration.limits.errorsPerSecond)
         let (incarnation, number) = (step.view.life.incarnation, clock.nanoseconds / 1_000_000_000)

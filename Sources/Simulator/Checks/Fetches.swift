@@ -25,9 +25,11 @@ struct Fetches: Sendable {
     init(nodeCount: Int) { begunAt = Array(repeating: nil, count: nodeCount) }
 
     mutating func check(
-        _ step: Step, _ before: NodeView, _ event: Event, _ effects: Effects, _ scene: inout Scene
+        _ step: borrowing Step, _ before: NodeView, _ event: Event, _ effects: Effects, _ scene: inout Scene
     ) {
-        if case .messageReceived(let message) = event {
+        if step.kind == .fetch || step.kind == .entries || step.kind == .welcomeDone,
+            case .messageReceived(let message) = event
+        {
             switch message.body {
             case .fetch(let position): checkFollows(position, message.sender, step, effects, &scene)
             case .entries: checkFits(message, step, before, effects, &scene)
@@ -35,12 +37,12 @@ struct Fetches: Sendable {
             default: break
             }
         }
-        note(step, event, effects)
+        note(step, effects)
     }
 
     /// Who asks for what comes behind a place in its history is sent what follows that.
     private func checkFollows(
-        _ position: Position, _ sender: Life, _ step: Step, _ effects: Effects, _ scene: inout Scene
+        _ position: Position, _ sender: Life, _ step: borrowing Step, _ effects: Effects, _ scene: inout Scene
     ) {
         guard position.chain != Position.anyChain else { return }
         for message in effects.messages {
@@ -56,7 +58,7 @@ struct Fetches: Sendable {
     }
 
     private func checkFits(
-        _ message: ClusterMessage, _ step: Step, _ before: NodeView, _ effects: Effects, _ scene: inout Scene
+        _ message: ClusterMessage, _ step: borrowing Step, _ before: NodeView, _ effects: Effects, _ scene: inout Scene
     ) {
         guard scene.promises.hasOneHistory, begunAt[step.node] != nil, !before.isFenced, step.view.isFenced,
             step.view.position == before.position,
@@ -68,7 +70,7 @@ struct Fetches: Sendable {
     }
 
     private func checkDone(
-        _ position: Position, _ newcomer: Life, _ step: Step, _ before: NodeView, _ effects: Effects,
+        _ position: Position, _ newcomer: Life, _ step: borrowing Step, _ before: NodeView, _ effects: Effects,
         _ scene: inout Scene
     ) {
         guard before.leads != nil, position != before.position, position != step.view.position else { return }
@@ -82,11 +84,8 @@ struct Fetches: Sendable {
         }
     }
 
-    private mutating func note(_ step: Step, _ event: Event, _ effects: Effects) {
-        switch event {
-        case .started, .persistFailed: begunAt[step.node] = nil
-        default: break
-        }
+    private mutating func note(_ step: borrowing Step, _ effects: Effects) {
+        if step.kind == .started || step.kind == .persistFailed { begunAt[step.node] = nil }
         if begunAt[step.node] != nil, step.view.isFenced { begunAt[step.node] = nil }
         for observation in effects.observations {
             switch observation {

@@ -32,7 +32,9 @@ struct ForwardWatch: Sendable {
     /// A tracker is held until a time, and sees nothing before.
     mutating func held(_ node: Int, until time: Instant) { seats[node].heldUntil = time }
 
-    mutating func check(_ step: Step, _ before: NodeView, _ event: Event, _ effects: Effects, _ scene: inout Scene) {
+    mutating func check(
+        _ step: borrowing Step, _ before: NodeView, _ event: Event, _ effects: Effects, _ scene: inout Scene
+    ) {
         let since = seats[step.node].since
         guard step.view.isServing, step.view.leads == nil, step.view.waitingRequests > 0 else {
             seats[step.node].since = nil
@@ -50,7 +52,7 @@ struct ForwardWatch: Sendable {
     }
 
     /// Whether the event of a step has brought a request that is to be sent on.
-    private func isBooked(_ step: Step, _ before: NodeView, _ event: Event, _ scene: Scene) -> Bool {
+    private func isBooked(_ step: borrowing Step, _ before: NodeView, _ event: Event, _ scene: Scene) -> Bool {
         switch event {
         case .requestReceived:
             // Behind a datagram that the master has heard, too, it waits for that one's turn.
@@ -63,7 +65,7 @@ struct ForwardWatch: Sendable {
         }
     }
 
-    private func judge(_ since: Instant, _ isSent: Bool, _ step: Step, _ scene: inout Scene) {
+    private func judge(_ since: Instant, _ isSent: Bool, _ step: borrowing Step, _ scene: inout Scene) {
         let cluster = scene.nodes[step.node].configuration.cluster
         let pause = scene.isGroup ? cluster.keepalive / 4 : cluster.forwardPause
         let waited = step.time - max(since, seats[step.node].heldUntil)

@@ -57,7 +57,7 @@ struct GroupBook: Sendable {
     mutating func held(_ node: Int, from begin: Instant, until end: Instant) { held[node] = (begin, end) }
 
     mutating func check(
-        _ step: Step, _ before: NodeView, _ event: Event, _ effects: Effects, _ requests: Requests,
+        _ step: borrowing Step, _ before: NodeView, _ event: Event, _ effects: Effects, _ requests: Requests,
         _ scene: inout Scene
     ) {
         if step.withheld > 0 {
@@ -68,7 +68,8 @@ struct GroupBook: Sendable {
         if !isEmpty { settle(step, effects, requests) }
         // Who takes over a whole state forgets what it has heard until then.
         if Checks.isTransfer(effects) { booked[step.node] = [] }
-        guard case .datagramsReceived(let batch) = event, effects.replies.isEmpty, step.applied.isEmpty,
+        guard step.kind == .datagrams, case .datagramsReceived(let batch) = event, effects.replies.isEmpty,
+            step.applied.isEmpty,
             step.view.waitingRequests - before.waitingRequests == batch.datagrams.count
         else { return }
         checkHeld(step, before, &scene)
@@ -96,7 +97,7 @@ struct GroupBook: Sendable {
 
     /// Whoever was held up heeds nothing for a quarter of a keepalive, by a clock that may be fast: what has piled up
     /// meanwhile the others have answered.
-    private func checkHeld(_ step: Step, _ before: NodeView, _ scene: inout Scene) {
+    private func checkHeld(_ step: borrowing Step, _ before: NodeView, _ scene: inout Scene) {
         let (from, until) = held[step.node]
         let cluster = scene.nodes[step.node].configuration.cluster
         guard until - from > cluster.detectionTime * 3 / 2 + cluster.keepalive, !before.isFenced, step.time >= until,
@@ -119,7 +120,7 @@ struct GroupBook: Sendable {
     }
 
     /// Forgets whatever is answered, decided or refused.
-    private mutating func settle(_ step: Step, _ effects: Effects, _ requests: Requests) {
+    private mutating func settle(_ step: borrowing Step, _ effects: Effects, _ requests: Requests) {
         for entry in step.applied {
             var cursor = UpdateCursor(entry.header)
             // Somebody may have had to tell that it is refused, and died.

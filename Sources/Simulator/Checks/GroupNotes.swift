@@ -54,9 +54,12 @@ struct GroupNotes: Sendable {
 
     /// A tracker has taken a step of which all replies were looked at; `promised` is the epoch that its disk has
     /// promised.
-    mutating func check(_ step: Step, _ event: Event, _ effects: Effects, promised: Epoch, _ scene: inout Scene) {
+    mutating func check(
+        _ step: borrowing Step, _ event: Event, _ effects: Effects, promised: Epoch, _ scene: inout Scene
+    ) {
         defer { answered.removeAll(keepingCapacity: true) }
-        if case .messageReceived(let message) = event, case .answered(let answers) = message.body,
+        if step.kind == .answered, case .messageReceived(let message) = event,
+            case .answered(let answers) = message.body,
             message.epoch == promised, step.view.isServing, step.view.leads == nil
         {
             for answer in answers where answer.content == .counts([]) { hears(step, answer.number) }
@@ -81,7 +84,7 @@ struct GroupNotes: Sendable {
         learn(step.node, answered[0])
     }
 
-    private mutating func hears(_ step: Step, _ key: UInt64) {
+    private mutating func hears(_ step: borrowing Step, _ key: UInt64) {
         guard let note = notes.last(where: { $0.key == key }) else { return }
         learn(step.node, Known(client: note.client, number: note.number, at: step.time))
     }

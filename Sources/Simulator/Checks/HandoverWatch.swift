@@ -27,16 +27,18 @@ struct HandoverWatch: Sendable {
     /// A life begins.
     mutating func began(_ node: Int) { masters[node] = Master() }
 
-    mutating func check(_ step: Step, _ before: NodeView, _ event: Event, _ effects: Effects, _ scene: inout Scene) {
+    mutating func check(
+        _ step: borrowing Step, _ before: NodeView, _ event: Event, _ effects: Effects, _ scene: inout Scene
+    ) {
         let node = step.node
-        if case .commandReceived(let command) = event { note(command, node) }
+        if step.kind == .command, case .commandReceived(let command) = event { note(command, node) }
         guard let epoch = before.leads, step.view.leads == epoch, let now = scene.nodes[node].monotonic else {
             (masters[node].begunAt, masters[node].isAsked) = (nil, false)
             return
         }
         if !before.isHandingOver {
             masters[node].begunAt = step.view.isHandingOver ? now : nil
-            noteWord(event, of: epoch, before, node, at: now)
+            if step.kind == .keepalive { noteWord(event, of: epoch, before, node, at: now) }
         }
         guard let begunAt = masters[node].begunAt, !masters[node].isAsked else { return }
         for message in effects.messages {

@@ -41,19 +41,22 @@ struct Hellos: Sendable {
     init(nodeCount: Int) { seats = Array(repeating: Seat(), count: nodeCount) }
 
     mutating func check(
-        _ step: Step, _ before: NodeView, _ event: Event, _ effects: Effects, _ scene: inout Scene
+        _ step: borrowing Step, _ before: NodeView, _ event: Event, _ effects: Effects, _ scene: inout Scene
     ) {
         guard let epoch = step.view.leads, !scene.promises.diskDecides else { return }
         let node = step.node
         if seats[node].epoch != epoch { seats[node] = Seat(epoch: epoch) }
-        switch event {
-        case .commandReceived(.removeMember), .commandReceived(.replaceMember): seats[node].isRemovalAsked = true
-        default: break
+        if step.kind == .command {
+            switch event {
+            case .commandReceived(.removeMember), .commandReceived(.replaceMember): seats[node].isRemovalAsked = true
+            default: break
+            }
         }
         noteAnswers(node, effects)
         if seats[node].isRemovalAsked, scene.promises.membersDecide { checkRemoval(step, effects, &scene) }
         if scene.promises.membersDecide { checkMembers(step, event, effects, &scene) }
-        guard before.leads == epoch, case .messageReceived(let message) = event, case .hello(let hello) = message.body,
+        guard step.kind == .hello, before.leads == epoch, case .messageReceived(let message) = event,
+            case .hello(let hello) = message.body,
             message.sender.incarnation != before.life.incarnation, message.epoch <= epoch,
             hello.hasFullState || !scene.promises.membersDecide, !seats[node].merged.contains(message.sender)
         else { return }
@@ -70,9 +73,11 @@ struct Hellos: Sendable {
     }
 
     /// Who knows nothing, and was told of other members than its master and the log, is not let in (quorum mode).
-    private mutating func checkMembers(_ step: Step, _ event: Event, _ effects: Effects, _ scene: inout Scene) {
+    private mutating func checkMembers(_ step: borrowing Step, _ event: Event, _ effects: Effects, _ scene: inout Scene)
+    {
         let node = step.node
-        if case .messageReceived(let message) = event, case .hello(let hello) = message.body, hello.isBlank,
+        if step.kind == .hello, case .messageReceived(let message) = event,
+            case .hello(let hello) = message.body, hello.isBlank,
             let sender = scene.node(of: message.sender)
         {
             let told = scene.nodes[sender].configuration.cluster.members
@@ -97,7 +102,7 @@ struct Hellos: Sendable {
     }
 
     /// A member goes only where a majority of those that remain follows: at least, they have been let in (quorum mode).
-    private func checkRemoval(_ step: Step, _ effects: Effects, _ scene: inout Scene) {
+    private func checkRemoval(_ step: borrowing Step, _ effects: Effects, _ scene: inout Scene) {
         for persist in effects.persists {
             guard case .append(let entry) = persist.change, let members = entry.members, members != step.view.voters,
                 members.count < step.view.voters.count

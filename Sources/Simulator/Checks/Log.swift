@@ -27,7 +27,7 @@ struct Log: Sendable {
     /// Where a tracker has got to in a step.
     ///
     /// - Returns: whether what it has applied is to be looked at; and then what it holds.
-    mutating func mayFollow(_ step: Step, _ before: NodeView, _ scene: inout Scene) -> Bool {
+    mutating func mayFollow(_ step: borrowing Step, _ before: NodeView, _ scene: inout Scene) -> Bool {
         let view = step.view
         guard view.hasFullState || !step.applied.isEmpty else { return false }
         if before.hasFullState, view.position == before.position, view.digest == before.digest { return false }
@@ -56,7 +56,7 @@ struct Log: Sendable {
 
     /// A tracker has applied an entry after a position, which becomes that of the entry.
     mutating func follow(
-        _ entry: Entry, after position: inout Position, _ step: Step, _ before: NodeView,
+        _ entry: Entry, after position: inout Position, _ step: borrowing Step, _ before: NodeView,
         _ scene: inout Scene
     ) -> Finding {
         let header = entry.header
@@ -73,7 +73,7 @@ struct Log: Sendable {
 
     /// An entry that a tracker alone finds at an index of its disk as it begins is decided, told or not.
     mutating func settle(
-        _ entry: Entry, at index: UInt64, _ step: Step, _ scene: inout Scene
+        _ entry: Entry, at index: UInt64, _ step: borrowing Step, _ scene: inout Scene
     ) -> Decided? {
         guard index > scene.log.lastIndex else { return nil }
         guard entry.header.index == index else {
@@ -87,7 +87,7 @@ struct Log: Sendable {
 
     /// A value is applied for the first time: it is decided.
     private mutating func decide(
-        _ entry: Entry, _ step: Step, _ before: NodeView, _ scene: inout Scene
+        _ entry: Entry, _ step: borrowing Step, _ before: NodeView, _ scene: inout Scene
     ) -> Decided {
         let (position, header) = (entry.position, entry.header)
         checkQuorum(position, step, before, &scene)
@@ -114,7 +114,7 @@ struct Log: Sendable {
     }
 
     /// Whether a tracker goes on in the history that it had.
-    private func continues(_ step: Step, _ before: NodeView, _ scene: Scene) -> Bool {
+    private func continues(_ step: borrowing Step, _ before: NodeView, _ scene: Scene) -> Bool {
         guard !scene.promises.hasOneHistory else { return true }
         guard let header = step.applied.first?.header else { return false }
         return header.index == before.position.index + 1 && header.previous == before.position.chain
@@ -139,7 +139,7 @@ struct Log: Sendable {
     }
 
     private mutating func checkQuorum(
-        _ position: Position, _ step: Step, _ before: NodeView, _ scene: inout Scene
+        _ position: Position, _ step: borrowing Step, _ before: NodeView, _ scene: inout Scene
     ) {
         if scene.promises.membersDecide {
             let holders = holders(position, among: scene.members, scene)
@@ -196,7 +196,7 @@ struct Log: Sendable {
     }
 
     /// An entry that a tracker has accepted, and that may have been decided, as it gives up hope to learn that.
-    private mutating func checkOwnDisk(_ position: Position, _ step: Step, _ scene: inout Scene) {
+    private mutating func checkOwnDisk(_ position: Position, _ step: borrowing Step, _ scene: inout Scene) {
         guard !scene.nodes[step.node].disk.holds(position.index, chain: position.chain) else { return }
         scene.violate(
             .quorumDecides, at: step.time,
@@ -204,7 +204,7 @@ struct Log: Sendable {
     }
 
     /// Whether a tracker has been heard within the detection time, by a clock that may be fast.
-    private func isHeard(_ id: UInt32, by step: Step, _ scene: Scene) -> Bool {
+    private func isHeard(_ id: UInt32, by step: borrowing Step, _ scene: Scene) -> Bool {
         guard let node = scene.node(withID: id) else { return false }
         let cluster = scene.nodes[step.node].configuration.cluster
         return node == step.node || step.time - scene.nodes[step.node].heardAt[node] < cluster.detectionTime * 3 / 4

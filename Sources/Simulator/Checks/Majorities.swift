@@ -61,9 +61,11 @@ struct Majorities: Sendable {
 
     /// What a step has to do with majorities; before what is said to clients in it is looked at.
     mutating func check(
-        _ step: Step, _ before: NodeView, _ event: Event, _ effects: Effects, _ scene: inout Scene
+        _ step: borrowing Step, _ before: NodeView, _ event: Event, _ effects: Effects, _ scene: inout Scene
     ) {
-        if case .messageReceived(let message) = event { hear(message, step, scene) }
+        if step.kind == .confirmed || step.kind == .forward, case .messageReceived(let message) = event {
+            hear(message, step, scene)
+        }
         checkLeader(step, before, &scene)
         for message in effects.messages {
             switch message.body {
@@ -91,7 +93,7 @@ struct Majorities: Sendable {
         }
     }
 
-    private mutating func hear(_ message: ClusterMessage, _ step: Step, _ scene: Scene) {
+    private mutating func hear(_ message: ClusterMessage, _ step: borrowing Step, _ scene: Scene) {
         switch message.body {
         case .confirmed(let round):
             guard let sender = scene.node(of: message.sender) else { return }
@@ -127,7 +129,7 @@ struct Majorities: Sendable {
     ///
     /// A promise that was lost with its disk counts on as long as its giver has no vote: nobody is let in before
     /// whoever was given it has counted it, or given up.
-    private func isPromised(_ epoch: Epoch, by ids: [UInt32], _ step: Step, _ scene: Scene) -> Bool {
+    private func isPromised(_ epoch: Epoch, by ids: [UInt32], _ step: borrowing Step, _ scene: Scene) -> Bool {
         let promised = ids.count { id in
             guard let node = scene.node(withID: id) else { return false }
             let record = scene.nodes[node]
@@ -138,7 +140,7 @@ struct Majorities: Sendable {
     }
 
     /// Who leads has been promised its epoch by a majority, each on its own disk.
-    private mutating func checkLeader(_ step: Step, _ before: NodeView, _ scene: inout Scene) {
+    private mutating func checkLeader(_ step: borrowing Step, _ before: NodeView, _ scene: inout Scene) {
         guard let led = step.view.leads, led != voters[step.node].led else { return }
         voters[step.node].led = led
         guard scene.promises.membersDecide else { return }
@@ -151,7 +153,9 @@ struct Majorities: Sendable {
 
     /// What is proposed as new is proposed to voters of whom a majority has promised the epoch, and changes them by one
     /// at most; who is added holds the whole state on its disk.
-    private mutating func checkProposal(_ entry: Entry, _ step: Step, _ before: NodeView, _ scene: inout Scene) {
+    private mutating func checkProposal(
+        _ entry: Entry, _ step: borrowing Step, _ before: NodeView, _ scene: inout Scene
+    ) {
         let header = entry.header
         guard scene.promises.membersDecide, header.epoch == step.view.leads, header.attempt == 0,
             self.voters[step.node].proposed != header.ballot
@@ -180,7 +184,7 @@ struct Majorities: Sendable {
     }
 
     /// Whoever loses its disk is taken for whole until the others have noticed.
-    private func checkAdded(_ id: UInt32, _ entry: Entry, _ step: Step, _ scene: inout Scene) {
+    private func checkAdded(_ id: UInt32, _ entry: Entry, _ step: borrowing Step, _ scene: inout Scene) {
         guard let node = scene.node(withID: id) else {
             return scene.violate(
                 .votersAreChosen, at: step.time, "entry \(entry.header.index) adds voter \(id), who is nobody")
@@ -196,7 +200,7 @@ struct Majorities: Sendable {
     // MARK: - To answer a read
 
     /// Whether a majority has said, after a read had come to its master, that this one is master still.
-    private func isConfirmed(since time: Instant, _ step: Step, _ before: NodeView, _ scene: Scene) -> Bool {
+    private func isConfirmed(since time: Instant, _ step: borrowing Step, _ before: NodeView, _ scene: Scene) -> Bool {
         [before.voters, step.view.voters].contains { ids in
             let confirmed = ids.count { id in
                 if id == scene.nodes[step.node].id { return true }
@@ -213,7 +217,8 @@ struct Majorities: Sendable {
     ///
     /// `heardAt` is when the read may have come at the earliest.
     func checkRead(
-        heardAt: Instant, _ words: @autoclosure () -> String, _ step: Step, _ before: NodeView, _ event: Event,
+        heardAt: Instant, _ words: @autoclosure () -> String, _ step: borrowing Step, _ before: NodeView,
+        _ event: Event,
         _ scene: inout Scene
     ) {
         if before.leads == nil, step.view.leads == nil {
@@ -232,7 +237,7 @@ struct Majorities: Sendable {
 
     /// A master answers a read that was forwarded to it.
     private func checkAnswered(
-        _ answer: AnsweredRequest, _ life: Life, _ step: Step, _ before: NodeView, _ scene: inout Scene
+        _ answer: AnsweredRequest, _ life: Life, _ step: borrowing Step, _ before: NodeView, _ scene: inout Scene
     ) {
         guard case .counts = answer.content else { return }
         let read = voters[step.node].reads.last { $0.number == answer.number && $0.life == life }

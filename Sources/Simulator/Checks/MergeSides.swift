@@ -69,8 +69,10 @@ struct MergeSides: Sendable {
     }
 
     /// Whether the state of a tracker is to be looked at after a step.
-    func wantsState(_ event: Event, _ effects: borrowing Effects, _ scene: borrowing Scene) -> Bool {
-        MergeSides.isAsked(event, scene) || MergeSides.asks(effects) || Merges.isMerged(effects)
+    func wantsState(
+        _ step: borrowing Step, _ event: Event, _ effects: borrowing Effects, _ scene: borrowing Scene
+    ) -> Bool {
+        MergeSides.isAsked(step, event, scene) || MergeSides.asks(effects) || Merges.isMerged(effects)
     }
 
     private static func asks(_ effects: borrowing Effects) -> Bool {
@@ -78,20 +80,22 @@ struct MergeSides: Sendable {
     }
 
     /// Whether a master asks for the first chunk: others that ask for it take the state over.
-    private static func isAsked(_ event: Event, _ scene: borrowing Scene) -> Bool {
-        guard case .messageReceived(let message) = event, case .fetchChunk(0) = message.body,
+    private static func isAsked(_ step: borrowing Step, _ event: Event, _ scene: borrowing Scene) -> Bool {
+        guard step.kind == .fetchChunk, case .messageReceived(let message) = event, case .fetchChunk(0) = message.body,
             let sender = scene.node(of: message.sender)
         else { return false }
         return scene.nodes[sender].view?.leads != nil
     }
 
     /// A tracker has taken a step.
-    mutating func note(_ step: Step, _ before: NodeView, _ event: Event, _ effects: Effects) {
-        if case .started = event { (own[step.node], hasEmptied[step.node]) = (nil, false) }
+    mutating func note(_ step: borrowing Step, _ before: NodeView, _ event: Event, _ effects: Effects) {
+        if step.kind == .started { (own[step.node], hasEmptied[step.node]) = (nil, false) }
         if effects.observations.contains(where: { if case .swarmsEmptied = $0 { true } else { false } }) {
             hasEmptied[step.node] = true
         }
-        if case .messageReceived(let message) = event { note(message) }
+        if step.kind == .hello || step.kind == .answer, case .messageReceived(let message) = event {
+            note(message)
+        }
         guard case .some = own[step.node] else { return }
         for entry in step.applied { note(entry, step.node) }
         // What it has applied and nobody has seen may have changed anything.
@@ -149,9 +153,10 @@ struct MergeSides: Sendable {
     }
 
     /// Looks at the state of a tracker that is asked for it, asks for another's, or has taken that in.
-    mutating func look(_ state: ReplicatedState, _ step: Step, _ event: Event, _ effects: Effects, _ scene: inout Scene)
-    {
-        if MergeSides.isAsked(event, scene) { given[step.node] = state }
+    mutating func look(
+        _ state: ReplicatedState, _ step: borrowing Step, _ event: Event, _ effects: Effects, _ scene: inout Scene
+    ) {
+        if MergeSides.isAsked(step, event, scene) { given[step.node] = state }
         if MergeSides.asks(effects), step.view.leads != nil { own[step.node] = Own(state: state) }
         for case .merged(_, _, let leftOut) in effects.observations {
             let own = own[step.node]
@@ -186,7 +191,7 @@ struct MergeSides: Sendable {
     // MARK: - Judging
 
     private mutating func judge(
-        _ state: ReplicatedState, _ own: Own, _ other: ReplicatedState, hasSwarms: Bool, _ step: Step,
+        _ state: ReplicatedState, _ own: Own, _ other: ReplicatedState, hasSwarms: Bool, _ step: borrowing Step,
         _ scene: inout Scene
     ) {
         var (mine, theirs, left) = (SideWords(own.state), SideWords(other), SideWords(state))
@@ -284,7 +289,8 @@ struct MergeSides: Sendable {
 
     /// Whichever side takes in the other, they come to the same.
     private func checkCommutes(
-        _ one: SideWords, _ two: SideWords, _ mine: SideWords, _ theirs: SideWords, _ step: Step, _ scene: inout Scene
+        _ one: SideWords, _ two: SideWords, _ mine: SideWords, _ theirs: SideWords, _ step: borrowing Step,
+        _ scene: inout Scene
     ) {
         func differ<Element: Equatable>(_ left: [Element], _ right: [Element]) -> Bool {
             left.count != right.count || left.contains { !right.contains($0) }

@@ -49,9 +49,9 @@ struct Merges: Sendable {
     }
 
     /// What a step has to do with merges.
-    mutating func check(_ step: Step, _ event: Event, _ effects: Effects, _ scene: inout Scene) {
-        if case .started = event { stops[step.node] = [] }
-        if !scene.promises.hasOneHistory { noteMerge(event, effects, step) }
+    mutating func check(_ step: borrowing Step, _ event: Event, _ effects: Effects, _ scene: inout Scene) {
+        if step.kind == .started { stops[step.node] = [] }
+        if !scene.promises.hasOneHistory, step.kind.isMessage { noteMerge(event, effects, step) }
         for observation in effects.observations {
             if case .transferBegan = observation {
                 stops[step.node] = []
@@ -65,7 +65,7 @@ struct Merges: Sendable {
     }
 
     /// A value is applied for the first time, in some history.
-    mutating func noteWords(_ entry: Entry, _ step: Step, _ scene: inout Scene) {
+    mutating func noteWords(_ entry: Entry, _ step: borrowing Step, _ scene: inout Scene) {
         guard !scene.promises.hasOneHistory else { return }
         var cursor = UpdateCursor(entry.header)
         while let update = try? cursor.next(entry.bytes) {
@@ -104,7 +104,7 @@ struct Merges: Sendable {
     }
 
     /// A merge repeats what was said, no more.
-    private mutating func checkMerge(_ update: Update, _ step: Step, _ scene: inout Scene) {
+    private mutating func checkMerge(_ update: Update, _ step: borrowing Step, _ scene: inout Scene) {
         switch update {
         case .mergePeer(let peer):
             let latest = words[place(peer.infoHash, peer.address)].seenAt
@@ -131,7 +131,7 @@ struct Merges: Sendable {
     /// A master that asks for another's first chunk begins a merge; where a timeout has it ask, it asks again.
     ///
     /// The chunks that come may be answers to what was asked before.
-    private mutating func noteMerge(_ event: Event, _ effects: Effects, _ step: Step) {
+    private mutating func noteMerge(_ event: Event, _ effects: Effects, _ step: borrowing Step) {
         guard case .messageReceived(let message) = event else { return }
         if case .chunk(_, let index, _) = message.body {
             merged[step.node].index = min(merged[step.node].index, index)
@@ -151,7 +151,7 @@ struct Merges: Sendable {
         return nil
     }
 
-    private mutating func noteStops(_ step: Step) {
+    private mutating func noteStops(_ step: borrowing Step) {
         for entry in step.applied {
             let header = entry.header
             var cursor = UpdateCursor(header)
@@ -178,7 +178,7 @@ struct Merges: Sendable {
     ///
     /// What the other side has applied since it sent its state is not in what was taken in, nor is anything of a
     /// history that it has taken over since.
-    private mutating func checkMerged(_ source: Int, _ step: Step, _ scene: inout Scene) {
+    private mutating func checkMerged(_ source: Int, _ step: borrowing Step, _ scene: inout Scene) {
         guard scene.hasGoodClocks, let table = step.table else { return }
         let interval = scene.nodes[step.node].configuration.interval
         let merged = merged[step.node]

@@ -51,7 +51,7 @@ package struct NodeView: Sendable, Hashable {
 }
 
 /// One step of a tracker, as the checkers are told of it.
-package struct Step: Sendable {
+package struct Step: ~Copyable, Sendable {
     package var node: Int
     package var time: Instant
     /// What the tracker is like afterwards.
@@ -65,22 +65,38 @@ package struct Step: Sendable {
     /// The ids that have ceased to vote in this step; told where it has applied something.
     package var gone: [UInt32]
     /// Errors that the tracker has withheld in it.
-    var withheld: UInt64 = 0
+    var withheld: UInt64
     /// Requests that it has given up in it, as it counts.
-    var timedOut: UInt64 = 0
+    var timedOut: UInt64
+    /// What has led to it.
+    var kind: EventKind
     /// Whether a tracker has taken it, and not somebody who makes trackers up.
-    var isReal = false
+    var isReal: Bool
 
     package init(
         node: Int, time: Instant, view: NodeView, applied: [Entry] = [], table: SwarmTable? = nil,
         gone: [UInt32] = []
+    ) {
+        self.init(
+            node: node, time: time, view: view, applied: applied, table: table, files: nil, gone: gone, withheld: 0,
+            timedOut: 0, kind: .started, isReal: false)
+    }
+
+    init(
+        node: Int, time: Instant, view: NodeView, applied: [Entry], table: SwarmTable?, files: TorrentFiles?,
+        gone: [UInt32], withheld: UInt64, timedOut: UInt64, kind: EventKind, isReal: Bool
     ) {
         self.node = node
         self.time = time
         self.view = view
         self.applied = applied
         self.table = table
+        self.files = files
         self.gone = gone
+        self.withheld = withheld
+        self.timedOut = timedOut
+        self.kind = kind
+        self.isReal = isReal
     }
 }
 

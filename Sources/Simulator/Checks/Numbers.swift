@@ -34,12 +34,14 @@ struct Numbers: Sendable {
     mutating func began(_ node: Int) { seats[node] = Seat() }
 
     mutating func check(
-        _ step: Step, _ before: NodeView, _ event: Event, _ effects: Effects, _ scene: inout Scene
+        _ step: borrowing Step, _ before: NodeView, _ event: Event, _ effects: Effects, _ scene: inout Scene
     ) {
         guard !scene.promises.diskDecides else { return }
-        if case .busConnected = event { seats[step.node].busSince = scene.nodes[step.node].monotonic }
+        if step.kind == .busConnected { seats[step.node].busSince = scene.nodes[step.node].monotonic }
         if step.view.life.id != before.life.id { checkNumber(step, before, event, effects, &scene) }
-        if case .messageReceived(let message) = event {
+        if step.kind == .keepalive || step.kind == .refused || step.kind == .leave,
+            case .messageReceived(let message) = event
+        {
             switch message.body {
             case .refused(let refusal): checkRefusal(refusal, message, step, before, effects, &scene)
             case .leave: checkLeave(message.sender, step, before, effects, &scene)
@@ -60,7 +62,9 @@ struct Numbers: Sendable {
             default: break
             }
         }
-        if step.view.isFenced || step.view.leads != nil { seats[step.node].followed = nil }
+        if step.view.isFenced || step.view.leads != nil, seats[step.node].followed != nil {
+            seats[step.node].followed = nil
+        }
         if step.view.voters.first == 0, step.view.life.id != 0 {
             scene.violate(
                 .statusIsTrue, at: step.time, "\(scene.name(step.node)) lets a tracker vote that has no number")
@@ -68,7 +72,7 @@ struct Numbers: Sendable {
         noteHello(step, effects)
     }
 
-    private mutating func noteHello(_ step: Step, _ effects: Effects) {
+    private mutating func noteHello(_ step: borrowing Step, _ effects: Effects) {
         for message in effects.messages {
             switch (message.body, message.destination) {
             case (.hello, .one(let life)): (seats[step.node].asked, seats[step.node].askedAt) = (life, step.time)
@@ -82,7 +86,7 @@ struct Numbers: Sendable {
     // MARK: - Following
 
     private mutating func follow(
-        _ master: UInt32, _ epoch: Epoch, _ event: Event, _ step: Step, _ scene: inout Scene
+        _ master: UInt32, _ epoch: Epoch, _ event: Event, _ step: borrowing Step, _ scene: inout Scene
     ) {
         let promised = scene.nodes[step.node].disk.promised
         if epoch < promised {
@@ -96,7 +100,7 @@ struct Numbers: Sendable {
 
     /// Whom one follows is not left because another one goes.
     private func checkLeave(
-        _ sender: Life, _ step: Step, _ before: NodeView, _ effects: Effects, _ scene: inout Scene
+        _ sender: Life, _ step: borrowing Step, _ before: NodeView, _ effects: Effects, _ scene: inout Scene
     ) {
         guard let master = seats[step.node].followed, master.id != sender.id, !before.isFenced, step.view.isFenced
         else { return }
@@ -108,7 +112,7 @@ struct Numbers: Sendable {
     }
 
     /// A round is a little ahead of those before it, whatever somebody tells of others (docs/bounds.md).
-    private mutating func checkRound(_ epoch: Epoch, _ step: Step, _ scene: inout Scene) {
+    private mutating func checkRound(_ epoch: Epoch, _ step: borrowing Step, _ scene: inout Scene) {
         if epoch.round > highestRound + NumberBounds.roundStep {
             scene.violate(
                 .queuesAreBounded, at: step.time,
@@ -120,7 +124,7 @@ struct Numbers: Sendable {
     // MARK: - Numbers
 
     private func checkNumber(
-        _ step: Step, _ before: NodeView, _ event: Event, _ effects: Effects, _ scene: inout Scene
+        _ step: borrowing Step, _ before: NodeView, _ event: Event, _ effects: Effects, _ scene: inout Scene
     ) {
         let (old, new) = (before.life.id, step.view.life.id)
         guard new != 0 else { return checkGivenUp(step, before, event, &scene) }
@@ -141,7 +145,7 @@ struct Numbers: Sendable {
                 + "before anybody could give it one")
     }
 
-    private func checkGivenUp(_ step: Step, _ before: NodeView, _ event: Event, _ scene: inout Scene) {
+    private func checkGivenUp(_ step: borrowing Step, _ before: NodeView, _ event: Event, _ scene: inout Scene) {
         guard !isTaken(step.node, before, event) else { return }
         scene.violate(
             .numbersHaveReasons, at: step.time,
@@ -175,7 +179,7 @@ struct Numbers: Sendable {
 
     /// A part of the cluster says that it has the number of a tracker that is none: that one gives it up.
     private func checkTwin(
-        _ message: ClusterMessage, _ step: Step, _ before: NodeView, _ effects: Effects, _ scene: inout Scene
+        _ message: ClusterMessage, _ step: borrowing Step, _ before: NodeView, _ effects: Effects, _ scene: inout Scene
     ) {
         guard message.sender.id == before.life.id, before.life.id != 0, case .keepalive(let keepalive) = message.body,
             keepalive.role == .slave || keepalive.role == .master, isHeard(message, step, before, scene),
@@ -203,7 +207,8 @@ struct Numbers: Sendable {
     }
 
     /// Whether a tracker that is no master hears another one: its round is not far ahead, and it was told the same.
-    private func isHeard(_ message: ClusterMessage, _ step: Step, _ before: NodeView, _ scene: Scene) -> Bool {
+    private func isHeard(_ message: ClusterMessage, _ step: borrowing Step, _ before: NodeView, _ scene: Scene) -> Bool
+    {
         guard message.sender.incarnation != before.life.incarnation, before.leads == nil, step.view.leads == nil,
             message.epoch.round <= scene.nodes[step.node].disk.promised.round + NumberBounds.roundStep,
             let sender = scene.node(of: message.sender)
@@ -215,7 +220,8 @@ struct Numbers: Sendable {
 
     /// A tracker is told that it may not join: the word of its own master puts it out, and no other.
     private func checkRefusal(
-        _ refusal: JoinRefusal, _ message: ClusterMessage, _ step: Step, _ before: NodeView, _ effects: Effects,
+        _ refusal: JoinRefusal, _ message: ClusterMessage, _ step: borrowing Step, _ before: NodeView,
+        _ effects: Effects,
         _ scene: inout Scene
     ) {
         let seat = seats[step.node]
@@ -248,7 +254,7 @@ struct Numbers: Sendable {
 
     /// A tracker tells its operator why it may not join.
     private func checkTold(
-        _ refusal: JoinRefusal, _ event: Event, _ step: Step, _ before: NodeView, _ scene: inout Scene
+        _ refusal: JoinRefusal, _ event: Event, _ step: borrowing Step, _ before: NodeView, _ scene: inout Scene
     ) {
         if case .messageReceived(let message) = event {
             switch message.body {

@@ -25,7 +25,7 @@ struct Offices: Sendable {
     mutating func began(_ node: Int) { seats[node] = Seat() }
 
     mutating func check(
-        _ step: Step, _ before: NodeView, _ event: Event, _ effects: Effects, _ scene: inout Scene
+        _ step: borrowing Step, _ before: NodeView, _ event: Event, _ effects: Effects, _ scene: inout Scene
     ) {
         if !effects.messages.isEmpty { checkMessages(step, before, effects, &scene) }
         guard !scene.promises.diskDecides else { return }
@@ -44,21 +44,18 @@ struct Offices: Sendable {
             default: break
             }
         }
-        switch event {
-        case .commandReceived(.drain):
-            if seats[step.node].stopAskedAt == nil {
-                seats[step.node].stopAskedAt = scene.nodes[step.node].monotonic
-            }
-        case .messageReceived(let message):
-            if !seats[step.node].unlike.isEmpty, message.isFor(before.life) { noteWord(message, step) }
-        default: break
+        if step.kind == .command, event == .commandReceived(.drain), seats[step.node].stopAskedAt == nil {
+            seats[step.node].stopAskedAt = scene.nodes[step.node].monotonic
+        }
+        if !seats[step.node].unlike.isEmpty, case .messageReceived(let message) = event, message.isFor(before.life) {
+            noteWord(message, step)
         }
     }
 
     // MARK: - Messages
 
     private mutating func checkMessages(
-        _ step: Step, _ before: NodeView, _ effects: Effects, _ scene: inout Scene
+        _ step: borrowing Step, _ before: NodeView, _ effects: Effects, _ scene: inout Scene
     ) {
         if scene.promises.diskDecides {
             return scene.violate(
@@ -86,7 +83,8 @@ struct Offices: Sendable {
     }
 
     /// What is wrong with the role that a tracker tells; nil where it is right.
-    private func fault(in keepalive: Keepalive, of epoch: Epoch, _ step: Step, _ before: NodeView) -> String? {
+    private func fault(in keepalive: Keepalive, of epoch: Epoch, _ step: borrowing Step, _ before: NodeView) -> String?
+    {
         switch keepalive.role {
         case .slave where !keepalive.hasFullState: "a slave, and that it does not hold the whole state"
         case .master where before.leads != epoch && step.view.leads != epoch: "master of \(epoch), and is not"
@@ -99,7 +97,7 @@ struct Offices: Sendable {
     // MARK: - Leaving
 
     /// Who is asked to stop, and is no master, does not go before its time while somebody waits.
-    private func checkLeft(_ step: Step, _ before: NodeView, _ effects: Effects, _ scene: inout Scene) {
+    private func checkLeft(_ step: borrowing Step, _ before: NodeView, _ effects: Effects, _ scene: inout Scene) {
         guard let since = seats[step.node].stopAskedAt, let clock = scene.nodes[step.node].monotonic,
             before.leads == nil, !Offices.resigns(effects), step.timedOut == 0, step.withheld == 0,
             step.applied.isEmpty, effects.replies.isEmpty, !scene.isGroup, !Scene.failsNow(effects),
@@ -122,7 +120,7 @@ struct Offices: Sendable {
 
     // MARK: - Stepping down
 
-    private func checkResigned(_ epoch: Epoch, _ step: Step, _ effects: Effects, _ scene: inout Scene) {
+    private func checkResigned(_ epoch: Epoch, _ step: borrowing Step, _ effects: Effects, _ scene: inout Scene) {
         let isTold = effects.observations.contains {
             if case .steppedDown(epoch, _) = $0 { true } else { false }
         }
@@ -134,7 +132,8 @@ struct Offices: Sendable {
 
     /// Whether a reason to be master no more is one.
     private func isJustified(
-        _ reason: StepDownReason, _ epoch: Epoch, _ step: Step, _ before: NodeView, _ event: Event, _ effects: Effects
+        _ reason: StepDownReason, _ epoch: Epoch, _ step: borrowing Step, _ before: NodeView, _ event: Event,
+        _ effects: Effects
     ) -> Bool {
         switch reason {
         case .superseded(let other): other > epoch || isTwin(epoch, before, event)
@@ -160,7 +159,7 @@ struct Offices: Sendable {
 
     // MARK: - Unlike ones
 
-    private mutating func noteUnlike(_ settings: [SharedSetting], _ event: Event, _ step: Step) {
+    private mutating func noteUnlike(_ settings: [SharedSetting], _ event: Event, _ step: borrowing Step) {
         guard case .messageReceived(let message) = event else { return }
         seats[step.node].unlike.removeAll { $0.life.id == message.sender.id }
         guard settings.contains(where: { $0.isBinding && $0 != .members }) else { return }
@@ -168,7 +167,7 @@ struct Offices: Sendable {
     }
 
     /// A tracker that was found unlike says again what it was told; another life of its id takes its place.
-    private mutating func noteWord(_ message: ClusterMessage, _ step: Step) {
+    private mutating func noteWord(_ message: ClusterMessage, _ step: borrowing Step) {
         switch message.body {
         case .keepalive, .hello: break
         default: return
@@ -184,7 +183,7 @@ struct Offices: Sendable {
     }
 
     /// Who was told what keeps it apart is not heard, but for what it was told.
-    private func checkHeard(_ id: UInt32, _ event: Event, _ step: Step, _ scene: inout Scene) {
+    private func checkHeard(_ id: UInt32, _ event: Event, _ step: borrowing Step, _ scene: inout Scene) {
         guard !seats[step.node].unlike.isEmpty, case .messageReceived(let message) = event else { return }
         switch message.body {
         case .keepalive, .hello, .refused: return

@@ -45,7 +45,7 @@ struct Repeats: Sendable {
     }
 
     /// A tracker sends a message.
-    mutating func check(_ message: ClusterMessage, _ step: Step, _ scene: inout Scene) {
+    mutating func check(_ message: ClusterMessage, _ step: borrowing Step, _ scene: inout Scene) {
         guard let question = question(message), let now = scene.nodes[step.node].monotonic else { return }
         guard let place = asked[step.node].firstIndex(where: { $0.question == question }) else {
             if asked[step.node].count == Repeats.count { asked[step.node].removeFirst() }

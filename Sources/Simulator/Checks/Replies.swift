@@ -11,7 +11,7 @@ struct Replies: Sendable {
     private var groupAnswers: [(place: ExpectedReply.Place, answerer: Ask.Answerer)] = []
 
     mutating func checkReplies(
-        _ effects: Effects, _ step: Step, _ before: NodeView, _ event: Event, _ scene: inout Scene,
+        _ effects: Effects, _ step: borrowing Step, _ before: NodeView, _ event: Event, _ scene: inout Scene,
         _ requests: inout Requests, _ aborts: inout Aborts, _ majorities: Majorities, _ notes: inout GroupNotes
     ) {
         let replies = effects.replies
@@ -62,7 +62,7 @@ struct Replies: Sendable {
 
     /// A reply leaves from where it was asked; one that is given for another tracker of a group, from anywhere.
     private func checkSource(
-        _ reply: Reply, _ client: Int, _ places: [Int], _ step: Step, _ scene: inout Scene,
+        _ reply: Reply, _ client: Int, _ places: [Int], _ step: borrowing Step, _ scene: inout Scene,
         _ requests: Requests
     ) {
         let local = reply.datagram.local
@@ -74,7 +74,8 @@ struct Replies: Sendable {
     }
 
     private mutating func checkAnnounce(
-        _ reply: Reply, _ client: Int, _ places: [Int], _ step: Step, _ before: NodeView, _ scene: inout Scene,
+        _ reply: Reply, _ client: Int, _ places: [Int], _ step: borrowing Step, _ before: NodeView,
+        _ scene: inout Scene,
         _ requests: inout Requests
     ) {
         let address = requests.books[client].address
@@ -137,7 +138,7 @@ struct Replies: Sendable {
 
     /// A request is answered once, and by one tracker; by another only when the first is master no longer.
     private mutating func noteAnswer(
-        _ expected: ExpectedReply, _ client: Int, _ places: [Int], _ step: Step, _ scene: inout Scene,
+        _ expected: ExpectedReply, _ client: Int, _ places: [Int], _ step: borrowing Step, _ scene: inout Scene,
         _ requests: inout Requests
     ) {
         let answerer = Ask.Answerer(node: step.node, life: step.view.life, epoch: step.view.leads)
@@ -168,19 +169,19 @@ struct Replies: Sendable {
     ///
     /// A group answers again what was answered before a death, be it by the same tracker, which has come back. Who
     /// alone has heard a request forgets it as it dies.
-    private func isOpen(_ ask: Ask, _ step: Step, _ scene: Scene) -> Bool {
+    private func isOpen(_ ask: Ask, _ step: borrowing Step, _ scene: Scene) -> Bool {
         ask.answerCount(by: step.node, in: life(step, scene)) < copies(ask, step.node, scene)
     }
 
     /// The life whose answers count; nil for all of a tracker's.
-    private func life(_ step: Step, _ scene: Scene) -> Life? { scene.isGroup ? step.view.life : nil }
+    private func life(_ step: borrowing Step, _ scene: Scene) -> Life? { scene.isGroup ? step.view.life : nil }
 
     /// Of two masters one is deposed, told or not: the one of the lower epoch, whose last votes may be on their way.
     ///
     /// A second reply is wrong where no other epoch has given it. In survivor mode, on the other side of a partition a
     /// master may go on.
     private mutating func checkDeposed(
-        _ earlier: Ask.Answerer, _ client: Int, _ step: Step, _ scene: inout Scene
+        _ earlier: Ask.Answerer, _ client: Int, _ step: borrowing Step, _ scene: inout Scene
     ) {
         guard scene.promises.hasOneHistory, earlier.life != step.view.life else { return }
         guard let view = scene.nodes[earlier.node].view, view.life == earlier.life, let epoch = earlier.epoch,
@@ -194,7 +195,7 @@ struct Replies: Sendable {
 
     /// Connection ids are proof of an address: one that was issued to it, not long ago, must be among them.
     private mutating func checkProof(
-        _ places: [Int], _ client: Int, _ step: Step, _ scene: inout Scene, _ requests: inout Requests
+        _ places: [Int], _ client: Int, _ step: borrowing Step, _ scene: inout Scene, _ requests: inout Requests
     ) {
         guard !places.contains(where: { requests.books[client].asks[$0].isProven }) else { return }
         scene.violate(
@@ -205,7 +206,7 @@ struct Replies: Sendable {
     }
 
     private mutating func checkConnect(
-        _ reply: Reply, _ client: Int, _ places: [Int], _ step: Step, _ scene: inout Scene,
+        _ reply: Reply, _ client: Int, _ places: [Int], _ step: borrowing Step, _ scene: inout Scene,
         _ requests: inout Requests
     ) {
         let place = places.first { place in
@@ -223,7 +224,8 @@ struct Replies: Sendable {
     }
 
     private mutating func checkScrape(
-        _ reply: Reply, _ client: Int, _ places: [Int], _ step: Step, _ before: NodeView, _ scene: inout Scene,
+        _ reply: Reply, _ client: Int, _ places: [Int], _ step: borrowing Step, _ before: NodeView,
+        _ scene: inout Scene,
         _ requests: inout Requests
     ) {
         var (isAsked, isOpen) = (false, false)
@@ -273,7 +275,7 @@ struct Replies: Sendable {
 
     /// A scrape over UDP has no passkey: where only those are heard who have one, nobody is answered.
     private func checkLook(
-        _ client: Int, _ places: [Int], _ step: Step, _ scene: inout Scene, _ requests: Requests
+        _ client: Int, _ places: [Int], _ step: borrowing Step, _ scene: inout Scene, _ requests: Requests
     ) {
         guard scene.promises.repliesAreLinear else { return }
         let since = places.map { requests.books[client].asks[$0].decidedBefore }.min() ?? scene.model.index
@@ -297,7 +299,8 @@ struct Replies: Sendable {
     }
 
     private mutating func checkError(
-        _ reply: Reply, _ client: Int, _ places: [Int], _ step: Step, _ effects: Effects, _ scene: inout Scene,
+        _ reply: Reply, _ client: Int, _ places: [Int], _ step: borrowing Step, _ effects: Effects,
+        _ scene: inout Scene,
         _ requests: inout Requests, _ aborts: inout Aborts
     ) {
         let text = reply.bytes[8...]
@@ -326,7 +329,7 @@ struct Replies: Sendable {
 
     /// Whether a datagram deserves to be refused like this.
     private func isJustified(
-        _ refusal: Refusal, _ ask: Ask, _ address: SocketAddress, _ step: Step, _ effects: Effects,
+        _ refusal: Refusal, _ ask: Ask, _ address: SocketAddress, _ step: borrowing Step, _ effects: Effects,
         _ scene: Scene
     ) -> Bool {
         switch refusal {
@@ -350,7 +353,7 @@ struct Replies: Sendable {
 
     /// A connection id that a tracker has issued is good at all of them.
     mutating func checkExpired(
-        _ client: Int, _ places: [Int], _ step: Step, _ scene: inout Scene, _ requests: inout Requests
+        _ client: Int, _ places: [Int], _ step: borrowing Step, _ scene: inout Scene, _ requests: inout Requests
     ) {
         guard scene.hasGoodClocks || scene.nodes.count == 1 else { return }
         let asks = requests.books[client].asks
@@ -361,7 +364,7 @@ struct Replies: Sendable {
     }
 
     /// A tracker alone answers all of an entry as it applies it.
-    mutating func checkAnswered(_ step: Step, _ scene: inout Scene) {
+    mutating func checkAnswered(_ step: borrowing Step, _ scene: inout Scene) {
         let open = scene.nodes[step.node].expectedReplies.first {
             !$0.isAnswered && $0.place.index <= step.view.position.index
         }
@@ -375,7 +378,7 @@ struct Replies: Sendable {
 
     /// Who has applied an entry has answered its clients in the same step, or never will; in a group, the next master
     /// may have to.
-    mutating func forgetExpectedReplies(_ step: Step, _ scene: inout Scene) {
+    mutating func forgetExpectedReplies(_ step: borrowing Step, _ scene: inout Scene) {
         let index = step.view.position.index
         guard let first = scene.nodes[step.node].expectedReplies.first, first.place.index <= index else { return }
         if scene.isGroup {

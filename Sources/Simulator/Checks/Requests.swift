@@ -83,7 +83,7 @@ struct Requests: Sendable {
     ///
     /// - Returns: whose it is, and when it was sent; nil where there is no such client.
     mutating func checkAsked(
-        _ announced: Announced, _ life: Life?, _ number: UInt64, _ step: Step, _ scene: inout Scene
+        _ announced: Announced, _ life: Life?, _ number: UInt64, _ step: borrowing Step, _ scene: inout Scene
     ) -> (client: Int, sentAt: Instant)? {
         guard !AddressPlan.isVisitor(announced.address) else { return nil }
         var hearer: Int?
@@ -124,7 +124,9 @@ struct Requests: Sendable {
     }
 
     /// An announce that is in the log was let in: by the passkey of the client, whichever copy was heard.
-    func checkAdmitted(_ announced: Announced, _ client: Int, entry: UInt64, _ step: Step, _ scene: inout Scene) {
+    func checkAdmitted(
+        _ announced: Announced, _ client: Int, entry: UInt64, _ step: borrowing Step, _ scene: inout Scene
+    ) {
         let book = books[client]
         let isAdmitted = book.asks.contains { ask in
             guard let request = ask.announce, announced.isAsked(by: request, from: book.address) else { return false }
@@ -152,7 +154,7 @@ struct Requests: Sendable {
     }
 
     /// A tracker keeps a request until it is answered, or its client has asked again.
-    mutating func checkKept(_ step: Step, _ before: NodeView, _ effects: Effects, _ scene: inout Scene) {
+    mutating func checkKept(_ step: borrowing Step, _ before: NodeView, _ effects: Effects, _ scene: inout Scene) {
         let since = waitingSince[step.node]
         waitingSince[step.node] =
             step.view.waitingRequests == 0 || before.life.incarnation != step.view.life.incarnation

@@ -70,15 +70,14 @@ struct Scene: Sendable {
     func node(of life: Life) -> Int? { lives.last { $0.life == life }?.node }
 
     /// What a tracker has come to know.
-    mutating func note(_ event: Event, node: Int, at time: Instant) {
+    mutating func note(_ event: Event, _ kind: EventKind, node: Int, at time: Instant) {
+        guard kind.isMessage || kind == .persisted || kind == .persistFailed else { return }
         switch event {
         case .persisted(let token): nodes[node].disk.noteCompletion(token, isWritten: true)
         case .persistFailed(let token, _): nodes[node].disk.noteCompletion(token, isWritten: false)
         case .messageReceived(let message):
             if let sender = self.node(withID: message.sender.id) { nodes[node].heardAt[sender] = time }
-        case .started, .datagramsReceived, .requestReceived, .busConnected, .busLost, .deadlineReached,
-            .commandReceived, .reportMade:
-            break
+        default: break
         }
     }
 
@@ -112,7 +111,7 @@ struct Scene: Sendable {
     /// In survivor mode nobody knows from outside what its tracker took for the state.
     func isJustified(
         _ refusal: Refusal, _ infoHash: InfoHash, port: UInt16, _ address: SocketAddress, passkey: [UInt8],
-        since index: UInt64, _ step: Step
+        since index: UInt64, _ step: borrowing Step
     ) -> Bool {
         let limits = nodes[step.node].configuration.limits
         let index = entryKnown(toAll: index)
@@ -152,7 +151,7 @@ struct Scene: Sendable {
 
     /// Whether counts are those of a state that a scrape may see.
     func isRight(
-        _ told: [(infoHash: InfoHash, counts: SwarmCounts)], since index: UInt64, _ step: Step,
+        _ told: [(infoHash: InfoHash, counts: SwarmCounts)], since index: UInt64, _ step: borrowing Step,
         _ before: NodeView
     ) -> Bool {
         if promises.repliesAreLinear { return history.latest(told, in: index...max(index, model.index)) != nil }

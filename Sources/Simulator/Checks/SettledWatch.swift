@@ -29,7 +29,7 @@ struct SettledWatch: Sendable {
     }
 
     /// A tracker writes chunk 0 of a snapshot.
-    func check(_ chunk: SnapshotChunk, _ step: Step, _ scene: inout Scene) {
+    func check(_ chunk: SnapshotChunk, _ step: borrowing Step, _ scene: inout Scene) {
         guard chunk.number == 0, let last = settlings.last(where: { $0.index <= chunk.index }),
             last.index == chunk.index, let registry = try? chunk.registry()
         else { return }

@@ -12,7 +12,7 @@ struct Speakers: Sendable {
     /// Whoever talks to clients must be in good standing.
     ///
     /// Who catches up after a welcome answers the announces that it finds decided.
-    func check(_ step: Step, _ before: NodeView, isAnnounce: Bool, _ scene: inout Scene) {
+    func check(_ step: borrowing Step, _ before: NodeView, isAnnounce: Bool, _ scene: inout Scene) {
         let view = step.view
         func mayServe(_ view: NodeView) -> Bool {
             (view.isServing || isAnnounce) && view.hasFullState && !view.isFenced

@@ -31,18 +31,24 @@ struct Standing: Sendable {
 
     /// A tracker is about to take a step; most steps are words of others.
     mutating func hear(_ event: Event, _ node: Int, at time: Instant, _ promises: Promises) {
-        guard case .messageReceived(let message) = event, !promises.membersDecide else { return }
+        guard !promises.membersDecide, case .messageReceived(let message) = event else { return }
         survivors.hear(message, node, at: time)
     }
 
+    /// Whether a tracker listens to whoever speaks, as far as it has told whom it takes for up (survivor mode).
+    func hears(_ event: Event, _ node: Int) -> Bool {
+        guard case .messageReceived(let message) = event else { return true }
+        return survivors.hears(message.sender, node)
+    }
+
     mutating func check(
-        _ step: Step, _ before: NodeView, _ event: Event, _ effects: Effects, _ scene: inout Scene
+        _ step: borrowing Step, _ before: NodeView, _ event: Event, _ effects: Effects, _ scene: inout Scene
     ) {
         guard step.isReal else { return }
         numbers.check(step, before, event, effects, &scene)
         hellos.check(step, before, event, effects, &scene)
         offices.check(step, before, event, effects, &scene)
         survivors.check(step, event, effects, &scene)
-        drops.check(step, before, event, effects, &scene)
+        drops.check(step, before, effects, &scene)
     }
 }

@@ -62,25 +62,22 @@ struct Stops: Sendable {
     ///
     /// Whoever has asked before waits for his answer; of further requests it takes none, so that it comes to its end.
     mutating func noteStop(
-        _ event: Event, _ effects: Effects, _ step: Step, _ before: NodeView, _ scene: inout Scene
+        _ event: Event, _ effects: Effects, _ step: borrowing Step, _ before: NodeView, _ scene: inout Scene
     ) {
         if step.isReal, isAsked[step.node], step.view.waitingRequests > before.waitingRequests {
             scene.violate(
                 .stopEnds, at: step.time, "\(scene.name(step.node)) is asked to stop, and takes further requests")
         }
-        switch event {
-        case .started: isAsked[step.node] = false
-        case .commandReceived(.drain), .commandReceived(.stopCluster): isAsked[step.node] = true
-        case .commandReceived, .datagramsReceived, .requestReceived, .busConnected, .busLost, .deadlineReached,
-            .messageReceived, .persisted, .persistFailed, .reportMade:
-            break
+        if step.kind == .started { isAsked[step.node] = false }
+        if step.kind == .command, event == .commandReceived(.drain) || event == .commandReceived(.stopCluster) {
+            isAsked[step.node] = true
         }
-        guard effects.observations.contains(.drained), case .persisted = event else { return }
+        guard step.kind == .persisted, effects.observations.contains(.drained) else { return }
         isEmptyDue[step.node] = !scene.nodes[step.node].configuration.keepsSwarms
     }
 
     /// A tracker comes into office.
-    mutating func beginsToLead(_ epoch: Epoch, _ step: Step, _ scene: Scene) {
+    mutating func beginsToLead(_ epoch: Epoch, _ step: borrowing Step, _ scene: Scene) {
         let isEmpty: Bool
         if scene.promises.hasOneHistory {
             let left = scene.nodes.indices.filter { leftAt[$0] != nil && scene.members.contains(scene.nodes[$0].id) }
@@ -93,7 +90,7 @@ struct Stops: Sendable {
     }
 
     /// A master has emptied all that it had, if that was anything.
-    mutating func beganEmpty(_ step: Step, _ scene: Scene, _ requests: inout Requests) {
+    mutating func beganEmpty(_ step: borrowing Step, _ scene: Scene, _ requests: inout Requests) {
         guard !scene.promises.hasOneHistory, let epoch = step.view.leads,
             emptyEpochs.contains(where: { $0.epoch == epoch })
         else { return }
@@ -115,7 +112,7 @@ struct Stops: Sendable {
 
     /// A shard is emptied by an entry.
     mutating func checkEmptied(
-        _ shard: UInt32, _ header: EntryHeader, _ table: SwarmTable, _ step: Step, _ scene: inout Scene,
+        _ shard: UInt32, _ header: EntryHeader, _ table: SwarmTable, _ step: borrowing Step, _ scene: inout Scene,
         _ requests: inout Requests
     ) {
         count += 1

@@ -34,6 +34,9 @@ struct Survivors: Sendable {
     /// A life begins.
     mutating func began(_ node: Int) { seats[node] = Seat() }
 
+    /// Whether a tracker takes no other life of that number for up.
+    func hears(_ life: Life, _ node: Int) -> Bool { seats[node].hears(life) }
+
     /// A tracker hears a word; costs little, for there are many.
     @inline(__always)
     mutating func hear(_ message: ClusterMessage, _ node: Int, at time: Instant) {
@@ -48,10 +51,10 @@ struct Survivors: Sendable {
         }
     }
 
-    mutating func check(_ step: Step, _ event: Event, _ effects: Effects, _ scene: inout Scene) {
+    mutating func check(_ step: borrowing Step, _ event: Event, _ effects: Effects, _ scene: inout Scene) {
         guard !scene.promises.membersDecide else { return }
         let node = step.node
-        if case .busLost = event { (seats[node].whole, seats[node].up) = (nil, []) }
+        if step.kind == .busLost { (seats[node].whole, seats[node].up) = (nil, []) }
         // To follow comes before what it leads to: it may be whole by what it is told of the log.
         for observation in effects.observations {
             switch observation {
@@ -83,7 +86,7 @@ struct Survivors: Sendable {
     }
 
     /// A tracker takes the life for up that it hears in this step, and its word counts.
-    private mutating func appeared(_ id: UInt32, _ step: Step, _ event: Event) {
+    private mutating func appeared(_ id: UInt32, _ step: borrowing Step, _ event: Event) {
         guard case .messageReceived(let message) = event, message.sender.id == id else { return }
         seats[step.node].up.removeAll { $0.id == id }
         seats[step.node].up.append(message.sender)
@@ -91,7 +94,7 @@ struct Survivors: Sendable {
     }
 
     /// A tracker writes down that it holds the whole state.
-    private func checkWhole(_ step: Step, _ scene: inout Scene) {
+    private func checkWhole(_ step: borrowing Step, _ scene: inout Scene) {
         let (node, record) = (step.node, scene.nodes[step.node])
         guard seats[node].isIncomplete, record.disk.promise?.hasFullState == false, let clock = record.monotonic else {
             return

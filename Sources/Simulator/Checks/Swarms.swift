@@ -27,7 +27,7 @@ struct Swarms: Sendable {
 
     /// Carries a decided entry over to the model, and notes who waits for it.
     mutating func carryOver(
-        _ decided: Log.Decided, _ step: Step, _ scene: inout Scene, _ requests: inout Requests,
+        _ decided: Log.Decided, _ step: borrowing Step, _ scene: inout Scene, _ requests: inout Requests,
         _ elections: inout Elections, _ stops: inout Stops
     ) {
         let (entry, tickets) = (decided.entry, decided.tickets)
@@ -112,7 +112,7 @@ struct Swarms: Sendable {
     }
 
     /// Nobody is let in without a port, nor who finds no room.
-    private func checkRoom(_ announced: Announced, entry: UInt64, _ step: Step, _ scene: inout Scene) {
+    private func checkRoom(_ announced: Announced, entry: UInt64, _ step: borrowing Step, _ scene: inout Scene) {
         if announced.address.port == 0 {
             return scene.violate(
                 .admissionIsJustified, at: step.time, "entry \(entry) has an announce of \(announced.address)")
@@ -128,7 +128,7 @@ struct Swarms: Sendable {
 
     private mutating func carryOver(
         _ announced: Announced, _ update: Update, _ table: SwarmTable, _ place: ExpectedReply.Place, _ life: Life?,
-        _ number: UInt64, _ step: Step, _ scene: inout Scene, _ requests: inout Requests
+        _ number: UInt64, _ step: borrowing Step, _ scene: inout Scene, _ requests: inout Requests
     ) {
         checkRoom(announced, entry: place.index, step, &scene)
         let before = scene.model.swarm(announced.infoHash)
@@ -178,7 +178,7 @@ struct Swarms: Sendable {
     }
 
     /// In survivor mode, a tracker's own clients that wait for an entry.
-    func expectReplies(_ entry: Entry, _ step: Step, _ scene: inout Scene) {
+    func expectReplies(_ entry: Entry, _ step: borrowing Step, _ scene: inout Scene) {
         let (position, header) = (entry.position, entry.header)
         guard let tickets = try? Tickets(entry.bytes, header), !tickets.isEmpty else { return }
         var cursor = UpdateCursor(header)
@@ -204,7 +204,7 @@ struct Swarms: Sendable {
 
     /// Forgets what was said of a swarm that a later update of the entry changes.
     private func noteLaterWord(
-        _ update: Update, since first: Int, _ step: Step, _ table: SwarmTable, _ scene: inout Scene
+        _ update: Update, since first: Int, _ step: borrowing Step, _ table: SwarmTable, _ scene: inout Scene
     ) {
         let announced = Announced(update)
         for place in first..<scene.nodes[step.node].expectedReplies.count {
@@ -217,7 +217,7 @@ struct Swarms: Sendable {
 
     /// Takes the silent out of the model; nobody may be among them who was told that he has more time.
     private mutating func expire(
-        _ update: Update, _ table: SwarmTable, _ step: Step, _ scene: inout Scene, _ requests: inout Requests
+        _ update: Update, _ table: SwarmTable, _ step: borrowing Step, _ scene: inout Scene, _ requests: inout Requests
     ) {
         checkPatience(update, step, &scene)
         let now = UInt64(scene.model.time.seconds)
@@ -237,7 +237,7 @@ struct Swarms: Sendable {
     /// A torrent without peers keeps its count for thirty days; for an hour where the table is nearly full.
     ///
     /// As docs/bounds.md has it: by more than three quarters. An entry may have waited, and clocks been set ahead.
-    private func checkPatience(_ update: Update, _ step: Step, _ scene: inout Scene) {
+    private func checkPatience(_ update: Update, _ step: borrowing Step, _ scene: inout Scene) {
         guard case .expire(_, _, let emptyBefore) = update, emptyBefore > 0 else { return }
         let limits = scene.configurations[step.node].limits
         let age = UInt64(scene.model.time.seconds) - min(UInt64(scene.model.time.seconds), UInt64(emptyBefore))

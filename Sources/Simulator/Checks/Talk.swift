@@ -38,7 +38,7 @@ struct Talk: Sendable {
     }
 
     /// A tracker has said something.
-    mutating func check(_ step: Step, _ effects: Effects, _ scene: inout Scene) {
+    mutating func check(_ step: borrowing Step, _ effects: Effects, _ scene: inout Scene) {
         for message in effects.messages {
             guard case .one(let life) = message.destination else { continue }
             switch message.body {
@@ -52,7 +52,7 @@ struct Talk: Sendable {
     }
 
     private mutating func note(
-        _ body: ClusterMessage.Body, to receiver: Int, _ step: Step, _ scene: inout Scene
+        _ body: ClusterMessage.Body, to receiver: Int, _ step: borrowing Step, _ scene: inout Scene
     ) {
         let place = step.node * nodeCount + receiver
         if step.time - lines[place].since >= scene.nodes[step.node].configuration.cluster.keepalive {

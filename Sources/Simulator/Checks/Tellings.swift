@@ -36,26 +36,27 @@ struct Tellings: Sendable {
     mutating func began(_ node: Int) { tellers[node] = Teller() }
 
     mutating func check(
-        _ step: Step, _ before: NodeView, _ event: Event, _ effects: Effects, _ scene: inout Scene
+        _ step: borrowing Step, _ before: NodeView, _ event: Event, _ effects: Effects, _ scene: inout Scene
     ) {
         guard step.isReal else { return }
-        if let fault = storageFault(step.node, event, effects, isAlone: scene.promises.diskDecides) {
+        if let fault = storageFault(step, event, effects, isAlone: scene.promises.diskDecides) {
             scene.violate(.peopleAreTold, at: step.time, "\(scene.name(step.node)) \(fault)")
         }
-        if let fault = changeFault(step.node, event, effects) {
+        if let fault = changeFault(step, event, effects) {
             scene.violate(.peopleAreTold, at: step.time, "\(scene.name(step.node)) \(fault)")
         }
-        if let fault = stopFault(step.node, event, effects) {
+        if let fault = stopFault(step, event, effects) {
             scene.violate(.peopleAreTold, at: step.time, "\(scene.name(step.node)) \(fault)")
         }
-        count(step, before, event, effects, scene)
+        count(step, before, effects, scene)
     }
 
     // MARK: - Stops
 
     /// What is wrong with what a tracker tells of its stop: its operator has stopped it, or is told who has.
-    private mutating func stopFault(_ node: Int, _ event: Event, _ effects: Effects) -> String? {
-        if case .commandReceived(let command) = event, command == .drain || command == .stopCluster {
+    private mutating func stopFault(_ step: borrowing Step, _ event: Event, _ effects: Effects) -> String? {
+        let node = step.node
+        if step.kind == .command, event == .commandReceived(.drain) || event == .commandReceived(.stopCluster) {
             tellers[node].hasReason = true
         }
         for observation in effects.observations {
@@ -68,10 +69,16 @@ struct Tellings: Sendable {
     // MARK: - The disk
 
     /// What is wrong with what a tracker tells of its disk; nil where all is right.
-    private mutating func storageFault(_ node: Int, _ event: Event, _ effects: Effects, isAlone: Bool) -> String? {
+    private mutating func storageFault(_ step: borrowing Step, _ event: Event, _ effects: Effects, isAlone: Bool)
+        -> String?
+    {
+        let node = step.node
         if tellers[node].isBroken {
             let isSilent = effects.messages.isEmpty && effects.persists.isEmpty && effects.replies.isEmpty
             return isSilent ? nil : "has told that its disk is broken, and goes on"
+        }
+        guard step.kind == .persisted || step.kind == .persistFailed || !effects.observations.isEmpty else {
+            return nil
         }
         var due: [Observation] = []
         switch event {
@@ -85,9 +92,7 @@ struct Tellings: Sendable {
         case .persisted:
             if tellers[node].isFailing { due = [isAlone ? .storageRecovered : .voteRecovered] }
             tellers[node].isFailing = false
-        case .started, .datagramsReceived, .requestReceived, .messageReceived, .busConnected, .busLost, .reportMade,
-            .deadlineReached, .commandReceived:
-            break
+        default: break
         }
         let told = effects.observations.compactMap { observation -> Observation? in
             switch observation {
@@ -104,9 +109,10 @@ struct Tellings: Sendable {
     // MARK: - Changes
 
     /// What is wrong with what a tracker tells of changes; nil where all is right.
-    private mutating func changeFault(_ node: Int, _ event: Event, _ effects: Effects) -> String? {
+    private mutating func changeFault(_ step: borrowing Step, _ event: Event, _ effects: Effects) -> String? {
+        let node = step.node
         var asked: UInt64?
-        if case .commandReceived(.change(let number, _)) = event {
+        if step.kind == .command, case .commandReceived(.change(let number, _)) = event {
             tellers[node].changes.append(number)
             asked = number
         }
@@ -131,11 +137,11 @@ struct Tellings: Sendable {
     // MARK: - Counters
 
     private mutating func count(
-        _ step: Step, _ before: NodeView, _ event: Event, _ effects: Effects, _ scene: Scene
+        _ step: borrowing Step, _ before: NodeView, _ effects: Effects, _ scene: Scene
     ) {
-        if case .requestReceived = event { tellers[step.node].hasVisitors = true }
+        if step.kind == .request { tellers[step.node].hasVisitors = true }
         // Nothing else comes with time but that it leaves.
-        if case .deadlineReached = event, !scene.isGroup, !effects.answers.isEmpty,
+        if step.kind == .deadline, !scene.isGroup, !effects.answers.isEmpty,
             !effects.messages.contains(where: { $0.body == .leave })
         {
             tellers[step.node].givenUp += UInt64(effects.answers.count { $0.content == .failure(.notServing) })

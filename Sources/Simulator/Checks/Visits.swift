@@ -14,7 +14,7 @@ struct Visits: Sendable {
     mutating func add(_ visit: Visit) { book.add(visit) }
 
     mutating func checkAnswers(
-        _ effects: Effects, _ step: Step, _ before: NodeView, _ event: Event, _ scene: inout Scene,
+        _ effects: Effects, _ step: borrowing Step, _ before: NodeView, _ event: Event, _ scene: inout Scene,
         _ aborts: inout Aborts, _ majorities: Majorities
     ) {
         scene.nodes[step.node].answerCount += effects.answers.count
@@ -50,17 +50,17 @@ struct Visits: Sendable {
     /// Whoever applies an entry answers in that step. What was asked may be in an earlier one as well: in survivor mode
     /// a tracker that takes its own vote for decided answers nobody, and those who wait are asked for anew.
     private mutating func check(
-        _ answer: AnnounceAnswer, _ visit: Visit, _ step: Step, _ before: NodeView, _ scene: inout Scene
+        _ answer: AnnounceAnswer, _ visit: Visit, _ step: borrowing Step, _ before: NodeView, _ scene: inout Scene
     ) {
-        let index = step.view.position.index
-        let expectedReplies = scene.nodes[step.node].expectedReplies
-        func open(after first: UInt64) -> Int? {
-            expectedReplies.firstIndex { expected in
-                !expected.isAnswered && expected.place.index > first && expected.place.index <= index
-                    && visit.asks(for: expected.announced)
+        func open(after first: UInt64, in replies: [ExpectedReply]) -> Int? {
+            replies.firstIndex { expected in
+                !expected.isAnswered && expected.place.index > first
+                    && expected.place.index <= step.view.position.index && visit.asks(for: expected.announced)
             }
         }
-        let place = open(after: before.position.index) ?? open(after: 0)
+        let place =
+            open(after: before.position.index, in: scene.nodes[step.node].expectedReplies)
+            ?? open(after: 0, in: scene.nodes[step.node].expectedReplies)
         guard let place, let announce = visit.announce else {
             return scene.violate(
                 .answeredOnce, at: step.time,
@@ -85,7 +85,7 @@ struct Visits: Sendable {
     }
 
     private mutating func check(
-        _ counts: [SwarmCounts], _ visit: Visit, _ step: Step, _ before: NodeView, _ scene: inout Scene
+        _ counts: [SwarmCounts], _ visit: Visit, _ step: borrowing Step, _ before: NodeView, _ scene: inout Scene
     ) {
         guard counts.count == visit.infoHashes.count else {
             return scene.violate(
@@ -113,7 +113,7 @@ struct Visits: Sendable {
     }
 
     private mutating func isJustified(
-        _ refusal: Refusal, _ visit: Visit, _ step: Step, _ before: NodeView, _ effects: Effects,
+        _ refusal: Refusal, _ visit: Visit, _ step: borrowing Step, _ before: NodeView, _ effects: Effects,
         _ scene: Scene, _ aborts: inout Aborts
     ) -> Bool {
         switch refusal {

@@ -40,14 +40,15 @@ struct Votes: Sendable {
 
     /// A tracker writes an entry of its own making: a proposal, if it leads and has not applied it already.
     mutating func checkOwnAppend(
-        _ entry: Entry, _ step: Step, _ scene: inout Scene, _ stops: inout Stops, _ aborts: inout Aborts
+        _ entry: Entry, _ step: borrowing Step, _ scene: inout Scene, _ stops: inout Stops, _ aborts: inout Aborts
     ) {
         guard entry.header.epoch == step.view.leads, entry.header.index > step.view.position.index else { return }
         propose(entry, step, &scene, &stops, &aborts)
     }
 
     mutating func check(
-        _ message: ClusterMessage, _ step: Step, _ before: NodeView, _ scene: inout Scene, _ stops: inout Stops,
+        _ message: ClusterMessage, _ step: borrowing Step, _ before: NodeView, _ scene: inout Scene,
+        _ stops: inout Stops,
         _ aborts: inout Aborts
     ) {
         switch message.body {
@@ -79,7 +80,7 @@ struct Votes: Sendable {
         }
     }
 
-    mutating func checkEpoch(_ step: Step, _ scene: inout Scene, _ stops: inout Stops) {
+    mutating func checkEpoch(_ step: borrowing Step, _ scene: inout Scene, _ stops: inout Stops) {
         guard let led = step.view.leads, led != scene.nodes[step.node].led else { return }
         scene.nodes[step.node].led = led
         claim(led, step, "leads", &scene)
@@ -94,7 +95,7 @@ struct Votes: Sendable {
     }
 
     /// A tracker says that it leads or stands for an epoch.
-    mutating func claim(_ epoch: Epoch, _ step: Step, _ verb: String, _ scene: inout Scene) {
+    mutating func claim(_ epoch: Epoch, _ step: borrowing Step, _ verb: String, _ scene: inout Scene) {
         guard let other = epochs.claim(epoch, by: step.view.life) else { return }
         scene.violate(
             .oneMasterPerEpoch, at: step.time,
@@ -102,13 +103,13 @@ struct Votes: Sendable {
         )
     }
 
-    private mutating func leads(_ epoch: Epoch, _ step: Step, _ scene: inout Scene) {
+    private mutating func leads(_ epoch: Epoch, _ step: borrowing Step, _ scene: inout Scene) {
         guard scene.nodes[step.node].led != epoch else { return }
         scene.nodes[step.node].led = epoch
         claim(epoch, step, "leads", &scene)
     }
 
-    private mutating func stands(_ epoch: Epoch, _ step: Step, _ scene: inout Scene) {
+    private mutating func stands(_ epoch: Epoch, _ step: borrowing Step, _ scene: inout Scene) {
         guard scene.nodes[step.node].stood != epoch else { return }
         scene.nodes[step.node].stood = epoch
         claim(epoch, step, "stands for", &scene)
@@ -122,7 +123,7 @@ struct Votes: Sendable {
     }
 
     /// Somebody says that this is decided.
-    private mutating func checkDecided(_ position: Position, _ step: Step, _ scene: inout Scene) {
+    private mutating func checkDecided(_ position: Position, _ step: borrowing Step, _ scene: inout Scene) {
         guard scene.promises.hasOneHistory, !scene.log.contains(position) else { return }
         scene.violate(
             .decidedIsDecided, at: step.time,
@@ -130,7 +131,7 @@ struct Votes: Sendable {
     }
 
     /// Phase 1b.
-    private mutating func votes(_ epoch: Epoch, _ answer: VoterAnswer, _ step: Step, _ scene: inout Scene) {
+    private mutating func votes(_ epoch: Epoch, _ answer: VoterAnswer, _ step: borrowing Step, _ scene: inout Scene) {
         guard mayVote(epoch, "answers the candidate of", step, &scene), scene.promises.votersRemember else { return }
         let disk = scene.nodes[step.node].disk
         guard let last = disk.log.last, last.ballot.index > answer.position.index else { return }
@@ -148,7 +149,7 @@ struct Votes: Sendable {
     }
 
     /// Phase 2b.
-    private mutating func votes(_ ballot: Ballot, _ step: Step, _ scene: inout Scene) {
+    private mutating func votes(_ ballot: Ballot, _ step: borrowing Step, _ scene: inout Scene) {
         guard mayVote(ballot.epoch, "votes in", step, &scene), scene.promises.votersRemember else { return }
         let disk = scene.nodes[step.node].disk
         let proposed = proposed(ballot, scene)
@@ -177,7 +178,7 @@ struct Votes: Sendable {
     }
 
     /// The other vote: it counts for an abort, so nobody gives it for what may yet be stored.
-    private mutating func refuses(_ ballot: Ballot, _ step: Step, _ scene: inout Scene) {
+    private mutating func refuses(_ ballot: Ballot, _ step: borrowing Step, _ scene: inout Scene) {
         guard mayVote(ballot.epoch, "refuses an entry of", step, &scene), scene.promises.votersRemember,
             scene.nodes[step.node].disk.stores(ballot)
         else { return }
@@ -187,7 +188,8 @@ struct Votes: Sendable {
                 + "\(ballot.attempt), which is on its disk, or on its way there")
     }
 
-    private mutating func mayVote(_ epoch: Epoch, _ verb: String, _ step: Step, _ scene: inout Scene) -> Bool {
+    private mutating func mayVote(_ epoch: Epoch, _ verb: String, _ step: borrowing Step, _ scene: inout Scene) -> Bool
+    {
         let disk = scene.nodes[step.node].disk
         let name = scene.name(step.node)
         if disk.promised < epoch {
@@ -215,7 +217,7 @@ struct Votes: Sendable {
     }
 
     private mutating func propose(
-        _ entry: Entry, _ step: Step, _ scene: inout Scene, _ stops: inout Stops, _ aborts: inout Aborts
+        _ entry: Entry, _ step: borrowing Step, _ scene: inout Scene, _ stops: inout Stops, _ aborts: inout Aborts
     ) {
         let header = entry.header
         if let known = scene.nodes[step.node].proposals.last(where: { $0.header.ballot == header.ballot }) {

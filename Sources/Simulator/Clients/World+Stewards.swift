@@ -15,7 +15,7 @@ extension World {
         guard !isHealed || clientsWokenAt != nil else { return }
         guard let node = console(of: number) else { return think(number, .milliseconds(300)) }
         if stewards[number].wish == nil {
-            guard clientsWokenAt == nil, let state = nodes[node].machine?.state,
+            guard clientsWokenAt == nil, let state = nodes[node].state,
                 let wish = stewards[number].draw(state, stewardTorrents, directory, clients: options.clientCount)
             else {
                 if clientsWokenAt == nil { readDirectory(number, at: node) }
@@ -66,7 +66,7 @@ extension World {
         guard clientsWokenAt == nil, stewards[number].random.oneIn(6) else { return }
         for _ in 0...stewards[number].random.below(2) {
             // Nobody makes another account before there is an admin.
-            guard nodes[node].isUp, let state = nodes[node].machine?.state, state.accounts.adminCount > 0 else {
+            guard nodes[node].isUp, let state = nodes[node].state, state.accounts.adminCount > 0 else {
                 return
             }
             let change = stewards[number].another(state.accounts, name)
@@ -84,7 +84,7 @@ extension World {
     /// Now and then the operator changes something in his directory, and has a tracker read it.
     private mutating func readDirectory(_ number: Int, at node: Int) {
         guard stewards[number].upload == nil, stewards[number].random.oneIn(3) else { return }
-        if options.hasFileAccounts, stewards[number].random.oneIn(2), let state = nodes[node].machine?.state {
+        if options.hasFileAccounts, stewards[number].random.oneIn(2), let state = nodes[node].state {
             fileAccounts = stewards[number].changed(fileAccounts, state)
             return step(node, .commandReceived(.setFileAccounts(fileAccounts)))
         }
@@ -95,7 +95,7 @@ extension World {
     /// A tracker says that the accounts of the operator's files are in force, but for some that the console has others
     /// in the place of.
     mutating func checkFileAccounts(_ node: Int, leftOut: Int) {
-        guard let accounts = commandedAccounts[node], let state = nodes[node].machine?.state else { return }
+        guard let accounts = commandedAccounts[node], let state = nodes[node].state else { return }
         checks.checkAccounts(state.accounts, accounts, leftOut: leftOut, node, at: now)
     }
 
@@ -140,7 +140,7 @@ extension World {
     private mutating func checkVerdict(_ node: Int, _ question: UInt64, _ outcome: ChangeOutcome) {
         let number = Int(question >> 32)
         guard stewards.indices.contains(number), let change = stewards[number].wanted(by: question),
-            let state = nodes[node].machine?.state,
+            let state = nodes[node].state,
             let fault = ConsoleVerdicts.fault(in: outcome, to: change, state, nodes[node].configuration.limits)
         else { return }
         violate(.changesAreJudged, "\(trace.names[node]), asked \(change.words): \(fault)")

@@ -382,7 +382,7 @@ extension World {
 
     /// The rules of a tracker that serves are what its operator's files say.
     mutating func checkRules(_ node: Int) {
-        guard let access = nodes[node].machine?.state.access else { return }
+        guard let access = nodes[node].state?.access else { return }
         let isRight =
             access.mode == rules.mode && access.infoHashCount == rules.infoHashes.count
             && access.userCount == rules.users.count

@@ -14,13 +14,14 @@ extension SimulatedNode {
     ) {
         guard isUp else { preconditionFailure("only the living take steps") }
         let reading = clock.reading(at: now)
-        checks.willStep(node: number, event: event, reading: reading, at: now)
+        let kind = EventKind(event)
+        checks.willStep(node: number, event: event, kind, reading: reading, at: now)
         if recordingByteCount != nil { record(event, now: reading, effects) }
         machine?.step(event, now: reading, into: &effects)
         if recording != nil, let machine { recording?.stepped(effects, machine.state.position) }
         tampering?.spoil(&effects)
         let view = checks.stepped(
-            node: number, event: event, machine: &machine!, record: disk.record, effects: effects, at: now)
+            node: number, event: event, kind, machine: &machine!, record: disk.record, effects: effects, at: now)
         if case .some = view.pending { pendingAt = now }
         trace.absorb(now, 1, number)
         trace.absorb(number, event, view.position.index, view.digest, effects)
@@ -53,6 +54,21 @@ extension SimulatedNode {
             client: client)
     }
 
+    /// What it tells of its cluster; nil while it is dead.
+    mutating func clusterStatus(at now: Instant) -> ClusterStatus? {
+        let reading = clock.reading(at: now)
+        return machine?.clusterStatus(now: reading.monotonic)
+    }
+
+    /// What is wrong with what it keeps for speed; nil where all is right, or it is dead.
+    mutating func audit() -> String? { machine?.audit() }
+
     /// nil while it is dead.
-    var inspection: Inspection? { mutating get { machine?.inspection } }
+    var counters: Counters? { mutating get { machine?.counters } }
+
+    /// What it has applied; nil while it is dead.
+    var state: ReplicatedState? { mutating get { machine?.state } }
+
+    /// nil while it is dead.
+    var inspection: Inspection? { mutating get { machine?.inspect(knowing: []) } }
 }

@@ -200,7 +200,7 @@ extension World {
                     + "force, "
                     + "commanded was \(rules.mode) with \(rules.infoHashes.count) and \(rules.users.count)")
         case .registryChanged:
-            guard let torrents = commandedTorrents[node], let state = nodes[node].machine?.state else { return }
+            guard let torrents = commandedTorrents[node], let state = nodes[node].state else { return }
             checks.checkFileTorrents(state, torrents, node: node, at: now)
         case .storageRecovered, .voteRecovered, .joinRefused, .idAssigned, .trackerUp, .trackerDown:
             break

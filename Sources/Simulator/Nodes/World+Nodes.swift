@@ -29,9 +29,7 @@ extension World {
     mutating func step(_ node: Int, _ event: Event) {
         let life = nodes[node].life
         let applied = keepsMarks ? nodes[node].appliedIndex : nil
-        if case .commandReceived(.setAccess(let rules)) = event { commanded[node] = rules }
-        if case .commandReceived(.setFileTorrents(let torrents)) = event { commandedTorrents[node] = torrents }
-        if case .commandReceived(.setFileAccounts(let accounts)) = event { commandedAccounts[node] = accounts }
+        if case .commandReceived(let command) = event { note(command, node) }
         var tampering = tamperings.isEmpty ? nil : tamperings[node]
         nodes[node].step(event, now: now, into: &effects, &checks, &trace, &tampering)
         if let tampering { tamperings[node] = tampering }
@@ -43,6 +41,15 @@ extension World {
         guard nodes[node].life == life else { return }
         if let time = nodes[node].planWake(now: now) { queue.put(.nodeWakes(node, life: life), at: time) }
         schedulePoll(node)
+    }
+
+    private mutating func note(_ command: OperatorCommand, _ node: Int) {
+        switch command {
+        case .setAccess(let rules): commanded[node] = rules
+        case .setFileTorrents(let torrents): commandedTorrents[node] = torrents
+        case .setFileAccounts(let accounts): commandedAccounts[node] = accounts
+        default: break
+        }
     }
 
     /// Carries out what a node wants: replies, then messages, then writes.

@@ -20,10 +20,10 @@ extension World {
     }
 
     mutating func audit(_ node: Int) {
-        if let fault = nodes[node].machine?.audit() {
+        if let fault = nodes[node].audit() {
             violate(.bookkeepingAgrees, "\(trace.names[node]): \(fault)")
         }
-        guard let counters = nodes[node].machine?.counters, let fault = checks.tellings.fault(in: counters, node) else {
+        guard let counters = nodes[node].counters, let fault = checks.tellings.fault(in: counters, node) else {
             return
         }
         violate(.peopleAreTold, "\(trace.names[node]) \(fault)")
@@ -41,7 +41,7 @@ extension World {
             guard let view = nodes[node].inspection, view.isServing, view.hasFullState, !view.isFenced else { return }
             if view.leads != nil { master = (node, view.position) }
         }
-        guard let master, let state = nodes[master.node].machine?.state else { return }
+        guard let master, let state = nodes[master.node].state else { return }
         checks.checkState(state, master.node, at: now)
     }
 
@@ -61,7 +61,7 @@ extension World {
             var unheard = Effects()
             copy.step(.started, now: nodes[node].clock.reading(at: now), into: &unheard)
             checks.compare(copy, with: own, node: node, at: now)
-            let settled = nodes[node].machine?.state.settled
+            let settled = nodes[node].state?.settled
             if checks.promises.hasOneHistory, copy.state.position == own.position, let settled,
                 settled != copy.state.settled
             {

@@ -64,8 +64,7 @@ extension World {
 
     /// What a tracker tells of the cluster: what the others last said, and how long ago.
     private mutating func checkStatus(_ node: Int) {
-        let clock = nodes[node].clock.reading(at: now)
-        guard let status = nodes[node].machine?.clusterStatus(now: clock.monotonic) else { return }
+        guard let status = nodes[node].clusterStatus(at: now) else { return }
         for view in status.trackers where view.life != status.life {
             guard let other = nodes.indices.first(where: { nodes[$0].inspection?.life == view.life }) else { continue }
             checkView(view, of: other, by: node, status)

@@ -135,7 +135,7 @@ extension World {
 
     // MARK: - What is heard
 
-    /// A tracker has heard how another one fares: that is what it tells of it. (One of sixteen is looked at.)
+    /// A tracker has heard how another one fares: that is what it tells of it. (One word of 64 is looked at.)
     ///
     /// Of several words that it hears at one time it may heed one, and not the next.
     mutating func checkHeard(_ message: ClusterMessage, _ node: Int) {
@@ -146,8 +146,7 @@ extension World {
         guard tally.messagesDelivered & 63 == 0, case .keepalive(let keepalive) = message.body,
             message.destination == .all, nodes[node].isUp
         else { return }
-        let clock = nodes[node].clock.reading(at: now)
-        guard let status = nodes[node].machine?.clusterStatus(now: clock.monotonic),
+        guard let status = nodes[node].clusterStatus(at: now),
             let view = status.trackers.first(where: { $0.life == message.sender }), view.silence == .zero,
             let role = view.role, view.life != status.life
         else { return }

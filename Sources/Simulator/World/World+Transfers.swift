@@ -5,9 +5,6 @@ import Primitives
 /// Peers that download by the trackers of a simulated cluster: their world is run up to each time at which something
 /// happens in it; what they send to trackers goes the way of all clients, and so do the replies.
 extension World {
-    /// Whether the peers have kept their promises so far.
-    var transfersAreRight: Bool { transfers?.checks.violations.isEmpty ?? true }
-
     /// Sees to it that the peers are given the time when they want it.
     mutating func planTransfers() {
         guard let next = transfers?.nextTime else { return }
@@ -20,6 +17,7 @@ extension World {
         guard let due = transfersAt, due <= now else { return }
         transfersAt = nil
         transfers?.run(until: now)
+        noteViolations()
         // Their events are bounded in their own world.
         eventCount -= 1
         let sent = transfers?.outbox ?? []
@@ -35,7 +33,10 @@ extension World {
         for peer in transfers.unfinishedPeers {
             self.transfers?.checks.unfinished(peer, transfers.whyUnfinished(peer), at: now)
         }
+        noteViolations()
     }
+
+    private mutating func noteViolations() { transfersAreRight = transfers?.checks.violations.isEmpty ?? true }
 
     /// A reply has reached a peer's socket; strangers do not wait for answers.
     mutating func hearTransfers(_ place: Int, from node: Int, _ bytes: [UInt8]) {

@@ -170,6 +170,8 @@ struct World: Sendable {
 
     /// Peers that download beside the clients; nil where there are none.
     var transfers: TransferWorld?
+    /// Whether they have kept their promises so far.
+    var transfersAreRight = true
     /// When they are to be given the time.
     var transfersAt: Instant?
 
