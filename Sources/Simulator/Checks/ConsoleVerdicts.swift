@@ -108,7 +108,11 @@ enum ConsoleVerdicts {
     ) -> Bool {
         if reason.hasPart("the trackers could not keep it") { return !isAsWanted(change, state) }
         switch change {
-        case .putAccount(let account, _): return holds(reason, for: account, state)
+        case .putAccount(let account, let expected):
+            if reason.hasPart("there are accounts by now") {
+                return expected == .noAccounts && state.accounts.count > 0 && !isAsWanted(change, state)
+            }
+            return holds(reason, for: account, state)
         case .removeAccount(let name, _): return holds(reason, forRemovalOf: name, state)
         case .putSession(let session, _): return holds(reason, for: session, state)
         case .uploadPart(let part): return holds(reason, for: part, state, limits)

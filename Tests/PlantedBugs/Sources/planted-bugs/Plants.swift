@@ -348,7 +348,7 @@ struct Plant: Sendable {
             Plant(.recallOutlivesWelcome, .onlyStopsEmptySwarms, within: 20_000, on: slowReturns),
 
             Plant(.voteForgotten, .answeredSurvives, within: 20_000, in: survivors, on: lostSight),
-            Plant(.loneDecisionForgotten, .answeredSurvives, within: 12_000, in: survivors, on: loneDeaths),
+            Plant(.loneDecisionForgotten, .answeredSurvives, within: 30_000, in: survivors, on: loneDeaths),
             Plant(.idGivenTwice, .healedIsOne, in: survivors),
             Plant(.mergeForgetsPeers, .answeredSurvives, .mergeTakesTheLatest, in: survivors, on: partitions),
             Plant(.mergeKeepsOlder, .mergeTakesTheLatest, in: survivors, on: partitions),
