@@ -305,7 +305,11 @@ extension NodeHost: SwarmProvider {
 // MARK: - What people keep at the console
 
 extension NodeHost: AccountProvider {
-    func isAbreast() async -> Bool { await current?.inbox.ask { $0.isAbreast } ?? false }
+    func isAbreast() async -> Bool {
+        // One that is stopped reaches nobody, and says so.
+        guard let current else { return true }
+        return await current.inbox.ask { $0.isAbreast } ?? false
+    }
 
     func accounts() async -> Accounts? {
         // Where the node has stopped, or does not answer, those that were known count.
