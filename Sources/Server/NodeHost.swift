@@ -308,7 +308,7 @@ extension NodeHost: AccountProvider {
     func isAbreast() async -> Bool {
         // One that is stopped reaches nobody, and says so.
         guard let current else { return true }
-        return await current.inbox.ask { $0.isAbreast } ?? false
+        return await current.inbox.ask { $0.isAbreast(at: Clock.read()) } ?? false
     }
 
     func accounts() async -> Accounts? {

@@ -146,8 +146,9 @@ final class NodeLoop {
         if tally.awaitsCommit { tally.applied(through: node.state.index, at: now.monotonic) }
         // Before anybody hears what became of a change. That there are no accounts, so that whoever is on this machine
         // is obeyed, is known only to whoever knows all that was decided when it was let in.
-        let accounts = node.state.accounts
-        if accounts.digest != accountsDigest, accounts.count > 0 || node.isAbreast { tellAccounts() }
+        if node.state.accounts.digest != accountsDigest, node.state.accounts.count > 0 || node.isAbreast(at: now) {
+            tellAccounts()
+        }
     }
 
     private func tellAccounts() {

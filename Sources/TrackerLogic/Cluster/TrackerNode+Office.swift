@@ -153,7 +153,9 @@ extension TrackerNode {
         let wasFollower = office.isWelcomed
         // What it voted for last may have been decided and answered, and nobody else be left who knows: that is merged
         // before its state goes, though all before it was merged with another's.
-        if welcome.needsTransfer, !wasFollower, promise.hasFullState, !transfer.isFetching {
+        if welcome.needsTransfer, !wasFollower, welcome.answered == state.position, promise.hasFullState,
+            !transfer.isFetching
+        {
             _ = adoptOwnVoteAsDecided()
         }
         if !isQuorumMode, !wasFollower, welcome.answered != state.position, !transfer.isFetching {

@@ -180,14 +180,20 @@ public struct TrackerNode: Sendable, Equatable {
     @inline(__always)
     var holdsWholeState: Bool { promise.hasFullState && !transfer.isFetching }
 
-    /// Whether it has applied all that was decided when its master let it in, or is a master that serves: what it does
-    /// not find then was not there.
-    public var isAbreast: Bool {
+    /// Whether it knows all that is decided, as far as it can know: what it does not find then was not there.
+    ///
+    /// That is a master that serves and is followed, or a tracker that has applied all that its master has told of, and
+    /// hears it. Whoever was held is neither before it has heard somebody.
+    public func isAbreast(at now: ClockReading) -> Bool {
         switch phase {
-        case .master: isServing
+        case .master: return isServing && (!isQuorumMode || detector.wasFollowed(now: now.monotonic))
         case .following:
-            office.following.map { $0.isWelcomed && state.index >= $0.decidedThrough } ?? false && holdsWholeState
-        case .restoring, .candidate, .draining, .failed, .stopped: false
+            guard let following = office.following, following.isWelcomed, holdsWholeState,
+                !detector.isSilent(now: now.monotonic)
+            else { return false }
+            let told = neighbours[id: following.life.id]?.position.index ?? 0
+            return state.index >= max(following.decidedThrough, told)
+        case .restoring, .candidate, .draining, .failed, .stopped: return false
         }
     }
 
@@ -207,7 +213,7 @@ public struct TrackerNode: Sendable, Equatable {
 
     private mutating func start(_ now: ClockReading, _ effects: inout Effects) {
         // Whoever was told to stop before it has begun does not begin.
-        guard phase == .restoring, !departure.isLeaving else { return }
+        guard phase == .restoring else { return }
         office.begin()
         settleLastRestored()
         restoredThrough = []

@@ -43,8 +43,11 @@ struct Door: Sendable {
     private static let ownPaths = ["/api/v1/node/", "/api/v1/faults", "/api/v1/settings", "/api/v1/recording"]
     static let unknown = APIError(
         .serviceUnavailable,
-        "this tracker does not know yet, or not now, who has an account here; try again in a moment, or ask another",
-        retryAfter: 2)
+        "this tracker does not know yet who has an account here; try again in a moment, or ask another", retryAfter: 2)
+    private static let behind = APIError(
+        .serviceUnavailable,
+        "this tracker follows no master now, or has not caught up, so it cannot tell whether anybody has an account by "
+            + "now; try again in a moment, or ask another", retryAfter: 2)
 
     /// Whether whoever asks has to say who it is.
     var wantsLogIn: Bool {
@@ -81,7 +84,7 @@ struct Door: Sendable {
             guard await logIns?.knowsAccounts ?? true else { throw Self.unknown }
             // It may have missed the first account. What is this tracker's own is obeyed, or nobody could mend it.
             let isOwn = Self.ownPaths.contains { request.path.hasPrefix($0) }
-            if !isOwn { guard await logIns?.isAbreast ?? true else { throw Self.unknown } }
+            if !isOwn { guard await logIns?.isAbreast ?? true else { throw Self.behind } }
         }
         return .local
     }
